@@ -1,0 +1,100 @@
+"""The words every assignor speaks: partitions, subscriptions, topic metadata, assignments.
+
+Names follow ``org.apache.kafka.clients.consumer.ConsumerPartitionAssignor``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, runtime_checkable
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class RebalanceProtocol(enum.IntEnum):
+    """How members hand partitions over (KIP-429); the higher value is the newer protocol."""
+
+    EAGER = 0
+    COOPERATIVE = 1
+
+
+NO_GENERATION = -1
+"""The generation of a claim that has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What one member asks for, as its JoinGroup carries it (consumer protocol, version 3)."""
+
+    topics: tuple[str, ...]
+    """In the order the member listed them; a topic may not exist."""
+
+    user_data: bytes | None = None
+    """What the member's assignor wanted the leader to know."""
+
+    owned_partitions: tuple[TopicPartition, ...] = ()
+    """What a cooperative member still holds; empty for eager ones."""
+
+    generation_id: int = NO_GENERATION
+    """The generation in which ``owned_partitions`` were given."""
+
+    rack_id: str | None = None
+    group_instance_id: str | None = None
+    """Known to the leader from the JoinGroup response, not part of the bytes."""
+
+
+Subscriptions = Mapping[str, Subscription]
+"""Member id to subscription, in the order of the JoinGroup response."""
+
+Assignment = dict[str, tuple[TopicPartition, ...]]
+"""Member id to its partitions; every member of the group has an entry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """What the one who assigns knows of the topics."""
+
+    partition_counts: Mapping[str, int]
+    """Topic to number of partitions; 0 or absent means no metadata."""
+
+    racks: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    """Topic to the racks of each partition's replicas; absent: no racks known."""
+
+    topic_ids: Mapping[str, bytes] = field(default_factory=dict)
+    """Topic to its 16-byte id; absent: the name-based (version 3) UUID of its name."""
+
+
+@runtime_checkable
+class Assignor(Protocol):
+    """The plug-in interface; an object belongs to one consumer and may remember.
+
+    Source: ``ConsumerPartitionAssignor`` (KIP-429, KIP-792). A plug-in may also set
+    ``exclusive = False`` to say that it gives a partition to several members on purpose.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name members vote for."""
+
+    @property
+    def rebalance_protocols(self) -> tuple[RebalanceProtocol, ...]:
+        """The protocols it can run under."""
+
+    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:
+        """Return what the leader should know of this member, sent with each JoinGroup."""
+
+    def assign(self, topics: Topics, subscriptions: Subscriptions) -> Assignment:
+        """Return who gets what; called on the leader, once a generation."""
+
+    def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:
+        """Learn what this member was given, in which generation."""

@@ -1,0 +1,1 @@
+"""Events to ledger, metrics and checks; sees events alone."""

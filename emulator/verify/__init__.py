@@ -1,0 +1,1 @@
+"""Captures of a real Kafka against the emulator, side by side."""

@@ -1,0 +1,1 @@
+"""One run in virtual time: network, brokers, offsets log, consumers, faults."""

@@ -1,0 +1,1 @@
+"""The rules: protocol machines without clock, I/O or randomness."""

@@ -1,0 +1,1 @@
+"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup: the classic group protocol, both sides."""
