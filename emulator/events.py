@@ -8,10 +8,8 @@ since the run began; offsets are record offsets of the topic; ranges are half op
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from assignors.types import TopicPartition
 
@@ -35,6 +33,10 @@ class RunEnded:
     """The last event; ``log_ends``: the end of each partition's log, deleted ones left out."""
 
     log_ends: Offsets
+
+    positions: tuple[tuple[str, TopicPartition, int], ...] = ()
+    """For each epoch still open: its consumer, its partition, the end of what poll handed out.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -485,11 +487,11 @@ class Event(NamedTuple):
     what: What
 
 
-@cache
-def _field_names(kind: Hashable) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(kind))  # type: ignore[arg-type]
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in dataclasses.fields(kind)) for kind in get_args(What)
+}
 
 
 def values_of(what: What) -> dict[str, Any]:
     """Return the fields of what happened, in order of definition."""
-    return {name: getattr(what, name) for name in _field_names(type(what))}
+    return {name: getattr(what, name) for name in _FIELDS[type(what)]}

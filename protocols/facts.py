@@ -167,6 +167,16 @@ class AssignorFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionGivenTwice:
+    """The leader's assignor gave a partition to several members without meaning to."""
+
+    assignor: str
+    generation: int
+    partition: TopicPartition
+    member_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
     """The client let go of the group by itself: poll interval passed, or an error told it so."""
 
@@ -195,6 +205,7 @@ Fact = (
     | CommitSent
     | CommitEnded
     | AssignorFailed
+    | PartitionGivenTwice
     | Dropped
     | CoordinatorLost
 )

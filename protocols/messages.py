@@ -292,6 +292,8 @@ class DescribeGroupRequest:
     """Ask for the state of one group (API 15)."""
 
     group_id: str
+    version: int = 6
+    """From version 6 on a group that does not exist is an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,65 +7,34 @@ fields of a time end in ``_ms``. One dataclass a concern, checked once, at the e
 
 from __future__ import annotations
 
-import enum
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any
+import re
+from dataclasses import dataclass
 
-INT_MAX = 2**31 - 1
-LONG_MAX = 2**63 - 1
+from protocols.setting_kinds import (
+    INT_MAX,
+    LONG_MAX,
+    Kind,
+    Setting,
+    declared,
+    defaults_of,
+    fields_by_name,
+    settings_of,
+)
 
-
-class Kind(enum.Enum):
-    """What a setting's value is; decides which spellings a scenario may use."""
-
-    TIME_MS = "a time (Kafka's milliseconds, or text with a unit)"
-    MINUTES = "a time (Kafka's minutes, or text with a unit)"
-    BYTES = "a size (Kafka's bytes, or text with a unit)"
-    COUNT = "a whole number"
-    RATIO = "a number from 0 to 1"
-    SWITCH = "true or false"
-    CHOICE = "one of a few words"
-    NAMES = "a list of names"
-    TEXT = "a text"
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One of Kafka's settings: its name, what it holds, and what is allowed."""
-
-    name: str
-    kind: Kind
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: tuple[str, ...] = ()
-
-
-def _setting(
-    name: str,
-    kind: Kind,
-    default: Any,
-    *,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    choices: tuple[str, ...] = (),
-) -> Any:
-    meta = {"setting": Setting(name, kind, minimum, maximum, choices)}
-    return field(default=default, metadata=meta)
-
-
-def settings_of(kind: type) -> dict[str, Setting]:
-    """Return field name to :class:`Setting` of a settings dataclass."""
-    return {f.name: f.metadata["setting"] for f in fields(kind) if "setting" in f.metadata}
-
-
-def defaults_of(kind: type) -> dict[str, Any]:
-    """Return Kafka's name to default of a settings dataclass."""
-    return {
-        f.metadata["setting"].name: f.default
-        for f in fields(kind)
-        if "setting" in f.metadata and f.default is not MISSING
-    }
-
+__all__ = [
+    "BY_DURATION",
+    "DEFAULT_ASSIGNORS",
+    "INT_MAX",
+    "LONG_MAX",
+    "BrokerSettings",
+    "ConsumerSettings",
+    "Kind",
+    "Setting",
+    "by_duration_ms",
+    "defaults_of",
+    "fields_by_name",
+    "settings_of",
+]
 
 DEFAULT_ASSIGNORS = ("range", "cooperative-sticky")
 
@@ -74,70 +43,164 @@ DEFAULT_ASSIGNORS = ("range", "cooperative-sticky")
 class ConsumerSettings:
     """A consumer's configuration (``ConsumerConfig``)."""
 
-    group_protocol: str = _setting(
-        "group.protocol", Kind.CHOICE, "classic", choices=("classic", "consumer")
+    group_protocol: str = declared(
+        "classic",
+        Setting(
+            "group.protocol",
+            Kind.CHOICE,
+            "Which group protocol the consumer speaks.",
+            choices=("classic", "consumer"),
+        ),
     )
-    group_instance_id: str | None = _setting("group.instance.id", Kind.TEXT, None)
-    client_id: str | None = _setting("client.id", Kind.TEXT, None)
-    client_rack: str = _setting("client.rack", Kind.TEXT, "")
-    session_timeout_ms: int = _setting(
-        "session.timeout.ms", Kind.TIME_MS, 45_000, minimum=1, maximum=INT_MAX
+    group_instance_id: str | None = declared(
+        None,
+        Setting(
+            "group.instance.id",
+            Kind.TEXT,
+            "Lasting name of a static member, which may restart without a rebalance.",
+        ),
     )
-    heartbeat_interval_ms: int = _setting(
-        "heartbeat.interval.ms", Kind.TIME_MS, 3_000, minimum=1, maximum=INT_MAX
+    client_id: str | None = declared(
+        None,
+        Setting("client.id", Kind.TEXT, "First part of the member id the coordinator gives out."),
     )
-    max_poll_interval_ms: int = _setting(
-        "max.poll.interval.ms", Kind.TIME_MS, 300_000, minimum=1, maximum=INT_MAX
+    client_rack: str = declared(
+        "", Setting("client.rack", Kind.TEXT, "Rack the consumer stands in; assignors may mind it.")
     )
-    max_poll_records: int = _setting(
-        "max.poll.records", Kind.COUNT, 500, minimum=1, maximum=INT_MAX
+    session_timeout_ms: int = declared(
+        45_000,
+        Setting(
+            "session.timeout.ms",
+            Kind.TIME_MS,
+            "Silence after which the coordinator evicts a member.",
+            minimum=1,
+        ),
     )
-    partition_assignment_strategy: tuple[str, ...] = _setting(
-        "partition.assignment.strategy", Kind.NAMES, DEFAULT_ASSIGNORS
+    heartbeat_interval_ms: int = declared(
+        3_000,
+        Setting(
+            "heartbeat.interval.ms",
+            Kind.TIME_MS,
+            "How often a member says that it lives; below the session timeout.",
+            minimum=1,
+        ),
     )
-    enable_auto_commit: bool = _setting("enable.auto.commit", Kind.SWITCH, True)
-    auto_commit_interval_ms: int = _setting(
-        "auto.commit.interval.ms", Kind.TIME_MS, 5_000, minimum=0, maximum=INT_MAX
+    max_poll_interval_ms: int = declared(
+        300_000,
+        Setting(
+            "max.poll.interval.ms",
+            Kind.TIME_MS,
+            "Longest time between two polls before the consumer leaves; also its rebalance timeout.",
+            minimum=1,
+        ),
     )
-    auto_offset_reset: str = _setting("auto.offset.reset", Kind.TEXT, "latest")
-    """``earliest``, ``latest``, ``none`` or ``by_duration:<ISO-8601 duration>``."""
-
-    isolation_level: str = _setting(
-        "isolation.level",
-        Kind.CHOICE,
+    max_poll_records: int = declared(
+        500, Setting("max.poll.records", Kind.COUNT, "Most records one poll hands out.", minimum=1)
+    )
+    partition_assignment_strategy: tuple[str, ...] = declared(
+        DEFAULT_ASSIGNORS,
+        Setting(
+            "partition.assignment.strategy",
+            Kind.NAMES,
+            "Assignors the member can run, the most wanted first.",
+        ),
+    )
+    enable_auto_commit: bool = declared(
+        True,
+        Setting(
+            "enable.auto.commit",
+            Kind.SWITCH,
+            "Commit positions from poll() by itself, every auto.commit.interval.ms.",
+        ),
+    )
+    auto_commit_interval_ms: int = declared(
+        5_000,
+        Setting("auto.commit.interval.ms", Kind.TIME_MS, "Time between two automatic commits."),
+    )
+    auto_offset_reset: str = declared(
+        "latest",
+        Setting(
+            "auto.offset.reset",
+            Kind.TEXT,
+            "Where to read without a usable committed offset: earliest, latest, none, by_duration:…",
+        ),
+    )
+    isolation_level: str = declared(
         "read_uncommitted",
-        choices=("read_uncommitted", "read_committed"),
+        Setting(
+            "isolation.level",
+            Kind.CHOICE,
+            "Whether records of open transactions are read.",
+            choices=("read_uncommitted", "read_committed"),
+        ),
     )
-    fetch_min_bytes: int = _setting("fetch.min.bytes", Kind.BYTES, 1, minimum=0, maximum=INT_MAX)
-    fetch_max_wait_ms: int = _setting(
-        "fetch.max.wait.ms", Kind.TIME_MS, 500, minimum=0, maximum=INT_MAX
+    fetch_min_bytes: int = declared(
+        1,
+        Setting("fetch.min.bytes", Kind.BYTES, "Least data a broker answers a fetch with at once."),
     )
-    fetch_max_bytes: int = _setting(
-        "fetch.max.bytes", Kind.BYTES, 52_428_800, minimum=0, maximum=INT_MAX
+    fetch_max_wait_ms: int = declared(
+        500,
+        Setting("fetch.max.wait.ms", Kind.TIME_MS, "Longest wait of a broker for that much data."),
     )
-    max_partition_fetch_bytes: int = _setting(
-        "max.partition.fetch.bytes", Kind.BYTES, 1_048_576, minimum=0, maximum=INT_MAX
+    fetch_max_bytes: int = declared(
+        52_428_800,
+        Setting("fetch.max.bytes", Kind.BYTES, "Most data in the answer to a fetch (soft)."),
     )
-    request_timeout_ms: int = _setting(
-        "request.timeout.ms", Kind.TIME_MS, 30_000, minimum=0, maximum=INT_MAX
+    max_partition_fetch_bytes: int = declared(
+        1_048_576,
+        Setting(
+            "max.partition.fetch.bytes",
+            Kind.BYTES,
+            "Most data of one partition in the answer to a fetch (soft).",
+        ),
     )
-    default_api_timeout_ms: int = _setting(
-        "default.api.timeout.ms", Kind.TIME_MS, 60_000, minimum=0, maximum=INT_MAX
+    request_timeout_ms: int = declared(
+        30_000, Setting("request.timeout.ms", Kind.TIME_MS, "Longest wait for an answer.")
     )
-    retry_backoff_ms: int = _setting(
-        "retry.backoff.ms", Kind.TIME_MS, 100, minimum=0, maximum=LONG_MAX
+    default_api_timeout_ms: int = declared(
+        60_000,
+        Setting(
+            "default.api.timeout.ms",
+            Kind.TIME_MS,
+            "Longest time a blocking call such as commitSync() tries.",
+        ),
     )
-    retry_backoff_max_ms: int = _setting(
-        "retry.backoff.max.ms", Kind.TIME_MS, 1_000, minimum=0, maximum=LONG_MAX
+    retry_backoff_ms: int = declared(
+        100,
+        Setting("retry.backoff.ms", Kind.TIME_MS, "First wait before a retry.", maximum=LONG_MAX),
     )
-    reconnect_backoff_ms: int = _setting(
-        "reconnect.backoff.ms", Kind.TIME_MS, 50, minimum=0, maximum=LONG_MAX
+    retry_backoff_max_ms: int = declared(
+        1_000,
+        Setting(
+            "retry.backoff.max.ms", Kind.TIME_MS, "Longest wait before a retry.", maximum=LONG_MAX
+        ),
     )
-    reconnect_backoff_max_ms: int = _setting(
-        "reconnect.backoff.max.ms", Kind.TIME_MS, 1_000, minimum=0, maximum=LONG_MAX
+    reconnect_backoff_ms: int = declared(
+        50,
+        Setting(
+            "reconnect.backoff.ms",
+            Kind.TIME_MS,
+            "First wait before connecting to a broker again.",
+            maximum=LONG_MAX,
+        ),
     )
-    metadata_max_age_ms: int = _setting(
-        "metadata.max.age.ms", Kind.TIME_MS, 300_000, minimum=0, maximum=LONG_MAX
+    reconnect_backoff_max_ms: int = declared(
+        1_000,
+        Setting(
+            "reconnect.backoff.max.ms",
+            Kind.TIME_MS,
+            "Longest wait before connecting to a broker again.",
+            maximum=LONG_MAX,
+        ),
+    )
+    metadata_max_age_ms: int = declared(
+        300_000,
+        Setting(
+            "metadata.max.age.ms",
+            Kind.TIME_MS,
+            "Age at which topic metadata is read again.",
+            maximum=LONG_MAX,
+        ),
     )
 
 
@@ -145,42 +208,140 @@ class ConsumerSettings:
 class BrokerSettings:
     """The brokers' configuration, one for the cluster (``GroupCoordinatorConfig`` and others)."""
 
-    group_min_session_timeout_ms: int = _setting(
-        "group.min.session.timeout.ms", Kind.TIME_MS, 6_000, minimum=0, maximum=INT_MAX
+    group_min_session_timeout_ms: int = declared(
+        6_000,
+        Setting(
+            "group.min.session.timeout.ms",
+            Kind.TIME_MS,
+            "Shortest session timeout a coordinator accepts.",
+        ),
     )
-    group_max_session_timeout_ms: int = _setting(
-        "group.max.session.timeout.ms", Kind.TIME_MS, 1_800_000, minimum=0, maximum=INT_MAX
+    group_max_session_timeout_ms: int = declared(
+        1_800_000,
+        Setting(
+            "group.max.session.timeout.ms",
+            Kind.TIME_MS,
+            "Longest session timeout a coordinator accepts.",
+        ),
     )
-    group_initial_rebalance_delay_ms: int = _setting(
-        "group.initial.rebalance.delay.ms", Kind.TIME_MS, 3_000, minimum=0, maximum=INT_MAX
+    group_initial_rebalance_delay_ms: int = declared(
+        3_000,
+        Setting(
+            "group.initial.rebalance.delay.ms",
+            Kind.TIME_MS,
+            "How long an empty group waits for more members before its first assignment.",
+        ),
     )
-    group_max_size: int = _setting(
-        "group.max.size", Kind.COUNT, INT_MAX, minimum=1, maximum=INT_MAX
+    group_max_size: int = declared(
+        INT_MAX, Setting("group.max.size", Kind.COUNT, "Most members of a group.", minimum=1)
     )
-    offset_metadata_max_bytes: int = _setting(
-        "offset.metadata.max.bytes", Kind.BYTES, 4_096, minimum=0, maximum=INT_MAX
+    offset_metadata_max_bytes: int = declared(
+        4_096, Setting("offset.metadata.max.bytes", Kind.BYTES, "Longest metadata of a commit.")
     )
-    offsets_topic_num_partitions: int = _setting(
-        "offsets.topic.num.partitions", Kind.COUNT, 50, minimum=1, maximum=100_000
+    offsets_topic_num_partitions: int = declared(
+        50,
+        Setting(
+            "offsets.topic.num.partitions",
+            Kind.COUNT,
+            "Partitions of __consumer_offsets.",
+            minimum=1,
+            maximum=100_000,
+        ),
     )
-    offsets_topic_replication_factor: int = _setting(
-        "offsets.topic.replication.factor", Kind.COUNT, 3, minimum=1, maximum=INT_MAX
+    offsets_topic_replication_factor: int = declared(
+        3,
+        Setting(
+            "offsets.topic.replication.factor",
+            Kind.COUNT,
+            "Copies of each partition of __consumer_offsets.",
+            minimum=1,
+            maximum=2**15 - 1,
+        ),
     )
-    offsets_retention_minutes: int = _setting(
-        "offsets.retention.minutes", Kind.MINUTES, 10_080, minimum=1, maximum=INT_MAX
+    offsets_retention_minutes: int = declared(
+        10_080,
+        Setting(
+            "offsets.retention.minutes",
+            Kind.MINUTES,
+            "How long committed offsets outlive their group's last member.",
+            minimum=1,
+        ),
     )
-    offsets_retention_check_interval_ms: int = _setting(
-        "offsets.retention.check.interval.ms", Kind.TIME_MS, 600_000, minimum=1, maximum=LONG_MAX
+    offsets_retention_check_interval_ms: int = declared(
+        600_000,
+        Setting(
+            "offsets.retention.check.interval.ms",
+            Kind.TIME_MS,
+            "How often expired offsets are looked for.",
+            minimum=1,
+            maximum=LONG_MAX,
+        ),
     )
-    offsets_commit_timeout_ms: int = _setting(
-        "offsets.commit.timeout.ms", Kind.TIME_MS, 5_000, minimum=1, maximum=INT_MAX
+    offsets_commit_timeout_ms: int = declared(
+        5_000,
+        Setting(
+            "offsets.commit.timeout.ms",
+            Kind.TIME_MS,
+            "Longest wait of a coordinator for its log to be replicated.",
+            minimum=1,
+        ),
     )
-    broker_session_timeout_ms: int = _setting(
-        "broker.session.timeout.ms", Kind.TIME_MS, 9_000, minimum=1, maximum=INT_MAX
+    broker_session_timeout_ms: int = declared(
+        9_000,
+        Setting(
+            "broker.session.timeout.ms",
+            Kind.TIME_MS,
+            "Silence after which the controller takes a broker for dead.",
+            minimum=1,
+        ),
     )
-    min_insync_replicas: int = _setting(
-        "min.insync.replicas", Kind.COUNT, 1, minimum=1, maximum=INT_MAX
+    min_insync_replicas: int = declared(
+        1,
+        Setting(
+            "min.insync.replicas",
+            Kind.COUNT,
+            "Copies that must exist before a write counts.",
+            minimum=1,
+        ),
     )
-    default_replication_factor: int = _setting(
-        "default.replication.factor", Kind.COUNT, 3, minimum=1, maximum=INT_MAX
+    default_replication_factor: int = declared(
+        3,
+        Setting(
+            "default.replication.factor", Kind.COUNT, "Copies of a topic's partitions.", minimum=1
+        ),
     )
+
+
+_DURATION = re.compile(
+    r"([-+]?)P(?:([-+]?\d+)D)?"
+    r"(T(?=[-+.\d])(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?(?:([-+]?\d+)(?:[.,](\d{0,9}))?S)?)?",
+    re.IGNORECASE,
+)
+BY_DURATION = "by_duration:"
+
+
+def by_duration_ms(auto_offset_reset: str) -> int | None:
+    """Return how far back ``by_duration:`` starts, in milliseconds; None for other policies.
+
+    The rest is an ISO-8601 duration as ``java.time.Duration`` reads it (days, hours, minutes,
+    seconds, each with its own sign). Raise ValueError if it is none, or negative.
+
+    >>> by_duration_ms("by_duration:PT1H30M"), by_duration_ms("latest")
+    (5400000, None)
+    """
+    if not auto_offset_reset.startswith(BY_DURATION):
+        return None
+    text = auto_offset_reset.removeprefix(BY_DURATION)
+    match = _DURATION.fullmatch(text)
+    if match is None or not text[-1].isalpha() or text[-1] in "pPtT" or len(text) > 100:
+        raise ValueError('not an ISO-8601 duration such as "PT1H" or "P7D"')
+    sign, days, _, hours, minutes, seconds, fraction = match.groups()
+    whole = int(days or 0) * 86_400 + int(hours or 0) * 3_600 + int(minutes or 0) * 60
+    nanos = int((fraction or "").ljust(9, "0"))
+    if (seconds or "").startswith("-"):
+        nanos = -nanos
+    total = (whole + int(seconds or 0)) * 10**9 + nanos
+    total = -total if sign == "-" else total
+    if not 0 <= total <= LONG_MAX * 10**6:
+        raise ValueError("the duration must not be negative, nor too long for 64 bits")
+    return total // 10**6

@@ -1,0 +1,145 @@
+"""A question to an assignor as JSON, and its answer: the format of Kafka's golden steps.
+
+``{"assignor": …, "input": …}`` goes in; who gets what comes out. Everything a member's assignor
+would have told the leader, user data included, is made of what the question says it had.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from assignors.spelling import did_you_mean
+from assignors.types import (
+    TopicPartition,
+    Topics,
+)
+
+PARTITIONS_MAXIMUM = 10_000_000
+"""Of one question; more would fill the memory before it is answered."""
+
+_Count = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
+_TopicId = Annotated[StrictStr, Field(min_length=22, max_length=22)]
+
+
+class QuestionError(ValueError):
+    """A question that cannot be read; the message says where and what is allowed."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", alias_generator=to_camel, frozen=True, validate_by_name=False
+    )
+
+
+class Member(_Model):
+    """One member of the group."""
+
+    id: StrictStr = Field(min_length=1)
+    topics: tuple[StrictStr, ...]
+    group_instance_id: StrictStr | None = None
+    rack: StrictStr | None = None
+    owned_partitions: tuple[tuple[StrictStr, _Count], ...] | None = None
+    generation: Annotated[StrictInt, Field(ge=-1, le=2**31 - 1)] | None = None
+    assignor_config: dict[str, Any] | None = None
+    """For an assignor of one's own; not part of the golden format."""
+
+    @property
+    def owned(self) -> tuple[TopicPartition, ...]:
+        """What the member had after its last assignment."""
+        return tuple(TopicPartition(*pair) for pair in self.owned_partitions or ())
+
+
+class Input(_Model):
+    """The group and its topics."""
+
+    id: Any = None
+    partitions_per_topic: dict[StrictStr, _Count]
+    topic_ids: dict[StrictStr, _TopicId] = {}
+    partition_racks: dict[StrictStr, tuple[tuple[StrictStr, ...], ...]] = {}
+    members: tuple[Member, ...]
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        member, times = (Counter(one.id for one in self.members).most_common(1) or [("", 0)])[0]
+        if times > 1:
+            raise ValueError(f"member {member!r} is there {times} times; ids are unique")
+        if (total := sum(self.partitions_per_topic.values())) > PARTITIONS_MAXIMUM:
+            raise ValueError(f"{total} partitions are too many; at most {PARTITIONS_MAXIMUM}")
+        return self
+
+    def topics(self) -> Topics:
+        """Return what the one who assigns knows of the topics."""
+        return Topics(
+            partition_counts=self.partitions_per_topic,
+            racks=self.partition_racks,
+            topic_ids={topic: _id_bytes(topic, text) for topic, text in self.topic_ids.items()},
+        )
+
+
+class Question(_Model):
+    """Which assignor shall assign what; what a golden step says beside that is passed over."""
+
+    assignor: StrictStr
+    input: Input
+    expected: Any = None
+    round: Any = None
+    event: Any = None
+
+
+def read_question(line: str | bytes) -> Question:
+    """Read one line of JSON. Raises :class:`QuestionError`."""
+    try:
+        return Question.model_validate_json(line)
+    except ValidationError as error:
+        raise QuestionError(_explain(error)) from error
+
+
+def _id_bytes(topic: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "==", altchars=b"-_", validate=True)
+    except ValueError as error:
+        raise QuestionError(
+            f"input.topicIds.{topic}: {text!r} is no topic id; 22 characters of base64url"
+        ) from error
+
+
+def _explain(error: ValidationError) -> str:
+    """Say in one line what is wrong; a misspelt field rather than that it is missing."""
+    errors = error.errors(include_url=False)
+    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
+    place = _place(first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"{place}: there is no such field.{_nearest_field(first['loc'])}"
+    message = first["msg"].removeprefix("Value error, ").replace(" at line 1 column", " at column")
+    if not place:
+        return message
+    given = f"; got {first['input']!r:.60}" if isinstance(first["input"], str | int | float) else ""
+    return f"{place}: {message}{given}"
+
+
+def _place(loc: tuple[str | int, ...]) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
+    return "".join(parts).removeprefix(".")
+
+
+def _nearest_field(loc: tuple[str | int, ...]) -> str:
+    model = Member if "members" in loc else Input if "input" in loc else Question
+    return did_you_mean(str(loc[-1]), _fields(model))
+
+
+def _fields(model: type[BaseModel]) -> Iterator[str]:
+    return (field.alias or name for name, field in model.model_fields.items())

@@ -1,0 +1,167 @@
+"""Which assignor a name means, and how one's own is found.
+
+A consumer names its assignors as Kafka does, by a short name or a Java class, or names a function
+of the user's, ``"module:function"``, that makes one. Each consumer gets an object of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from assignors.cooperative_sticky import CooperativeStickyAssignor
+from assignors.errors import AssignorNotFoundError
+from assignors.function_assignor import AssignFunction, FunctionAssignor
+from assignors.plugin import user_code
+from assignors.range import assign_range
+from assignors.roundrobin import assign_roundrobin
+from assignors.server_range import assign_server_range
+from assignors.server_uniform import assign_server_uniform
+from assignors.spelling import did_you_mean
+from assignors.sticky import StickyAssignor
+from assignors.types import Assignor, RebalanceProtocol
+
+BUILT_IN: Mapping[str, Callable[[], Assignor]] = {
+    "range": lambda: FunctionAssignor("range", assign_range),
+    "roundrobin": lambda: FunctionAssignor("roundrobin", assign_roundrobin),
+    "sticky": StickyAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+"""The names in ``partition.assignment.strategy``, each with what makes a new object."""
+
+SERVER_SIDE: Mapping[str, AssignFunction] = {
+    "uniform": assign_server_uniform,
+    "range": assign_server_range,
+}
+"""The names in ``group.consumer.assignors`` and ``group.remote.assignor``, default first."""
+
+_JAVA_CLASSES = {
+    "org.apache.kafka.clients.consumer.RangeAssignor": "range",
+    "org.apache.kafka.clients.consumer.RoundRobinAssignor": "roundrobin",
+    "org.apache.kafka.clients.consumer.StickyAssignor": "sticky",
+    "org.apache.kafka.clients.consumer.CooperativeStickyAssignor": "cooperative-sticky",
+}
+_SERVER_JAVA_CLASSES = {
+    "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
+    "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
+}
+_METHODS = ("subscription_user_data", "assign", "on_assignment")
+
+
+def load_assignor(
+    spec: str, config: Mapping[str, Any] | None = None, *, folders: Iterable[str | Path] = (".",)
+) -> Assignor:
+    """Make one consumer's assignor.
+
+    *spec*: ``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``, the name of Kafka's
+    Java class, or ``"module:function"`` for one's own: a function that returns an object like
+    :class:`assignors.types.Assignor`. It is called with *config* if it takes an argument.
+    *folders*: where to look for modules first.
+
+    Raises :class:`AssignorNotFoundError` if *spec* leads nowhere, :class:`PluginError` if the
+    user's module or function raises.
+
+    >>> load_assignor("sticky").name
+    'sticky'
+    """
+    name = _JAVA_CLASSES.get(spec, spec)
+    if name in BUILT_IN:
+        return BUILT_IN[name]()
+    if ":" not in spec:
+        raise AssignorNotFoundError(_unknown(spec, [*BUILT_IN, *_JAVA_CLASSES]))
+    module, _, function = spec.partition(":")
+    make = _find_function(spec, _import_module(spec, module, folders), function)
+    with user_code(spec, "be made"):
+        made = make(dict(config or {})) if inspect.signature(make).parameters else make()
+    return _checked(spec, made)
+
+
+def find_server_assignor(spec: str) -> AssignFunction:
+    """Return the coordinator's assignor of that name or Java class.
+
+    Raises :class:`AssignorNotFoundError` if there is none.
+
+    >>> find_server_assignor("uniform") is assign_server_uniform
+    True
+    """
+    name = _SERVER_JAVA_CLASSES.get(spec, spec)
+    if name not in SERVER_SIDE:
+        raise AssignorNotFoundError(_unknown(spec, [*SERVER_SIDE, *_SERVER_JAVA_CLASSES]))
+    return SERVER_SIDE[name]
+
+
+def _unknown(spec: str, names: list[str]) -> str:
+    short = ", ".join(name for name in names if "." not in name)
+    return (
+        f"There is no assignor {spec!r}.{did_you_mean(spec, names)} "
+        f'Use {short}, one of Kafka\'s class names, or "module:function" for your own.'
+    )
+
+
+def _import_module(spec: str, name: str, folders: Iterable[str | Path]) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise AssignorNotFoundError(
+            f"The assignor {spec!r} cannot be imported: {name!r} is no module's name. "
+            "Give it with dots, without slashes and .py."
+        )
+    with user_code(spec, "be imported"), _searched_first(folders):
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            where = ", ".join(str(Path(folder).resolve()) for folder in folders)
+            raise AssignorNotFoundError(
+                f"The assignor {spec!r} cannot be imported: there is no module {error.name!r}, "
+                f"neither in {where} nor where Python looks. "
+                "Check the spelling, or run from the folder it is in."
+            ) from error
+
+
+@contextmanager
+def _searched_first(folders: Iterable[str | Path]) -> Iterator[None]:
+    before = list(sys.path)
+    sys.path[:0] = [str(Path(folder).resolve()) for folder in folders]
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _find_function(spec: str, module: ModuleType, name: str) -> Callable[..., object]:
+    found: object = getattr(module, name, None)
+    if callable(found):
+        return found
+    functions = [one for one, value in vars(module).items() if callable(value) and one[0] != "_"]
+    what = "is no function" if found is not None else "does not exist"
+    raise AssignorNotFoundError(
+        f"The assignor {spec!r} cannot be made: {name!r} {what} in {module.__name__}."
+        f"{did_you_mean(name, functions)} "
+        "Name a function of that module that returns an assignor."
+    )
+
+
+def _checked(spec: str, made: object) -> Assignor:
+    """Return *made* if it has all that an assignor needs."""
+    lacking = [one for one in _METHODS if not callable(getattr(made, one, None))]
+    name = getattr(made, "name", None)
+    if not isinstance(name, str) or not name:
+        lacking.append("name (a text that is not empty)")
+    protocols = getattr(made, "rebalance_protocols", None)
+    if (
+        not isinstance(protocols, tuple)
+        or not protocols
+        or not all(isinstance(one, RebalanceProtocol) for one in protocols)
+    ):
+        lacking.append("rebalance_protocols (a tuple of RebalanceProtocol)")
+    if lacking or not isinstance(made, Assignor):
+        raise AssignorNotFoundError(
+            f"What {spec!r} returned ({type(made).__name__}) is no assignor: it lacks "
+            f"{', '.join(lacking)}. See assignors.types.Assignor for what it needs."
+        )
+    return made

@@ -1,0 +1,116 @@
+"""The ``sticky`` assignor: balanced, with as few partitions moving as balance allows.
+
+It runs eagerly: members give everything up before they join, so what they had travels in their
+user data. Source: ``StickyAssignor``, ``AbstractStickyAssignor`` (KIP-54, KIP-341; spec
+assignors 1.5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from assignors.claims import (
+    Claims,
+    Target,
+    highest_generation,
+    settle_claims,
+    subscriptions_equal,
+)
+from assignors.collector import collector_paused
+from assignors.leader_input import LeaderInput, read_leader_input
+from assignors.sticky_constrained import assign_constrained
+from assignors.sticky_general import assign_general, stale_owners
+from assignors.sticky_racks import read_racks
+from assignors.types import (
+    NO_GENERATION,
+    Assignment,
+    RebalanceProtocol,
+    Subscriptions,
+    TopicPartition,
+    Topics,
+)
+from assignors.user_data import decode_sticky, encode_sticky
+
+
+@dataclass(slots=True)
+class StickyAssignor:
+    """One consumer's ``sticky`` assignor; it remembers what Kafka's object does."""
+
+    name: str = field(default="sticky", init=False)
+    rebalance_protocols: tuple[RebalanceProtocol, ...] = field(
+        default=(RebalanceProtocol.EAGER,), init=False
+    )
+    max_generation: int = NO_GENERATION
+    """The highest generation any member has named in any assignment of this object."""
+
+    _partitions: tuple[TopicPartition, ...] | None = None
+    _generation: int = NO_GENERATION
+
+    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:  # noqa: ARG002 -- interface
+        """Return this member's last assignment and its generation; None before the first."""
+        if self._partitions is None:
+            return None
+        return encode_sticky(self._partitions, self._generation)
+
+    def assign(self, topics: Topics, subscriptions: Subscriptions) -> Assignment:
+        """Return who gets what, as Kafka's class does, order of the lists included.
+
+        Raises :class:`AssignorDefectError` where Kafka's class raises or never ends.
+        """
+        with collector_paused():
+            group = read_leader_input(topics, subscriptions)
+            claims = read_claims(group)
+            self.max_generation = highest_generation(claims, self.max_generation)
+            result = target(group, claims, self.max_generation)
+            return in_given_order(subscriptions, result.partitions)
+
+    def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:
+        """Remember what this member was given, for its next user data."""
+        self._partitions = partitions
+        self._generation = generation
+
+
+def assign_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
+    """Return what a new ``sticky`` assignor would.
+
+    >>> counts = {"t0": 1, "t1": 2, "t2": 3}
+    >>> from assignors.types import Subscription
+    >>> members = {"C0": ("t0",), "C1": ("t0", "t1"), "C2": ("t0", "t1", "t2")}
+    >>> given = assign_sticky(
+    ...     Topics(partition_counts=counts),
+    ...     {member: Subscription(topics=topics) for member, topics in members.items()},
+    ... )
+    >>> for member, partitions in given.items():
+    ...     print(member, *partitions)
+    C0 t0-0
+    C1 t1-0 t1-1
+    C2 t2-0 t2-1 t2-2
+    """
+    return StickyAssignor().assign(topics, subscriptions)
+
+
+def read_claims(group: LeaderInput) -> Claims:
+    """Return what each member's user data says it had."""
+    names: dict[bytes, str] = {}
+    return {
+        member: decode_sticky(subscription.user_data, names)
+        for member, subscription in group.subscriptions.items()
+    }
+
+
+def target(group: LeaderInput, claims: Claims, max_generation: int) -> Target:
+    """Run the constrained path if all subscriptions are equal, else the general one."""
+    if not group.subscriptions:
+        return Target({}, set())
+    owned = settle_claims(group, claims)
+    racks = read_racks(group)
+    if subscriptions_equal(group):
+        return assign_constrained(group, owned, racks)
+    return assign_general(group, owned, stale_owners(claims, max_generation), racks)
+
+
+def in_given_order(
+    subscriptions: Subscriptions, assigned: dict[str, list[TopicPartition]]
+) -> Assignment:
+    """Return *assigned* with the members as the caller listed them."""
+    return {member: tuple(assigned[member]) for member in subscriptions}

@@ -1,0 +1,142 @@
+"""The working state of the sticky assignors' general path, and when it counts as balanced.
+
+Source: ``AbstractStickyAssignor.GeneralAssignmentBuilder`` (spec assignors 1.5 D.4, D.9, D.10).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from sortedcontainers import SortedList
+
+from assignors.java import string_order
+from assignors.sticky_movements import Movements
+from assignors.types import TopicPartition
+
+
+class _Witness(NamedTuple):
+    """Why the assignment is not balanced: *member* could relieve *owner* of a part of *topic*."""
+
+    member: str
+    topic: str
+    owner: str
+
+
+class Workbench:
+    """Who has what while partitions are dealt and moved; members leave it when they are settled."""
+
+    def __init__(
+        self,
+        partitions: dict[str, list[TopicPartition]],
+        topics_of: Mapping[str, tuple[str, ...]],
+        counts: Mapping[str, int],
+    ) -> None:
+        self.partitions = partitions
+        self.owner = {one: member for member, owned in partitions.items() for one in owned}
+        self.movements = Movements()
+        self._topics_of = {member: frozenset(topics) for member, topics in topics_of.items()}
+        self._capacity = {
+            member: sum(counts[topic] for topic in topics) for member, topics in topics_of.items()
+        }
+        ids = sorted(partitions, key=string_order)
+        self._rank = {member: rank for rank, member in enumerate(ids)}
+        self._order = SortedList(map(self._place, partitions))
+        self._holders: dict[str, Counter[str]] = {topic: Counter() for topic in counts}
+        for one, member in self.owner.items():
+            self._holders[one.topic][member] += 1
+        self._witness: _Witness | None = None
+
+    def size(self, member: str) -> int:
+        """Return how many partitions *member* has. Raises KeyError if it is settled."""
+        return len(self.partitions[member])
+
+    def is_full(self, member: str) -> bool:
+        """Say whether *member* has as many partitions as all its topics have."""
+        return self.size(member) >= self._capacity[member]
+
+    def members(self) -> Iterable[str]:
+        """Return the working members by (size, id)."""
+        return (member for _, _, member in self._order)
+
+    def all_empty(self) -> bool:
+        """Say whether no working member has a partition."""
+        return not self._order or self._order[-1][0] == 0
+
+    def smallest(self, topic: str) -> str | None:
+        """Return the member with the fewest partitions of all that ask for *topic*."""
+        return next((one for one in self.members() if topic in self._topics_of[one]), None)
+
+    def give(self, partition: TopicPartition, member: str) -> None:
+        """Append *partition* to what *member* has."""
+        self._order.remove(self._place(member))
+        self.partitions[member].append(partition)
+        self.owner[partition] = member
+        self._holders[partition.topic][member] += 1
+        self._order.add(self._place(member))
+
+    def move(self, partition: TopicPartition, new: str) -> None:
+        """Move *partition*, or one whose earlier move that undoes, to member *new*."""
+        moved = self.movements.better_to_move(partition, self.owner[partition], new)
+        old = self.owner[moved]
+        self.movements.record(moved, old, new)
+        self._order.remove(self._place(old))
+        self.partitions[old].remove(moved)
+        self._holders[moved.topic][old] -= 1
+        self._order.add(self._place(old))
+        self.give(moved, new)
+
+    def settle(self, member: str) -> list[TopicPartition]:
+        """Take *member* out of the working members; return what it has."""
+        self._order.remove(self._place(member))
+        return self.partitions.pop(member)
+
+    def balanced(self) -> bool:
+        """Say whether no partition can go to a member that would still have fewer afterwards.
+
+        Kafka works this out from nothing before every partition it looks at, which is where its
+        time goes. Here the reason found last is kept, and searched anew only once it is gone.
+        """
+        if self._order[-1][0] - self._order[0][0] <= 1:
+            return True
+        if self._witness is None or not self._holds(self._witness):
+            self._witness = self._find_witness()
+        return self._witness is None
+
+    def score(self) -> int:
+        """Return the sum of the differences in size over all pairs of working members."""
+        return balance_score(size for size, _, _ in self._order)
+
+    def _holds(self, witness: _Witness) -> bool:
+        return (
+            self._holders[witness.topic][witness.owner] > 0
+            and self.size(witness.owner) > self.size(witness.member) + 1
+            and self.size(witness.member) != self._capacity[witness.member]
+        )
+
+    def _find_witness(self) -> _Witness | None:
+        largest = {
+            topic: max(holding, key=self.size, default=None)
+            for topic, holders in self._holders.items()
+            if (holding := [one for one, n in holders.items() if n and one in self.partitions])
+        }
+        for member in self.members():
+            for topic in self._topics_of[member]:
+                owner = largest.get(topic)
+                if owner and self._holds(witness := _Witness(member, topic, owner)):
+                    return witness
+        return None
+
+    def _place(self, member: str) -> tuple[int, int, str]:
+        return self.size(member), self._rank[member], member
+
+
+def balance_score(sizes: Iterable[int]) -> int:
+    """Return the sum of the differences over all pairs of *sizes*.
+
+    >>> balance_score([1, 2, 4])
+    6
+    """
+    ordered = sorted(sizes)
+    return sum((2 * index - len(ordered) + 1) * size for index, size in enumerate(ordered))

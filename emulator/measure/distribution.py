@@ -1,0 +1,193 @@
+"""Runs of many seeds as distributions: quantiles and means with honest intervals.
+
+No shape is assumed for quantiles. The *q*-quantile of *n* values is the order statistic
+``x[ceil(n q)]``; an interval between two order statistics covers the true quantile with a
+probability that the binomial distribution gives exactly, whatever the values' distribution
+(Conover, *Practical Nonparametric Statistics*, 3.2). Where *n* is too small for the confidence
+asked, an end of the interval is open (None). Means, and means of paired differences, get
+Student's t interval, whose quantile is found by bisection of the exact distribution function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CONFIDENCE = 0.95
+
+_ACCURACY = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A measured figure with the interval that holds the true one at ``confidence``."""
+
+    value: float
+    low: float | None
+    """None: too few values to bound it from below."""
+
+    high: float | None
+    """None: too few values to bound it from above."""
+
+    confidence: float
+    """At least what was asked for, where neither end is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One metric over seeds."""
+
+    runs: int
+    mean: Estimate
+    minimum: float
+    median: Estimate
+    p95: Estimate
+    p99: Estimate
+    maximum: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Second minus first, seed by seed."""
+
+    runs: int
+    mean: Estimate
+    median: Estimate
+    less: int
+    """Seeds in which the second setting had less."""
+
+    equal: int
+    more: int
+
+
+def summarise(values: Sequence[float], confidence: float = CONFIDENCE) -> Summary:
+    """Return the distribution of one metric over seeds; *values* must not be empty."""
+    return Summary(
+        runs=len(values),
+        mean=mean(values, confidence),
+        minimum=min(values),
+        median=quantile(values, 0.5, confidence),
+        p95=quantile(values, 0.95, confidence),
+        p99=quantile(values, 0.99, confidence),
+        maximum=max(values),
+    )
+
+
+def compare(
+    first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE
+) -> Comparison:
+    """Return how *second* differs from *first*; both in order of the same seeds.
+
+    Raise ValueError if they do not pair up.
+    """
+    if len(first) != len(second) or not first:
+        raise ValueError(f"{len(first)} and {len(second)} runs do not make pairs")
+    differences = [after - before for before, after in zip(first, second, strict=True)]
+    return Comparison(
+        runs=len(differences),
+        mean=mean(differences, confidence),
+        median=quantile(differences, 0.5, confidence),
+        less=sum(difference < 0 for difference in differences),
+        equal=sum(difference == 0 for difference in differences),
+        more=sum(difference > 0 for difference in differences),
+    )
+
+
+def order_statistic(values: Sequence[float], q: float) -> float:
+    """Return the smallest value that at least a share *q* of the values does not exceed.
+
+    >>> order_statistic([3, 1, 2, 4], 0.5)
+    2
+    """
+    ordered = sorted(values)
+    return ordered[max(1, math.ceil(len(ordered) * q - _ACCURACY)) - 1]
+
+
+def quantile(values: Sequence[float], q: float, confidence: float = CONFIDENCE) -> Estimate:
+    """Return a quantile with its distribution-free interval.
+
+    >>> quantile(range(1, 101), 0.5)  # doctest: +ELLIPSIS
+    Estimate(value=50, low=40, high=61, confidence=0.96479...)
+    """
+    ordered = sorted(values)
+    below = _below(len(ordered), q)
+    tail = (1 - confidence) / 2
+    low = max((k for k, share in enumerate(below) if share <= tail), default=None)
+    high = min((k for k, share in enumerate(below) if share >= 1 - tail), default=None)
+    reached = (1.0 if high is None else below[high]) - (0.0 if low is None else below[low])
+    return Estimate(
+        value=order_statistic(ordered, q),
+        low=None if low is None else ordered[low],
+        high=None if high is None else ordered[high],
+        confidence=reached,
+    )
+
+
+def _below(n: int, q: float) -> list[float]:
+    """Return, for k from 0 to n - 1, the chance that at most k of n values lie below the quantile.
+
+    ``ordered[low]`` and ``ordered[high]`` hold it between them with at least the chance of
+    *high* minus that of *low*.
+    """
+    total, shares = 0.0, []
+    for k in range(n):
+        total += math.exp(
+            math.lgamma(n + 1)
+            - math.lgamma(k + 1)
+            - math.lgamma(n - k + 1)
+            + k * math.log(q)
+            + (n - k) * math.log1p(-q)
+        )
+        shares.append(min(total, 1.0))
+    return shares
+
+
+def mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """Return the mean with Student's t interval; one value alone has none.
+
+    >>> mean([1, 2, 3, 4, 5])  # doctest: +ELLIPSIS
+    Estimate(value=3.0, low=1.0367..., high=4.9632..., confidence=0.95)
+    """
+    n = len(values)
+    middle = math.fsum(values) / n
+    if n == 1:
+        return Estimate(middle, None, None, confidence)
+    spread = math.fsum((value - middle) ** 2 for value in values) / (n - 1)
+    reach = student(1 - (1 - confidence) / 2, n - 1) * math.sqrt(spread / n)
+    return Estimate(middle, middle - reach, middle + reach, confidence)
+
+
+def student(share: float, freedom: int) -> float:
+    """Return the quantile of Student's t distribution for a *share* of at least one half.
+
+    >>> round(student(0.975, 9), 4)
+    2.2622
+    """
+    low, high = 0.0, 1.0
+    while _student_below(high, freedom) < share:
+        high *= 2
+    while high - low > _ACCURACY * max(1.0, high):
+        middle = (low + high) / 2
+        if _student_below(middle, freedom) < share:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _student_below(t: float, freedom: int) -> float:
+    """Return the distribution function of Student's t at *t* >= 0.
+
+    By the closed sums for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+    """
+    angle = math.atan2(t, math.sqrt(freedom))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term = cosine if odd else 1.0
+    total = 0.0
+    for k in range(2 + odd, freedom + 1, 2):
+        total += term
+        term *= cosine * cosine * (k - 1) / k
+    within = (angle + sine * total) * 2 / math.pi if odd else sine * total
+    return 0.5 + within / 2

@@ -1,0 +1,62 @@
+"""What meters share: their shape, and what they read off at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from assignors.types import TopicPartition
+from emulator.events import Event
+
+Number = int | float
+Row = Mapping[str, Any]
+"""One line of a listing; its values are text or numbers."""
+
+Handler = Callable[[Event, Any], None]
+"""Takes an event and what happened, whose type is the one the handler is registered for."""
+
+Key = tuple[str, TopicPartition]
+"""A partition as one group sees it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Numbers by name, tables of numbers by name, and listings by name."""
+
+    values: dict[str, Number]
+    tables: dict[str, dict[str, Number]] = field(default_factory=dict)
+    listings: dict[str, tuple[Row, ...]] = field(default_factory=dict)
+
+
+class Meter(Protocol):
+    """Counts one concern of a run, event by event, in bounded memory."""
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return what to call for which kind of event."""
+
+    def read(self, ended_us: int) -> Reading:
+        """Return the numbers of a run that ended at *ended_us*."""
+
+
+def seconds(duration_us: int) -> float:
+    """Return microseconds as seconds.
+
+    >>> seconds(1_500_000)
+    1.5
+    """
+    return duration_us / 1_000_000
+
+
+def named(counts: Mapping[Key, Number]) -> dict[str, Number]:
+    """Name partitions ``topic-partition``; where there are several groups, ``group/…``."""
+    several = len({group for group, _ in counts}) > 1
+    ordered = sorted(counts.items())
+    if several:
+        return {f"{group}/{partition}": count for (group, partition), count in ordered}
+    return {str(partition): count for (_, partition), count in ordered}
+
+
+def longest(durations: Iterable[int]) -> float:
+    """Return the largest of some microseconds, in seconds; 0 if there are none."""
+    return seconds(max(durations, default=0))

@@ -1,0 +1,78 @@
+"""The catalogue: scenarios that come with the emulator, to be run, read and copied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.scenario.document import read_toml
+from emulator.scenario.problems import Problem, ScenarioError, hint
+
+FOLDER = Path(__file__).parent.parent / "scenarios"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One scenario of the catalogue."""
+
+    name: str
+    title: str
+    about: tuple[str, ...]
+    """The comment it begins with: what happens, which question it answers."""
+
+    source: str
+    """The public issue thread it comes from; empty if it comes from none."""
+
+
+def names() -> list[str]:
+    """Return the names of all scenarios, in order."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def path_of(name: str) -> Path:
+    """Return the file of a scenario; raise ScenarioError with the nearest name if there is none."""
+    known = names()
+    stem = name.removesuffix(".toml")
+    if stem not in known:
+        near = hint(stem, known) or "; rebalance scenarios lists them"
+        raise ScenarioError(name, [Problem("", f"no such scenario in the catalogue{near}")])
+    return FOLDER / f"{stem}.toml"
+
+
+def read(name: str) -> str:
+    """Return the text of a scenario."""
+    return path_of(name).read_text(encoding="utf-8")
+
+
+def entry(name: str) -> Entry:
+    """Return a scenario's title and what its first lines say about it."""
+    text = read(name)
+    about = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        about.append(line.removeprefix("#").strip())
+    links = [line for line in about if line.startswith("https://")]
+    words = tuple(line for line in about if line not in links)
+    return Entry(name, str(read_toml(text, name)["title"]), words, "".join(links[:1]))
+
+
+def copy(name: str, destination: Path, *, overwrite: bool = False) -> Path:
+    """Copy a scenario into a folder or to a file, and return where it is.
+
+    Raise ScenarioError if it is there already, or cannot be written; then nothing is.
+    """
+    text = read(name)
+    target = destination / path_of(name).name if destination.is_dir() else destination
+    if target.exists() and not overwrite:
+        reason = "exists already; take another name, or --force"
+        raise ScenarioError(str(target), [Problem("", reason)])
+    whole = target.with_name(f".{target.name}.part")
+    try:
+        whole.write_text(text, encoding="utf-8")
+        whole.replace(target)
+    except (OSError, ValueError) as error:
+        whole.unlink(missing_ok=True)
+        reason = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+        raise ScenarioError(str(target), [Problem("", reason)]) from None
+    return target

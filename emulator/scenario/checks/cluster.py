@@ -1,0 +1,54 @@
+"""What can be wrong between the brokers, their settings and the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emulator.scenario.checks.names import unknown
+from emulator.scenario.model import Cluster, Scenario
+from emulator.scenario.parties import BROKERS, CLIENTS, broker_names, members_of
+from emulator.scenario.problems import Problem
+from emulator.scenario.resolution import REPLICATION_FACTORS, broker_settings
+
+
+def cluster_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield what is wrong with the brokers and the network."""
+    yield from _broker_problems(scenario.cluster)
+    yield from _link_problems(scenario)
+
+
+def _broker_problems(cluster: Cluster) -> Iterator[Problem]:
+    if len(cluster.racks) > cluster.brokers:
+        reason = f"more racks than brokers; there are {cluster.brokers}"
+        yield Problem("cluster.racks", reason, cluster.racks)
+    for name in REPLICATION_FACTORS:
+        yield from replication_problems(
+            f"cluster.settings[{name}]", cluster.settings.get(name), cluster
+        )
+    settings = broker_settings(cluster)
+    if settings.min_insync_replicas > settings.offsets_topic_replication_factor:
+        reason = (
+            "no commit could ever be written; allowed is at most the replication factor of the "
+            f"offsets topic, {settings.offsets_topic_replication_factor}"
+        )
+        path = "cluster.settings[min.insync.replicas]"
+        yield Problem(path, reason, settings.min_insync_replicas)
+
+
+def replication_problems(path: str, copies: object, cluster: Cluster) -> Iterator[Problem]:
+    """Yield a problem if there are to be more copies than brokers."""
+    if isinstance(copies, int) and copies > cluster.brokers:
+        yield Problem(path, f"more copies than brokers; there are {cluster.brokers}", copies)
+
+
+def _link_problems(scenario: Scenario) -> Iterator[Problem]:
+    parties = [CLIENTS, BROKERS, *broker_names(scenario.cluster)]
+    parties += [member.name for _, member in members_of(scenario)]
+    for number, link in enumerate(scenario.network.link):
+        path = f"network.link[{number}]"
+        yield from unknown(f"{path}.from", link.sender, parties, "party")
+        yield from unknown(f"{path}.to", link.receiver, parties, "party")
+        if link.sender == link.receiver:
+            yield Problem(f"{path}.to", "a link leads to another party", link.receiver)
+        if link.latency is None and link.loss is None:
+            yield Problem(path, 'says neither "latency" nor "loss"')

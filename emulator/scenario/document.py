@@ -1,0 +1,126 @@
+"""A scenario file as a document: TOML read, acts among the faults, everything addressable.
+
+After :func:`tidy`, a document has one list of faults, each with its id, settings and bounds in
+one level under their full names, and tuples for lists. The short spellings are still in it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+from emulator.scenario import spelling
+from emulator.scenario.kafka_settings import flattened
+from emulator.scenario.problems import Problem, ScenarioError
+
+Document = dict[str, Any]
+
+DEEPEST = 12
+"""How deep tables can lie in each other; no key of ours lies deeper."""
+
+_FAULT_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(fault|act)[ \t]*\]\]", re.MULTILINE)
+_ESSENTIALS = "a scenario has at least a title, run_for, a [[topic]] and a [[group]]"
+
+
+def read_toml(text: str, name: str) -> Document:
+    """Return a text's tables as TOML reads them; raise ScenarioError if it is none or empty."""
+    try:
+        document = tomllib.loads(text)
+    except ValueError as error:
+        raise ScenarioError(name, [Problem("", f"not TOML: {error}")]) from None
+    except RecursionError:
+        raise ScenarioError(name, [Problem("", "nested too deeply")]) from None
+    if not document:
+        raise ScenarioError(name, [Problem("", f"empty; {_ESSENTIALS}")])
+    if _depth(document) > DEEPEST:
+        raise ScenarioError(name, [Problem("", "nested too deeply")])
+    return document
+
+
+def _depth(document: Document) -> int:
+    """Return how deep tables and lists lie, without recursion: a text can nest thousands."""
+    depth, layer = 0, [document]
+    while layer and depth <= DEEPEST:
+        depth += 1
+        layer = [below for node in layer for below in _below(node)]
+    return depth
+
+
+def _below(node: Any) -> list[Any]:
+    inside = node.values() if isinstance(node, dict) else node
+    return [value for value in inside if isinstance(value, dict | list)]
+
+
+def tidy(document: Document, text: str = "") -> Document:
+    """Return a document with everything where a path finds it; ``text`` tells the order of acts."""
+    tidied = {key: _tuples(value) for key, value in document.items()}
+    _merge_acts(tidied, _FAULT_TABLE.findall(text))
+    _name_faults(tidied)
+    if isinstance(tidied.get("expect"), dict):
+        tidied["expect"] = _one_level(tidied["expect"])
+    for table in _with_settings(tidied):
+        table["settings"] = _one_level(table["settings"])
+    return tidied
+
+
+def _tuples(value: Any) -> Any:
+    match value:
+        case list() | tuple():
+            return tuple(_tuples(item) for item in value)
+        case dict():
+            return {key: _tuples(below) for key, below in value.items()}
+    return value
+
+
+def _merge_acts(document: Document, order: list[str]) -> None:
+    """Put acts among the faults, in the order of the file where that can be told."""
+    acts, faults = document.get("act"), document.get("fault", ())
+    if not isinstance(acts, tuple) or not isinstance(faults, tuple):
+        return
+    del document["act"]
+    if (order.count("fault"), order.count("act")) != (len(faults), len(acts)):
+        document["fault"] = faults + acts
+        return
+    rest = {"fault": iter(faults), "act": iter(acts)}
+    document["fault"] = tuple(next(rest[kind]) for kind in order)
+
+
+def _name_faults(document: Document) -> None:
+    faults = document.get("fault")
+    if not isinstance(faults, tuple) or not all(isinstance(fault, dict) for fault in faults):
+        return
+    given = [fault.get("id") for fault in faults]
+    ids = spelling.number_faults(
+        [
+            (spelling.verb_of(fault) or "fault", name if isinstance(name, str) else "")
+            for fault, name in zip(faults, given, strict=True)
+        ]
+    )
+    document["fault"] = tuple(
+        {**fault, "id": name} if fault.get("id") in (None, "") else fault
+        for fault, name in zip(faults, ids, strict=True)
+    )
+
+
+def _one_level(table: Document) -> Document:
+    """Flatten nested names, unless two of them are the same: then the model says so."""
+    pairs = list(flattened(table))
+    flat = dict(pairs)
+    return flat if len(flat) == len(pairs) else table
+
+
+def _with_settings(document: Document) -> list[Document]:
+    groups = _tables(document.get("group"))
+    members = [
+        member
+        for group in groups
+        for key in ("member", "members")
+        for member in _tables(group.get(key))
+    ]
+    places = [*_tables((document.get("cluster"),)), *groups, *members]
+    return [table for table in places if isinstance(table.get("settings"), dict)]
+
+
+def _tables(value: Any) -> list[Document]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, tuple) else []

@@ -1,0 +1,144 @@
+"""Consumer groups: their members, their work, and who commits what, when."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from emulator.scenario import spelling
+from emulator.scenario.distributions import Distribution, always
+from emulator.scenario.kafka_settings import ConsumerTable
+from emulator.scenario.part import NotEmpty, Part
+from emulator.scenario.quantities import Duration, PollTime, PositiveDuration, StartTime
+
+
+class CommitPolicy(Part):
+    """Who commits what, when."""
+
+    call: Literal["auto", "sync", "async", "none"] = "auto"
+    """``auto``: poll() itself; ``sync``, ``async``: the application; ``none``: nobody."""
+
+    when: Literal["batch", "record", "before", "every"] = "batch"
+    """After each batch, after each record, after poll and before the work, or every so often."""
+
+    every: PositiveDuration | None = None
+    """With ``when = "every"``: the time between two commits."""
+
+    records: int | None = Field(None, ge=1)
+    """With ``when = "every"``: the records between two commits."""
+
+    between_batches: bool = True
+    """``every`` and ``records`` are looked at after a batch; False: after each record."""
+
+    arguments: bool = True
+    """False: commitSync() without offsets, which covers all that poll returned."""
+
+    on_revoke: bool = False
+    """Also commit in the revoke listener."""
+
+    off_by_one: bool = False
+    """The mistake of committing the last processed offset instead of the next one."""
+
+    retry_older: Duration | None = None
+    """The mistake of sending an async commit again, this much later, whatever came since."""
+
+    on_refusal: Literal["ignore", "discard", "stop"] = "ignore"
+    """After a refused commit: go on, throw the rest of the batch away, or let the process die."""
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        spaced = self.every is not None or self.records is not None
+        if self.call in ("auto", "none") and (self.when != "batch" or spaced):
+            raise ValueError(f'"when", "every" and "records" have no meaning with "{self.call}"')
+        if self.when == "every" and not spaced:
+            raise ValueError('when = "every" needs "every" (a time) or "records" (a number)')
+        if self.when != "every" and spaced:
+            raise ValueError('"every" and "records" need when = "every"')
+        if self.retry_older is not None and self.call != "async":
+            raise ValueError('"retry_older" is a mistake made with call = "async"')
+        if self.off_by_one and (not self.arguments or self.call in ("auto", "none")):
+            raise ValueError('"off_by_one" needs a commit with offsets: call = "sync" or "async"')
+        return self
+
+
+Commit = Annotated[CommitPolicy, BeforeValidator(spelling.commit)]
+
+
+class Poison(Part):
+    """One record that is not like the others."""
+
+    topic: str
+    partition: int = Field(ge=0)
+    offset: int = Field(ge=0)
+    work: Duration | None = None
+    """How long its work takes."""
+
+    error: Literal["retry", "skip", "stop"] | None = None
+    """Its work fails: try again after ``backoff``, go on with the next, or let the process die."""
+
+    attempts: int = Field(1, ge=1)
+    """With ``retry``: how often it fails before it succeeds."""
+
+    backoff: Duration = 1_000_000
+
+    @model_validator(mode="after")
+    def _is_poison(self) -> Self:
+        if self.work is None and self.error is None:
+            raise ValueError('says neither "work" (how long it takes) nor "error" (how it fails)')
+        return self
+
+
+class Member(Part):
+    """One consumer of a group, where it differs from the others."""
+
+    name: str = Field(pattern=spelling.PARTY_NAME)
+    settings: ConsumerTable = Field(default_factory=dict)
+    """Kafka's consumer settings by name, over those of the group."""
+
+    topics: tuple[str, ...] | None = None
+    pattern: str | None = None
+    work: Distribution | None = None
+    commit: Commit | None = None
+    poll_timeout: PollTime | None = None
+    start: StartTime = 0
+    """``by act``: it runs from its ``start`` on."""
+
+    assignor_config: dict[str, object] = Field(default_factory=dict)
+    """Given to an assignor of one's own when it is made."""
+
+
+class Group(Part):
+    """A consumer group."""
+
+    id: str = Field(pattern=spelling.GROUP_ID)
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    """A regular expression for topic names, instead of ``topics``."""
+
+    members: NotEmpty[Member]
+    """A file may give a number: then they are called ``<id>-0``, ``<id>-1``, …"""
+
+    static: bool = False
+    """Give each member its name as ``group.instance.id``."""
+
+    settings: ConsumerTable = Field(default_factory=dict)
+    """Kafka's consumer settings by name, for all members."""
+
+    work: Distribution = always(1_000)
+    """Of one record; records of a member are worked off one after the other."""
+
+    commit: Commit = CommitPolicy.model_construct()
+    poison: tuple[Poison, ...] = ()
+    poll_timeout: PollTime = 100_000
+    """How long one poll waits for records."""
+
+    listener: Distribution = always(0)
+    """How long a call of the rebalance listener takes, commits in it apart."""
+
+    close_timeout: Duration = 30_000_000
+    coordinator: int | None = Field(None, ge=1)
+    """Broker that coordinates the group at first; left out: by placement of its partition."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled(cls, value: Any) -> Any:
+        return spelling.group(value)

@@ -1,0 +1,254 @@
+"""Kafka's settings as a scenario writes them: checked, and in Kafka's own units.
+
+A table may be nested (``session.timeout.ms = 6000``) or quoted (``"session.timeout.ms" = "6s"``);
+here it becomes one level of full names. What is wrong with it is said of each setting by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from emulator.scenario.problems import hint, listed, refuse
+from emulator.scenario.spelling import LEGAL_NAME
+from emulator.scenario.units import kafka_units
+from protocols.settings import (
+    BY_DURATION,
+    BrokerSettings,
+    ConsumerSettings,
+    Kind,
+    Setting,
+    by_duration_ms,
+    settings_of,
+)
+from protocols.settings_left_out import LEFT_OUT
+
+CONSUMER = {setting.name: setting for setting in settings_of(ConsumerSettings).values()}
+BROKER = {setting.name: setting for setting in settings_of(BrokerSettings).values()}
+
+JAVA_ASSIGNORS = {
+    "org.apache.kafka.clients.consumer.RangeAssignor": "range",
+    "org.apache.kafka.clients.consumer.RoundRobinAssignor": "roundrobin",
+    "org.apache.kafka.clients.consumer.StickyAssignor": "sticky",
+    "org.apache.kafka.clients.consumer.CooperativeStickyAssignor": "cooperative-sticky",
+}
+ASSIGNORS = tuple(JAVA_ASSIGNORS.values())
+RESET_POLICIES = ("earliest", "latest", "none")
+NOT_YET = (
+    'not modelled yet: this version replays the classic protocol; leave it out, or write "classic"'
+)
+
+
+def flattened(table: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the full name and value of every setting of a table, nested or not."""
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and value:
+            yield from flattened(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def setting_value(setting: Setting, value: object) -> object:
+    """Return what a setting holds, in Kafka's unit; raise ValueError if it cannot hold it."""
+    return _SPECIAL.get(setting.name, _BY_KIND[setting.kind])(setting, value)
+
+
+# -- one function a kind ---------------------------------------------------------------------
+
+
+def _quantity(setting: Setting, value: object) -> int:
+    return _bounded(setting, kafka_units(setting.kind, value))
+
+
+def _count(setting: Setting, value: object) -> int:
+    if isinstance(value, str) and re.fullmatch(r"\d{1,20}", value):
+        value = int(value)
+    match value:
+        case bool():
+            pass
+        case int():
+            return _bounded(setting, value)
+    raise ValueError(f"wrong type; allowed is {_range(setting)}")
+
+
+def _bounded(setting: Setting, value: int) -> int:
+    if setting.minimum <= value <= setting.maximum:
+        return value
+    raise ValueError(f"out of range; allowed is {_range(setting)}")
+
+
+def _range(setting: Setting) -> str:
+    unit = {Kind.TIME_MS: " (milliseconds)", Kind.MINUTES: " (minutes)", Kind.BYTES: " (bytes)"}
+    return f"a whole number from {setting.minimum} to {setting.maximum}{unit.get(setting.kind, '')}"
+
+
+def _switch(_: Setting, value: object) -> bool:
+    if value in ("true", "false"):
+        return value == "true"
+    match value:
+        case bool():
+            return value
+    raise ValueError("wrong type; allowed is true or false")
+
+
+def _choice(setting: Setting, value: object) -> str:
+    match value:
+        case str() if value in setting.choices:
+            return value
+    allowed = f"allowed is one of {listed(setting.choices)}"
+    raise ValueError(f"unknown value; {allowed}{hint(value, setting.choices)}")
+
+
+def _text(_: Setting, value: object) -> str:
+    match value:
+        case str() if len(value) <= 1_000:
+            return value
+    raise ValueError("wrong type; allowed is a text")
+
+
+# -- settings with rules of their own --------------------------------------------------------
+
+
+def _group_protocol(setting: Setting, value: object) -> str:
+    word = value.lower() if isinstance(value, str) else value
+    if word == "consumer":
+        raise ValueError(NOT_YET)
+    return _choice(setting, word)
+
+
+def _reset_policy(_: Setting, value: object) -> str:
+    match value:
+        case str() if value in RESET_POLICIES:
+            return value
+        case str() if value.startswith(BY_DURATION):
+            return f"{BY_DURATION}PT{_seconds(by_duration_ms(value) or 0)}S"
+    allowed = f'{listed(RESET_POLICIES)}, or "by_duration:" and an ISO-8601 duration like "PT1H"'
+    near = hint(value, (*RESET_POLICIES, BY_DURATION))
+    raise ValueError(f"unknown policy; allowed are {allowed}{near}")
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms // 1_000}.{ms % 1_000:03d}" if ms % 1_000 else f"{ms // 1_000}"
+
+
+def _instance_id(_: Setting, value: object) -> str:
+    match value:
+        case str() if re.fullmatch(LEGAL_NAME, value) and value not in (".", ".."):
+            return value
+    raise ValueError("allowed are 1 to 249 letters, digits, dots, underscores and hyphens")
+
+
+def _assignors(_: Setting, value: object) -> tuple[str, ...]:
+    """Return names of assignors, however given: names, Java classes, a list, or with commas."""
+    match value:
+        case str():
+            given: list[object] = [word.strip() for word in value.split(",") if word.strip()]
+        case list() | tuple():
+            given = list(value)
+        case _:
+            raise ValueError("wrong type; allowed is a name or a list of names")
+    names = tuple(_assignor(name) for name in given)
+    if not names:
+        raise ValueError("empty; a consumer without an assignor cannot subscribe")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f'"{twice}" is named twice')
+    return names
+
+
+def _assignor(name: object) -> str:
+    match name:
+        case str() if name in ASSIGNORS:
+            return name
+        case str() if name in JAVA_ASSIGNORS:
+            return JAVA_ASSIGNORS[name]
+        case str() if re.fullmatch(r"[\w.]+:\w+", name):
+            return name
+    known = (*ASSIGNORS, *JAVA_ASSIGNORS)
+    raise ValueError(
+        f"unknown assignor; allowed are {listed(ASSIGNORS)}, their Java class names, or one of "
+        f'your own as "module:function"{hint(name, known)}'
+    )
+
+
+_Reader = Callable[[Setting, object], object]
+
+_BY_KIND: dict[Kind, _Reader] = {
+    Kind.TIME_MS: _quantity,
+    Kind.MINUTES: _quantity,
+    Kind.BYTES: _quantity,
+    Kind.COUNT: _count,
+    Kind.SWITCH: _switch,
+    Kind.CHOICE: _choice,
+    Kind.NAMES: _assignors,
+    Kind.TEXT: _text,
+}
+_SPECIAL: dict[str, _Reader] = {
+    "group.protocol": _group_protocol,
+    "auto.offset.reset": _reset_policy,
+    "group.instance.id": _instance_id,
+}
+
+
+# -- a table of settings ---------------------------------------------------------------------
+
+
+def _read(known: dict[str, Setting], elsewhere: str, table: Any) -> Any:
+    if not isinstance(table, dict):
+        return table
+    settings: dict[str, object] = {}
+    wrong: list[tuple[tuple[str | int, ...], object, str]] = []
+    for name, value in flattened(table):
+        try:
+            _learn(settings, known, elsewhere, (name, value))
+        except ValueError as error:
+            wrong.append(((name,), value, str(error)))
+    if wrong:
+        raise refuse("settings", wrong)
+    return settings
+
+
+def _learn(
+    settings: dict[str, object],
+    known: dict[str, Setting],
+    elsewhere: str,
+    item: tuple[str, object],
+) -> None:
+    name, value = item
+    if name in settings:
+        raise ValueError("given twice")
+    if name not in known:
+        raise ValueError(_unknown(name, known, elsewhere))
+    settings[name] = setting_value(known[name], value)
+
+
+def _unknown(name: str, known: dict[str, Setting], elsewhere: str) -> str:
+    if name == "group.id":
+        return "the group's own id says this; leave it out"
+    if name in CONSUMER or name in BROKER:
+        return elsewhere
+    if name in LEFT_OUT or name.startswith(("ssl.", "sasl.")):
+        return "a setting of Kafka that this model has no part for; leave it out"
+    return f"unknown setting{hint(name, known)}"
+
+
+ConsumerTable = Annotated[
+    dict[str, object],
+    BeforeValidator(
+        partial(_read, CONSUMER, "a setting of brokers; it belongs to [cluster] settings")
+    ),
+]
+"""Kafka's consumer settings by name."""
+
+BrokerTable = Annotated[
+    dict[str, object],
+    BeforeValidator(
+        partial(_read, BROKER, "a setting of consumers; it belongs to a group's settings")
+    ),
+]
+"""Kafka's broker settings by name."""

@@ -1,0 +1,65 @@
+"""From a file to a scenario: read, override, validate, check; all that is wrong said at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from emulator.scenario.checks import problems_of
+from emulator.scenario.document import Document, read_toml, tidy
+from emulator.scenario.model import Scenario
+from emulator.scenario.overrides import override
+from emulator.scenario.part import Source
+from emulator.scenario.problems import Problem, ScenarioError
+from emulator.scenario.translate import problems_in
+
+
+def load(path: str | Path) -> Scenario:
+    """Read a scenario file; raise ScenarioError with all that is wrong with it."""
+    return load_with(path, ())
+
+
+def load_with(path: str | Path, overrides: Sequence[str]) -> Scenario:
+    """Read a scenario file with some keys changed, each given as ``path=value``."""
+    name = str(path)
+    return loads(_text_of(name), name, overrides, folder=Path(path).parent)
+
+
+def loads(
+    text: str, name: str, overrides: Sequence[str] = (), *, folder: Path | None = None
+) -> Scenario:
+    """Read the text of a scenario; ``name`` stands in errors, ``folder`` is where paths begin."""
+    document = tidy(read_toml(text, name), text)
+    return scenario_of(override(document, overrides, name), Source(name, folder))
+
+
+def scenario_of(document: Document, source: Source) -> Scenario:
+    """Return the scenario that a tidy document describes."""
+    try:
+        scenario = Scenario.model_validate(document, context=source, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise ScenarioError(source.name, problems_in(error, document)) from None
+    check(scenario, source.name, source.folder)
+    return scenario
+
+
+def check(scenario: Scenario, name: str = "scenario", folder: Path | None = None) -> None:
+    """Raise ScenarioError if the tables of a scenario contradict each other.
+
+    A loaded scenario has been checked; one built in Python has not.
+    """
+    problems = problems_of(scenario, folder)
+    if problems:
+        raise ScenarioError(name, problems)
+
+
+def _text_of(name: str) -> str:
+    try:
+        return Path(name).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        reason = f"not a text: byte {error.start} is no UTF-8"
+    except (OSError, ValueError) as error:
+        reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    raise ScenarioError(name, [Problem("", reason)])

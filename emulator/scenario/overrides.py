@@ -1,0 +1,177 @@
+"""``--set path=value``: one key of a scenario file, given another value.
+
+A value is read as TOML where it can be, else as text, so that ``10s``, ``5`` and ``true`` need
+no quotes. A path that leads nowhere is an error that offers the nearest ones.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from emulator.scenario import spelling
+from emulator.scenario.document import Document
+from emulator.scenario.kafka_settings import BROKER, CONSUMER
+from emulator.scenario.model import Scenario
+from emulator.scenario.part import Part
+from emulator.scenario.paths import FREE_TABLES, NAMED_BY, Key, all_paths, file_keys, split
+from emulator.scenario.problems import Problem, ScenarioError, nearest
+
+_SHORT_FORMS = {"commit": spelling.commit, "when": spelling.when}
+
+
+def override(document: Document, overrides: Sequence[str], name: str) -> Document:
+    """Return a tidy document with each ``path=value`` applied, the later ones last.
+
+    Raise ScenarioError, with the nearest paths, for those that lead nowhere.
+    """
+    problems = []
+    for text in overrides:
+        try:
+            document = _override(document, text)
+        except LookupError as error:
+            problems.append(Problem(f"--set {text}", str(error.args[0])))
+    if problems:
+        raise ScenarioError(name, problems)
+    return document
+
+
+def _override(document: Document, text: str) -> Document:
+    path, value = _read(text)
+    segments = split(path)
+    if segments is None:
+        raise LookupError("no path; write it like group[billing].settings[session.timeout.ms]=10s")
+    changed: Document | None = _changed(Scenario, document, segments, value)
+    if changed is None:
+        raise LookupError(f"no such key{_offer(document, path, segments)}")
+    return changed
+
+
+def _read(text: str) -> tuple[str, Any]:
+    """Split at the first equals sign outside brackets, and read what follows it."""
+    depth = 0
+    for place, letter in enumerate(text):
+        depth += (letter == "[") - (letter == "]")
+        if letter == "=" and depth == 0:
+            return text[:place].strip(), _value(text[place + 1 :].strip())
+    raise LookupError("no value; write --set path=value")
+
+
+def _value(text: str) -> Any:
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return _frozen(read["value"]) if len(read) == 1 else text
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+# -- walking down ----------------------------------------------------------------------------
+
+
+def _changed(table: type[Part], node: Any, segments: Sequence[str], value: Any) -> Any:
+    """Return a copy of a table with the value at the end of the path; None if it has no end."""
+    key, *rest = segments
+    keys = file_keys(table)
+    if key not in keys or not isinstance(node, dict):
+        return None
+    if not rest:
+        return {**node, key: value}
+    below = _below(keys[key], key, node, (rest, value))
+    return None if below is None else {**node, **below}
+
+
+def _below(key: Key, name: str, node: Document, end: tuple[Sequence[str], Any]) -> Document | None:
+    segments, value = end
+    if name in FREE_TABLES:
+        changed = _entry(name, node, segments, value)
+    elif key.is_list:
+        return _in_list(key, name, node, end)
+    elif "" in key.tables:
+        changed = _changed(key.tables[""], _opened(name, node.get(name)), segments, value)
+    else:
+        changed = _in_choice(key, _opened(name, node.get(name)), segments, value)
+    return None if changed is None else {name: changed}
+
+
+def _entry(name: str, node: Document, segments: Sequence[str], value: Any) -> Document | None:
+    entry = ".".join(segment.removeprefix("[") for segment in segments)
+    if name == "settings" and entry not in (CONSUMER if NAMED_BY.keys() & node else BROKER):
+        known = entry in CONSUMER or entry in BROKER
+        if not known:
+            return None
+    table = node.get(name)
+    return {**(table if isinstance(table, dict) else {}), entry: value}
+
+
+def _opened(name: str, short: Any) -> Document:
+    """Return the table that a short spelling stands for; an empty one where there is none."""
+    if isinstance(short, str) and name in _SHORT_FORMS:
+        try:
+            short = _SHORT_FORMS[name](short)
+        except ValueError:
+            return {}
+    return short if isinstance(short, dict) else {}
+
+
+def _in_choice(key: Key, node: Document, segments: Sequence[str], value: Any) -> Any:
+    """Change the branch of a union that has the key; a new branch takes the old one's place."""
+    for table in key.tables.values():
+        if segments[0] in file_keys(table):
+            kept = node if segments[0] in node or node.keys() <= file_keys(table).keys() else {}
+            return _changed(table, kept, segments, value)
+    return None
+
+
+def _in_list(
+    key: Key, name: str, node: Document, end: tuple[Sequence[str], Any]
+) -> Document | None:
+    (wanted, *segments), value = end
+    if name in ("member", "members"):
+        name, node = _with_member(node, wanted.removeprefix("["))
+    name = "fault" if name == "act" else name
+    items = node.get(name)
+    if not isinstance(items, tuple) or not wanted.startswith("[") or not segments:
+        return None
+    index = _index_of(wanted[1:], items, NAMED_BY.get(name))
+    if index is None:
+        return None
+    table = key.tables.get(f"={spelling.verb_of(items[index])}") or key.tables.get("")
+    changed = _changed(table, items[index], segments, value) if table else None
+    if changed is None:
+        return None
+    return {name: (*items[:index], changed, *items[index + 1 :])}
+
+
+def _index_of(wanted: str, items: Sequence[Any], naming: str | None) -> int | None:
+    """Return where an item is: by its name, or by its number in a list without names."""
+    for index, item in enumerate(items):
+        name = item.get(naming) if naming and isinstance(item, dict) else str(index)
+        if name == wanted:
+            return index
+    return None
+
+
+def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
+    """Give a member that only a number or a list names a table of its own."""
+    told, tables = group.get("members"), group.get("member", ())
+    if isinstance(told, tuple) and any(isinstance(item, dict) for item in told):
+        return "members", group
+    names = [item.get("name") for item in spelling.group(group)["members"]]
+    written = [item.get("name") for item in tables if isinstance(item, dict)]
+    if wanted in names and wanted not in written:
+        return "member", {**group, "member": (*tables, {"name": wanted})}
+    return "member", group
+
+
+def _offer(document: Document, path: str, segments: Sequence[str]) -> str:
+    """Return ``; nearest: …`` with the paths most like one that leads nowhere."""
+    known = list(all_paths(document))
+    last = segments[-1].removeprefix("[")
+    ends = [one for one in known if one.endswith((f".{last}", f"[{last}]", f"[{path}]"))]
+    near = nearest(path, ends, 3) or ends[:3] or nearest(path, known, 3)
+    return f"; nearest: {', '.join(near)}" if near else ""

@@ -1,0 +1,104 @@
+"""What is wrong with a scenario, for people: where, what was given, what is allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+NOT_GIVEN = object()
+"""Stands for the value of a key that is not there."""
+
+_LONGEST_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong."""
+
+    path: str
+    """Of the key, as ``--set`` would take it; empty: the file as a whole."""
+
+    reason: str
+    """What is wrong, what is allowed, and the nearest right spelling."""
+
+    given: object = NOT_GIVEN
+
+    def __str__(self) -> str:
+        if self.given is NOT_GIVEN:
+            return f"{self.path}: {self.reason}" if self.path else self.reason
+        return f"{self.path} = {shown(self.given)}: {self.reason}"
+
+
+class ScenarioError(Exception):
+    """A scenario that cannot be run as it is written; says all that is wrong with it."""
+
+    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+        super().__init__(name, tuple(problems))
+        self.name = name
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{self.name}: {problem}" for problem in self.problems)
+
+
+def shown(value: object) -> str:
+    """Return a value as a file would spell it, cut to one short line."""
+    text = _spelled(value, depth=3)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def _spelled(value: object, depth: int) -> str:
+    match value:
+        case str():
+            return json.dumps(value[:_LONGEST_SHOWN], ensure_ascii=False)
+        case bool():
+            return str(value).lower()
+        case int() if abs(value) >= 10**_LONGEST_SHOWN:
+            return "a number of more than 80 digits"
+        case dict() | list() | tuple() if depth == 0:
+            return "…"
+        case dict():
+            first = list(value.items())[:10]
+            return f"{{ {', '.join(f'{k} = {_spelled(v, depth - 1)}' for k, v in first)} }}"
+        case list() | tuple():
+            return f"[{', '.join(_spelled(item, depth - 1) for item in value[:20])}]"
+    return str(value)
+
+
+def nearest(word: object, words: Iterable[str], count: int = 1) -> list[str]:
+    """Return the words most like ``word``, the likest first; none if nothing is like it."""
+    from difflib import get_close_matches  # noqa: PLC0415  only needed once something is wrong
+
+    if not isinstance(word, str) or len(word) > 200:
+        return []
+    by_lower = {known.lower(): known for known in words}
+    return [by_lower[match] for match in get_close_matches(word.lower(), by_lower, count)]
+
+
+def hint(word: object, words: Iterable[str]) -> str:
+    """Return ``; did you mean "…"?`` with the nearest of the words, or nothing."""
+    return "".join(f'; did you mean "{near}"?' for near in nearest(word, words))
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words quoted and separated by commas."""
+    return ", ".join(f'"{word}"' for word in words)
+
+
+def refuse(
+    what: str, wrong: Iterable[tuple[tuple[str | int, ...], object, str]]
+) -> ValidationError:
+    """Return an error for a validator to raise: (place below its value, given, reason) each."""
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError("refused", "{reason}", {"reason": reason}),
+            loc=place,
+            input=given,
+        )
+        for place, given, reason in wrong
+    ]
+    return ValidationError.from_exception_data(what, details)

@@ -1,0 +1,163 @@
+"""The types of the model's times, rates and sizes: how a file's text becomes a number.
+
+A file writes them with their unit, and a bare number is refused there. In Python a bare number
+has the inner unit: microseconds, records a second, bytes.
+"""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    PlainSerializer,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+)
+
+from emulator.scenario.units import (
+    LARGEST,
+    LONGEST_US,
+    RATE_ALLOWED,
+    SIZE_ALLOWED,
+    TIME_ALLOWED,
+    US_PER_MS,
+    bounded_rate,
+    format_duration,
+    format_rate,
+    format_size,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
+
+
+def _duration(value: object, info: ValidationInfo) -> int:
+    match value:
+        case str():
+            return parse_duration(value)
+        case bool():
+            pass
+        case int() | float():
+            _refuse_bare(value, info, '"{0}s" (or us, ms, min, h, d)')
+            return _whole(value, LONGEST_US, "microseconds")
+    raise ValueError(f"wrong type; allowed is {TIME_ALLOWED}")
+
+
+def _positive(us: int) -> int:
+    if us == 0:
+        raise ValueError("too short; allowed is a time longer than 0s")
+    return us
+
+
+def _at_least_1ms(us: int) -> int:
+    if us < US_PER_MS:
+        raise ValueError("too short; allowed is a time of at least 1ms")
+    return us
+
+
+def _start_time(value: object, info: ValidationInfo) -> int | str:
+    if value == "by act":
+        return "by act"
+    try:
+        return _duration(value, info)
+    except ValueError as error:
+        raise ValueError(f'{error}, or "by act"') from None
+
+
+def _rate(value: object, info: ValidationInfo) -> float:
+    match value:
+        case str():
+            return parse_rate(value)
+        case bool():
+            pass
+        case int() | float() if math.isfinite(value) and value >= 0:
+            _refuse_bare(value, info, '"{0}/s" (or /min, /h)')
+            return bounded_rate(float(value))
+    raise ValueError(f"wrong type; allowed is {RATE_ALLOWED}")
+
+
+def _size(value: object, info: ValidationInfo) -> int:
+    match value:
+        case str():
+            return parse_size(value)
+        case bool():
+            pass
+        case int() | float():
+            _refuse_bare(value, info, '"{0}B" (or kB, KiB, MB, MiB)')
+            return _whole(value, LARGEST, "bytes")
+    raise ValueError(f"wrong type; allowed is {SIZE_ALLOWED}")
+
+
+def _one_record(size: int) -> int:
+    if not 1 <= size <= 2**30:
+        raise ValueError("allowed is a size from 1B to 1GiB")
+    return size
+
+
+def _refuse_bare(value: float, info: ValidationInfo, example: str) -> None:
+    """Refuse a number without a unit in a file; in Python it has the inner unit."""
+    if info.context is not None:
+        raise ValueError(f"a unit is missing, write {example.format(str(value)[:20])}")
+
+
+def _whole(value: float, most: int, unit: str) -> int:
+    if isinstance(value, int) and 0 <= value <= most:
+        return value
+    raise ValueError(f"allowed are whole {unit} from 0 to {most}")
+
+
+def _as_text(us: int | str) -> str:
+    return us if isinstance(us, str) else format_duration(us)
+
+
+SIZE_PATTERN = r"^\s*\d+(\.\d+)?\s*(B|kB|KB|KiB|MB|MiB|GB|GiB)\s*$"
+TIME_PATTERN = r"^\s*\d+(\.\d+)?\s*(us|ms|s|min|h|d)\s*$"
+
+
+def _text(pattern: str, what: str, *examples: str) -> Any:
+    schema = {"type": "string", "pattern": pattern, "description": what, "examples": [*examples]}
+    return WithJsonSchema(schema)
+
+
+Duration = Annotated[
+    int,
+    BeforeValidator(_duration),
+    PlainSerializer(format_duration, return_type=str, when_used="json"),
+    _text(TIME_PATTERN, "A time with its unit.", "45s", "250ms"),
+]
+"""Microseconds; a file writes ``"45s"``, ``"250ms"``, ``"300us"``, ``"10min"``, ``"2h"``, ``"7d"``."""
+
+PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+"""Like a duration, but longer than nothing."""
+
+PollTime = Annotated[Duration, AfterValidator(_at_least_1ms)]
+"""Like a duration, but at least 1 ms: a poll that never waits would stop virtual time."""
+
+StartTime = Annotated[
+    int | Literal["by act"],
+    PlainValidator(_start_time),
+    PlainSerializer(_as_text, return_type=str, when_used="json"),
+    _text(TIME_PATTERN + "|^by act$", 'A time with its unit, or "by act".', "45s", "by act"),
+]
+"""Microseconds, or ``"by act"``: when an act of the scenario says so."""
+
+Rate = Annotated[
+    float,
+    BeforeValidator(_rate),
+    PlainSerializer(format_rate, return_type=str, when_used="json"),
+    _text(r"^\s*\d+(\.\d+)?\s*/\s*(us|ms|s|min|h|d)\s*$", "Records in a time.", "20/s", "3/min"),
+]
+"""Records a second; a file writes ``"20/s"``, ``"3/min"``."""
+
+Size = Annotated[
+    int,
+    BeforeValidator(_size),
+    PlainSerializer(format_size, return_type=str, when_used="json"),
+    _text(SIZE_PATTERN, "A size with its unit.", "1KiB", "5MB"),
+]
+"""Bytes; a file writes ``"100B"``, ``"1KiB"``, ``"5MB"``."""
+
+RecordSize = Annotated[Size, AfterValidator(_one_record)]
+"""Like a size, but one that a record can have."""

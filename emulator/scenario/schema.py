@@ -1,0 +1,257 @@
+"""The JSON Schema of scenario files, for editors: what a user may write, short forms included.
+
+Pydantic draws the schema of the model; here it becomes that of the file: verbs as keys, short
+spellings beside tables, Kafka's settings by name, defaults spelled with their units.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, get_args
+
+from pydantic import BeforeValidator
+
+from emulator.scenario import spelling
+from emulator.scenario.document import Document
+from emulator.scenario.kafka_settings import ASSIGNORS, BROKER, CONSUMER
+from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
+from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
+from emulator.scenario.part import Part
+from emulator.scenario.quantities import SIZE_PATTERN, TIME_PATTERN
+from protocols.settings import BrokerSettings, ConsumerSettings, Kind, Setting, defaults_of
+
+_TIME = {"type": "string", "pattern": TIME_PATTERN, "examples": ["10ms"]}
+
+_SHORT_FORMS: dict[Callable[..., object], Document] = {
+    spelling.distribution: {**_TIME, "description": "Always this time."},
+    spelling.commit: {"enum": list(spelling.COMMITS)},
+    spelling.when: {
+        "type": "string",
+        "pattern": f" ({'|'.join((*spelling.STEPS, 'begins', 'ends'))})$",
+        "examples": ["billing-1 sent SyncGroup", "crash-1 ends"],
+    },
+    spelling.trace: {
+        "type": "string",
+        "description": "A text file with one time a line, beside the scenario.",
+    },
+}
+"""What a file may write instead of a table, by the function that reads it."""
+
+_BOUND: Document = {
+    "anyOf": [
+        {"type": "number"},
+        {"type": "string", "pattern": r"^\s*(<=|>=|==|<|>)?\s*-?\d", "examples": ["<= 200"]},
+        {"$ref": "#/$defs/Bounds"},
+    ]
+}
+
+
+def file_schema() -> Document:
+    """Return the JSON Schema (draft 2020-12) of scenario files."""
+    schema = Scenario.model_json_schema(by_alias=True)
+    definitions: Document = schema.pop("$defs")
+    definitions.pop(Bound.__name__)
+    for table in _all_tables(Part):
+        drawn = schema if table is Scenario else definitions.get(table.__name__)
+        if drawn is not None:
+            _refine(drawn, table)
+    _spell_groups(definitions[Group.__name__])
+    _spell_faults(definitions)
+    _spell_scenario(schema)
+    definitions["ConsumerSettings"] = _settings(CONSUMER, defaults_of(ConsumerSettings))
+    definitions["BrokerSettings"] = _settings(BROKER, defaults_of(BrokerSettings))
+    definitions["Bounds"] = {"type": "object", "additionalProperties": _BOUND}
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Scenario of the rebalance emulator",
+        "$comment": f"schema version {SCHEMA_VERSION}, Kafka {KAFKA}",
+    }
+    return {**schema, **head, "$defs": dict(sorted(definitions.items()))}
+
+
+def _all_tables(table: type[Part]) -> Iterator[type[Part]]:
+    for below in table.__subclasses__():
+        yield below
+        yield from _all_tables(below)
+
+
+# -- one table -------------------------------------------------------------------------------
+
+
+def _refine(drawn: Document, table: type[Part]) -> None:
+    """Give a table's keys their meanings, short forms and defaults."""
+    drawn.pop("title", None)
+    drawn["description"] = _one_line(table.__doc__ or "")
+    notes, defaults = _notes(table), _defaults(table)
+    for name, field in table.model_fields.items():
+        key = field.alias or name
+        told = drawn["properties"][key] = _without_null(drawn["properties"][key])
+        told = drawn["properties"][key] = _with_short_form(told, field)
+        if name in notes:
+            told["description"] = notes[name]
+        if key in defaults:
+            told["default"] = defaults[key]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("``", "`").split())
+
+
+def _notes(table: type[Part]) -> dict[str, str]:
+    """Return the text below each field, as the source has it."""
+    found: dict[str, str] = {}
+    for kind in reversed(table.__mro__):
+        if isinstance(kind, type) and issubclass(kind, Part):
+            found |= _notes_of_class(kind)
+    return found
+
+
+def _notes_of_class(table: type[Part]) -> dict[str, str]:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(table))).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        field.target.id: _one_line(note.value.value)
+        for field, note in zip(tree.body, tree.body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(note, ast.Expr)
+        and isinstance(note.value, ast.Constant)
+        and isinstance(note.value.value, str)
+    }
+
+
+def _defaults(table: type[Part]) -> Document:
+    """Return the defaults worth showing, spelled as a file would spell them."""
+    empty = table.model_construct()
+    shown = empty.model_dump(mode="json", by_alias=True, warnings=False)
+    plain = {
+        key: value.get("constant") if isinstance(value, dict) else value
+        for key, value in shown.items()
+    }
+    return {key: value for key, value in plain.items() if value not in (None, "", [])}
+
+
+def _without_null(told: Document) -> Document:
+    told.pop("title", None)
+    told.pop("default", None)
+    kinds = [kind for kind in told.get("anyOf", ()) if kind != {"type": "null"}]
+    if not kinds:
+        return told
+    rest = {key: value for key, value in told.items() if key != "anyOf"}
+    return {**rest, **kinds[0]} if len(kinds) == 1 else {**rest, "anyOf": kinds}
+
+
+def _with_short_form(told: Document, field: Any) -> Document:
+    for reader in _readers((field.annotation, *field.metadata)):
+        if isinstance(reader, partial):
+            known = reader.args[0] is CONSUMER
+            return {"$ref": f"#/$defs/{'ConsumerSettings' if known else 'BrokerSettings'}"}
+        if reader in _SHORT_FORMS:
+            return {"anyOf": [_SHORT_FORMS[reader], told]}
+    return told
+
+
+def _readers(annotations: tuple[Any, ...]) -> Iterator[Any]:
+    for annotation in annotations:
+        if isinstance(annotation, BeforeValidator):
+            yield annotation.func
+        elif not isinstance(annotation, type) or not issubclass(annotation, Part):
+            yield from _readers(get_args(annotation))
+
+
+# -- members, faults, expectations -----------------------------------------------------------
+
+
+def _spell_groups(drawn: Document) -> None:
+    member = {"$ref": f"#/$defs/{Member.__name__}"}
+    drawn["properties"]["members"] = {
+        "anyOf": [
+            {"type": "integer", "minimum": 1, "maximum": spelling.MOST_MEMBERS},
+            {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, member]}},
+        ],
+        "description": "A number (then they are called <id>-0, <id>-1, …) or a list of names.",
+    }
+    drawn["properties"]["member"] = {
+        "type": "array",
+        "items": member,
+        "description": "More about members that are counted or named, or further ones.",
+    }
+    drawn["required"].remove("members")
+    drawn["anyOf"] = [{"required": ["members"]}, {"required": ["member"]}]
+
+
+def _spell_faults(definitions: Document) -> None:
+    """Write the verb as a key, in the place of the field its value stands for."""
+    for kind in Timed.__subclasses__():
+        drawn = definitions[kind.__name__]
+        verb = kind.model_fields["verb"].default
+        target = spelling.TARGETS[verb]
+        properties = drawn["properties"]
+        del properties["verb"]
+        drawn["properties"] = {verb: properties.pop(target), **properties}
+        drawn["required"] = [verb, *(key for key in drawn["required"] if key != target)]
+        if target != "message":
+            drawn["oneOf"] = [{"required": [way]} for way in ("at", "between", "when")]
+
+
+def _spell_scenario(schema: Document) -> None:
+    faults = schema["properties"]["fault"]
+    faults["items"] = {
+        "anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in Timed.__subclasses__()]
+    }
+    schema["properties"]["act"] = {**faults, "description": "Acts; the same as faults."}
+    schema["properties"]["expect"] = {
+        "$ref": "#/$defs/Bounds",
+        "description": "Bounds on metrics, by the metric's name.",
+    }
+
+
+# -- Kafka's settings ------------------------------------------------------------------------
+
+
+def _settings(known: dict[str, Setting], defaults: dict[str, Any]) -> Document:
+    """List settings under their full names, and nested as unquoted names come out of TOML."""
+    properties: Document = {}
+    nested: Document = {}
+    for name, setting in known.items():
+        drawn = {**_setting(setting), "description": setting.meaning}
+        if defaults[name] not in (None, ""):
+            drawn["default"] = defaults[name]
+        properties[name] = drawn
+        *above, last = name.split(".")
+        table = nested
+        for part in above:
+            table = table.setdefault(part, {"properties": {}})["properties"]
+        table[last] = drawn
+    _close(nested)
+    return {"type": "object", "additionalProperties": False, "properties": properties | nested}
+
+
+def _close(tables: Document) -> None:
+    for drawn in tables.values():
+        if "properties" in drawn:
+            drawn |= {"type": "object", "additionalProperties": False}
+            _close(drawn["properties"])
+
+
+def _setting(setting: Setting) -> Document:
+    whole = {"type": "integer", "minimum": setting.minimum, "maximum": setting.maximum}
+    match setting.kind:
+        case Kind.TIME_MS | Kind.MINUTES:
+            return {"anyOf": [whole, _TIME]}
+        case Kind.BYTES:
+            return {"anyOf": [whole, {"type": "string", "pattern": SIZE_PATTERN}]}
+        case Kind.COUNT:
+            return {"anyOf": [whole, {"type": "string", "pattern": r"^\d+$"}]}
+        case Kind.SWITCH:
+            return {"enum": [True, False, "true", "false"]}
+        case Kind.CHOICE:
+            return {"enum": list(setting.choices)}
+        case Kind.NAMES:
+            name = {"type": "string", "examples": list(ASSIGNORS)}
+            return {"anyOf": [name, {"type": "array", "items": name, "minItems": 1}]}
+    return {"type": "string"}

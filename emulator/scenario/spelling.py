@@ -1,0 +1,293 @@
+"""The short spellings of scenario files, each turned into the table it stands for.
+
+Every function takes what a file (or a caller) wrote and returns the full form of it; what it
+does not know it leaves alone, for the model to refuse. The model names these functions as its
+before-validators; nothing else in the project knows the short forms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from pydantic import ValidationInfo
+
+from emulator.scenario.part import Source
+from emulator.scenario.problems import hint, listed, refuse
+from emulator.scenario.units import US_PER_S, parse_duration
+
+DISTRIBUTIONS = ("constant", "uniform", "exponential", "lognormal", "pareto", "trace")
+MOST_MEMBERS = 100_000
+
+LEGAL_NAME = r"^[A-Za-z0-9._-]{1,249}$"
+"""Kafka's alphabet for topics and instance ids."""
+
+PARTY_NAME = r"^[^\s\[\]\x00-\x1f]([^\[\]\x00-\x1f]{0,247}[^\s\[\]\x00-\x1f])?$"
+"""Names of members and faults: anything that a path in brackets can carry."""
+
+GROUP_ID = PARTY_NAME
+
+COMMITS: dict[str, dict[str, str]] = {
+    "auto": {"call": "auto"},
+    "none": {"call": "none"},
+    "sync": {"call": "sync"},
+    "async": {"call": "async"},
+    "sync per record": {"call": "sync", "when": "record"},
+    "async per record": {"call": "async", "when": "record"},
+    "sync before": {"call": "sync", "when": "before"},
+    "async before": {"call": "async", "when": "before"},
+}
+"""Commit policies in a word or three; everything else needs a table."""
+
+TARGETS = {
+    "crash": "member",
+    "close": "member",
+    "start": "member",
+    "pause": "member",
+    "hang": "member",
+    "cut": "parties",
+    "crash_broker": "broker",
+    "pause_broker": "broker",
+    "move_coordinator": "group",
+    "add_partitions": "topic",
+    "create_topic": "topic",
+    "delete_topic": "topic",
+    "rolling_restart": "group",
+    "lose_message": "message",
+    "delay_message": "message",
+}
+"""The verbs of faults and acts: a file's key, and the field its value stands for."""
+
+STEPS = (
+    "polled",
+    "batch done",
+    "record done",
+    "commit sent",
+    "commit answered",
+    "revoking",
+    "revoked",
+    "assigned",
+    "sent JoinGroup",
+    "received JoinGroup",
+    "sent SyncGroup",
+    "received SyncGroup",
+    "sent Heartbeat",
+    "sent LeaveGroup",
+    "closing",
+)
+"""What a member can be seen to do; a fault may be aimed at it."""
+
+
+def keys(value: object) -> Collection[str]:
+    """Return the keys of a table; none for anything else."""
+    return value.keys() if isinstance(value, dict) else ()
+
+
+# -- times and commits -----------------------------------------------------------------------
+
+
+def distribution(value: object) -> object:
+    """Read a plain time as a constant; refuse a table that names no distribution.
+
+    >>> distribution("10ms")
+    {'constant': '10ms'}
+    """
+    match value:
+        case str() | int() | float():
+            return {"constant": value}
+        case dict() if not any(key in value for key in DISTRIBUTIONS):
+            found = next(iter(value), "")
+            near = hint(found, DISTRIBUTIONS)
+            raise ValueError(f"no distribution{near or f'; allowed are {listed(DISTRIBUTIONS)}'}")
+    return value
+
+
+def trace(value: object, info: ValidationInfo) -> object:
+    """Read a path as the lines of that file, one time each; ``#`` begins a comment."""
+    if not isinstance(value, str):
+        return value
+    source = info.context
+    if not isinstance(source, Source) or source.folder is None:
+        raise ValueError("a path needs a scenario file to be relative to; give a list of times")
+    try:
+        text = (source.folder / value).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot be read: {error}") from None
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return tuple(line for line in lines if line)
+
+
+def commit(value: object) -> object:
+    """Read a word as the commit policy it names.
+
+    >>> commit("sync per record")
+    {'call': 'sync', 'when': 'record'}
+    """
+    if not isinstance(value, str):
+        return value
+    if value not in COMMITS:
+        near = hint(value, COMMITS)
+        raise ValueError(f"unknown policy{near or f'; allowed are a table or {listed(COMMITS)}'}")
+    return dict(COMMITS[value])
+
+
+# -- members ---------------------------------------------------------------------------------
+
+
+def group(value: Any) -> Any:
+    """Write out the members of a group: a number, a list of names, ``[[group.member]]`` tables.
+
+    A table of a member that the number or the list has named already says more about it; one
+    with a new name adds a member.
+
+    >>> group({"id": "g", "members": 2, "member": [{"name": "g-1", "start": "5s"}]})["members"]
+    ({'name': 'g-0'}, {'name': 'g-1', 'start': '5s'})
+    """
+    if not isinstance(value, dict) or not ("members" in value or "member" in value):
+        return value
+    told, tables = value.get("members", ()), value.get("member", ())
+    if not isinstance(tables, tuple | list):
+        raise refuse("Group", [(("member",), tables, "allowed are [[group.member]] tables")])
+    members = _refined(_counted(told, value.get("id")), tables)
+    return {key: val for key, val in value.items() if key != "member"} | {"members": members}
+
+
+def _counted(told: object, group_id: object) -> list[Any]:
+    match told:
+        case bool():
+            pass
+        case int() if 1 <= told <= MOST_MEMBERS:
+            return [{"name": f"{group_id}-{number}"} for number in range(told)]
+        case tuple() | list():
+            return [{"name": item} if isinstance(item, str) else item for item in told]
+    reason = f"allowed are a number from 1 to {MOST_MEMBERS}, or a list of names"
+    raise refuse("Group", [(("members",), told, reason)])
+
+
+def _refined(members: list[Any], tables: Collection[Any]) -> tuple[Any, ...]:
+    place = {
+        member["name"]: index
+        for index, member in enumerate(members)
+        if keys(member) == {"name"} and isinstance(member["name"], str)
+    }
+    for table in tables:
+        name = table.get("name") if isinstance(table, dict) else None
+        index = place.pop(name, None) if isinstance(name, str) else None
+        if index is None:
+            members.append(table)
+        else:
+            members[index] = table
+    return tuple(members)
+
+
+# -- faults ----------------------------------------------------------------------------------
+
+
+def verb_of(table: object) -> str:
+    """Return the verb of a fault's table: the one key that names one; empty if there is none."""
+    if isinstance(table, dict) and isinstance(table.get("verb"), str):
+        return str(table["verb"])
+    return next((verb for verb in TARGETS if verb in keys(table)), "")
+
+
+def fault(value: Any) -> Any:
+    """Read ``crash = "billing-1"`` as the verb ``crash`` with the member it is done to.
+
+    >>> fault({"crash": "billing-1", "at": "5min"})
+    {'at': '5min', 'verb': 'crash', 'member': 'billing-1'}
+    """
+    if not isinstance(value, dict) or "verb" in value:
+        return value
+    verbs = [verb for verb in TARGETS if verb in value]
+    if len(verbs) != 1:
+        raise ValueError(_not_one_verb(value, verbs))
+    verb = verbs[0]
+    table = {key: val for key, val in value.items() if key != verb}
+    return table | {"verb": verb, TARGETS[verb]: value[verb]}
+
+
+def _not_one_verb(table: Collection[str], verbs: list[str]) -> str:
+    if verbs:
+        return f"two verbs, {listed(verbs[:2])}; allowed is one, in a table of its own"
+    near = next((hint(key, TARGETS) for key in table if hint(key, TARGETS)), "")
+    return f"no verb{near or f'; allowed is one of {listed(TARGETS)}'}"
+
+
+def when(value: object) -> object:
+    """Read a moment in words: a member and its step, or a fault that begins or ends.
+
+    >>> when("billing-1 sent SyncGroup")
+    {'member': 'billing-1', 'step': 'sent SyncGroup'}
+    >>> when("crash-1 ends")
+    {'fault': 'crash-1', 'phase': 'ends'}
+    """
+    if not isinstance(value, str):
+        return value
+    for step in STEPS:
+        if value.endswith(f" {step}"):
+            return {"member": value.removesuffix(step).strip(), "step": step}
+    for phase in ("begins", "ends"):
+        if value.endswith(f" {phase}"):
+            return {"fault": value.removesuffix(phase).strip(), "phase": phase}
+    last_words = " ".join(value.split()[-2:])
+    raise ValueError(
+        'not understood; allowed are a member and its step, such as "billing-1 sent SyncGroup", '
+        'or a fault that begins or ends, such as "crash-1 ends"'
+        + (hint(last_words, STEPS) or f"; the steps are {listed(STEPS)}")
+    )
+
+
+def from_the_start(value: Any) -> Any:
+    """Let a fault that says no time begin with the run."""
+    if not isinstance(value, dict) or any(key in value for key in ("at", "between", "when")):
+        return value
+    return value | {"at": "0s"}
+
+
+def number_faults(faults: Collection[tuple[str, str]]) -> list[str]:
+    """Return the ids of faults, given (verb, id) of each: an empty id becomes verb and number.
+
+    >>> number_faults([("crash", ""), ("cut", "ours"), ("crash", "")])
+    ['crash-1', 'ours', 'crash-2']
+    """
+    seen: dict[str, int] = {}
+    ids = []
+    for verb, given in faults:
+        seen[verb] = seen.get(verb, 0) + 1
+        ids.append(given or f"{verb}-{seen[verb]}")
+    return ids
+
+
+# -- expectations ----------------------------------------------------------------------------
+
+_BOUND = re.compile(r"\s*(<=|>=|==|<|>)?\s*(-?\d{1,15}(?:\.\d{1,15})?)\s*([a-z]*)\s*")
+
+
+def bound(value: object) -> object:
+    """Read ``0`` as "exactly", and ``"<= 200"`` as what it says; a time may have its unit.
+
+    >>> bound("<= 200")
+    {'relation': '<=', 'value': 200.0}
+    >>> bound("< 1.5s")
+    {'relation': '<', 'value': 1.5}
+    """
+    match value:
+        case bool():
+            pass
+        case int() | float():
+            return {"relation": "==", "value": value}
+        case str():
+            return _bound(value)
+        case _:
+            return value
+    raise ValueError('wrong type; allowed is a number, or a text such as "<= 200"')
+
+
+def _bound(text: str) -> dict[str, object]:
+    match = _BOUND.fullmatch(text)
+    if match is None:
+        raise ValueError('not understood; allowed is a number, or a text such as "<= 200"')
+    relation, number, unit = match.groups()
+    value = parse_duration(number + unit) / US_PER_S if unit else float(number)
+    return {"relation": relation or "==", "value": value}

@@ -1,0 +1,102 @@
+"""Validation errors of pydantic, in the words of a scenario file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from emulator.scenario import spelling
+from emulator.scenario.kafka_settings import BROKER, CONSUMER, flattened
+from emulator.scenario.paths import file_keys, render, table_at
+from emulator.scenario.problems import NOT_GIVEN, Problem, hint, listed, shown
+
+_WRONG_TYPE = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "datetime_type": "a date and time such as 2026-05-04T09:00:00Z",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+_PLAIN = {
+    "missing": "is missing",
+    "finite_number": "out of range; allowed is a finite number",
+    "union_tag_invalid": "wrong type; allowed is a table",
+    "union_tag_not_found": "wrong type; allowed is a table",
+}
+_PATTERNS = {
+    spelling.LEGAL_NAME: "1 to 249 letters, digits, dots, underscores and hyphens",
+    spelling.PARTY_NAME: "a name of 1 to 249 characters without brackets",
+}
+
+
+def problems_in(error: ValidationError, document: Any) -> list[Problem]:
+    """Return what a validation error says, in the order of the file's keys."""
+    found = {
+        (problem.path, problem.reason): problem
+        for problem in (
+            _problem(details, document)
+            for details in error.errors(include_url=False, include_input=False)
+        )
+    }
+    return list(found.values())
+
+
+def _problem(details: Mapping[str, Any], document: Any) -> Problem:
+    place = details["loc"]
+    path, given, is_there = render(place, document)
+    reason = _reason(details, place, given)
+    whole_table = len(place) <= 2 and isinstance(given, dict | tuple)
+    return Problem(path, reason, given if is_there and not whole_table else NOT_GIVEN)
+
+
+def _reason(details: Mapping[str, Any], place: Sequence[str | int], given: object) -> str:
+    kind, context = details["type"], details.get("ctx", {})
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        return f"out of range; allowed is {words} {context[name]}"
+    if kind == "tuple_type":
+        return _list_wanted(place, given)
+    if kind in _WRONG_TYPE:
+        return f"wrong type; allowed is {_WRONG_TYPE[kind]}"
+    if kind == "too_long" or (kind == "missing" and isinstance(place[-1], int)):
+        return "wrong length; allowed are exactly two"
+    if kind == "extra_forbidden":
+        return _unknown_key(place, given)
+    if kind == "literal_error":
+        words = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        return f"unknown word{hint(given, words) or f'; allowed is one of {listed(words)}'}"
+    if kind == "string_pattern_mismatch":
+        pattern = context["pattern"].removeprefix("^$|")
+        return f"not a name we can use; allowed are {_PATTERNS.get(pattern, pattern)}"
+    own = context.get("error", context.get("reason"))
+    return str(own or _PLAIN.get(kind) or details["msg"])
+
+
+def _list_wanted(place: Sequence[str | int], given: object) -> str:
+    match given:
+        case dict():
+            return f"one table where a list of them belongs; write [[{place[-1]}]]"
+        case str():
+            return f"wrong type; allowed is a list such as [{shown(given)}]"
+    return "wrong type; allowed is a list"
+
+
+def _unknown_key(place: Sequence[str | int], given: object) -> str:
+    key, table = str(place[-1]), table_at(place[:-1])
+    names = {key} if not isinstance(given, dict) else dict(flattened(given, f"{key}."))
+    if any(name in CONSUMER or name in BROKER for name in names):
+        return "Kafka's settings belong under settings"
+    known = list(file_keys(table)) if table else []
+    return f"unknown key{hint(key, known) or f'; allowed here are {listed(known)}'}"

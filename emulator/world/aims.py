@@ -1,0 +1,50 @@
+"""Moments of the protocol that faults and acts aim at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.scenario.model import Step
+from emulator.world.kernel import Kernel
+
+
+class _Awaited:
+    __slots__ = ("action", "left", "step")
+
+    def __init__(self, step: Step, action: Callable[[], object]) -> None:
+        self.step = step
+        self.left = step.nth
+        self.action = action
+
+
+class Aims:
+    """Who waits for which member to reach which step."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._awaited: dict[tuple[str, str], list[_Awaited]] = {}
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits for any step."""
+        return not self._awaited
+
+    def wait(self, step: Step, action: Callable[[], object]) -> None:
+        """Call ``action`` the ``nth`` time the member reaches the step."""
+        key = (step.member, step.step)
+        self._awaited.setdefault(key, []).append(_Awaited(step, action))
+
+    def reached(self, member: str, step: str) -> None:
+        """A member has reached a step."""
+        if not self._awaited:
+            return
+        waiting = self._awaited.get((member, step))
+        if not waiting:
+            return
+        for awaited in list(waiting):
+            if self._kernel.now < awaited.step.after:
+                continue
+            awaited.left -= 1
+            if awaited.left == 0:
+                waiting.remove(awaited)
+                awaited.action()

@@ -1,0 +1,406 @@
+"""The application thread of a consumer: poll, work, commit by policy, listen, close.
+
+At any time it waits for exactly one of: poll, the end of some work, a commitSync, the end of a
+listener call, close (:class:`Doing`). Each method is one thing that happens to it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from assignors.types import TopicPartition
+from emulator.events import ListenerCalled
+from emulator.world.handler import Batch, Flaw
+from emulator.world.kernel import Rank
+from protocols.classic.client.values import CommitResult, Failed
+from protocols.fetching import Handed
+from protocols.messages import OffsetToCommit
+from protocols.step import Call
+
+if TYPE_CHECKING:
+    from emulator.world.process import Process
+
+
+class Doing(enum.Enum):
+    """What the application thread is in the middle of."""
+
+    POLLING = "poll"
+    WORKING = "its handler"
+    COMMITTING = "commitSync"
+    LISTENING = "its rebalance listener"
+    CLOSING = "close"
+
+
+class Application:
+    """What runs in a process beside the client."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._services = process.services
+        self._blueprint = process.blueprint
+        self._kernel = process.services.kernel
+        self.doing = Doing.POLLING
+        self._batch: Batch | None = None
+        self._token = 0
+        self._after_commit: Callable[[CommitResult], None] | None = None
+        self._call: Call | None = None
+        self._call_began_us = 0
+        self._leave: bool | None = None
+        """Close was asked for: False after the batch, True after the record under work."""
+
+        self.closing = False
+        self._pending_hang_us = 0
+        self._paused_us: int | None = None
+        self._dirty: dict[TopicPartition, int] = {}
+        """Processed since the last commit by policy: partition to next offset."""
+
+        self._since_commit = 0
+        self._last_commit_us = self._kernel.now
+
+    # -- poll -----------------------------------------------------------------------------------
+
+    def poll(self) -> None:
+        """Call poll, or close if that was asked for."""
+        if self._leave is not None:
+            self._close()
+            return
+        self.doing = Doing.POLLING
+        client = self._process.client
+        self._process.carry_out(client.poll(self._kernel.now, self._blueprint.poll_timeout_us))
+
+    def polled(self, ranges: tuple[Handed, ...]) -> None:
+        """Take what poll returned."""
+        if not ranges:
+            self.poll()
+            return
+        if self._blueprint.commit.when == "before":
+            self._step("polled", lambda: self._commit_before(ranges))
+        else:
+            self._step("polled", lambda: self._work(ranges))
+
+    def _step(self, name: str, then: Callable[[], None]) -> None:
+        """Pass a step that faults may aim at, and go on if the process still can."""
+        aims = self._services.aims
+        if aims.idle:
+            then()
+            return
+        aims.reached(self._blueprint.name, name)
+        if self._process.alive and not self._process.hold(then):
+            then()
+
+    def threw(self, failed: Failed) -> None:
+        """Die of an exception that no application can go on from."""
+        reason = f"{failed.exception} ({failed.error.name})" if failed.error else failed.exception
+        self._process.stop("failed", None, reason)
+
+    # -- work -----------------------------------------------------------------------------------
+
+    def _commit_before(self, ranges: tuple[Handed, ...]) -> None:
+        self._commit(None, lambda result: self._work_unless_refused(ranges, result))
+
+    def _work_unless_refused(self, ranges: tuple[Handed, ...], result: CommitResult) -> None:
+        if self._refused(result):
+            self._discard(ranges)
+        else:
+            self._work(ranges)
+
+    def _work(self, ranges: tuple[Handed, ...]) -> None:
+        if self._leave:
+            self._close()
+            return
+        batch = Batch(ranges, self._kernel.now)
+        self._blueprint.plan(batch)
+        self._batch = batch
+        if self._pending_hang_us:
+            batch.stretch(0, self._pending_hang_us)
+            self._pending_hang_us = 0
+        self._go_on(batch)
+
+    def _go_on(self, batch: Batch) -> None:
+        """Wait for the end of the batch, or of its next record if something looks at each."""
+        if batch.reported == batch.count:
+            self._batch_done(batch)
+            return
+        self.doing = Doing.WORKING
+        self._token = token = self._token + 1
+        if self._blueprint.per_record or batch.flaws:
+            when = batch.end_us(batch.reported)
+        else:
+            when = batch.end_us(batch.count - 1)
+        self._kernel.at(
+            when, Rank.APPLICATION, self._blueprint.index, lambda _: self._worked(token)
+        )
+
+    def _worked(self, token: int) -> None:
+        process = self._process
+        if token != self._token or not process.alive or process.paused:
+            return
+        batch = self._batch
+        assert batch is not None, "work ended that nobody had begun"
+        flaw = batch.flaws.get(batch.reported) if batch.flaws else None
+        if flaw is None:
+            self._report(batch, self._kernel.now)
+        elif flaw is Flaw.STOP:
+            process.stop("failed", None, "the handler raised")
+            return
+        else:
+            self._skip(batch)
+        if batch.reported < batch.count:
+            self._record_done(batch)
+        else:
+            self._record_done(batch) if self._blueprint.per_record else self._batch_done(batch)
+
+    def _report(self, batch: Batch, until_us: int) -> None:
+        """Count what is finished by ``until_us`` as processed."""
+        finished = batch.finished(until_us)
+        if finished == batch.reported:
+            return
+        began = batch.began_us(batch.reported)
+        for part in batch.part(batch.reported, finished):
+            self._process.progress.worked(part.partition, part.next_offset, began)
+            self._dirty[part.partition] = part.next_offset
+        self._since_commit += finished - batch.reported
+        batch.reported = finished
+
+    def _skip(self, batch: Batch) -> None:
+        """Go on behind a record whose work failed."""
+        tp, offset = batch.record(batch.reported)
+        self._process.progress.let_go(tp, offset, offset + 1, "skipped")
+        self._dirty[tp] = offset + 1
+        batch.reported += 1
+
+    def _discard(self, ranges: tuple[Handed, ...]) -> None:
+        """Throw records away after a refused commit, and poll again."""
+        for part in ranges:
+            self._process.progress.let_go(part.partition, part.first, part.next_offset, "discarded")
+        self._batch = None
+        self.poll()
+
+    def settle(self) -> None:
+        """Count what is finished by now, for someone who is about to read it."""
+        if self.doing is Doing.WORKING and self._batch is not None and not self._batch.flaws:
+            now = self._kernel.now
+            self._report(self._batch, now if self._paused_us is None else self._paused_us)
+
+    def under_work(self) -> tuple[TopicPartition, int, int] | None:
+        """Return partition, offset and begin of the record under work, if there is one."""
+        batch = self._batch
+        if self.doing is not Doing.WORKING or batch is None or batch.reported >= batch.count:
+            return None
+        tp, offset = batch.record(batch.reported)
+        return tp, offset, batch.began_us(batch.reported)
+
+    # -- commits by policy ------------------------------------------------------------------------
+
+    def _record_done(self, batch: Batch) -> None:
+        self._step("record done", lambda: self._after_record(batch))
+
+    def _after_record(self, batch: Batch) -> None:
+        tp, offset = batch.record(batch.reported - 1)
+        policy = self._blueprint.commit
+        if policy.when == "record":
+            self._commit({tp: offset + 1}, lambda result: self._next_record(batch, result))
+        elif policy.when == "every" and not policy.between_batches and self._commit_due():
+            self._commit(dict(self._dirty), lambda result: self._next_record(batch, result))
+        else:
+            self._go_on(batch)
+
+    def _next_record(self, batch: Batch, result: CommitResult) -> None:
+        if self._refused(result):
+            self._discard(tuple(batch.part(batch.reported, batch.count)))
+            return
+        if self._leave:
+            self._close()
+            return
+        batch.shift(self._kernel.now - batch.end_us(batch.reported - 1))
+        self._go_on(batch)
+
+    def _batch_done(self, batch: Batch) -> None:
+        self._batch = None
+        self._step("batch done", lambda: self._after_batch(batch))
+
+    def _after_batch(self, batch: Batch) -> None:
+        policy = self._blueprint.commit
+        if self._leave:
+            self._close()
+        elif policy.when == "batch" and policy.call in ("sync", "async"):
+            ends = {part.partition: part.next_offset for part in batch.ranges}
+            self._commit(ends, self._next_poll)
+        elif policy.when == "every" and policy.between_batches and self._commit_due():
+            self._commit(dict(self._dirty), self._next_poll)
+        else:
+            self.poll()
+
+    def _next_poll(self, result: CommitResult) -> None:
+        self._refused(result)
+        if self._process.alive:
+            self.poll()
+
+    def _commit_due(self) -> bool:
+        policy = self._blueprint.commit
+        now = self._kernel.now
+        late = policy.every is not None and now - self._last_commit_us >= policy.every
+        many = policy.records is not None and self._since_commit >= policy.records
+        return bool(self._dirty) and (late or many)
+
+    def _commit(
+        self, ends: dict[TopicPartition, int] | None, then: Callable[[CommitResult], None]
+    ) -> None:
+        """Commit as the policy says, then go on; None: without arguments, all that poll gave."""
+        policy = self._blueprint.commit
+        offsets = self._offsets(ends) if ends is not None and policy.arguments else None
+        self._dirty.clear()
+        self._since_commit = 0
+        self._last_commit_us = self._kernel.now
+        client = self._process.client
+        if policy.call == "async":
+            self._process.carry_out(client.commit_async(self._kernel.now, offsets))
+            then(CommitResult(()))
+            return
+        self.doing = Doing.COMMITTING
+        self._after_commit = then
+        self._process.carry_out(client.commit_sync(self._kernel.now, offsets))
+
+    def _offsets(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
+        back = 1 if self._blueprint.commit.off_by_one else 0
+        return tuple(OffsetToCommit(tp, max(0, end - back)) for tp, end in ends.items())
+
+    def committed(self, result: CommitResult) -> None:
+        """Take the end of a commitSync."""
+        then, self._after_commit = self._after_commit, None
+        assert then is not None, "a commit ended that nobody waited for"
+        then(result)
+
+    def async_commit_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+        """Make the mistake of sending a failed commit again later, whatever came since."""
+        pause = self._blueprint.commit.retry_older
+        if pause is not None:
+            when = self._kernel.now + pause
+            index = self._blueprint.index
+            self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._send_again(offsets))
+
+    def _send_again(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+        process = self._process
+        if process.alive and not process.hold(lambda: self._send_again(offsets)):
+            process.carry_out(process.client.commit_async(self._kernel.now, offsets))
+
+    def _refused(self, result: CommitResult) -> bool:
+        """React to a failed commit; say whether the rest of the batch is to be thrown away."""
+        if result.exception is None:
+            return False
+        reaction = self._blueprint.commit.on_refusal
+        if reaction == "stop":
+            self._process.stop("failed", None, result.exception)
+        return reaction == "discard"
+
+    # -- the rebalance listener -------------------------------------------------------------------
+
+    def call(self, call: Call) -> None:
+        """Run the listener: a commit if the policy has one there, then its own time."""
+        self.doing = Doing.LISTENING
+        self._call = call
+        self._call_began_us = self._kernel.now
+        if call.listener == "revoked":
+            self._step("revoking", lambda: self._revoking(call))
+        else:
+            self._spend(call)
+
+    def _revoking(self, call: Call) -> None:
+        if self._blueprint.commit.on_revoke:
+            done = self._process.progress.done
+            ends = {tp: end for tp in call.partitions if (end := done(tp)) is not None}
+            if ends:
+                offsets = self._offsets(ends)
+                self._after_commit = lambda _: self._spend(call)
+                self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
+                return
+        self._spend(call)
+
+    def _spend(self, call: Call) -> None:
+        length = self._blueprint.listener_us(self._kernel.now)
+        if not length:
+            self._called(call)
+            return
+        when = self._kernel.now + length
+        self._kernel.at(when, Rank.APPLICATION, self._blueprint.index, lambda _: self._spent(call))
+
+    def _spent(self, call: Call) -> None:
+        if self._process.alive and not self._process.hold(lambda: self._spent(call)):
+            self._called(call)
+
+    def _called(self, call: Call) -> None:
+        process = self._process
+        self._call = None
+        heard = ListenerCalled(
+            consumer=self._blueprint.name,
+            group=self._blueprint.group.id,
+            generation=process.client.state.generation.id,
+            call=call.listener,
+            partitions=call.partitions,
+            began_us=self._call_began_us,
+        )
+        event = self._services.teller.listened(process, heard)
+        if call.listener != "assigned":
+            why = "closed" if self.closing else call.listener
+            for tp in call.partitions:
+                process.progress.close(tp, why, event)
+        self._services.aims.reached(self._blueprint.name, call.listener)
+        if not process.alive:
+            return
+        self.doing = Doing.CLOSING if self.closing else Doing.POLLING
+        process.carry_out(process.client.called(call, self._kernel.now))
+
+    # -- interruptions ----------------------------------------------------------------------------
+
+    def hang(self, length_us: int) -> None:
+        """Let the handler hang on the next record it begins."""
+        batch = self._batch
+        if batch is not None and self.doing is Doing.WORKING:
+            following = batch.finished(self._kernel.now) + 1
+            if following < batch.count:
+                batch.stretch(following, length_us)
+                self._go_on(batch)
+                return
+        self._pending_hang_us += length_us
+
+    def pause(self) -> None:
+        """Stop where it is."""
+        self.settle()
+        self._paused_us = self._kernel.now
+
+    def resume(self) -> None:
+        """Go on with the record under work."""
+        self._paused_us = None
+        batch = self._batch
+        if self.doing is Doing.WORKING and batch is not None:
+            batch.resume(batch.reported, self._kernel.now)
+            self._go_on(batch)
+
+    def leave(self, *, mid_batch: bool) -> None:
+        """Stop after the batch, or after the record under work, and close."""
+        if self._leave is not None:
+            return
+        self._leave = mid_batch
+        if self.doing is Doing.POLLING:
+            self._close()
+        elif self.doing is Doing.WORKING and mid_batch and self._batch is not None:
+            self._batch.leave_after(self._batch.finished(self._kernel.now))
+            self._go_on(self._batch)
+
+    def _close(self) -> None:
+        self.doing = Doing.CLOSING
+        self.closing = True
+        self._batch = None
+        self._services.aims.reached(self._blueprint.name, "closing")
+        self._process.close_client(self._blueprint.close_timeout_us)
+
+    def closed(self) -> None:
+        """Take the end of close(): the process ends."""
+        self._process.stop("closed", None)
+
+    def abandon(self) -> None:
+        """Forget everything that was to come: the process is gone."""
+        self._token += 1
+        self._after_commit = None

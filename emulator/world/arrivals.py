@@ -1,0 +1,214 @@
+"""When records arrive in a partition, as arithmetic: never one event a record.
+
+Each pattern answers two questions about records ``0, 1, …`` of one partition: how many have
+arrived by an instant, and when record ``k`` arrives. Memory does not grow with the run, apart
+from one checkpoint every few minutes of a Poisson stream.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from fractions import Fraction
+from typing import Protocol
+
+from emulator.scenario.model import Bursts, BurstShape, Poisson, Topic
+from emulator.world.draws import draw, stream_key
+
+SECOND_US = 1_000_000
+NEVER = 1 << 62
+"""Later than every instant of a run."""
+
+
+class Arrivals(Protocol):
+    """The records of one partition, in order of arrival."""
+
+    def count(self, until_us: int) -> int:
+        """Return how many records have arrived at or before ``until_us``."""
+
+    def time(self, index: int) -> int:
+        """Return when record ``index`` arrives; ``NEVER`` if it does not."""
+
+
+class Steady:
+    """One record every ``period_us``, the first at ``begin_us``."""
+
+    __slots__ = ("_begin", "_denominator", "_end", "_numerator")
+
+    def __init__(self, period_us: Fraction, begin_us: int, end_us: int) -> None:
+        self._numerator = period_us.numerator
+        self._denominator = period_us.denominator
+        self._begin = begin_us
+        self._end = end_us
+
+    def count(self, until_us: int) -> int:
+        """Return how many records have arrived at or before ``until_us``."""
+        until_us = min(until_us, self._end - 1)
+        elapsed = until_us - self._begin
+        if elapsed < 0:
+            return 0
+        return ((elapsed + 1) * self._denominator - 1) // self._numerator + 1
+
+    def time(self, index: int) -> int:
+        """Return when record ``index`` arrives."""
+        when = self._begin + index * self._numerator // self._denominator
+        return when if when < self._end else NEVER
+
+
+class Silent:
+    """Nothing ever arrives."""
+
+    __slots__ = ()
+
+    def count(self, until_us: int) -> int:
+        """Return 0."""
+        del until_us
+        return 0
+
+    def time(self, index: int) -> int:
+        """Return ``NEVER``."""
+        del index
+        return NEVER
+
+
+class Alternating:
+    """Bursts: ``rate`` for a while, ``between`` for the rest of each cycle."""
+
+    __slots__ = ("_begin", "_end", "_fast", "_inside", "_per_cycle", "_slow", "_whole")
+
+    def __init__(self, shape: BurstShape, factor: float, begin_us: int, end_us: int) -> None:
+        self._fast = _per_microsecond(shape.rate * factor)
+        self._slow = _per_microsecond(shape.between * factor)
+        self._inside = shape.lasting
+        self._whole = shape.every
+        self._per_cycle = self._produced(shape.every)
+        self._begin = begin_us
+        self._end = end_us
+
+    def _produced(self, elapsed_us: int) -> Fraction:
+        """Return the (fractional) records of the first ``elapsed_us`` of a cycle."""
+        fast = min(elapsed_us, self._inside)
+        return self._fast * fast + self._slow * (elapsed_us - fast)
+
+    def count(self, until_us: int) -> int:
+        """Return how many records have arrived at or before ``until_us``."""
+        elapsed = min(until_us, self._end - 1) - self._begin
+        if elapsed < 0:
+            return 0
+        cycles, rest = divmod(elapsed, self._whole)
+        return int(cycles * self._per_cycle + self._produced(rest))
+
+    def time(self, index: int) -> int:
+        """Return when record ``index`` arrives: when the count reaches ``index`` + 1."""
+        if not self._per_cycle:
+            return NEVER
+        cycles = max(0, math.ceil((index + 1) / self._per_cycle) - 1)
+        left = index + 1 - cycles * self._per_cycle
+        at_fast = self._fast * self._inside
+        if left <= at_fast:
+            rest = left / self._fast
+        elif self._slow:
+            rest = self._inside + (left - at_fast) / self._slow
+        else:
+            rest = Fraction(self._whole) + left / self._fast
+        when = self._begin + cycles * self._whole + math.ceil(rest)
+        return when if when < self._end else NEVER
+
+
+class Independent:
+    """A Poisson stream, drawn second by second; any second can be drawn again."""
+
+    __slots__ = ("_begin", "_checkpoints", "_drawn", "_end", "_key", "_last", "_mean")
+
+    _STRIDE = 256
+
+    def __init__(self, rate: float, key: int, begin_us: int, end_us: int) -> None:
+        self._mean = rate
+        self._key = key
+        self._begin = begin_us
+        self._end = end_us
+        self._checkpoints = [0]
+        self._last: tuple[int, int] = (0, 0)
+        self._drawn: tuple[int, list[int]] = (-1, [])
+
+    def _times(self, second: int) -> list[int]:
+        """Return the arrivals of one second, in microseconds since its begin, in order."""
+        if self._drawn[0] != second:
+            self._drawn = (second, self._draw(second))
+        return self._drawn[1]
+
+    def _draw(self, second: int) -> list[int]:
+        base = second << 20
+        found: list[int] = []
+        elapsed = 0.0
+        for step in range(1 << 20):
+            elapsed -= math.log1p(-draw(self._key, base + step)) / self._mean
+            if elapsed >= 1:
+                return found
+            found.append(int(elapsed * SECOND_US))
+        raise AssertionError("more than a million records in a second of one partition")
+
+    def _before(self, second: int) -> int:
+        """Return how many records arrive before ``second``."""
+        known, total = self._last
+        if known > second:
+            known = min(second // self._STRIDE, len(self._checkpoints) - 1) * self._STRIDE
+            total = self._checkpoints[known // self._STRIDE]
+        while known < second:
+            total += len(self._times(known))
+            known += 1
+            if known == len(self._checkpoints) * self._STRIDE:
+                self._checkpoints.append(total)
+        self._last = (known, total)
+        return total
+
+    def count(self, until_us: int) -> int:
+        """Return how many records have arrived at or before ``until_us``."""
+        elapsed = min(until_us, self._end - 1) - self._begin
+        if elapsed < 0:
+            return 0
+        second, rest = divmod(elapsed, SECOND_US)
+        return self._before(second) + bisect_right(self._times(second), rest)
+
+    def time(self, index: int) -> int:
+        """Return when record ``index`` arrives."""
+        second, before = self._last
+        if before > index:
+            block = bisect_right(self._checkpoints, index) - 1
+            second = block * self._STRIDE
+            before = self._checkpoints[block]
+        while self._begin + second * SECOND_US < self._end:
+            times = self._times(second)
+            if index < before + len(times):
+                when = self._begin + second * SECOND_US + times[index - before]
+                return when if when < self._end else NEVER
+            second += 1
+            before = self._before(second)
+        return NEVER
+
+
+def _per_microsecond(rate_per_second: float) -> Fraction:
+    return Fraction(rate_per_second).limit_denominator(10**9) / SECOND_US
+
+
+def arrivals_of(
+    topic: Topic, partition: int, partitions: int, seed: int, created_us: int
+) -> Arrivals:
+    """Return the arrivals in one partition of a topic that exists since ``created_us``.
+
+    Steady streams of the partitions are staggered, so their records do not come at once.
+    """
+    factor = topic.skew[partition] if partition < len(topic.skew) else 1.0
+    begin = max(topic.produce_from, topic.backlog_at, created_us)
+    end = NEVER if topic.produce_until is None else topic.produce_until
+    match topic.rate:
+        case Poisson(poisson=rate) if rate * factor > 0:
+            key = stream_key(seed, "arrivals", f"{topic.name}-{partition}")
+            return Independent(rate * factor, key, begin, end)
+        case Bursts(bursts=shape) if shape.rate * factor > 0:
+            return Alternating(shape, factor, begin, end)
+        case float() as rate if rate * factor > 0:
+            period = 1 / _per_microsecond(rate * factor)
+            return Steady(period, begin + int(period * partition / partitions), end)
+        case _:
+            return Silent()

@@ -1,0 +1,178 @@
+"""Puts one run together and plays it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from emulator import events
+from emulator.scenario.model import Group, Scenario, Topic
+from emulator.scenario.resolution import broker_settings
+from emulator.world.aims import Aims
+from emulator.world.brokers import Brokers
+from emulator.world.consumers import blueprints
+from emulator.world.crew import Crew
+from emulator.world.distributions import sampler
+from emulator.world.draws import stream_key
+from emulator.world.faults import Faults
+from emulator.world.fetches import Fetches
+from emulator.world.handler import WorkTimes
+from emulator.world.kernel import Kernel, Rank
+from emulator.world.post import Post
+from emulator.world.recorder import Recorder, Sink
+from emulator.world.sampling import Samples
+from emulator.world.services import Services
+from emulator.world.shards import Shard
+from emulator.world.telling import Teller
+from emulator.world.topics import Topics
+from protocols.offsets_topic import partition_for
+from protocols.records import Record
+
+KAFKA = "4.4.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What a replay of a real history takes from it instead of drawing or making it up."""
+
+    work: WorkTimes | None = None
+    member_ids: Callable[[str], str | None] | None = None
+    appended: Callable[[tuple[Record, ...]], None] | None = None
+    first_metadata_us: dict[str, int] | None = None
+
+
+NOTHING_REPLAYED = Replay()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a finished run leaves besides its events."""
+
+    digest: str
+    kernel_events: int
+
+
+def play(
+    scenario: Scenario,
+    seed: int,
+    sinks: tuple[Sink, ...],
+    *,
+    polls: bool = False,
+    replay: Replay = NOTHING_REPLAYED,
+    check: bool = False,
+) -> Outcome:
+    """Play a scenario with a seed; every event goes to every sink, in order.
+
+    *polls*: also write what each poll handed out. *check*: let machines assert their
+    invariants at every sampling instant (slow).
+    """
+    services = _build(scenario, seed, sinks, polls=polls, replay=replay)
+    started = events.RunStarted(scenario=scenario.title, seed=seed, kafka=KAFKA)
+    services.recorder.write(started)
+    _create_topics(services)
+    _make_shards(services)
+    Faults(services).begin()
+    _start_consumers(services)
+    Samples(services, check=check).begin()
+    services.kernel.run(scenario.run_for)
+    _end(services)
+    return Outcome(services.recorder.digest, services.kernel.scheduled)
+
+
+def _build(
+    scenario: Scenario, seed: int, sinks: tuple[Sink, ...], *, polls: bool, replay: Replay
+) -> Services:
+    kernel = Kernel()
+    settings = broker_settings(scenario.cluster)
+    recorder = Recorder(kernel, sinks, polls=polls)
+    services = Services(scenario, seed, kernel, recorder, settings)
+    cluster = scenario.cluster
+
+    def replication_us(partition: str) -> int:
+        return sampler(cluster.replication, stream_key(seed, "replication", partition))(0)
+
+    services.topics = Topics(
+        seed,
+        cluster.brokers,
+        settings.default_replication_factor,
+        replication_us,
+        cluster.racks,
+    )
+    services.shards = ()
+    services.aims = Aims(kernel)
+    timeout = settings.broker_session_timeout_ms * 1_000
+    services.brokers = Brokers(services, cluster.brokers, timeout)
+    services.fetches = Fetches(services, services.topics)
+    services.post = Post(services)
+    services.teller = Teller(services)
+    services.crew = Crew(services, blueprints(scenario, seed, replay.work))
+    if replay.member_ids is not None:
+        services.member_ids = replay.member_ids
+    if replay.appended is not None:
+        services.appended.append(replay.appended)
+    return services
+
+
+def _create_topics(services: Services) -> None:
+    for topic in services.scenario.topic:
+        if topic.created == "by act":
+            continue
+        if topic.created == 0:
+            services.create_topic(topic.name, None)
+        else:
+            _create_later(services, topic, topic.created)
+
+
+def _create_later(services: Services, topic: Topic, when: int) -> None:
+    def create(_: Any) -> None:
+        services.create_topic(topic.name, None)
+
+    services.kernel.at(when, Rank.FAULT, 0, create)
+
+
+def _make_shards(services: Services) -> None:
+    """Make the offsets partitions that groups hash to, each led where it is placed."""
+    count = services.broker_settings.offsets_topic_num_partitions
+    by_number: dict[int, list[Group]] = {}
+    for group in services.scenario.group:
+        by_number.setdefault(partition_for(group.id, count), []).append(group)
+    made = []
+    for number, groups in sorted(by_number.items()):
+        made.append(Shard(services, number, _replicas(services, number, groups), groups))
+    services.shards = tuple(made)
+    for shard in services.shards:
+        shard.begin()
+
+
+def _replicas(services: Services, number: int, groups: list[Group]) -> tuple[int, ...]:
+    brokers = services.scenario.cluster.brokers
+    named = [group.coordinator for group in groups if group.coordinator is not None]
+    first = named[0] if named else number % brokers + 1
+    factor = min(services.broker_settings.offsets_topic_replication_factor, brokers)
+    return tuple((first - 1 + step) % brokers + 1 for step in range(factor))
+
+
+def _start_consumers(services: Services) -> None:
+    for group in services.scenario.group:
+        for member in group.members:
+            if member.start != "by act":
+                _start_later(services, member.name, member.start)
+
+
+def _start_later(services: Services, consumer: str, when: int) -> None:
+    def start(_: Any) -> None:
+        services.crew.start(consumer, None)
+
+    services.kernel.at(when, Rank.FAULT, 1, start)
+
+
+def _end(services: Services) -> None:
+    """Write what is still to be told: progress, request counts, the ends of all logs."""
+    for process in services.crew.everyone():
+        process.application.settle()
+        process.progress.tell_all(process.progress.owned)
+    services.post.write_counts()
+    now = services.kernel.now
+    ends = tuple((tp, log.end(now)) for tp, log in services.topics.partitions())
+    services.recorder.write(events.RunEnded(log_ends=ends))

@@ -1,0 +1,130 @@
+"""The serial handler: one batch of records, worked off one after the other, as arithmetic.
+
+A batch is one event at its end, however many records it has. Who interrupts it asks how far it
+is: a crash, a pause, a close that leaves after the record under work, a handler that hangs.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+
+from assignors.types import TopicPartition
+from protocols.fetching import Handed
+
+WorkTimes = Callable[[TopicPartition, int], int]
+"""Partition and offset to the microseconds the handler spends on that record."""
+
+
+class Flaw(enum.Enum):
+    """How the work on a record ends, if not well."""
+
+    SKIP = "the handler goes on with the next"
+    STOP = "the process dies"
+
+
+class Batch:
+    """What one poll handed out, and how far the handler is with it."""
+
+    __slots__ = ("_begin_us", "_each", "_ends", "count", "flaws", "ranges", "reported")
+
+    def __init__(self, ranges: tuple[Handed, ...], begin_us: int) -> None:
+        self.ranges = ranges
+        self.count = sum([part.next_offset - part.first for part in ranges])
+        self.reported = 0
+        """How many of its records have been counted as processed."""
+
+        self.flaws: dict[int, Flaw] | None = None
+        self._begin_us = begin_us
+        self._each = 0
+        self._ends: list[int] | None = None
+
+    def take_each(self, work_us: int) -> None:
+        """Let every record take the same time."""
+        self._each = work_us
+
+    def take(self, times: WorkTimes) -> None:
+        """Let every record take its own time."""
+        self._ends = list(accumulate(times(tp, offset) for tp, offset in self.records()))
+
+    def records(self) -> Iterator[tuple[TopicPartition, int]]:
+        """Return partition and offset of each record, in order of work."""
+        for part in self.ranges:
+            for offset in range(part.first, part.next_offset):
+                yield part.partition, offset
+
+    # -- how far -------------------------------------------------------------------------------
+
+    def end_us(self, index: int) -> int:
+        """Return when the record at ``index`` will be finished."""
+        if self._ends is None:
+            return self._begin_us + (index + 1) * self._each
+        return self._begin_us + self._ends[index]
+
+    def began_us(self, index: int) -> int:
+        """Return when the work on the record at ``index`` begins."""
+        return self.end_us(index - 1) if index else self._begin_us
+
+    def finished(self, now: int) -> int:
+        """Return how many records are finished at ``now``."""
+        elapsed = now - self._begin_us
+        if self._ends is not None:
+            return bisect_right(self._ends, elapsed)
+        return min(self.count, elapsed // self._each) if self._each else self.count
+
+    def record(self, index: int) -> tuple[TopicPartition, int]:
+        """Return partition and offset of the record at ``index``."""
+        for part in self.ranges:
+            length = part.next_offset - part.first
+            if index < length:
+                return part.partition, part.first + index
+            index -= length
+        raise AssertionError("no such record in the batch")
+
+    def part(self, begin: int, end: int) -> Iterator[Handed]:
+        """Return records ``begin`` up to ``end`` of the batch as ranges."""
+        if begin == 0 and end == self.count:
+            yield from self.ranges
+            return
+        for part in self.ranges:
+            length = part.next_offset - part.first
+            low, high = max(begin, 0), min(end, length)
+            if low < high:
+                yield Handed(part.partition, part.first + low, part.first + high)
+            begin -= length
+            end -= length
+
+    # -- interruptions -------------------------------------------------------------------------
+
+    def stretch(self, index: int, extra_us: int) -> None:
+        """Let the record at ``index`` take longer; all later ones shift."""
+        ends = self._explicit()
+        self._ends = ends[:index] + [end + extra_us for end in ends[index:]]
+
+    def shift(self, extra_us: int) -> None:
+        """Let everything not yet reported happen later, by the length of a commit."""
+        if extra_us:
+            self.stretch(self.reported, extra_us)
+
+    def resume(self, index: int, now: int) -> None:
+        """Go on after a pause in the record at ``index``: it ends now at the earliest.
+
+        Work is taken for waiting (a call, a sleep): what should have ended during the pause
+        ends with it, and the records behind it take their full time.
+        """
+        late = now - self.end_us(index)
+        if late > 0:
+            self.stretch(index, late)
+
+    def leave_after(self, index: int) -> None:
+        """Drop everything behind the record at ``index``: it is never worked on."""
+        self._ends = self._explicit()[: index + 1]
+        self.ranges = tuple(self.part(0, index + 1))
+        self.count = len(self._ends)
+
+    def _explicit(self) -> list[int]:
+        if self._ends is None:
+            self._ends = [self._each * (index + 1) for index in range(self.count)]
+        return self._ends

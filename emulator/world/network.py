@@ -1,0 +1,115 @@
+"""The wire: each direction of each connection owns its delay, its losses, its cuts.
+
+Delays are drawn by (link, time sent). Messages of one connection keep their order, as TCP's
+do: one that would overtake another arrives right behind it. Losses concern group requests and
+their responses only; records are never lost, a fetch that is cut waits or times out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from emulator.scenario.model import Network
+from emulator.world.distributions import Sampler, constant_of, sampler
+from emulator.world.draws import draw, stream_key
+
+
+class Party(NamedTuple):
+    """One end of a link: its name, and the kind of party it is."""
+
+    name: str
+    kind: str
+    """``clients`` or ``brokers``."""
+
+
+class Cut(NamedTuple):
+    """Nothing passes from any of ``senders`` to any of ``receivers``."""
+
+    senders: frozenset[str]
+    receivers: frozenset[str]
+
+
+def broker_name(number: int) -> str:
+    """Return what a scenario calls a broker."""
+    return f"broker-{number}"
+
+
+class Wire:
+    """All links of a run."""
+
+    def __init__(self, network: Network, seed: int) -> None:
+        self._network = network
+        self._seed = seed
+        self._samplers: dict[tuple[str, str], Sampler | int] = {}
+        self._losses: dict[tuple[str, str], tuple[float, int]] = {}
+        self._last: dict[tuple[str, str, int], int] = {}
+        self._cuts: list[Cut] = []
+
+    # -- delays --------------------------------------------------------------------------------
+
+    def delay(self, sender: Party, receiver: Party, now: int) -> int:
+        """Return how long a message sent now is under way, in microseconds."""
+        link = self._samplers.get((sender.name, receiver.name))
+        if link is None:
+            link = self._make_link(sender, receiver)
+        return link if isinstance(link, int) else link(now)
+
+    def _make_link(self, sender: Party, receiver: Party) -> Sampler | int:
+        latency = self._network.latency
+        for link in self._network.link:
+            if _names(link.sender, sender) and _names(link.receiver, receiver) and link.latency:
+                latency = link.latency
+        key = stream_key(self._seed, "latency", f"{sender.name}>{receiver.name}")
+        constant = constant_of(latency)
+        made = constant if constant is not None else sampler(latency, key)
+        self._samplers[sender.name, receiver.name] = made
+        return made
+
+    def in_order(self, sender: str, receiver: str, connection: int, arrival_us: int) -> int:
+        """Return the arrival, not before that of an earlier message of the same connection."""
+        key = (sender, receiver, connection)
+        arrival = max(arrival_us, self._last.get(key, 0))
+        self._last[key] = arrival
+        return arrival
+
+    # -- losses --------------------------------------------------------------------------------
+
+    def loses(self, sender: Party, receiver: Party, now: int) -> bool:
+        """Say whether a group message sent now is lost by chance."""
+        pair = (sender.name, receiver.name)
+        known = self._losses.get(pair)
+        if known is None:
+            known = self._losses[pair] = self._make_loss(sender, receiver)
+        share, key = known
+        return share > 0 and draw(key, now) < share
+
+    def _make_loss(self, sender: Party, receiver: Party) -> tuple[float, int]:
+        share = self._network.loss
+        for link in self._network.link:
+            matches = _names(link.sender, sender) and _names(link.receiver, receiver)
+            if matches and link.loss is not None:
+                share = link.loss
+        return share, stream_key(self._seed, "loss", f"{sender.name}>{receiver.name}")
+
+    # -- cuts ----------------------------------------------------------------------------------
+
+    def cut(self, senders: Iterable[str], receivers: Iterable[str]) -> Cut:
+        """Let nothing pass from now on; return what :meth:`heal` takes."""
+        made = Cut(frozenset(senders), frozenset(receivers))
+        self._cuts.append(made)
+        return made
+
+    def heal(self, cut: Cut) -> None:
+        """End a cut."""
+        self._cuts.remove(cut)
+
+    def passes(self, sender: str, receiver: str) -> bool:
+        """Say whether a message sent now gets through."""
+        if not self._cuts:
+            return True
+        return not any(sender in c.senders and receiver in c.receivers for c in self._cuts)
+
+
+def _names(pattern: str, party: Party) -> bool:
+    return pattern in (party.name, party.kind)

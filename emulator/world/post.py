@@ -1,0 +1,257 @@
+"""Carries messages between processes and brokers, and answers what any broker can answer.
+
+Requests to coordinators go to shards; a request that is lost, cut off or sent to a dead broker
+ends as it would on a real network: in silence, or in a broken connection.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from assignors.types import TopicPartition
+from emulator.events import MessageLost, RequestsCounted
+from emulator.world.brokers import NOBODY
+from emulator.world.kernel import Rank
+from emulator.world.network import Party, broker_name
+from protocols.errors import ErrorCode
+from protocols.messages import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    Disconnected,
+    Envelope,
+    FetchRequest,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    Header,
+    ListedOffset,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    Message,
+    MetadataRequest,
+    MetadataResponse,
+    broker_of,
+    coordinator_node,
+)
+from protocols.step import Send
+
+if TYPE_CHECKING:
+    from emulator.world.process import Process
+    from emulator.world.services import Services
+
+
+def kind_of(message: Message) -> str:
+    """Return what a message is called: ``JoinGroup`` for its request and its response."""
+    return type(message).__name__.removesuffix("Request").removesuffix("Response")
+
+
+class Post:
+    """All messages but fetches' answers."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._chosen: list[Chosen] = []
+        self._answers: dict[type, Callable[[Any, int], Message]] = {
+            MetadataRequest: self._metadata,
+            FindCoordinatorRequest: self._coordinator,
+            ListOffsetsRequest: self._offsets,
+        }
+        self.counts: Counter[str] = Counter()
+        self.counted_since_us = 0
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def send(self, process: Process, effect: Send) -> None:
+        """Take a request of a process."""
+        node = effect.to
+        assert isinstance(node, int), "a client sends to a node"
+        broker = broker_of(node)
+        message = effect.message
+        if isinstance(message, FetchRequest):
+            self.counts["Fetch"] += 1
+            self._send_fetch(process, broker, message)
+            return
+        kind = kind_of(message)
+        self.counts[kind] += 1
+        self._services.aims.reached(process.blueprint.name, f"sent {kind}")
+        settings = process.blueprint.settings
+        header = Header(
+            process.name, effect.correlation_id, settings.client_id or process.blueprint.name
+        )
+        self._carry(process, node, Envelope(header, message), kind)
+
+    def _send_fetch(self, process: Process, broker: int, request: FetchRequest) -> None:
+        if self._services.brokers.up(broker):
+            self._services.fetches.send(process, broker, request)
+        else:
+            self._refuse(process, broker)
+
+    def _carry(self, process: Process, node: int, envelope: Envelope, kind: str) -> None:
+        services = self._services
+        broker = broker_of(node)
+        now = services.kernel.now
+        here, there = process.party, Party(broker_name(broker), "brokers")
+        if not services.brokers.up(broker):
+            self._refuse(process, node)
+            return
+        extra = self._extra(kind, "request", here.name, now)
+        grouped = node != broker
+        dropped = not services.wire.passes(here.name, there.name) or extra is None
+        if dropped or (grouped and services.wire.loses(here, there, now)):
+            self._lost(kind, here.name, there.name, envelope.header)
+            return
+        assert extra is not None
+        arrival = now + services.wire.delay(here, there, now) + extra
+        arrival = services.wire.in_order(process.name, there.name, node, arrival)
+
+        def arrive(_: Any) -> None:
+            self._arrive(envelope, broker)
+
+        services.kernel.at(arrival, Rank.AT_BROKER, process.blueprint.index, arrive)
+
+    def _refuse(self, process: Process, node: int) -> None:
+        """Nobody listens there: the connection attempt fails after a round trip."""
+        there = Party(broker_name(broker_of(node)), "brokers")
+        now = self._services.kernel.now
+        self._break(process, node, now + 2 * self._services.wire.delay(process.party, there, now))
+
+    def break_connection(self, process: Process, node: int) -> None:
+        """A broker died: its end of a connection is closed by the operating system."""
+        there = Party(broker_name(broker_of(node)), "brokers")
+        now = self._services.kernel.now
+        self._break(process, node, now + self._services.wire.delay(there, process.party, now))
+
+    def _break(self, process: Process, node: int, when: int) -> None:
+        broken = Envelope(Header(process.name, -1), Disconnected(node))
+
+        def refused(_: Any) -> None:
+            process.receive(broken)
+
+        index = process.blueprint.index
+        self._services.kernel.at(when, Rank.AT_CLIENT, index, refused)
+
+    def _lost(self, kind: str, sender: str, receiver: str, header: Header) -> None:
+        commit = f"{header.client}#{header.correlation_id}" if kind == "OffsetCommit" else ""
+        lost = MessageLost(kind=kind, sender=sender, receiver=receiver, commit=commit)
+        event = self._services.recorder.write(lost, self._services.causes.commits.get(commit))
+        if commit:
+            self._services.causes.commits[commit] = event
+
+    def _arrive(self, envelope: Envelope, broker: int) -> None:
+        brokers = self._services.brokers
+        if not brokers.up(broker):
+            return
+        if brokers.hold(broker, lambda: self._arrive(envelope, broker)):
+            return
+        request: Any = envelope.body
+        answer = self._answers.get(type(request))
+        if answer is not None:
+            self.answer(broker, envelope.header, answer(request, broker))
+        else:
+            self._services.shard_of(request.group_id).handle(envelope, broker)
+
+    # -- responses -------------------------------------------------------------------------------
+
+    def answer(self, broker: int, header: Header, message: Message) -> None:
+        """Send a response to whoever asked, if that process still exists."""
+        services = self._services
+        process = services.crew.process(header.client)
+        if process is None or not services.brokers.up(broker):
+            return
+        now = services.kernel.now
+        here, there = Party(broker_name(broker), "brokers"), process.party
+        kind = kind_of(message)
+        extra = self._extra(kind, "response", there.name, now)
+        dropped = not services.wire.passes(here.name, there.name) or extra is None
+        if dropped or (kind in _GROUP_KINDS and services.wire.loses(here, there, now)):
+            self._lost(kind, here.name, there.name, header)
+            return
+        assert extra is not None
+        arrival = now + services.wire.delay(here, there, now) + extra
+        connection = coordinator_node(broker) if kind in _GROUP_KINDS else broker
+        arrival = services.wire.in_order(here.name, process.name, connection, arrival)
+        envelope = Envelope(header, message)
+
+        def arrive(_: Any) -> None:
+            process.receive(envelope)
+
+        services.kernel.at(arrival, Rank.AT_CLIENT, process.blueprint.index, arrive)
+
+    # -- what any broker answers -----------------------------------------------------------------
+
+    def _metadata(self, request: MetadataRequest, broker: int) -> Message:
+        del broker
+        topics = self._services.topics.describe(request.topics)
+        return MetadataResponse(brokers=self._services.brokers.alive(), topics=topics)
+
+    def _coordinator(self, request: FindCoordinatorRequest, broker: int) -> Message:
+        del broker
+        leader = self._services.shard_of(request.group_id).leader
+        if leader == NOBODY:
+            return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return FindCoordinatorResponse(node_id=leader)
+
+    def _offsets(self, request: ListOffsetsRequest, broker: int) -> Message:
+        found = tuple(self._listed(tp, when, broker) for tp, when in request.partitions)
+        return ListOffsetsResponse(offsets=found)
+
+    def _listed(self, tp: TopicPartition, timestamp: int, broker: int) -> ListedOffset:
+        now = self._services.kernel.now
+        log = self._services.topics.find(tp)
+        if log is None:
+            return ListedOffset(tp, -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if log.leader != broker:
+            return ListedOffset(tp, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if timestamp == EARLIEST_TIMESTAMP:
+            return ListedOffset(tp, log.start)
+        if timestamp == LATEST_TIMESTAMP:
+            return ListedOffset(tp, max(log.start, log.high_watermark(now)))
+        instant = (timestamp - self._services.epoch_ms) * 1_000
+        return ListedOffset(tp, log.first_at_or_after(instant, now))
+
+    def write_counts(self) -> None:
+        """Write how many requests there were since the last time."""
+        counted = RequestsCounted(
+            since_us=self.counted_since_us, counts=tuple(sorted(self.counts.items()))
+        )
+        self._services.recorder.write(counted)
+        self.counts.clear()
+        self.counted_since_us = self._services.kernel.now
+
+    # -- chosen messages -------------------------------------------------------------------------
+
+    def choose(self, chosen: Chosen) -> None:
+        """Lose or delay one message that is still to come."""
+        self._chosen.append(chosen)
+
+    def _extra(self, kind: str, part: str, member: str, now: int) -> int | None:
+        """Return how much later a message arrives, None if it is to be lost."""
+        if not self._chosen:
+            return 0
+        for chosen in self._chosen:
+            if (chosen.kind, chosen.part, chosen.member) == (kind, part, member):
+                chosen.left -= 1
+                if chosen.left == 0:
+                    self._chosen.remove(chosen)
+                    return chosen.strike(now)
+        return 0
+
+
+class Chosen:
+    """A message picked by kind, direction, member and number, and what becomes of it."""
+
+    def __init__(
+        self, kind: str, part: str, member: str, nth: int, strike: Callable[[int], int | None]
+    ) -> None:
+        self.kind = kind
+        self.part = part
+        self.member = member
+        self.left = nth
+        self.strike = strike
+        """Takes the time; returns the extra delay, or None to lose the message."""
+
+
+_GROUP_KINDS = frozenset(
+    {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch"}
+)

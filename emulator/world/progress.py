@@ -1,0 +1,156 @@
+"""Ownership epochs of one process, and how far its handler is in each (spec client 0.2).
+
+Progress is told in ranges, and only when somebody is about to read it: before a commit is sent,
+when an epoch closes, at the end. So the events of a run do not depend on how its polls fell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from assignors.types import TopicPartition
+from emulator.events import (
+    EpochClosed,
+    EpochOpened,
+    NotProcessed,
+    PartlyProcessed,
+    Processed,
+)
+from emulator.world.recorder import Recorder
+from protocols.facts import PositionSet
+
+
+class _Epoch:
+    __slots__ = ("began_us", "done", "generation", "position", "told")
+
+    def __init__(self, generation: int, offset: int) -> None:
+        self.generation = generation
+        self.told = offset
+        self.done = offset
+        self.position = offset
+        self.began_us = 0
+
+
+class Progress:
+    """What one process owns, has been handed, has finished, and has told of it."""
+
+    def __init__(
+        self, consumer: str, group: str, recorder: Recorder, done: dict[TopicPartition, int]
+    ) -> None:
+        self._consumer = consumer
+        self._group = group
+        self._recorder = recorder
+        self._epochs: dict[TopicPartition, _Epoch] = {}
+        self._done = done
+        """Shared by the group: how far the present or last owner of a partition has come."""
+
+    def open(self, fact: PositionSet, generation: int, why: str, cause: int | None) -> None:
+        """Begin an epoch where the client set its position; an open one ends."""
+        tp = fact.partition
+        if tp in self._epochs:
+            self.close(tp, "reopened", cause)
+        self._epochs[tp] = _Epoch(generation, fact.offset)
+        self._done[tp] = fact.offset
+        opened = EpochOpened(
+            consumer=self._consumer,
+            group=self._group,
+            generation=generation,
+            partition=tp,
+            offset=fact.offset,
+            source=fact.source,
+            why=why,
+        )
+        self._recorder.write(opened, cause)
+
+    def handed(self, tp: TopicPartition, next_offset: int) -> None:
+        """Note what poll returned."""
+        self._epochs[tp].position = next_offset
+
+    def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
+        """Note that the handler returned for all records before ``next_offset``."""
+        epoch = self._epochs.get(tp)
+        if epoch is None:
+            return
+        if epoch.told == epoch.done:
+            epoch.began_us = began_us
+        epoch.done = next_offset
+        self._done[tp] = next_offset
+
+    def let_go(self, tp: TopicPartition, first: int, next_offset: int, why: str) -> None:
+        """Note records that were handed out and will not be processed by this epoch."""
+        epoch = self._epochs.get(tp)
+        if epoch is None:
+            return
+        self.tell(tp)
+        dropped = NotProcessed(
+            consumer=self._consumer,
+            group=self._group,
+            partition=tp,
+            first=first,
+            next_offset=next_offset,
+            why=why,
+        )
+        self._recorder.write(dropped)
+        epoch.told = epoch.done = next_offset
+        self._done[tp] = next_offset
+
+    def partly(self, tp: TopicPartition, offset: int, began_us: int, cause: int) -> None:
+        """Note the record under work when the process died."""
+        cut_off = PartlyProcessed(
+            consumer=self._consumer,
+            group=self._group,
+            partition=tp,
+            offset=offset,
+            began_us=began_us,
+        )
+        self._recorder.write(cut_off, cause)
+
+    def done(self, tp: TopicPartition) -> int | None:
+        """Return how far the handler is in ``tp``, None if this process does not own it."""
+        epoch = self._epochs.get(tp)
+        return None if epoch is None else epoch.done
+
+    def tell(self, tp: TopicPartition) -> None:
+        """Write what was finished since the last time."""
+        epoch = self._epochs[tp]
+        if epoch.done <= epoch.told:
+            return
+        finished = Processed(
+            consumer=self._consumer,
+            group=self._group,
+            generation=epoch.generation,
+            partition=tp,
+            first=epoch.told,
+            next_offset=epoch.done,
+            began_us=epoch.began_us,
+        )
+        self._recorder.write(finished)
+        epoch.told = epoch.done
+
+    def tell_all(self, partitions: Iterable[TopicPartition]) -> None:
+        """Write the progress of those of ``partitions`` that are owned."""
+        for tp in partitions:
+            if tp in self._epochs:
+                self.tell(tp)
+
+    def close(self, tp: TopicPartition, why: str, cause: int | None) -> None:
+        """End an epoch: this process stops processing ``tp`` for good."""
+        if tp not in self._epochs:
+            return
+        self.tell(tp)
+        epoch = self._epochs.pop(tp)
+        closed = EpochClosed(
+            consumer=self._consumer,
+            group=self._group,
+            generation=epoch.generation,
+            partition=tp,
+            processed=epoch.done,
+            position=epoch.position,
+            why=why,
+        )
+        self._recorder.write(closed, cause)
+
+    @property
+    def owned(self) -> tuple[TopicPartition, ...]:
+        """The partitions with an open epoch, sorted."""
+        return tuple(sorted(self._epochs))

@@ -1,0 +1,77 @@
+"""Sampling by query: lag, retention, invariants, at fixed instants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from emulator.events import LagSampled
+from emulator.scenario.model import Group
+from emulator.world.kernel import Rank
+
+if TYPE_CHECKING:
+    from emulator.world.services import Services
+
+RETENTION_CHECK_US = 1_000_000
+
+
+class Samples:
+    """Looks at a run from outside, again and again."""
+
+    def __init__(self, services: Services, *, check: bool) -> None:
+        self._services = services
+        self._check = check
+        self._every = services.scenario.lag_every
+
+    def begin(self) -> None:
+        """Sample from the first interval on."""
+        self._at(self._every, self._sample_lag)
+        if any(topic.retention for topic in self._services.scenario.topic):
+            self._at(RETENTION_CHECK_US, self._retain)
+
+    def _at(self, when: int, action: Any) -> None:
+        self._services.kernel.at(when, Rank.SAMPLE, 0, action)
+
+    def _sample_lag(self, _: Any) -> None:
+        services = self._services
+        for process in services.crew.everyone():
+            process.application.settle()
+            if self._check:
+                process.client.check()
+        for group in services.scenario.group:
+            self._sample_group(group)
+        if self._check:
+            for shard in services.shards:
+                if shard.coordinator is not None:
+                    shard.coordinator.check()
+        self._at(services.kernel.now + self._every, self._sample_lag)
+
+    def _sample_group(self, group: Group) -> None:
+        services = self._services
+        now = services.kernel.now
+        committed = services.committed(group.id)
+        done = services.crew.done(group.id)
+        watched = [
+            (tp, log) for tp, log in services.topics.partitions() if tp in done or tp in committed
+        ]
+        if not watched:
+            return
+        partitions = tuple(tp for tp, _ in watched)
+        sampled = LagSampled(
+            group=group.id,
+            partitions=partitions,
+            log_ends=tuple(log.end(now) for _, log in watched),
+            committed=tuple(committed.get(tp, -1) for tp in partitions),
+            processed=tuple(done.get(tp, -1) for tp in partitions),
+        )
+        services.recorder.write(sampled)
+
+    def _retain(self, _: Any) -> None:
+        """Drop what is too old from the logs of topics with a retention."""
+        services = self._services
+        now = services.kernel.now
+        for log in services.topics.logs.values():
+            retention = log.topic.retention
+            if retention is not None:
+                for partition in log.partitions:
+                    partition.retain(now - retention)
+        self._at(now + RETENTION_CHECK_US, self._retain)

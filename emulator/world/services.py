@@ -1,0 +1,105 @@
+"""What the parts of one run share: the clock, the wire, the brokers, the record of events.
+
+A plain bundle, put together by :mod:`emulator.world.build`; it holds no rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from assignors.types import TopicPartition
+from emulator.events import TopicCreated
+from emulator.scenario.model import Scenario
+from emulator.world.causes import Causes
+from emulator.world.kernel import Kernel
+from emulator.world.network import Wire
+from emulator.world.recorder import Recorder
+from emulator.world.topics import Topics
+from protocols.messages import coordinator_node
+from protocols.records import Record
+from protocols.settings import BrokerSettings
+
+if TYPE_CHECKING:
+    from emulator.world.aims import Aims
+    from emulator.world.brokers import Brokers
+    from emulator.world.crew import Crew
+    from emulator.world.fetches import Fetches
+    from emulator.world.post import Post
+    from emulator.world.shards import Shard
+    from emulator.world.telling import Teller
+
+
+class Services:
+    """One run's shared parts; those with types above are set once, while it is built."""
+
+    aims: Aims
+    brokers: Brokers
+    crew: Crew
+    fetches: Fetches
+    post: Post
+    shards: tuple[Shard, ...]
+    teller: Teller
+    topics: Topics
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        kernel: Kernel,
+        recorder: Recorder,
+        broker_settings: BrokerSettings,
+    ) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        self.kernel = kernel
+        self.recorder = recorder
+        self.broker_settings = broker_settings
+        self.wire = Wire(scenario.network, seed)
+        self.causes = Causes()
+        start = scenario.start
+        self.epoch_ms = 0 if start is None else int(start.timestamp() * 1000)
+        self.appended: list[Callable[[tuple[Record, ...]], None]] = []
+        """Called with every batch appended to the offsets topic."""
+
+        self.member_ids: Callable[[str], str | None] = lambda _prefix: None
+        """Member ids to give out instead of made-up ones (replays of a real history)."""
+
+    def shard_of(self, group: str) -> Shard:
+        """Return the offsets partition of a group."""
+        return next(shard for shard in self.shards if group in shard.groups)
+
+    def committed(self, group: str) -> dict[TopicPartition, int]:
+        """Return a group's committed offsets: the one accessor for those who look from outside."""
+        return self.shard_of(group).committed(group)
+
+    # -- topics ----------------------------------------------------------------------------------
+
+    def create_topic(self, name: str, cause: int | None) -> None:
+        """Create a topic of the scenario."""
+        topic = next(topic for topic in self.scenario.topic if topic.name == name)
+        log = self.topics.create(topic, self.kernel.now)
+        created = TopicCreated(
+            topic=name,
+            topic_id=log.topic_id,
+            log_starts=tuple(partition.start for partition in log.partitions),
+        )
+        self.causes.topics = self.recorder.write(created, cause)
+        self.topics_changed()
+
+    def topics_changed(self) -> None:
+        """Let coordinators and fetches under way see the topics as they are now."""
+        for shard in self.shards:
+            shard.topics_changed()
+        self.fetches.plan_again()
+
+    def broker_died(self, broker: int) -> None:
+        """Break every connection to a broker that died, and end its coordinators."""
+        for shard in self.shards:
+            if shard.leader == broker:
+                shard.vanish()
+        for process in self.fetches.broken(broker):
+            self.post.break_connection(process, broker)
+        for process in self.crew.everyone():
+            self.post.break_connection(process, coordinator_node(broker))
+        self.fetches.plan_again()

@@ -1,0 +1,264 @@
+"""What machines tell, as events: with names of consumers for member ids, and with causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from emulator import events
+from protocols import facts
+from protocols.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from emulator.world.process import Process
+    from emulator.world.services import Services
+    from emulator.world.shards import Shard
+
+
+def commit_name(process: str, correlation_id: int) -> str:
+    """Return what a commit is called in events."""
+    return f"{process}#{correlation_id}"
+
+
+class Teller:
+    """Turns facts into events."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._causes = services.causes
+        self._names: dict[str, str] = {}
+        self._clients: dict[type, Callable[[Process, Any], None]] = {
+            facts.PositionSet: self._position_set,
+            facts.CommitSent: self._commit_sent,
+            facts.CommitEnded: self._commit_ended,
+            facts.AssignorFailed: self._assignor_failed,
+            facts.PartitionGivenTwice: self._given_twice,
+            facts.Dropped: self._dropped,
+        }
+        self._coordinators: dict[type, Callable[[Shard, Any], None]] = {
+            facts.MemberAdded: self._member_added,
+            facts.MemberRemoved: self._member_removed,
+            facts.RebalanceStarted: self._rebalance_started,
+            facts.JoinPhaseEnded: self._join_phase_ended,
+            facts.GroupStabilised: self._stabilised,
+            facts.GroupEmptied: self._emptied,
+            facts.OffsetsAccepted: self._accepted,
+            facts.OffsetsRefused: self._refused,
+            facts.OffsetsDropped: self._offsets_dropped,
+        }
+
+    def client(self, process: Process, fact: facts.Fact) -> None:
+        """Write what a process's client tells."""
+        tell = self._clients.get(type(fact))
+        if tell is not None:
+            tell(process, fact)
+
+    def coordinator(self, shard: Shard, fact: facts.Fact) -> None:
+        """Write what a coordinator tells."""
+        tell = self._coordinators.get(type(fact))
+        if tell is not None:
+            tell(shard, fact)
+
+    def consumer(self, member_id: str) -> str:
+        """Return the consumer a member id was given to."""
+        return self._names.get(member_id, member_id)
+
+    def _write(self, what: events.What, cause: int | None = None) -> int:
+        return self._services.recorder.write(what, cause)
+
+    # -- clients ---------------------------------------------------------------------------------
+
+    def _position_set(self, process: Process, fact: facts.PositionSet) -> None:
+        generation = process.client.state.generation.id
+        group = process.blueprint.group.id
+        why = fact.why
+        if why == "no offset":
+            why = self._services.shard_of(group).why_missing(group, fact.partition)
+        cause = self._causes.called.get(process.blueprint.name)
+        process.progress.open(fact, generation, why, cause)
+
+    def _commit_sent(self, process: Process, fact: facts.CommitSent) -> None:
+        process.application.settle()
+        name = commit_name(process.name, fact.correlation_id)
+        partitions = [entry.partition for entry in fact.offsets]
+        process.progress.tell_all(partitions)
+        done = [process.progress.done(tp) for tp in partitions]
+        sent = events.CommitSent(
+            consumer=process.blueprint.name,
+            group=process.blueprint.group.id,
+            generation=fact.generation,
+            commit=name,
+            kind=fact.kind,
+            offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
+            processed=tuple(-1 if end is None else end for end in done),
+        )
+        self._causes.commits[name] = self._write(sent)
+        self._services.aims.reached(process.blueprint.name, "commit sent")
+
+    def _commit_ended(self, process: Process, fact: facts.CommitEnded) -> None:
+        name = commit_name(process.name, fact.correlation_id)
+        consumer, group = process.blueprint.name, process.blueprint.group.id
+        cause = self._causes.commits.pop(name, None)
+        if fact.refused_locally:
+            refused = events.CommitRefused(
+                consumer=consumer,
+                group=group,
+                generation=process.client.state.generation.id,
+                commit=name,
+                error=fact.error.name,
+                by="client",
+                offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
+            )
+            self._write(refused, self._causes.behind_refusal(consumer, group) or cause)
+        else:
+            answered = events.CommitAnswered(
+                consumer=consumer, group=group, commit=name, error=fact.error.name
+            )
+            self._write(answered, cause)
+        self._services.aims.reached(consumer, "commit answered")
+        if fact.kind == "async" and fact.error is not ErrorCode.NONE:
+            process.application.async_commit_failed(fact.offsets)
+
+    def _assignor_failed(self, process: Process, fact: facts.AssignorFailed) -> None:
+        failed = events.AssignorFailed(
+            group=process.blueprint.group.id,
+            consumer=process.blueprint.name,
+            assignor=fact.name,
+            message=fact.message,
+        )
+        self._write(failed, self._causes.joined.get(process.blueprint.group.id))
+
+    def _given_twice(self, process: Process, fact: facts.PartitionGivenTwice) -> None:
+        warning = events.AssignmentWarning(
+            group=process.blueprint.group.id,
+            generation=fact.generation,
+            assignor=fact.assignor,
+            partition=fact.partition,
+            consumers=tuple(self.consumer(member) for member in fact.member_ids),
+        )
+        self._write(warning, self._causes.joined.get(process.blueprint.group.id))
+
+    def _dropped(self, process: Process, fact: facts.Dropped) -> None:
+        consumer = process.blueprint.name
+        dropped = events.ClientDropped(
+            consumer=consumer, group=process.blueprint.group.id, reason=fact.reason
+        )
+        cause = self._causes.removed.get(consumer, self._causes.disturbed.get(consumer))
+        self._causes.dropped[consumer] = self._write(dropped, cause)
+
+    def listened(self, process: Process, heard: events.ListenerCalled) -> int:
+        """Write a listener call; return its event."""
+        causes = self._causes
+        if heard.call == "assigned":
+            cause = causes.stable.get(heard.group)
+        elif heard.call == "revoked":
+            cause = causes.rebalance.get(heard.group)
+        else:
+            cause = causes.dropped.get(heard.consumer)
+        if process.application.closing:
+            cause = causes.disturbed.get(heard.consumer)
+        event = self._write(heard, cause)
+        causes.called[heard.consumer] = event
+        return event
+
+    # -- coordinators ----------------------------------------------------------------------------
+
+    def _member_added(self, _: Shard, fact: facts.MemberAdded) -> None:
+        process = self._services.crew.process(fact.client)
+        consumer = fact.client if process is None else process.blueprint.name
+        self._names[fact.member_id] = consumer
+        added = events.MemberAdded(
+            group=fact.group,
+            consumer=consumer,
+            member_id=fact.member_id,
+            replaced=fact.replaced or "",
+        )
+        event = self._write(added, self._causes.behind_arrival(consumer))
+        self._causes.membership[fact.group] = event
+
+    def _member_removed(self, _: Shard, fact: facts.MemberRemoved) -> None:
+        consumer = self.consumer(fact.member_id)
+        why = str(fact.why)
+        removed = events.MemberRemoved(
+            group=fact.group, consumer=consumer, member_id=fact.member_id, why=why
+        )
+        event = self._write(removed, self._causes.behind_departure(consumer, why))
+        self._causes.removed[consumer] = event
+        self._causes.membership[fact.group] = event
+
+    def _rebalance_started(self, _: Shard, fact: facts.RebalanceStarted) -> None:
+        started = events.RebalanceStarted(
+            group=fact.group,
+            generation=fact.generation,
+            reason=fact.reason,
+            consumer=self.consumer(fact.member_id),
+        )
+        cause = self._causes.behind_rebalance(fact.group, fact.reason)
+        self._causes.rebalance[fact.group] = self._write(started, cause)
+
+    def _join_phase_ended(self, _: Shard, fact: facts.JoinPhaseEnded) -> None:
+        ended = events.JoinPhaseEnded(
+            group=fact.group,
+            generation=fact.generation,
+            protocol=fact.protocol or "",
+            leader=self.consumer(fact.leader or ""),
+            consumers=tuple(self.consumer(member) for member in fact.members),
+        )
+        cause = self._causes.rebalance.get(fact.group)
+        self._causes.joined[fact.group] = self._write(ended, cause)
+
+    def _stabilised(self, _: Shard, fact: facts.GroupStabilised) -> None:
+        stable = events.GroupStabilised(
+            group=fact.group,
+            generation=fact.generation,
+            assignment=tuple(
+                (self.consumer(member), partitions) for member, partitions in fact.assignment
+            ),
+        )
+        self._causes.stable[fact.group] = self._write(stable, self._causes.joined.get(fact.group))
+
+    def _emptied(self, _: Shard, fact: facts.GroupEmptied) -> None:
+        emptied = events.GroupEmptied(group=fact.group, generation=fact.generation)
+        self._write(emptied, self._causes.membership.get(fact.group))
+
+    def _accepted(self, shard: Shard, fact: facts.OffsetsAccepted) -> None:
+        name = commit_name(fact.header.client, fact.header.correlation_id)
+        accepted = events.CommitAccepted(
+            consumer=self._sender(fact.header.client),
+            group=fact.group,
+            generation=fact.generation,
+            commit=name,
+            offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
+            log_offset=shard.log.end,
+        )
+        event = self._write(accepted, self._causes.commits.get(name))
+        self._remember(fact.header.client, name, event)
+
+    def _refused(self, _: Shard, fact: facts.OffsetsRefused) -> None:
+        name = commit_name(fact.header.client, fact.header.correlation_id)
+        consumer = self._sender(fact.header.client)
+        refused = events.CommitRefused(
+            consumer=consumer,
+            group=fact.group,
+            generation=fact.generation,
+            commit=name,
+            error=fact.error.name,
+            by="coordinator",
+            offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
+        )
+        cause = self._causes.behind_refusal(consumer, fact.group)
+        event = self._write(refused, cause or self._causes.commits.get(name))
+        self._remember(fact.header.client, name, event)
+
+    def _remember(self, client: str, commit: str, event: int) -> None:
+        if self._services.crew.process(client) is None:
+            self._causes.commits.pop(commit, None)
+        else:
+            self._causes.commits[commit] = event
+
+    def _sender(self, client: str) -> str:
+        return client.rpartition(".")[0]
+
+    def _offsets_dropped(self, _: Shard, fact: facts.OffsetsDropped) -> None:
+        dropped = events.OffsetsDropped(group=fact.group, partitions=fact.partitions, why=fact.why)
+        self._write(dropped, self._causes.topics if "topic" in fact.why else None)

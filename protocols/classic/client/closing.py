@@ -1,0 +1,117 @@
+"""close() and unsubscribe() (``ConsumerCoordinator.close``, spec 4.7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.classic.client import sync_commit
+from protocols.classic.client.commits import all_consumed, automatic_order
+from protocols.classic.client.heartbeat import send_leave
+from protocols.classic.client.membership import reset
+from protocols.classic.client.requests import MS
+from protocols.classic.client.values import (
+    Asked,
+    Calling,
+    ClientState,
+    Closed,
+    CloseStage,
+    Closing,
+    Consumer,
+    Membership,
+    Outside,
+    PrepareNeeded,
+    Resume,
+)
+from protocols.step import Call, Return, SetTimer, Step
+
+CLOSE = "close"
+"""Timer: the close budget is used up."""
+
+
+def begin(state: ClientState, consumer: Consumer, timeout_us: int, now: int) -> Step[ClientState]:
+    """Enter close(): the final automatic commit first, within the budget."""
+    budget = min(timeout_us, consumer.settings.request_timeout_ms * MS)
+    app = Closing(CloseStage.COMMIT, now + budget)
+    state = replace(state, app=app)
+    step = Step(state, (SetTimer(CLOSE, app.deadline_us),))
+    if not consumer.settings.enable_auto_commit:
+        return step.then(lambda s: _callbacks(s, consumer, now))
+    offsets = automatic_order(all_consumed(consumer))
+    step = step.then(
+        lambda s: sync_commit.begin(s, consumer, offsets, "close", app.deadline_us, now)
+    )
+    return step.then(lambda s: advance(s, consumer, now))
+
+
+def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Go on as far as possible: nothing in close() waits beyond the budget."""
+    match state.app:
+        case Closing(CloseStage.COMMIT):
+            return _callbacks(state, consumer, now)
+        case Closing(CloseStage.LEAVE, deadline):
+            if _leaving(state) and now < deadline:
+                return Step(state)
+            return Step(replace(state, app=Closed(), beat=None), (Return(Closed()),))
+        case _:
+            return Step(state)
+
+
+def _leaving(state: ClientState) -> bool:
+    awaited = (Asked.LEAVE, Asked.COMMIT)
+    return any(flight.asked in awaited for flight in state.in_flight.values())
+
+
+def _listener_call(state: ClientState) -> Call | None:
+    """Revoked, or lost when the generation is gone or a rebalance is under way; None: neither."""
+    if not state.assignment:
+        return None
+    rebalancing = state.membership in (
+        Membership.PREPARING_REBALANCE,
+        Membership.COMPLETING_REBALANCE,
+    )
+    listener = "lost" if state.generation.lost or rebalancing else "revoked"
+    return Call(listener, tuple(sorted(state.assignment)))
+
+
+def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Stop the heartbeat thread and make the last listener call."""
+    app = state.app
+    assert isinstance(app, Closing)
+    state = replace(state, beat=None)
+    call = _listener_call(state)
+    if call is None:
+        return after_callbacks(state, consumer, app.deadline_us, now)
+    calling = Calling(Resume.CLOSE, None, deadline_us=app.deadline_us)
+    return Step(replace(state, app=calling), (call,))
+
+
+def after_callbacks(
+    state: ClientState, consumer: Consumer, deadline_us: int, now: int
+) -> Step[ClientState]:
+    """Leave the group and wait for what is in flight, as long as the budget lasts."""
+    app = Closing(CloseStage.LEAVE, deadline_us)
+    state = replace(state, app=app, assignment=())
+    step = send_leave(state, consumer, "the consumer is being closed", now)
+    return step.then(lambda s: advance(s, consumer, now))
+
+
+# -- unsubscribe ----------------------------------------------------------------------------------
+
+
+def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Drop the subscription: listener call, LeaveGroup, no automatic commit."""
+    call = _listener_call(state)
+    if call is None:
+        return after_unsubscribe(state, consumer, now)
+    return Step(replace(state, app=Calling(Resume.UNSUBSCRIBE, None)), (call,))
+
+
+def after_unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Leave the group; nothing is subscribed any more."""
+    reason = "the consumer unsubscribed from all topics"
+    step = send_leave(replace(state, app=Outside()), consumer, reason, now)
+    step = step.then(lambda s: reset(s, reason, keep_member_id=False))
+    after = replace(
+        step.state, assignment=(), future=None, rejoin=None, prepare=PrepareNeeded(), subscribed=()
+    )
+    return Step(after, (*step.effects, Return(Outside())))

@@ -1,0 +1,281 @@
+"""Committing offsets: automatic, commitSync, commitAsync, and what refusals do (spec 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from assignors.java import (
+    DEFAULT_LENGTH,
+    hash_map_order,
+    java_hash,
+    length_of_map_copy,
+    topic_partition_hash,
+)
+from assignors.types import TopicPartition
+from protocols.classic.client.membership import request_rejoin, reset_by
+from protocols.classic.client.requests import MS, ask, forget_coordinator
+from protocols.classic.client.values import (
+    Asked,
+    ClientState,
+    Consumer,
+    Failed,
+    InFlight,
+    Known,
+    Membership,
+    Prepare,
+    PrepareCommitted,
+    PrepareCommitting,
+)
+from protocols.errors import ErrorCode
+from protocols.facts import CommitEnded, CommitSent
+from protocols.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetToCommit
+from protocols.step import Step, Tell
+
+REBALANCING = "RebalanceInProgressException"
+COMMIT_FAILED = "CommitFailedException"
+FENCED = "FencedInstanceIdException"
+
+_LOSES_COORDINATOR = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
+)
+RETRIED = _LOSES_COORDINATOR | {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NETWORK_EXCEPTION,
+}
+"""Errors after which commitSync tries again; NETWORK_EXCEPTION stands for a lost connection."""
+
+
+def automatic_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
+    """Order as a Java HashMap that was filled one by one does (4.1 rule 8, automatic commits)."""
+    return _in_map_order(offsets, DEFAULT_LENGTH)
+
+
+def explicit_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
+    """Order as a copy of such a map does (4.1 rule 8, commitSync and commitAsync)."""
+    entries = automatic_order(offsets)
+    return _in_map_order(entries, length_of_map_copy(len(entries)))
+
+
+def _in_map_order(offsets: Iterable[OffsetToCommit], length: int) -> tuple[OffsetToCommit, ...]:
+    by_partition = {entry.partition: entry for entry in offsets}
+    ordered = hash_map_order(by_partition, topic_partition_hash, length)
+    by_topic = {topic: index for index, topic in enumerate(_topic_order(ordered))}
+    return tuple(by_partition[tp] for tp in sorted(ordered, key=lambda tp: by_topic[tp.topic]))
+
+
+def _topic_order(partitions: Iterable[TopicPartition]) -> list[str]:
+    return hash_map_order((tp.topic for tp in partitions), java_hash)
+
+
+def all_consumed(consumer: Consumer) -> list[OffsetToCommit]:
+    """Return the position of every partition that has one: all that poll ever returned."""
+    return [OffsetToCommit(tp, offset) for tp, offset in consumer.fetcher.positions().items()]
+
+
+def refused_locally(state: ClientState) -> str | None:
+    """Return the exception a commit gets without being sent, None if it may be sent (2.1)."""
+    match state.membership:
+        case Membership.UNJOINED:
+            return COMMIT_FAILED
+        case Membership.PREPARING_REBALANCE | Membership.COMPLETING_REBALANCE:
+            return REBALANCING
+        case Membership.STABLE:
+            return None
+
+
+def send_commit(
+    state: ClientState,
+    consumer: Consumer,
+    offsets: tuple[OffsetToCommit, ...],
+    kind: str,
+    now: int,
+) -> Step[ClientState]:
+    """Send one OffsetCommit; the state must allow it and the coordinator be known."""
+    generation = state.generation
+    request = OffsetCommitRequest(
+        group_id=consumer.group_id,
+        generation_id=generation.id,
+        member_id=generation.member_id,
+        group_instance_id=consumer.settings.group_instance_id,
+        offsets=offsets,
+    )
+    number = state.next_correlation_id
+    sent = CommitSent(correlation_id=number, kind=kind, generation=generation.id, offsets=offsets)
+    step = ask(state, consumer, Asked.COMMIT, request, now, commit=offsets, kind=kind)
+    return Step(step.state, (Tell(sent), *step.effects))
+
+
+def refuse(
+    state: ClientState, offsets: tuple[OffsetToCommit, ...], kind: str, error: ErrorCode
+) -> Step[ClientState]:
+    """Tell of a commit that the client itself refused to send."""
+    number = state.next_correlation_id
+    after = replace(state, next_correlation_id=number + 1)
+    sent = CommitSent(
+        correlation_id=number, kind=kind, generation=state.generation.id, offsets=offsets
+    )
+    ended = CommitEnded(
+        correlation_id=number, kind=kind, error=error, offsets=offsets, refused_locally=True
+    )
+    return Step(after, (Tell(sent), Tell(ended)))
+
+
+def local_error(exception: str) -> ErrorCode:
+    """Return the code that stands for a commit's local refusal."""
+    if exception == REBALANCING:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.UNKNOWN_MEMBER_ID
+
+
+# -- automatic commits -------------------------------------------------------------------------
+
+
+def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the periodic commit if its time has come (step 2f, 4.2)."""
+    settings = consumer.settings
+    if not settings.enable_auto_commit or now < state.autocommit_us:
+        return Step(state)
+    interval = settings.auto_commit_interval_ms * MS
+    return commit_automatically(replace(state, autocommit_us=now + interval), consumer, "auto", now)
+
+
+def commit_automatically(
+    state: ClientState, consumer: Consumer, kind: str, now: int
+) -> Step[ClientState]:
+    """Commit all positions asynchronously; nothing to commit completes at once, unsent."""
+    offsets = automatic_order(all_consumed(consumer))
+    if not offsets or not isinstance(state.coordinator, Known):
+        return Step(state)
+    exception = refused_locally(state)
+    if exception is not None:
+        return refuse(state, offsets, kind, local_error(exception))
+    return send_commit(state, consumer, offsets, kind, now)
+
+
+# -- commitAsync --------------------------------------------------------------------------------
+
+
+def commit_async(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Send a commit and go on; its callback runs at a later poll or commit (4.4)."""
+    if not offsets:
+        return Step(state)
+    exception = refused_locally(state)
+    if exception is None and isinstance(state.coordinator, Known):
+        return send_commit(state, consumer, offsets, "async", now)
+    error = ErrorCode.COORDINATOR_NOT_AVAILABLE if exception is None else local_error(exception)
+    flight = InFlight(Asked.COMMIT, -1, now, state.generation, offsets, "async")
+    step = refuse(state, offsets, "async", error)
+    callbacks = (*state.callbacks, (flight, state.next_correlation_id, error))
+    return replace_state(step, callbacks=callbacks)
+
+
+def replace_state(step: Step[ClientState], **changes: object) -> Step[ClientState]:
+    """Return the step with fields of its state replaced."""
+    return Step(replace(step.state, **changes), step.effects)  # type: ignore[arg-type]
+
+
+def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Run the callbacks of asynchronous commits that ended (step 2b).
+
+    A retriable failure of an automatic commit brings its next try forward (4.2); fencing
+    poisons the consumer for good.
+    """
+    for flight, _, error in state.callbacks:
+        if flight.kind == "auto" and error in RETRIED:
+            retry = now + consumer.settings.retry_backoff_ms * MS
+            state = replace(state, autocommit_us=retry)
+        if error is ErrorCode.FENCED_INSTANCE_ID and flight.kind == "async":
+            state = replace(state, poisoned=Failed(FENCED, error))
+    return Step(replace(state, callbacks=()))
+
+
+# -- answers ------------------------------------------------------------------------------------
+
+
+def commit_answered(
+    state: ClientState,
+    consumer: Consumer,
+    number: int,
+    flight: InFlight,
+    response: OffsetCommitResponse,
+    now: int,
+) -> Step[ClientState]:
+    """Handle an OffsetCommit response: its first error decides (4.5)."""
+    errors = (error for _, error in response.errors if error is not ErrorCode.NONE)
+    error = next(errors, ErrorCode.NONE)
+    return _side_effects(state, consumer, flight, error, now).then(
+        lambda s: commit_ended(s, number, flight, error)
+    )
+
+
+def _side_effects(
+    state: ClientState, consumer: Consumer, flight: InFlight, error: ErrorCode, now: int
+) -> Step[ClientState]:
+    if error in _LOSES_COORDINATOR and isinstance(state.coordinator, Known):
+        return forget_coordinator(state, consumer, f"commit answered {error.name}", now)
+    if error is ErrorCode.REBALANCE_IN_PROGRESS:
+        return Step(
+            request_rejoin(state, "offset commit failed since group is already rebalancing")
+        )
+    if flight.generation != state.generation:
+        return Step(state)
+    if error is ErrorCode.ILLEGAL_GENERATION:
+        return reset_by(state, error.name, "OFFSET_COMMIT", keep_member_id=True)
+    if error is ErrorCode.UNKNOWN_MEMBER_ID:
+        return reset_by(state, error.name, "OFFSET_COMMIT", keep_member_id=False)
+    return Step(state)
+
+
+def commit_ended(
+    state: ClientState, number: int, flight: InFlight, error: ErrorCode
+) -> Step[ClientState]:
+    """Note the fate of a commit where whoever waits for it will look."""
+    tell = Tell(
+        CommitEnded(correlation_id=number, kind=flight.kind, error=error, offsets=flight.commit)
+    )
+    match flight.kind:
+        case "prepare":
+            return Step(replace(state, prepare=_prepared(state, number, error)), (tell,))
+        case "auto" | "async":
+            return Step(
+                replace(state, callbacks=(*state.callbacks, (flight, number, error))), (tell,)
+            )
+        case _:
+            return Step(state, (tell,))
+
+
+def _prepared(state: ClientState, number: int, error: ErrorCode) -> Prepare:
+    prepare = state.prepare
+    if not isinstance(prepare, PrepareCommitting) or prepare.commit != number:
+        return prepare
+    if error in RETRIED:
+        return replace(prepare, commit=None)
+    return PrepareCommitted()
+
+
+def exception_for(state: ClientState, flight: InFlight, error: ErrorCode) -> str:
+    """Return the exception that ends a commitSync after a refusal that is not retried (4.5)."""
+    moved_on = flight.generation != state.generation
+    joining = state.membership in (
+        Membership.PREPARING_REBALANCE,
+        Membership.COMPLETING_REBALANCE,
+    )
+    match error:
+        case ErrorCode.REBALANCE_IN_PROGRESS:
+            return REBALANCING
+        case ErrorCode.ILLEGAL_GENERATION | ErrorCode.UNKNOWN_MEMBER_ID:
+            return REBALANCING if moved_on and joining else COMMIT_FAILED
+        case ErrorCode.FENCED_INSTANCE_ID if moved_on:
+            return REBALANCING if joining else COMMIT_FAILED
+        case ErrorCode.FENCED_INSTANCE_ID:
+            return FENCED
+        case _:
+            return "KafkaException"

@@ -1,0 +1,335 @@
+"""The Java consumer's classic client: verbs in, steps out (spec consumer-client).
+
+The control plane is a frozen :class:`~protocols.classic.client.values.ClientState`, changed by
+the functions of this package; this class owns the data plane, knows whether poll is waiting,
+and takes the short way when a poll finds a calm group, which is nearly always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from protocols.classic.client import (
+    closing,
+    commits,
+    heartbeat,
+    lookup,
+    metadata,
+    positions,
+    rejoin,
+    requests,
+    responses,
+    sync_commit,
+    turn,
+)
+from protocols.classic.client.values import (
+    Calling,
+    ClientState,
+    Closing,
+    CommittingSync,
+    Consumer,
+    Outside,
+    Resume,
+    Unknown,
+)
+from protocols.fetching import Handed
+from protocols.messages import (
+    Envelope,
+    FetchResponse,
+    OffsetToCommit,
+    coordinator_node,
+)
+from protocols.step import Call, Effect, Return, Send, SetTimer, Step
+
+POLL = "poll"
+"""Timer: a waiting poll turns, or returns empty."""
+
+Records = tuple[Handed, ...]
+"""What poll returns: ranges of records, in the order the application meets them."""
+
+NO_RECORDS: Final = Return(())
+
+
+class Client:
+    """One consumer's end of the classic protocol."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.consumer = consumer
+        self.state = turn.first(consumer)
+        self._calm = False
+        self._poll_until: int | None = None
+        self._arrived: list[tuple[int, FetchResponse]] = []
+
+    # -- the application's calls ---------------------------------------------------------------
+
+    def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
+        """Poll: the step holds ``Return(records)``, or the machine waits and returns later."""
+        self.consumer.clock.polled_us = now
+        self._poll_until = now + timeout_us
+        return Step(self.state, self._turn(now))
+
+    def commit_sync(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit and wait; None commits all that poll ever returned. Ends in ``Return``."""
+        if offsets is None:
+            offsets = tuple(commits.all_consumed(self.consumer))
+        wanted = commits.explicit_order(offsets)
+        deadline = now + self.consumer.settings.default_api_timeout_ms * requests.MS
+        step = commits.run_callbacks(self.state, self.consumer, now).then(
+            lambda s: sync_commit.begin(s, self.consumer, wanted, "sync", deadline, now)
+        )
+        return self._took(step.then(lambda s: self._pump_once(s, now)), now)
+
+    def commit_async(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit without waiting; None commits all that poll ever returned."""
+        if offsets is None:
+            offsets = tuple(commits.all_consumed(self.consumer))
+        wanted = commits.explicit_order(offsets)
+        step = commits.run_callbacks(self.state, self.consumer, now).then(
+            lambda s: commits.commit_async(s, self.consumer, wanted, now)
+        )
+        return self._took(step.then(lambda s: self._pump_once(s, now)), now)
+
+    def close(self, now: int, timeout_us: int) -> Step[ClientState]:
+        """Close: final commit, listener call, LeaveGroup; ends in ``Return(Closed())``."""
+        self._poll_until = None
+        return self._took(closing.begin(self.state, self.consumer, timeout_us, now), now)
+
+    def unsubscribe(self, now: int) -> Step[ClientState]:
+        """Drop the subscription; ends in ``Return``."""
+        return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
+
+    def called(self, call: Call, now: int) -> Step[ClientState]:
+        """Go on after a listener call has returned."""
+        calling = self.state.app
+        assert isinstance(calling, Calling), f"no listener call is running: {call}"
+        step = self._after_call(calling, now)
+        if calling.poll_until_us is None:
+            return self._took(step, now)
+        self._poll_until = calling.poll_until_us
+        effects = self._become(step)
+        return Step(self.state, effects + self._turn(now))
+
+    def _after_call(self, calling: Calling, now: int) -> Step[ClientState]:
+        match calling.resume:
+            case Resume.JOIN:
+                return rejoin.prepared(self.state, self.consumer, now)
+            case Resume.REVOKED:
+                return rejoin.revoked(self.state, self.consumer, calling, now)
+            case Resume.ASSIGNED:
+                return Step(replace(self.state, app=Outside()))
+            case Resume.CLOSE:
+                assert calling.deadline_us is not None
+                return closing.after_callbacks(self.state, self.consumer, calling.deadline_us, now)
+            case Resume.UNSUBSCRIBE:
+                return closing.after_unsubscribe(self.state, self.consumer, now)
+
+    # -- the network ---------------------------------------------------------------------------
+
+    def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
+        """Take a response that has arrived; it is handled now only if somebody pumps."""
+        body = envelope.body
+        if type(body) is FetchResponse:
+            return self._fetched(body, now)
+        if self._pumping():
+            return self._took(responses.respond(self.state, self.consumer, envelope, now), now)
+        after = replace(self.state, inbox=(*self.state.inbox, envelope))
+        effects: tuple[Effect, ...] = ()
+        if after.beat is not None:
+            effects = (heartbeat.next_turn(after, self.consumer, now),)
+        return Step(self.state, self._become(Step(after, effects)))
+
+    def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
+        """Buffer records at once if poll waits for them, else when somebody pumps."""
+        if self._poll_until is None:
+            self._arrived.append((now, response))
+            return Step(self.state)
+        failed = self.consumer.fetcher.arrived(response)
+        effects: tuple[Effect, ...] = ()
+        if failed:
+            effects = self._become(positions.fetch_failed(self.state, self.consumer, failed, now))
+        return Step(self.state, effects + self._again(now))
+
+    def _pumping(self) -> bool:
+        """Whether the application thread is inside a call that waits for the network (N1)."""
+        if self._poll_until is not None:
+            return True
+        return isinstance(self.state.app, CommittingSync | Closing)
+
+    def _pump_once(self, state: ClientState, now: int) -> Step[ClientState]:
+        self._absorb(now)
+        return responses.pump(state, self.consumer, now)
+
+    def _absorb(self, until_us: int) -> Step[ClientState]:
+        """Buffer the fetch responses that somebody has pumped by ``until_us``."""
+        step = Step(self.state)
+        while self._arrived and self._arrived[0][0] <= until_us:
+            _, response = self._arrived.pop(0)
+            failed = self.consumer.fetcher.arrived(response)
+            if failed:
+                after = positions.fetch_failed(step.state, self.consumer, failed, until_us)
+                step = Step(after.state, step.effects + after.effects)
+        return step
+
+    # -- timers ----------------------------------------------------------------------------------
+
+    def wake(self, timer: str, now: int) -> Step[ClientState]:
+        """A timer has run out."""
+        if timer in (POLL, rejoin.RETRY):
+            if self._poll_until is None:
+                return Step(self.state)
+            return Step(self.state, self._turn(now))
+        return self._took(_TIMERS[timer](self.state, self.consumer, now), now)
+
+    # -- the poll loop -------------------------------------------------------------------------
+
+    def _turn(self, now: int) -> tuple[Effect, ...]:
+        """Turn the poll loop until poll returns, waits, or makes a listener call."""
+        until = self._poll_until
+        assert until is not None
+        effects: tuple[Effect, ...] = ()
+        if not self._calm or now >= turn.due_us(self.state, self.consumer):
+            self.consumer.clock.polled_us = now
+            effects = self._group_turn(now, until)
+            if self._poll_until is None:
+                return effects
+            if now < until and not turn.may_collect(self.state, self.consumer):
+                return (*effects, SetTimer(POLL, until))
+        return effects + self._collect(now, until)
+
+    def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
+        effects = self._become(self._absorb(now))
+        step = turn.take(self.state, self.consumer, now, until)
+        if turn.interrupted(step):
+            self._poll_until = None
+        return effects + self._become(step)
+
+    def _collect(self, now: int, until: int) -> tuple[Effect, ...]:
+        """Return records if there are any, else wait for the network."""
+        fetcher = self.consumer.fetcher
+        beat = self.state.beat
+        if self._arrived and beat is not None:
+            self._become(self._absorb(heartbeat.last_tick(beat, self.consumer, now)))
+        handed = fetcher.collect(self.consumer.settings.max_poll_records)
+        if not handed and (self._arrived or self.state.inbox):
+            effects = self._become(self._absorb(now).then(lambda s: self._pump_once(s, now)))
+            if effects or not self._calm:
+                return effects + self._again(now)
+            handed = fetcher.collect(self.consumer.settings.max_poll_records)
+        sends = tuple([Send(broker, request) for broker, request in fetcher.requests()])
+        if handed:
+            self._poll_until = None
+            return (*sends, Return(handed))
+        if now >= until:
+            self._poll_until = None
+            return (*sends, NO_RECORDS)
+        return (*sends, SetTimer(POLL, self._wait_until(until)))
+
+    def _again(self, now: int) -> tuple[Effect, ...]:
+        """Turn once more: what was pumped changed something."""
+        if self._poll_until is None:
+            return ()
+        return self._turn(now)
+
+    def _wait_until(self, until: int) -> int:
+        if not self._calm:
+            beat = self.state.beat
+            return until if beat is None else min(until, beat.due_us)
+        return min(until, turn.due_us(self.state, self.consumer))
+
+    # -- carrying a step over --------------------------------------------------------------------
+
+    def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
+        """Take a step and let whoever waited for it go on."""
+        effects = self._become(step)
+        if any(isinstance(effect, Return) for effect in effects):
+            self._poll_until = None
+        elif self._poll_until is not None:
+            effects += self._turn(now)
+        elif isinstance(self.state.app, CommittingSync):
+            effects += self._become(sync_commit.advance(self.state, self.consumer, now))
+            effects += self._become(closing.advance(self.state, self.consumer, now))
+        elif isinstance(self.state.app, Closing):
+            effects += self._become(closing.advance(self.state, self.consumer, now))
+        return Step(self.state, effects)
+
+    def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:
+        """Make a step's state ours; the data plane follows the assignment."""
+        before, after = self.state, step.state
+        if after is before:
+            return step.effects
+        self.state = after
+        fetcher = self.consumer.fetcher
+        if after.assignment is not before.assignment:
+            fetcher.assign(after.assignment)
+        fetcher.revoking = after.revoking
+        self._calm = turn.calm(after, self.consumer)
+        return step.effects
+
+    def check(self) -> None:
+        """Assert what always holds (tests, and the world in debug runs)."""
+        state = self.state
+        self.consumer.fetcher.check()
+        assert set(self.consumer.fetcher.assigned) == set(state.assignment)
+        assert self._poll_until is None or isinstance(state.app, Outside)
+        assert len(set(state.assignment)) == len(state.assignment)
+        for number in state.in_flight:
+            assert number < state.next_correlation_id
+
+
+def _requests_late(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """A request timed out: its connection is closed (N8)."""
+    if not requests.overdue(state, now):
+        return requests.rearm(state)
+    late = [f.broker for f in state.in_flight.values() if f.deadline_us <= now]
+    step = Step(state)
+    for broker in dict.fromkeys(late):
+        node = coordinator_node(broker)
+        step = step.then(partial(responses.disconnected, consumer=consumer, node=node, now=now))
+    return step.then(requests.rearm)
+
+
+def _lookup_late(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """The back-off of a lookup ended, or its request got no answer."""
+    if not isinstance(state.coordinator, Unknown):
+        return Step(state)
+    if state.coordinator.lookup is not None:
+        return lookup.failed(state, consumer, now)
+    return lookup.look_up(state, consumer, now)
+
+
+def _metadata_late(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Metadata reached its age limit, or a request for it got no answer."""
+    if state.metadata.in_flight is not None:
+        return metadata.failed(state, consumer, now)
+    return metadata.refresh(state, consumer, now)
+
+
+def _heartbeat_turn(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """The heartbeat thread turns: it pumps, then looks at its clocks."""
+    if state.beat is None:
+        return Step(state)
+    step = responses.pump(state, consumer, now)
+    return step.then(lambda s: heartbeat.turn(s, consumer, now))
+
+
+def _nothing(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Only whoever waits has to go on."""
+    del consumer, now
+    return Step(state)
+
+
+_TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
+    heartbeat.HEARTBEAT: _heartbeat_turn,
+    requests.REQUESTS: _requests_late,
+    lookup.LOOKUP: _lookup_late,
+    metadata.METADATA: _metadata_late,
+    sync_commit.COMMIT_SYNC: _nothing,
+    closing.CLOSE: _nothing,
+}

@@ -1,0 +1,194 @@
+"""What arrived from the network, handled by whoever pumps it (spec 0.3).
+
+:func:`pump` empties the inbox; handling one response may put losses of others into it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from protocols.classic.client import (
+    commits,
+    heartbeat,
+    joining,
+    lookup,
+    metadata,
+    positions,
+    sync_commit,
+)
+from protocols.classic.client.requests import forget_coordinator, settled
+from protocols.classic.client.values import (
+    Asked,
+    AwaitingMetadata,
+    ClientState,
+    Consumer,
+    InFlight,
+    JoinFailed,
+    Joining,
+    Known,
+    Reaction,
+    Unknown,
+)
+from protocols.errors import ErrorCode
+from protocols.messages import (
+    Disconnected,
+    Envelope,
+    FetchResponse,
+    FindCoordinatorResponse,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    ListOffsetsResponse,
+    MetadataResponse,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+    SyncGroupResponse,
+    broker_of,
+    coordinator_node,
+)
+from protocols.step import Step
+
+
+def pump(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Handle everything that has arrived, in order of arrival."""
+    step = Step(state)
+    while step.state.inbox:
+        first, *rest = step.state.inbox
+        waiting = replace(step.state, inbox=tuple(rest))
+        handled = respond(waiting, consumer, first, now)
+        step = Step(handled.state, step.effects + handled.effects)
+    return step
+
+
+def respond(
+    state: ClientState, consumer: Consumer, envelope: Envelope, now: int
+) -> Step[ClientState]:
+    """Handle one response; one that nobody waits for any more is dropped."""
+    number = envelope.header.correlation_id
+    body = envelope.body
+    match body:
+        case Disconnected(node):
+            return disconnected(state, consumer, node, now)
+        case MetadataResponse():
+            if state.metadata.in_flight != number:
+                return Step(state)
+            step = metadata.received(state, consumer, body, now)
+            return step.then(lambda s: _leader_goes_on(s, consumer, now))
+        case FindCoordinatorResponse():
+            return lookup.found(state, consumer, number, body, now)
+        case ListOffsetsResponse():
+            if number not in state.listing:
+                return Step(state)
+            return positions.listed(state, consumer, number, body, now)
+        case FetchResponse():
+            failed = consumer.fetcher.arrived(body)
+            return positions.fetch_failed(state, consumer, failed, now)
+        case _:
+            return _from_coordinator(state, consumer, envelope, now)
+
+
+def _leader_goes_on(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    if isinstance(state.future, AwaitingMetadata):
+        return joining.elected(state, consumer, state.future.response, now)
+    return Step(state)
+
+
+def _from_coordinator(
+    state: ClientState, consumer: Consumer, envelope: Envelope, now: int
+) -> Step[ClientState]:
+    number = envelope.header.correlation_id
+    flight = state.in_flight.get(number)
+    if flight is None:
+        return Step(state)
+    state = settled(state, number)
+    match envelope.body:
+        case HeartbeatResponse() as body:
+            return heartbeat.heartbeat_answered(state, consumer, flight, body, now)
+        case OffsetCommitResponse() as body:
+            return _commit_answered(state, consumer, number, flight, body, now)
+        case JoinGroupResponse() as body:
+            return joining.join_answered(state, consumer, flight, body, now)
+        case SyncGroupResponse() as body:
+            return joining.sync_answered(state, consumer, flight, body, now)
+        case OffsetFetchResponse() as body:
+            if state.offsets_wanted != number:
+                return Step(state)
+            return positions.offsets_answered(state, consumer, body, now)
+        case _:
+            return Step(state)
+
+
+def _commit_answered(
+    state: ClientState,
+    consumer: Consumer,
+    number: int,
+    flight: InFlight,
+    body: OffsetCommitResponse,
+    now: int,
+) -> Step[ClientState]:
+    errors = (error for _, error in body.errors if error is not ErrorCode.NONE)
+    error = next(errors, ErrorCode.NONE)
+    step = commits.commit_answered(state, consumer, number, flight, body, now)
+    return step.then(lambda s: sync_commit.answered(s, consumer, number, flight, error, now))
+
+
+# -- lost connections -----------------------------------------------------------------------------
+
+
+def disconnected(state: ClientState, consumer: Consumer, node: int, now: int) -> Step[ClientState]:
+    """Handle a broken connection: what was in flight on it has failed retriably (N8)."""
+    broker = broker_of(node)
+    if node == coordinator_node(broker):
+        known = state.coordinator
+        if isinstance(known, Known) and known.broker == broker:
+            step = forget_coordinator(state, consumer, "connection lost", now)
+            inbox = step.state.inbox[:-1]
+            step = Step(replace(step.state, inbox=inbox), step.effects)
+        else:
+            step = Step(state)
+        return step.then(lambda s: _lose(s, consumer, broker, now))
+    consumer.fetcher.disconnected(broker)
+    return _other_node_lost(state, consumer, now)
+
+
+def _other_node_lost(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """A data connection broke: lookups, listings and metadata in flight are tried again."""
+    step = Step(state)
+    if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
+        step = step.then(lambda s: lookup.failed(s, consumer, now))
+    for number in list(state.listing):
+        step = step.then(
+            partial(positions.listing_failed, consumer=consumer, number=number, now=now)
+        )
+    if state.metadata.in_flight is not None:
+        return step.then(lambda s: metadata.failed(s, consumer, now))
+    return step.then(lambda s: metadata.want(s, consumer, now))
+
+
+def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:
+    """Settle every request in flight to ``broker`` as failed."""
+    step = Step(state)
+    for number, flight in state.in_flight.items():
+        if flight.broker == broker:
+            lose = partial(_lose_one, consumer=consumer, number=number, flight=flight, now=now)
+            step = Step(settled(step.state, number), step.effects).then(lose)
+    return step
+
+
+def _lose_one(
+    state: ClientState, consumer: Consumer, number: int, flight: InFlight, now: int
+) -> Step[ClientState]:
+    match flight.asked:
+        case Asked.JOIN | Asked.SYNC if isinstance(state.future, Joining):
+            failed = JoinFailed("DisconnectException", Reaction.LATER)
+            return Step(replace(state, future=failed))
+        case Asked.COMMIT:
+            error = ErrorCode.NETWORK_EXCEPTION
+            step = commits.commit_ended(state, number, flight, error)
+            return step.then(
+                lambda s: sync_commit.answered(s, consumer, number, flight, error, now)
+            )
+        case Asked.OFFSETS if state.offsets_wanted == number:
+            return positions.offsets_failed(state, consumer, ErrorCode.NETWORK_EXCEPTION, now)
+        case _:
+            return Step(state)

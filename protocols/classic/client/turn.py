@@ -1,0 +1,111 @@
+"""One turn of the poll loop up to the data: coordinator.poll and positions (spec 1.1, 2-3).
+
+Source: ``ClassicKafkaConsumer.updateAssignmentMetadataIfNeeded``, ``ConsumerCoordinator.poll``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.classic.client import commits, heartbeat, lookup, metadata, positions, rejoin
+from protocols.classic.client.responses import pump
+from protocols.classic.client.values import (
+    Calling,
+    ClientState,
+    Consumer,
+    Known,
+    Membership,
+    Unknown,
+)
+from protocols.step import Return, Step
+
+
+def calm(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether a turn would do nothing but look at its clocks."""
+    return (
+        state.membership is Membership.STABLE
+        and state.rejoin is None
+        and state.future is None
+        and isinstance(state.coordinator, Known)
+        and state.metadata.seen == state.metadata.version
+        and not state.callbacks
+        and not state.inbox
+        and state.poisoned is None
+        and consumer.fetcher.all_reading()
+    )
+
+
+def due_us(state: ClientState, consumer: Consumer) -> int:
+    """Return when even a calm client has something to do in poll: a heartbeat or a commit."""
+    assert state.beat is not None, "a stable client has a heartbeat thread"
+    if not consumer.settings.enable_auto_commit:
+        return state.beat.due_us
+    return min(state.beat.due_us, state.autocommit_us)
+
+
+def take(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -> Step[ClientState]:
+    """Run one turn; afterwards the application thread may be in a listener call."""
+    if state.poisoned is not None:
+        return Step(state, (Return(state.poisoned),))
+    step = metadata.refresh(metadata.look(state, consumer), consumer, now)
+    step = step.then(lambda s: commits.run_callbacks(s, consumer, now))
+    step = step.then(lambda s: _wake_heartbeat(s, consumer, now))
+    if isinstance(step.state.coordinator, Unknown):
+        return step.then(lambda s: lookup.look_up(s, consumer, now))
+    if rejoin.needed(step.state):
+        step = step.then(lambda s: _join(s, consumer, now, poll_until_us))
+        if rejoin.needed(step.state) or interrupted(step):
+            return step
+    step = step.then(lambda s: commits.autocommit_due(s, consumer, now))
+    return step.then(lambda s: positions.advance(s, consumer, now))
+
+
+def interrupted(step: Step[ClientState]) -> bool:
+    """Say whether the turn ended in a listener call or threw."""
+    if isinstance(step.state.app, Calling):
+        return True
+    return any(isinstance(effect, Return) for effect in step.effects)
+
+
+def _wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    if state.beat is None or now < state.beat.due_us:
+        return Step(state)
+    return heartbeat.turn(state, consumer, now)
+
+
+def _join(
+    state: ClientState, consumer: Consumer, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    """Advance the join machine; each of its network steps pumps once, never waiting (2e)."""
+    if not state.subscribed and consumer.topics is None and state.metadata.fetched_us is None:
+        return Step(state)
+    step = pump(state, consumer, now)
+    while True:
+        before = step.state
+        step = step.then(lambda s: rejoin.advance(s, consumer, now, poll_until_us))
+        if interrupted(step) or not rejoin.needed(step.state):
+            return step
+        step = step.then(lambda s: pump(s, consumer, now))
+        if step.state is before:
+            return step
+
+
+def may_collect(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether the turn got far enough for poll to look at its records.
+
+    Looking up the coordinator and fetching committed offsets block poll up to its timeout.
+    """
+    if isinstance(state.coordinator, Unknown):
+        return False
+    return rejoin.needed(state) or not positions.waiting_for_committed(consumer)
+
+
+def without_subscription(state: ClientState) -> bool:
+    """Say whether nothing is subscribed (after unsubscribe)."""
+    return state.rejoin is None and state.membership is Membership.UNJOINED
+
+
+def first(consumer: Consumer) -> ClientState:
+    """Return the state of a consumer that has subscribed and never polled."""
+    state = ClientState()
+    return replace(state, subscribed=metadata.subscription(consumer, state.metadata))

@@ -1,0 +1,391 @@
+"""The values a classic client is made of, and what it was built with.
+
+There are three parties inside one consumer (spec consumer-client, section 0.3). The
+*application thread* runs poll, commits and listener calls, one at a time (:data:`App`). The
+*heartbeat thread* exists while the client is completing a rebalance or stable
+(:class:`Beat`). The *network* belongs to neither: responses lie in ``inbox`` until one of the
+two pumps it. Membership is a fourth, small machine (``AbstractCoordinator.MemberState``).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from assignors.types import Assignor, RebalanceProtocol, TopicPartition
+from protocols.errors import ErrorCode
+from protocols.fetching import Fetcher
+from protocols.messages import (
+    UNKNOWN_GENERATION,
+    UNKNOWN_MEMBER_ID,
+    Envelope,
+    JoinGroupResponse,
+    OffsetToCommit,
+    TopicDescription,
+)
+from protocols.settings import ConsumerSettings
+
+
+class Membership(enum.Enum):
+    """``AbstractCoordinator.MemberState``: which group requests the client may send."""
+
+    UNJOINED = "unjoined"
+    PREPARING_REBALANCE = "preparing rebalance"
+    COMPLETING_REBALANCE = "completing rebalance"
+    STABLE = "stable"
+
+
+class Generation(NamedTuple):
+    """What the coordinator calls this member (``AbstractCoordinator.Generation``)."""
+
+    id: int = UNKNOWN_GENERATION
+    member_id: str = UNKNOWN_MEMBER_ID
+    protocol: str | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the member dropped out: its partitions are lost, not revoked."""
+        return self.id == UNKNOWN_GENERATION or self.member_id == UNKNOWN_MEMBER_ID
+
+
+NO_GENERATION = Generation()
+
+
+# -- the coordinator, as far as the client knows it ------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The group's coordinator was found."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It is being looked up, or will be at ``retry_us``."""
+
+    attempt: int = 0
+    lookup: int | None = None
+    """Correlation id of the FindCoordinator in flight."""
+
+    retry_us: int = 0
+
+
+# -- one rebalance, as the application thread goes through it ---------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareNeeded:
+    """onJoinPrepare has not run since the last finished join or state reset."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareCommitting:
+    """onJoinPrepare waits for its automatic commit, at most until ``deadline_us``."""
+
+    deadline_us: int
+    commit: int | None
+    """Correlation id; None: failed retriably, to be sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareCommitted:
+    """That commit is settled, for better or worse; the listener calls come next."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareDone:
+    """Listener calls are over; JoinGroup may be sent."""
+
+
+Prepare = PrepareNeeded | PrepareCommitting | PrepareCommitted | PrepareDone
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """JoinGroup or SyncGroup in flight (``joinFuture``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitingMetadata:
+    """The leader needs metadata of topics that only others subscribe to."""
+
+    response: JoinGroupResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """SyncGroup succeeded; the application thread has to apply the assignment."""
+
+    assignment: tuple[TopicPartition, ...]
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class JoinFailed:
+    """The join ended in an error that the application thread reacts to."""
+
+    exception: str
+    """Name of the Java exception; part of the next JoinGroup's reason."""
+
+    reaction: Reaction
+    error: ErrorCode = ErrorCode.NONE
+
+
+class Reaction(enum.Enum):
+    """What the application thread does about a failed join (``joinGroupIfNeeded``)."""
+
+    AT_ONCE = "join again at once"
+    LATER = "join again at the next turn"
+    THROW = "throw from poll"
+
+
+JoinFuture = Joining | AwaitingMetadata | Synced | JoinFailed | None
+
+
+# -- the heartbeat thread ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The heartbeat thread while it is enabled; it turns at ``phase_us`` plus multiples of rho."""
+
+    phase_us: int
+    due_us: int
+    session_us: int
+    """The client's own copy of its session: past it the coordinator counts as unknown."""
+
+    failures: int = 0
+
+
+# -- the application thread --------------------------------------------------------------------
+
+
+class Resume(enum.Enum):
+    """Where the application thread goes on after a listener call."""
+
+    JOIN = "after onJoinPrepare"
+    REVOKED = "in onJoinComplete, before the assignment changes"
+    ASSIGNED = "after onJoinComplete"
+    CLOSE = "in close"
+    UNSUBSCRIBE = "in unsubscribe"
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The application works, or waits in poll for the network (the machine knows which)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """A listener call runs; ``poll_until_us`` None: not inside a poll."""
+
+    resume: Resume
+    poll_until_us: int | None
+    synced: Synced | None = None
+    deadline_us: int | None = None
+    """Of the close() that made the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittingSync:
+    """Inside commitSync; ``outer`` is where it was called."""
+
+    offsets: tuple[OffsetToCommit, ...]
+    kind: str
+    deadline_us: int
+    outer: Outside | Calling | Closing
+    attempt: int = 0
+    correlation_id: int | None = None
+    retry_us: int = 0
+
+
+class CloseStage(enum.Enum):
+    """How far close() has come."""
+
+    COMMIT = "final commit"
+    CALLBACKS = "listener call"
+    LEAVE = "LeaveGroup and what is still in flight"
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Inside close()."""
+
+    stage: CloseStage
+    deadline_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The consumer is closed; nothing may be called any more."""
+
+
+App = Outside | Calling | CommittingSync | Closing | Closed
+
+
+# -- what a call of the application returns ----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """The end of a commitSync; ``exception`` is the Java exception's name, None for success."""
+
+    offsets: tuple[OffsetToCommit, ...]
+    exception: str | None = None
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The call threw: ``exception`` is the Java exception's name."""
+
+    exception: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+# -- requests in flight ------------------------------------------------------------------------
+
+
+class Asked(enum.Enum):
+    """What a request in flight to the coordinator was for."""
+
+    JOIN = "JoinGroup"
+    SYNC = "SyncGroup"
+    HEARTBEAT = "Heartbeat"
+    COMMIT = "OffsetCommit"
+    OFFSETS = "OffsetFetch"
+    LEAVE = "LeaveGroup"
+
+
+class InFlight(NamedTuple):
+    """One unanswered request to the coordinator."""
+
+    asked: Asked
+    broker: int
+    deadline_us: int
+    generation: Generation
+    commit: tuple[OffsetToCommit, ...] = ()
+    kind: str = ""
+    """For a commit: auto, prepare, close, sync or async."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The client's copy of topics and leaders, and when to ask again."""
+
+    topics: dict[str, TopicDescription] = field(default_factory=dict)
+    version: int = 0
+    seen: int = 0
+    """The version that coordinator.poll has looked at."""
+
+    fetched_us: int | None = None
+    in_flight: int | None = None
+    wanted: bool = True
+    """An update was asked for before the age limit."""
+
+    attempt: int = 0
+    retry_us: int = 0
+    brokers: tuple[int, ...] = ()
+
+
+Snapshot = tuple[tuple[str, int, tuple[tuple[str, ...], ...]], ...]
+"""Topic, partition count and racks, as compared by the leader (J4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientState:
+    """Everything of a classic client but its data plane."""
+
+    membership: Membership = Membership.UNJOINED
+    generation: Generation = NO_GENERATION
+    coordinator: Known | Unknown = Unknown()
+    reconnect: tuple[int, int] = (-1, 0)
+    """The broker whose connection was dropped, and when it may be opened again."""
+
+    rejoin: str | None = ""
+    """Why a rejoin is needed, None if it is not (``rejoinNeeded``, ``rejoinReason``)."""
+
+    prepare: Prepare = PrepareNeeded()
+    future: JoinFuture = None
+    subscribed: tuple[str, ...] = ()
+    """Topics of the subscription, or those its pattern matches; sorted."""
+
+    joined_with: tuple[str, ...] | None = None
+    """The topics last sent in a JoinGroup (J3)."""
+
+    snapshot: Snapshot = ()
+    leader_snapshot: Snapshot | None = None
+    """On the leader: the snapshot its last assignment was made with."""
+
+    group_topics: frozenset[str] = frozenset()
+    """On the leader: topics of all members, watched too."""
+
+    assignment: tuple[TopicPartition, ...] = ()
+    revoking: bool = False
+    """The eager prepare has begun: nothing assigned is handed out any more."""
+
+    beat: Beat | None = None
+    autocommit_us: int = 0
+    """When the next automatic commit is due."""
+
+    app: App = Outside()
+    inbox: tuple[Envelope, ...] = ()
+    in_flight: dict[int, InFlight] = field(default_factory=dict)
+    next_correlation_id: int = 0
+    request_timer_us: int | None = None
+    callbacks: tuple[tuple[InFlight, int, ErrorCode], ...] = ()
+    """Asynchronous commits that ended and whose callbacks have not run."""
+
+    listing: dict[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    """ListOffsets in flight: correlation id to partitions."""
+
+    listing_retry_us: int = 0
+    offsets_wanted: int | None = None
+    """Correlation id of the OffsetFetch in flight for new partitions."""
+
+    offsets_retry_us: int = 0
+    offsets_attempt: int = 0
+    metadata: Metadata = Metadata()
+    poisoned: Failed | None = None
+    """An error every later call throws (fencing)."""
+
+
+class PollClock:
+    """When the application last entered poll; changed in place, by every poll."""
+
+    __slots__ = ("polled_us",)
+
+    def __init__(self) -> None:
+        self.polled_us = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumer:
+    """What a client is built with; only its data plane (fetcher, clock) ever changes."""
+
+    name: str
+    group_id: str
+    settings: ConsumerSettings
+    assignors: tuple[Assignor, ...]
+    protocol: RebalanceProtocol
+    topics: tuple[str, ...] | None
+    """The subscription; None with a pattern."""
+
+    matches: Callable[[str], bool] | None
+    """Whether a topic name matches the pattern; None with topics."""
+
+    jitter: Callable[[str, int], float]
+    """A draw in [0, 1) for (what it is for, when)."""
+
+    epoch_ms: int
+    """Wall clock, in epoch ms, at time 0."""
+
+    fetcher: Fetcher = field(default_factory=Fetcher)
+    clock: PollClock = field(default_factory=PollClock)
+    brokers: tuple[int, ...]
+    """The bootstrap list."""

@@ -1,0 +1,175 @@
+"""The log as its coordinator sees it: what was proposed, what of it is safe, who waits for it.
+
+A turn's records go to the log as one batch at once: with Kafka's adaptive linger an idle shard
+adds no delay. Answers that wait do so until everything proposed before them is durable, also
+by other groups of the same partition [Q1]. What was proposed but is not yet durable can be
+withdrawn, so the durable state before each batch is kept until then.
+
+Source: ``CoordinatorRuntime`` (deferred event queue, snapshots, operation timeouts; spec
+classic-coordinator 0.2).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from protocols.classic.group import Group
+from protocols.classic.shard import Durable, Waiting
+from protocols.classic.timers import OPERATION_TIMEOUT
+from protocols.step import SetTimer
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One batch that is in the log but not yet durable."""
+
+    log_offset: int
+    end: int
+    before: Durable
+    after: Durable
+    made: tuple[str, ...] = ()
+    """Groups that did not exist before it."""
+
+    ended: tuple[Group, ...] = ()
+    """Groups that no longer exist after it."""
+
+
+class Parked(NamedTuple):
+    """Something that waits until all below a log offset is durable."""
+
+    below: int
+    deadline_us: int
+    what: Waiting
+
+
+class Durability:
+    """What of a shard's log is safe, and who waits for it."""
+
+    __slots__ = (
+        "_parked",
+        "_proposals",
+        "_timer_set",
+        "high_watermark",
+        "next_log_offset",
+        "view",
+    )
+
+    def __init__(self) -> None:
+        self.next_log_offset = 0
+        self.high_watermark = 0
+        self.view = Durable()
+        """What readers see: the state as of the high watermark."""
+
+        self._proposals = deque[Proposal]()
+        self._parked = deque[Parked]()
+        self._timer_set = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything proposed is durable, so that nobody need wait."""
+        return self.high_watermark >= self.next_log_offset
+
+    def load(self, log_offset: int, before: Durable, after: Durable) -> None:
+        """Take note of one record read at *log_offset*; it may lie above the high watermark."""
+        assert log_offset >= self.next_log_offset, "a log is read in order"
+        self.next_log_offset = log_offset + 1
+        if log_offset < self.high_watermark:
+            self.view = after
+        else:
+            self._proposals.append(Proposal(log_offset, log_offset + 1, before, after))
+
+    def load_end(self, log_end: int) -> None:
+        """Take note of where the log ends; compaction may have removed its last records."""
+        self.next_log_offset = max(self.next_log_offset, log_end)
+
+    def propose(
+        self,
+        count: int,
+        before: Durable,
+        after: Durable,
+        made: tuple[str, ...],
+        ended: tuple[Group, ...],
+    ) -> None:
+        """Take note of a batch of *count* records that goes to the end of the log."""
+        start = self.next_log_offset
+        self.next_log_offset = start + count
+        self._proposals.append(Proposal(start, self.next_log_offset, before, after, made, ended))
+
+    def park(self, waits: tuple[Waiting, ...], deadline_us: int) -> tuple[SetTimer, ...]:
+        """Let a turn's rest wait for all proposed so far; return the timer to set, if any.
+
+        All turns wait equally long, so one timer for the oldest is enough; it is set anew only
+        when it runs out, not for each turn.
+        """
+        below = self.next_log_offset
+        self._parked.extend(Parked(below, deadline_us, what) for what in waits)
+        if self._timer_set:
+            return ()
+        self._timer_set = True
+        return (SetTimer(OPERATION_TIMEOUT, deadline_us),)
+
+    def advance(self, log_offset: int) -> list[Waiting]:
+        """Learn that all below *log_offset* is durable; return what waited for it, in order."""
+        if log_offset <= self.high_watermark:
+            return []
+        self.high_watermark = log_offset
+        proposals = self._proposals
+        while proposals and proposals[0].end <= log_offset:
+            self.view = proposals.popleft().after
+        released = list[Waiting]()
+        while self._parked and self._parked[0].below <= log_offset:
+            released.append(self._parked.popleft().what)
+        return released
+
+    def overdue(self, now_us: int) -> tuple[list[Waiting], tuple[SetTimer, ...]]:
+        """Return what has waited too long, and the timer for what is next."""
+        late = list[Waiting]()
+        while self._parked and self._parked[0].deadline_us <= now_us:
+            late.append(self._parked.popleft().what)
+        self._timer_set = bool(self._parked)
+        if not self._timer_set:
+            return late, ()
+        return late, (SetTimer(OPERATION_TIMEOUT, self._parked[0].deadline_us),)
+
+    def withdraw(self, log_offset: int) -> tuple[list[Proposal], list[Waiting]]:
+        """Take back every batch from *log_offset* on; return them, newest first, and who waited.
+
+        Raises ValueError if no undurable batch begins there.
+        """
+        if all(proposal.log_offset != log_offset for proposal in self._proposals):
+            raise ValueError(
+                f"no append at log offset {log_offset} is in flight; "
+                f"they begin at {[proposal.log_offset for proposal in self._proposals]}"
+            )
+        withdrawn = list[Proposal]()
+        while self._proposals and self._proposals[-1].log_offset >= log_offset:
+            withdrawn.append(self._proposals.pop())
+        self.next_log_offset = log_offset
+        failed = deque[Waiting]()
+        while self._parked and self._parked[-1].below > log_offset:
+            failed.appendleft(self._parked.pop().what)
+        return withdrawn, list(failed)
+
+    def abandon(self) -> list[Waiting]:
+        """Stop waiting for anything; return who waited, in order."""
+        waited = [parked.what for parked in self._parked]
+        self._parked.clear()
+        return waited
+
+    def check(self, newest: Durable) -> None:
+        """Assert that batches, waiters and views fit together."""
+        ends = [self.high_watermark, *(proposal.end for proposal in self._proposals)]
+        assert ends == sorted(ends), "proposals above the high watermark, in order"
+        if self._proposals:
+            assert self._proposals[0].before == self.view
+            assert self._proposals[-1].after == newest
+        for earlier, later in zip(self._proposals, list(self._proposals)[1:], strict=False):
+            assert earlier.after == later.before
+            assert earlier.end <= later.log_offset
+        places = [(parked.below, parked.deadline_us) for parked in self._parked]
+        assert places == sorted(places), "who came later waits longer"
+        assert all(self.high_watermark < below for below, _ in places)
+        assert all(below <= self.next_log_offset for below, _ in places)
+        assert self._timer_set or not self._parked, "someone waits without a time limit"

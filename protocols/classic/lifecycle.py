@@ -1,0 +1,106 @@
+"""How groups come to a coordinator and leave it: load, unload, an append that failed.
+
+Source: ``GroupMetadataManager.onLoaded``, ``onUnloaded``, and the rollback of
+``CoordinatorRuntime`` (spec classic-coordinator 4.3).
+"""
+
+from __future__ import annotations
+
+import functools
+
+from immutables import Map
+
+from protocols.classic.answers import seen_as
+from protocols.classic.expiry import next_run
+from protocols.classic.group import Group, in_order, moved
+from protocols.classic.metadata import restored
+from protocols.classic.parked import answered_joins, answered_syncs
+from protocols.classic.rebalance import begin
+from protocols.classic.shard import Durable, Moment, Shard, Turn, on_group
+from protocols.classic.states import State
+from protocols.classic.timers import (
+    EXPIRE_OFFSETS,
+    OPERATION_TIMEOUT,
+    join_timer,
+    session_timer,
+    sync_timer,
+)
+from protocols.errors import ErrorCode
+from protocols.facts import GroupLoaded
+from protocols.messages import JoinGroupResponse, SyncGroupResponse
+from protocols.step import CancelTimer, Effect, Send, SetTimer, Tell
+
+
+def taken_over(durable: Durable, at: Moment) -> Turn[Shard]:
+    """Begin to coordinate the groups of a log that was read to its end.
+
+    Every member starts a full session. A group that is too large has to rebalance.
+    """
+    groups = {
+        group_id: restored(group_id, value, at.now_ms) for group_id, value in durable.groups.items()
+    }
+    turn: Turn[Shard] = Turn(Shard(Map(groups), durable))
+    for group_id in groups:
+        turn = turn.then(functools.partial(_started, group_id=group_id, at=at))
+    return turn.also(next_run(at))
+
+
+def _started(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
+    group = shard.groups[group_id]
+    members = in_order(group)
+    loaded = GroupLoaded(
+        group=group_id,
+        generation=group.generation,
+        members=tuple(member.member_id for member in members),
+    )
+    effects: list[Effect] = [Tell(loaded)]
+    effects += (SetTimer(member.timer, at.after(member.session_timeout_ms)) for member in members)
+    size_max = at.settings.group_max_size
+    if len(members) <= size_max:
+        return Turn(shard, tuple(effects))
+    reason = f"loaded with {len(members)} members, more than the {size_max} allowed"
+    turn = Turn(group, tuple(effects)).then(
+        lambda group: begin(group, at, reason, members[0].member_id)
+    )
+    return on_group(shard, turn)
+
+
+def given_away(shard: Shard, at: Moment) -> Turn[Shard]:
+    """Stop coordinating: every group is dead, whoever still waits is sent elsewhere."""
+    turn: Turn[Shard] = Turn(shard)
+    for group_id in shard.durable.groups:
+        turn = turn.then(functools.partial(_dead, group_id=group_id, at=at))
+    return turn.also(CancelTimer(EXPIRE_OFFSETS), CancelTimer(OPERATION_TIMEOUT))
+
+
+def _dead(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
+    group = shard.groups[group_id]
+    gone = ErrorCode.NOT_COORDINATOR
+    turn = answered_joins(
+        group, lambda member: JoinGroupResponse(error=gone, member_id=member.member_id)
+    ).then(lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=gone)))
+    dead = moved(turn.state, State.DEAD, at.now_ms)
+    return on_group(shard, Turn(dead, turn.effects).also(*_timers(group)))
+
+
+def vanished(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[Shard]:
+    """Forget a group whose first record could not be appended; who waits in it is told."""
+    group = shard.groups[group_id]
+    seen = seen_as(error)
+    turn = answered_joins(group, lambda _: JoinGroupResponse(error=seen)).then(
+        lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=seen))
+    )
+    answers = (effect for effect in turn.effects if isinstance(effect, Send))
+    return Turn(shard.without_group(group_id), (*answers, *_timers(group)))
+
+
+def _timers(group: Group) -> tuple[CancelTimer, ...]:
+    pending = (
+        session_timer(group.group_id, member_id) for member_id in sorted(group.pending_joins)
+    )
+    return (
+        *(CancelTimer(member.timer) for member in in_order(group)),
+        *(CancelTimer(name) for name in pending),
+        CancelTimer(join_timer(group.group_id)),
+        CancelTimer(sync_timer(group.group_id)),
+    )

@@ -1,0 +1,149 @@
+"""A group as a record of the log, and back.
+
+Source: ``GroupCoordinatorRecordHelpers.newGroupMetadataRecord`` and
+``GroupMetadataManager.replay`` (spec classic-coordinator 5.2 to 5.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from immutables import Map
+
+from assignors.java import hash_map_length
+from protocols.classic.group import (
+    Group,
+    Member,
+    Partitions,
+    in_order,
+    metadata_of,
+    topics_of,
+)
+from protocols.classic.roster import support_of
+from protocols.classic.shard import Durable
+from protocols.classic.states import State
+from protocols.classic.timers import session_timer
+from protocols.java_maps import spread
+from protocols.messages import Protocol
+from protocols.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    Record,
+)
+
+UNKNOWN_TIMESTAMP = -1
+
+
+def group_record(group: Group, assignments: Map[str, Partitions]) -> Record:
+    """Return the record of a group whose members have these assignments."""
+    return Record(
+        GroupMetadataKey(group.group_id),
+        GroupMetadataValue(
+            protocol_type=group.protocol_type or "",
+            generation=group.generation,
+            protocol=group.protocol_name,
+            leader=group.leader_id,
+            current_state_timestamp=(
+                UNKNOWN_TIMESTAMP if group.state_since_ms is None else group.state_since_ms
+            ),
+            members=tuple(
+                _member_metadata(member, group.protocol_name, assignments)
+                for member in in_order(group)
+            ),
+        ),
+    )
+
+
+def newborn_record(group: Group) -> Record:
+    """Return the record of a group that has just been made and never had a member (W1)."""
+    value = GroupMetadataValue(
+        protocol_type="",
+        generation=0,
+        protocol=None,
+        leader=None,
+        current_state_timestamp=(
+            UNKNOWN_TIMESTAMP if group.state_since_ms is None else group.state_since_ms
+        ),
+    )
+    return Record(GroupMetadataKey(group.group_id), value)
+
+
+def offset_tombstones(
+    durable: Durable, group_id: str, partitions: list[tuple[str, int]]
+) -> tuple[Record, ...]:
+    """Return the records that delete these committed offsets of a group."""
+    return tuple(
+        Record(OffsetCommitKey(group_id, topic, partition), None)
+        for topic, partition in partitions
+        if durable.offset(group_id, topic, partition) is not None
+    )
+
+
+def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Group:
+    """Return the group that a coordinator holds after loading its record.
+
+    None is a simple group. Of each member's protocols only the one in the record is left [Q20];
+    nobody waits, nobody is new, no id is pending.
+    """
+    if value is None:
+        return Group(group_id, state_since_ms=now_ms)
+    members = [
+        _member(group_id, place, value.protocol, stored)
+        for place, stored in enumerate(value.members)
+    ]
+    leader = value.leader or (members[0].member_id if members else None)
+    since_ms = value.current_state_timestamp
+    group = Group(
+        group_id,
+        state=State.STABLE if members else State.EMPTY,
+        state_since_ms=None if since_ms == UNKNOWN_TIMESTAMP else since_ms,
+        generation=value.generation,
+        protocol_type=value.protocol_type or None,
+        protocol_name=value.protocol,
+        leader_id=leader,
+        members=Map((member.member_id, member) for member in members),
+        static_members=Map(
+            (member.instance_id, member.member_id)
+            for member in members
+            if member.instance_id is not None
+        ),
+        assignments=Map((stored.member_id, stored.assignment) for stored in value.members),
+        support=support_of(members),
+        table_length=hash_map_length(len(members)),
+        insertions=len(members),
+    )
+    return replace(group, subscribed_topics=topics_of(group))
+
+
+def _member_metadata(
+    member: Member, protocol_name: str | None, assignments: Map[str, Partitions]
+) -> MemberMetadata:
+    return MemberMetadata(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout=member.rebalance_timeout_ms,
+        session_timeout=member.session_timeout_ms,
+        subscription=metadata_of(member, protocol_name),
+        assignment=assignments.get(member.member_id, ()),
+    )
+
+
+def _member(group_id: str, place: int, protocol: str | None, stored: MemberMetadata) -> Member:
+    assert protocol is not None, "a record with members names their protocol"
+    rebalance_ms = stored.rebalance_timeout
+    return Member(
+        member_id=stored.member_id,
+        instance_id=stored.group_instance_id,
+        client_id=stored.client_id,
+        client_host=stored.client_host,
+        rebalance_timeout_ms=stored.session_timeout if rebalance_ms == -1 else rebalance_ms,
+        session_timeout_ms=stored.session_timeout,
+        protocols=(Protocol(protocol, stored.subscription),),
+        timer=session_timer(group_id, stored.member_id),
+        spread=spread(stored.member_id),
+        arrived=place,
+    )

@@ -1,0 +1,25 @@
+"""Where a group lives: its partition of ``__consumer_offsets``.
+
+Source: ``GroupCoordinatorService.partitionFor``, spec classic-coordinator 4.1.
+"""
+
+from __future__ import annotations
+
+from assignors.java import java_hash
+
+_SMALLEST_INT = -(2**31)
+
+
+def partition_for(group_id: str, partitions: int = 50) -> int:
+    """Return the partition of the offsets topic, hence the coordinator, of a group.
+
+    *partitions*: how many the topic really has. Kafka takes the absolute value of Java's
+    string hash, with 0 for the one number that has none.
+
+    >>> partition_for("my-group"), partition_for("test-group")
+    (12, 12)
+    >>> partition_for("polygenelubricants")
+    0
+    """
+    value = java_hash(group_id)
+    return 0 if value == _SMALLEST_INT else abs(value) % partitions

@@ -1,0 +1,493 @@
+"""One history for each cause, which yields that cause and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from assignors.types import TopicPartition
+from emulator.measure.entries import Cause, EntryKind
+
+from .history import P0, P1, History
+
+
+def owner_at_work(processed=100, committed=80) -> History:
+    """Consumer a has processed so many records of orders-0 and committed so many."""
+    history = History()
+    history.topic()
+    history.start("a", "b")
+    history.stable()
+    history.open("a", offset=0)
+    history.work("a", 0, committed)
+    history.commit("a", committed)
+    history.work("a", committed, processed)
+    return history
+
+
+def only(history: History, cause: Cause, count: int, kind=EntryKind.REPROCESSED) -> None:
+    ledger = history.ledger()
+
+    assert {str(cause): count} == ledger.by_cause()
+    assert {str(cause): count} == ledger.by_cause(kind)
+
+
+def test_a_crash_repeats_what_was_processed_and_not_committed():
+    """The successor of a crashed owner repeats what the last accepted commit leaves uncovered."""
+    history = owner_at_work()
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 130)
+
+    only(history, Cause.CRASHED, 20)
+
+
+def test_the_records_a_successor_has_not_come_to_are_not_counted():
+    """Only what was really processed twice counts, not what would be."""
+    history = owner_at_work()
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 90)
+
+    only(history, Cause.CRASHED, 10)
+
+
+def test_a_process_that_ends_by_an_error_of_its_own_counts_as_crashed():
+    """An owner that failed left its work uncommitted as a crashed one does."""
+    history = owner_at_work()
+    history.stop("a", "failed")
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.CRASHED, 20)
+
+
+def test_a_revocation_repeats_what_the_donor_did_not_commit():
+    """A cooperative hand-over whose last polls no commit covers is a revocation."""
+    history = owner_at_work()
+    history.close("a", 100, "revoked")
+    history.open("b", offset=80)
+    history.work("b", 80, 130)
+
+    only(history, Cause.REVOKED, 20)
+
+
+@pytest.mark.parametrize("why", ["closed", "lost"])
+def test_whatever_else_ends_an_epoch_is_a_revocation(why):
+    """An owner that closed, or lost its partition, gave it up without a commit."""
+    history = owner_at_work()
+    history.close("a", 100, why)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.REVOKED, 20)
+
+
+def test_an_eager_rebalance_rewinds_a_kept_partition():
+    """The same incarnation that opens a partition again repeats its own uncommitted work."""
+    history = owner_at_work()
+    history.close("a", 100, "revoked")
+    history.open("a", offset=80, generation=2)
+    history.work("a", 80, 120, generation=2)
+
+    only(history, Cause.KEPT_REWOUND, 20)
+
+
+def test_another_incarnation_of_the_same_consumer_has_kept_nothing():
+    """A restarted process repeats because its predecessor crashed."""
+    history = owner_at_work()
+    history.crash("a", 100)
+    history.start("a", incarnation=2)
+    history.open("a", offset=80)
+    history.work("a", 80, 100)
+
+    only(history, Cause.CRASHED, 20)
+
+
+def test_a_zombie_and_its_successor_are_two_owners():
+    """What a paused owner had done uncommitted, and what both do, has two owners."""
+    history = owner_at_work()
+    history.pause("a")
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 110, generation=2)
+    history.resume("a")
+    history.work("a", 100, 140)
+    history.work("b", 110, 150, generation=2)
+
+    only(history, Cause.TWO_OWNERS, 20 + 10 + 30)
+
+
+def test_a_commit_refused_after_the_successor_began_is_no_cause():
+    """A zombie's refused commit cannot be why its successor began where it did."""
+    history = owner_at_work()
+    history.pause("a")
+    history.open("b", offset=80, generation=2)
+    history.resume("a")
+    history.refuse("a", 100)
+    history.close("a", 100, "lost")
+    history.work("b", 80, 110, generation=2)
+
+    only(history, Cause.TWO_OWNERS, 20)
+
+
+@pytest.mark.parametrize("by", ["coordinator", "client"])
+def test_a_refused_commit_is_named_with_its_error(by):
+    """A commit beyond the start that was refused, by whomever, is why the start lay low."""
+    history = owner_at_work()
+    history.refuse("a", 100, "REBALANCE_IN_PROGRESS", by=by)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+    entry = history.ledger().entry("D1")
+
+    only(history, Cause.REFUSED, 20)
+    assert entry.detail == "REBALANCE_IN_PROGRESS"
+
+
+def test_a_refused_commit_that_was_repeated_with_success_is_no_cause():
+    """Once a later commit covers what was refused, what is left was only not committed."""
+    history = owner_at_work()
+    history.refuse("a", 100, "REBALANCE_IN_PROGRESS")
+    history.commit("a", 100)
+    history.work("a", 100, 110)
+    history.crash("a", 110)
+    history.open("b", offset=100)
+    history.work("b", 100, 110)
+
+    only(history, Cause.CRASHED, 10)
+
+
+def test_a_lost_commit_is_why_the_successor_begins_low():
+    """A commit that never reached the coordinator covers nothing."""
+    history = owner_at_work()
+    commit = history.send("a", 100)
+    history.lose("a", commit)
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.MESSAGE_LOST, 20)
+
+
+def test_a_commit_its_owner_waited_for_in_vain_was_lost():
+    """An undecided commit of an owner that lived on was lost, though no event says where."""
+    history = owner_at_work()
+    history.send("a", 100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.MESSAGE_LOST, 20)
+
+
+def test_a_commit_that_was_under_way_at_a_crash_was_not_lost():
+    """Where the sender died with its commit, the crash is the cause."""
+    history = owner_at_work()
+    history.send("a", 100)
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.CRASHED, 20)
+
+
+def test_a_commit_that_failed_with_a_timeout_was_lost():
+    """A commit its sender was told had failed, and that nobody refused, was lost."""
+    history = owner_at_work()
+    commit = history.send("a", 100)
+    history.answer("a", commit, "REQUEST_TIMED_OUT")
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.MESSAGE_LOST, 20)
+
+
+def test_a_lost_reply_to_a_durable_commit_avoids_duplicates():
+    """What a timed-out commit covers is not repeated: a metric, no entry."""
+    history = owner_at_work()
+    commit = history.send("a", 100)
+    history.accept("a", commit, 100)
+    history.lose("a", commit, "OffsetCommitResponse")
+    history.crash("a", 100)
+    history.open("b", offset=100)
+    history.work("b", 100, 120)
+    ledger = history.ledger()
+
+    assert ledger.entries == ()
+    assert ledger.duplicates_avoided == 20
+
+
+def test_an_accepted_commit_that_failover_lost_was_not_replicated():
+    """The successor reads an older offset than the newest accepted one after a failover."""
+    history = owner_at_work()
+    history.commit("a", 100)
+    history.coordinator_moves()
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+    history.commit("b", 95)
+
+    only(history, Cause.NOT_REPLICATED, 20)
+
+
+def test_work_after_an_unreplicated_commit_is_judged_by_what_the_coordinator_has():
+    """The new owner's commits, lower than the lost one, are no rewind."""
+    history = owner_at_work()
+    history.commit("a", 100)
+    history.coordinator_moves()
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 95)
+    history.commit("b", 90)
+    history.crash("b", 95)
+    history.open("c", offset=90)
+    history.work("c", 90, 100)
+    by_cause = history.ledger().by_cause()
+
+    assert by_cause == {str(Cause.NOT_REPLICATED): 15 + 5, str(Cause.CRASHED): 5}
+
+
+def test_an_older_commit_over_a_newer_one_is_a_rewind():
+    """The accepted commit that set the start lowered an earlier one."""
+    history = owner_at_work()
+    history.commit("a", 100)
+    history.commit("a", 60, processed=100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=60)
+    history.work("b", 60, 100)
+
+    only(history, Cause.REWIND, 40)
+
+
+def test_a_rewind_counts_once():
+    """The epoch after the rewound one is judged by its own owner's commits."""
+    history = owner_at_work()
+    history.commit("a", 100)
+    history.commit("a", 60, processed=100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=60)
+    history.work("b", 60, 100)
+    history.commit("b", 90)
+    history.crash("b", 100)
+    history.open("c", offset=90)
+    history.work("c", 90, 100)
+    by_cause = history.ledger().by_cause()
+
+    assert by_cause == {str(Cause.REWIND): 40, str(Cause.CRASHED): 10}
+
+
+def test_what_a_second_crash_leaves_undone_keeps_the_first_cause():
+    """A debt that an owner died before repeating goes to the next one with its cause."""
+    history = owner_at_work()
+    history.close("a", 100, "revoked")
+    history.open("b", offset=80)
+    history.work("b", 80, 85)
+    history.crash("b", 85)
+    history.open("c", offset=80)
+    history.work("c", 80, 100)
+    by_cause = history.ledger().by_cause()
+
+    assert by_cause == {str(Cause.REVOKED): 5 + 15, str(Cause.CRASHED): 5}
+
+
+def test_a_commit_one_short_is_off_by_one():
+    """The last processed offset was committed instead of the next one."""
+    history = owner_at_work()
+    history.commit("a", 99, processed=100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=99)
+    history.work("b", 99, 120)
+
+    only(history, Cause.OFF_BY_ONE, 1)
+
+
+@pytest.mark.parametrize(
+    ("why", "cause"), [("expired", Cause.EXPIRED), ("deleted", Cause.DELETED)]
+)
+@pytest.mark.parametrize("said", [True, False])
+def test_a_vanished_offset_repeats_from_the_earliest(why, cause, said):
+    """A reset after the committed offset vanished is its fault, whoever says that it did."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "closed")
+    history.drop(why)
+    history.open("b", offset=0, source="earliest", why=why if said else "no offset")
+    history.work("b", 0, 100)
+
+    only(history, cause, 100)
+
+
+def test_an_offset_out_of_range_repeats_from_the_earliest():
+    """A committed offset that the log does not hold resets the position."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=10, source="earliest", why="out of range")
+    history.work("b", 10, 100)
+
+    only(history, Cause.OUT_OF_RANGE, 90)
+
+
+def test_a_committed_offset_that_is_not_found_is_a_reset():
+    """Nothing says why the committed offset is gone: the reset itself is the cause."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=0, source="earliest", why="no offset")
+    history.work("b", 0, 100)
+
+    only(history, Cause.RESET, 100)
+
+
+def test_a_crash_before_the_first_commit_is_a_crash():
+    """Where nothing had been committed, the reset to the earliest is only how it shows."""
+    history = History()
+    history.topic()
+    history.open("a", offset=0, source="earliest", why="no offset")
+    history.work("a", 0, 50)
+    history.crash("a", 50)
+    history.open("b", offset=0, source="earliest", why="no offset")
+    history.work("b", 0, 50)
+
+    only(history, Cause.CRASHED, 50)
+
+
+def test_a_position_sought_back_repeats():
+    """An application that seeks back processes again by its own will."""
+    history = owner_at_work(100, 100)
+    history.open("a", offset=40, source="seek")
+    history.work("a", 40, 100)
+
+    only(history, Cause.SOUGHT, 60)
+
+
+# -- lost ------------------------------------------------------------------------------------
+
+
+def test_what_was_committed_before_it_was_processed_is_lost_in_a_crash():
+    """A commit that ran ahead lets the successor begin beyond the records in hand."""
+    history = owner_at_work(100, 100)
+    history.commit("a", 150, processed=100)
+    history.work("a", 100, 120)
+    history.crash("a", 120)
+    history.open("b", offset=150)
+    history.work("b", 150, 200)
+
+    only(history, Cause.COMMITTED_AHEAD, 30, EntryKind.LOST)
+
+
+def test_a_zombie_that_finishes_its_batch_fills_the_gap():
+    """Records passed over and then processed by their old owner after all are not lost."""
+    history = owner_at_work(100, 100)
+    history.commit("a", 150, processed=100)
+    history.work("a", 100, 120)
+    history.open("b", offset=150)
+    history.work("b", 150, 200)
+    history.work("a", 120, 150)
+    history.close("a", 150, "lost")
+
+    assert history.ledger().entries == ()
+
+
+def test_a_close_in_mid_batch_that_commits_the_batch_loses_the_rest():
+    """The final commit of a consumer closed in mid-batch covers what it never finished."""
+    history = owner_at_work(100, 100)
+    history.commit("a", 150, processed=110)
+    history.work("a", 100, 110)
+    history.close("a", 110, "closed", position=150)
+    history.open("b", offset=150)
+
+    only(history, Cause.COMMITTED_AHEAD, 40, EntryKind.LOST)
+
+
+def test_a_reset_to_the_latest_loses_what_nobody_read():
+    """A successor without a committed offset begins at the end of the log."""
+    history = History()
+    history.topic()
+    history.open("a", offset=10, source="latest", why="no offset")
+    history.work("a", 10, 50)
+    history.crash("a", 50)
+    history.open("b", offset=90, source="latest", why="no offset")
+
+    only(history, Cause.RESET_TO_LATEST, 40, EntryKind.LOST)
+
+
+def test_a_new_partition_counts_from_its_beginning():
+    """What latest skips in a partition added after the group was stable is lost."""
+    history = owner_at_work(100, 100)
+    history.topic("refunds", "T2", (0,))
+    refunds = TopicPartition("refunds", 0)
+    history.open("a", refunds, offset=7, source="latest", why="no offset")
+
+    only(history, Cause.RESET_TO_LATEST, 7, EntryKind.LOST)
+
+
+def test_an_old_partition_counts_from_its_first_start():
+    """What a group never began to read is not lost."""
+    history = owner_at_work(100, 100)
+    history.open("b", P1, offset=500, source="latest", why="no offset")
+
+    assert history.ledger().entries == ()
+
+
+def test_a_reset_by_duration_loses_what_is_older():
+    """A position reset to some time ago passes over what came before."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "closed")
+    history.drop("expired")
+    history.open("b", offset=140, source="by_duration", why="no offset")
+
+    only(history, Cause.RESET_BY_DURATION, 40, EntryKind.LOST)
+
+
+def test_retention_that_overtakes_the_committed_offset_loses_records():
+    """The earliest record there is lies beyond what was processed."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "closed")
+    history.open("b", offset=170, source="earliest", why="out of range")
+
+    only(history, Cause.RETENTION, 70, EntryKind.LOST)
+
+
+def test_a_discarded_batch_is_lost_when_the_owner_goes_on():
+    """A batch thrown away after a refused commit is passed over by its own owner."""
+    history = owner_at_work(100, 100)
+    history.refuse("a", 120)
+    history.let_go("a", 100, 120, "discarded")
+    history.work("a", 120, 140)
+    history.commit("a", 140)
+
+    only(history, Cause.DISCARDED, 20, EntryKind.LOST)
+
+
+def test_a_discarded_batch_that_the_successor_reads_is_not_lost():
+    """The next owner begins at the committed offset, below what was thrown away."""
+    history = owner_at_work(100, 100)
+    history.let_go("a", 100, 120, "discarded")
+    history.close("a", 120, "lost")
+    history.open("b", offset=100)
+    history.work("b", 100, 120)
+
+    assert history.ledger().entries == ()
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_a_skipped_record_is_lost(said):
+    """A record the handler skips was positioned past and never processed."""
+    history = owner_at_work(100, 100)
+    if said:
+        history.let_go("a", 100, 101, "skipped")
+    history.work("a", 101, 140)
+
+    only(history, Cause.SKIPPED, 1, EntryKind.LOST)
+
+
+def test_a_position_sought_forward_loses_what_lies_between():
+    """An application that seeks forward passes records over by its own will."""
+    history = owner_at_work(100, 100)
+    history.open("a", offset=140, source="seek")
+
+    only(history, Cause.SOUGHT, 40, EntryKind.LOST)
+
+
+def test_every_cause_has_a_history_of_its_own():
+    """No cause is named by the enum and yielded by nothing above."""
+    text = __import__("pathlib").Path(__file__).read_text(encoding="utf-8")
+
+    assert [] == [cause for cause in Cause if f"Cause.{cause.name}" not in text]
