@@ -1,1 +1,36 @@
 """Events to ledger, metrics and checks; sees events alone."""
+
+from emulator.measure.checks import Expected, check_expectations, is_expectable
+from emulator.measure.entries import Cause, Entry, EntryKind, Ledger, Link, Owner, Root
+from emulator.measure.explain import Line, explain
+from emulator.measure.laws import Finding, Law, LawChecker, Severity
+from emulator.measure.ledger import Accountant
+from emulator.measure.measurement import Measured, Measurement, measure
+from emulator.measure.metrics import Metrics, MetricsMeter, is_metric, unknown_metric
+
+__all__ = [
+    "Accountant",
+    "Cause",
+    "Entry",
+    "EntryKind",
+    "Expected",
+    "Finding",
+    "Law",
+    "LawChecker",
+    "Ledger",
+    "Line",
+    "Link",
+    "Measured",
+    "Measurement",
+    "Metrics",
+    "MetricsMeter",
+    "Owner",
+    "Root",
+    "Severity",
+    "check_expectations",
+    "explain",
+    "is_expectable",
+    "is_metric",
+    "measure",
+    "unknown_metric",
+]

@@ -107,3 +107,14 @@ LISTINGS = (
     Metric("takeovers", "rows", "each fault after which partitions were taken over: how soon"),
     Metric("drains", "rows", "each fault after which lag rose: how long until it was as before"),
 )
+
+
+def as_markdown() -> str:
+    """Return all names as tables for the documentation."""
+    parts = []
+    for title, metrics in (("Values", VALUES), ("Tables", TABLES), ("Listings", LISTINGS)):
+        rows = [f"| `{metric.name}` | {metric.unit} | {metric.meaning} |" for metric in metrics]
+        parts.append(
+            "\n".join([f"## {title}", "", "| name | unit | meaning |", "|---|---|---|", *rows])
+        )
+    return "\n\n".join(parts) + "\n"

@@ -32,6 +32,9 @@ class Opening:
     failover: Link | None
     """The newest failure or move of a coordinator that could lose what was appended."""
 
+    outage: Link | None = None
+    """The newest failure of a broker."""
+
     undecided: Trouble | None = None
     """A commit of the owner before, beyond the start, that the coordinator has not seen."""
 
@@ -132,7 +135,12 @@ def _message_lost(opening: Opening) -> Reason | None:
     lost = _still_open(opening, before.lost)
     if lost is None and before.closed_event is not None and before.why != "crashed":
         lost = opening.undecided
-    return Reason(Cause.MESSAGE_LOST, lost.error, (lost.link,)) if lost is not None else None
+    if lost is None:
+        return None
+    outage = opening.outage
+    if outage is not None and not before.opened_event < outage.event < lost.link.event:
+        outage = None
+    return Reason(Cause.MESSAGE_LOST, lost.error, (outage, lost.link))
 
 
 def _refused(opening: Opening) -> Reason | None:

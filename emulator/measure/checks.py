@@ -91,8 +91,10 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _statistic(statistic: str, values: Sequence[float]) -> float:
-    if statistic in ("mean", "min", "max"):
-        return {"mean": fmean, "min": min, "max": max}[statistic](values)
+    if statistic == "mean":
+        return fmean(values)
+    if statistic in ("min", "max"):
+        return min(values) if statistic == "min" else max(values)
     return order_statistic(values, float(statistic[1:]) / 100)
 
 

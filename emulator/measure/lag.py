@@ -18,7 +18,7 @@ from emulator import events as ev
 from emulator.measure.readings import Handler, Number, Reading, Row, longest, seconds
 
 BASELINE_SAMPLES = 10
-"""The level before a fault is the largest of so many samples."""
+"""The level before a fault is the largest of so many samples, and one record a partition."""
 
 
 @dataclass(slots=True)
@@ -128,7 +128,8 @@ class LagMeter:
         lag.processed.sample(self._lags(what, what.processed), event.at_us)
         lag.recent.append(lag.processed.now)
         if self._waiting:
-            self._drain(what.group, lag.processed.now, event.at_us)
+            noise = len(what.partitions)
+            self._drain(what.group, lag.processed.now - noise, event.at_us)
 
     def _lags(self, what: ev.LagSampled, reached: tuple[int, ...]) -> list[int]:
         if min(reached, default=0) < 0:
@@ -143,7 +144,7 @@ class LagMeter:
         return starts[partition.partition] if partition.partition < len(starts) else 0
 
     def _drain(self, group: str, lag: int, at_us: int) -> None:
-        """End the waits that lag has come back for, if it ever rose since the fault."""
+        """End the waits that *lag* has come back for, if it ever rose since the fault."""
         for drain in [each for each in self._waiting if each.group == group]:
             if lag > drain.level:
                 drain.raised = True

@@ -107,6 +107,7 @@ class LawChecker:
             ev.ConsumerStopped: self._stopped,
             ev.TopicCreated: self._act,
             ev.PartitionsAdded: self._act,
+            ev.MemberAdded: self._act,
             ev.JoinPhaseEnded: self._joined,
             ev.AssignmentWarning: self._given_twice,
             ev.GroupStabilised: self._stabilised,
@@ -137,7 +138,8 @@ class LawChecker:
     def _disturb(self, _: ev.Event, _what: ev.FaultBegan) -> None:
         self._disturbed = True
 
-    def _act(self, _: ev.Event, _what: ev.TopicCreated | ev.PartitionsAdded) -> None:
+    def _act(self, _: ev.Event, _what: object) -> None:
+        """Take what would form a group, had it come earlier, as an act upon it."""
         self._disturbed |= self._stable
 
     def _started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:

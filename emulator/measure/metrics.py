@@ -6,6 +6,7 @@ yields. One look-up an event finds all meters that count its kind.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -16,7 +17,7 @@ from emulator.measure.catalogue import TABLES, VALUES
 from emulator.measure.commits import CommitMeter
 from emulator.measure.entries import Entry, EntryKind, Ledger
 from emulator.measure.lag import LagMeter
-from emulator.measure.readings import Handler, Meter, Number, Reading, Row, named, seconds
+from emulator.measure.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
 from emulator.measure.rebalances import RebalanceMeter
 from emulator.measure.standstill import StandstillMeter
 from emulator.measure.takeover import TakeoverMeter
@@ -133,11 +134,10 @@ def _of_ledger(ledger: Ledger) -> Reading:
 
 
 def _by_partition(ledger: Ledger, kind: EntryKind) -> dict[str, Number]:
-    counts: dict[Any, Number] = {}
+    counts = Counter[Key]()
     for entry in ledger.of(kind):
-        key = (entry.group, entry.topic_partition)
-        counts[key] = counts.get(key, 0) + entry.count
-    return named(counts)
+        counts[entry.group, entry.topic_partition] += entry.count
+    return {**named(counts)}
 
 
 def _tally(ledger: Ledger, kind: EntryKind, name: Callable[[Entry], str]) -> dict[str, Number]:

@@ -153,6 +153,7 @@ class Ownership:
             why=what.why,
             committed=committed,
             failover=self._failover(epoch.group),
+            outage=self._failed,
             undecided=self._undecided(account.latest, epoch.start),
         )
         self._judge(opening, account)

@@ -48,7 +48,12 @@ def seconds(duration_us: int) -> float:
     return duration_us / 1_000_000
 
 
-def named(counts: Mapping[Key, Number]) -> dict[str, Number]:
+def in_seconds(durations_us: Mapping[str, int]) -> dict[str, Number]:
+    """Return a table of microseconds as one of seconds."""
+    return {name: seconds(duration) for name, duration in durations_us.items()}
+
+
+def named(counts: Mapping[Key, int]) -> dict[str, int]:
     """Name partitions ``topic-partition``; where there are several groups, ``group/…``."""
     several = len({group for group, _ in counts}) > 1
     ordered = sorted(counts.items())

@@ -21,11 +21,14 @@ from emulator.measure.readings import Handler, Reading, Row, longest, seconds
 REASONS = (
     ("Adding new member", "member added"),
     ("Leader", "leader joined again"),
-    ("Updating metadata", "member changed its subscription"),
+    ("Updating metadata", "member joined again"),
     ("removing member", "session expired"),
     ("explicit `LeaveGroup`", "member left"),
 )
 """How the coordinator's log begins to say why, and what that means."""
+
+OWN_WORDS = ("Leader", "Updating metadata")
+"""Where the client's own reason says more."""
 
 _IDS = re.compile(r"\S*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -35,7 +38,12 @@ def reason_kind(reason: str) -> str:
 
     >>> reason_kind("removing member m1-8e4ff3ba on heartbeat expiration.")
     'session expired'
+    >>> reason_kind("Leader m1-8e during Stable; client reason: cached metadata has changed")
+    'cached metadata has changed'
     """
+    _, _, own = reason.partition("; client reason: ")
+    if reason.startswith(OWN_WORDS) and own not in ("", "not provided"):
+        return _IDS.sub("…", own)
     for beginning, meaning in REASONS:
         if reason.startswith(beginning):
             return meaning

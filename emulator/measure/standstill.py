@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.measure.readings import Handler, Key, Reading, longest, named, seconds
+from emulator.measure.readings import (
+    Handler,
+    Key,
+    Reading,
+    in_seconds,
+    longest,
+    named,
+    seconds,
+)
 
 
 @dataclass(slots=True)
@@ -107,20 +115,22 @@ class StandstillMeter:
             line.doubled.end(ended_us)
         for process in self._processes.values():
             process.idle.end(ended_us)
-        still = {key: seconds(line.still.total_us) for key, line in lines.items()}
-        idle = {name: seconds(p.idle.total_us) for name, p in sorted(self._processes.items())}
+        still = {key: line.still.total_us for key, line in lines.items()}
+        idle = {name: p.idle.total_us for name, p in sorted(self._processes.items())}
+        idles = [process.idle for process in self._processes.values()]
         return Reading(
             values={
-                "standstill_total_s": sum(still.values()),
+                "standstill_total_s": seconds(sum(still.values())),
                 "standstill_max_s": longest(line.still.longest_us for line in lines.values()),
-                "member_standstill_total_s": sum(idle.values()),
-                "member_standstill_max_s": longest(
-                    p.idle.longest_us for p in self._processes.values()
-                ),
+                "member_standstill_total_s": seconds(sum(idle.values())),
+                "member_standstill_max_s": longest(spell.longest_us for spell in idles),
                 "overlap_s": seconds(sum(line.doubled.total_us for line in lines.values())),
                 "overlap_records": self._overlap_records,
             },
-            tables={"standstill.by_partition": named(still), "standstill.by_member": idle},
+            tables={
+                "standstill.by_partition": in_seconds(named(still)),
+                "standstill.by_member": in_seconds(idle),
+            },
         )
 
     # -- topics ------------------------------------------------------------------------------

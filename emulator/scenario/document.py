@@ -28,7 +28,9 @@ def read_toml(text: str, name: str) -> Document:
     try:
         document = tomllib.loads(text)
     except ValueError as error:
-        raise ScenarioError(name, [Problem("", f"not TOML: {error}")]) from None
+        last = f"at line {len(text.splitlines())}, the last one"
+        reason = str(error).replace("at end of document", last)
+        raise ScenarioError(name, [Problem("", f"not TOML: {reason}")]) from None
     except RecursionError:
         raise ScenarioError(name, [Problem("", "nested too deeply")]) from None
     if not document:

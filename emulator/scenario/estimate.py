@@ -84,7 +84,7 @@ def _data_plane(group: Group, scenario: Scenario) -> tuple[float, float]:
         work_us = max(mean_us(work_of(group, member)), 1.0)
         done = min(records, run_for / work_us)
         busy = min(done * work_us / run_for, 1 - 1 / settings.max_poll_records)
-        round_trip_us = 2 * mean_us(scenario.network.latency) + work_us
+        round_trip_us = 2 * mean_us(scenario.network.latency)
         at_once = done / run_for * round_trip_us / (1 - busy)
         mine = done / min(max(at_once, 1.0), settings.max_poll_records)
         polls += mine + run_for * (1 - busy) / group.poll_timeout

@@ -237,6 +237,8 @@ class MessageMatch(Part):
     part: Literal["request", "response"] = "response"
     member: str
     nth: int = Field(1, ge=1)
+    before: Duration | None = None
+    """Only messages sent before this time count."""
 
 
 class LoseMessage(Timed):

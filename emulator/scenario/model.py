@@ -4,7 +4,7 @@ TOML is only its spelling; everything here can be built in Python too, where tim
 microseconds. The tables live in files of their own, by what they are about; all are found here.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_serializer
@@ -121,6 +121,13 @@ def _numbered(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
     )
 
 
+def _on_the_clock(start: datetime) -> datetime:
+    """Take a time without a zone as UTC, so that every machine takes it alike."""
+    if not 1970 <= start.year <= 9000:
+        raise ValueError("out of range; allowed are the years 1970 to 9000")
+    return start if start.tzinfo else start.replace(tzinfo=UTC)
+
+
 class Scenario(Part):
     """What is run: a cluster, topics, groups, and what is done to them."""
 
@@ -130,8 +137,8 @@ class Scenario(Part):
     """The run ends before this instant."""
 
     seed: int = Field(0, ge=0, lt=2**64)
-    start: datetime | None = None
-    """Makes output speak clock time."""
+    start: Annotated[datetime, AfterValidator(_on_the_clock)] | None = None
+    """Makes output speak clock time; without a zone, UTC."""
 
     lag_every: PositiveDuration = 1_000_000
     """How often lag is sampled."""

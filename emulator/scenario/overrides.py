@@ -52,7 +52,7 @@ def _read(text: str) -> tuple[str, Any]:
     """Split at the first equals sign outside brackets, and read what follows it."""
     depth = 0
     for place, letter in enumerate(text):
-        depth += (letter == "[") - (letter == "]")
+        depth = max(depth + (letter == "[") - (letter == "]"), 0)
         if letter == "=" and depth == 0:
             return text[:place].strip(), _value(text[place + 1 :].strip())
     raise LookupError("no value; write --set path=value")

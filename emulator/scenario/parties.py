@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple, Self
 
 from emulator.scenario.model import Cluster, Group, Member, Scenario
 
@@ -31,6 +32,36 @@ def broker_names(cluster: Cluster) -> list[str]:
     return [f"broker-{number}" for number in range(1, cluster.brokers + 1)]
 
 
-def coordinator_names(scenario: Scenario) -> list[str]:
-    """Return ``coordinator of GROUP`` for every group."""
-    return [f"{COORDINATOR_OF}{group.id}" for group in scenario.group]
+class Names(NamedTuple):
+    """All names of a scenario that others may speak of, each in the order of the file."""
+
+    member: dict[str, Group]
+    """With the group it belongs to."""
+
+    group: dict[str, Group]
+    topic: tuple[str, ...]
+    broker: tuple[str, ...]
+    """``broker-N``, and ``coordinator of GROUP``."""
+
+    fault: tuple[str, ...]
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Self:
+        """Collect them."""
+        coordinators = [f"{COORDINATOR_OF}{group.id}" for group in scenario.group]
+        return cls(
+            member={member.name: group for group, member in members_of(scenario)},
+            group={group.id: group for group in scenario.group},
+            topic=tuple(topic.name for topic in scenario.topic),
+            broker=(*coordinators, *broker_names(scenario.cluster)),
+            fault=tuple(fault.id for fault in scenario.fault),
+        )
+
+    @property
+    def party(self) -> tuple[str, ...]:
+        """All who can send and receive."""
+        return (CLIENTS, BROKERS, *self.member, *self.broker)
+
+    def same_side(self, one: str, other: str) -> bool:
+        """Tell whether both are consumers, or both brokers: nothing passes between those."""
+        return (one == CLIENTS or one in self.member) == (other == CLIENTS or other in self.member)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -52,7 +53,7 @@ _BOUND: Document = {
 
 def file_schema() -> Document:
     """Return the JSON Schema (draft 2020-12) of scenario files."""
-    schema = Scenario.model_json_schema(by_alias=True)
+    schema: Document = json.loads(json.dumps(Scenario.model_json_schema(by_alias=True)))
     definitions: Document = schema.pop("$defs")
     definitions.pop(Bound.__name__)
     for table in _all_tables(Part):
@@ -219,8 +220,9 @@ def _settings(known: dict[str, Setting], defaults: dict[str, Any]) -> Document:
     nested: Document = {}
     for name, setting in known.items():
         drawn = {**_setting(setting), "description": setting.meaning}
-        if defaults[name] not in (None, ""):
-            drawn["default"] = defaults[name]
+        default = defaults[name]
+        if default not in (None, ""):
+            drawn["default"] = list(default) if isinstance(default, tuple) else default
         properties[name] = drawn
         *above, last = name.split(".")
         table = nested

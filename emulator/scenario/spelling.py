@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationInfo
 
-from emulator.scenario.part import Source
+from emulator.scenario.part import Part, Source
 from emulator.scenario.problems import hint, listed, refuse
 from emulator.scenario.units import US_PER_S, parse_duration
 
@@ -279,7 +279,7 @@ def bound(value: object) -> object:
             return {"relation": "==", "value": value}
         case str():
             return _bound(value)
-        case _:
+        case dict() | Part():
             return value
     raise ValueError('wrong type; allowed is a number, or a text such as "<= 200"')
 

@@ -57,7 +57,8 @@ def _problem(details: Mapping[str, Any], document: Any) -> Problem:
     place = details["loc"]
     path, given, is_there = render(place, document)
     reason = _reason(details, place, given)
-    whole_table = len(place) <= 2 and isinstance(given, dict | tuple)
+    steps = [step for step in place if not str(step).startswith("=")]
+    whole_table = len(steps) <= 2 and isinstance(given, dict | tuple) and steps[0] != "expect"
     return Problem(path, reason, given if is_there and not whole_table else NOT_GIVEN)
 
 

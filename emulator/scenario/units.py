@@ -63,7 +63,7 @@ SLOWEST = US_PER_S / LONGEST_US
 LARGEST = 2**63 - 1
 """Bytes."""
 
-_QUANTITY = re.compile(r"(-?)(\d{1,20})(?:\.(\d{1,40}))?\s*(\D*)")
+_QUANTITY = re.compile(r"(-?)([0-9]{1,20})(?:\.([0-9]{1,40}))?\s*([^0-9]*)")
 TIME_ALLOWED = 'a time with a unit (us, ms, s, min, h, d) such as "45s"'
 RATE_ALLOWED = 'a rate with a unit such as "20/s" or "3/min"'
 SIZE_ALLOWED = 'a size with a unit (B, kB, KiB, MB, MiB, GB, GiB) such as "1KiB"'
@@ -107,7 +107,7 @@ def bounded_rate(rate: float) -> float:
     if rate > FASTEST:
         raise ValueError("too fast; the highest rate is 1000000000/s")
     if 0 < rate < SLOWEST:
-        raise ValueError("too slow; the lowest rate above 0/s is 1/36500d")
+        raise ValueError("too slow; the lowest rate above 0/s is 0.00003/d")
     return rate
 
 

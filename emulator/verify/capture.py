@@ -1,4 +1,4 @@
-"""One captured run of a real Kafka, read whole and checked (format: captures/README.md).
+"""One captured run of a real Kafka, read whole and checked (format: tests/captures/README.md).
 
 Times are microseconds since the run's first instant, which is when its first topic was made.
 Topics have their real names, prefix included: the hash order of a Java map depends on them.

@@ -210,7 +210,7 @@ def last_metadata_refresh(capture: Capture, member: str, before_us: int) -> int 
     if trace is None:
         return None
     log = capture.client_logs[trace.name]
-    age_us = milliseconds(trace, "c.metadata.max.age.ms") or METADATA_MAX_AGE_US
+    age_us = metadata_max_age_us(trace)
     noticed = next((at_us for at_us in metadata_news(log) if at_us > before_us), None)
     if noticed is not None:
         return noticed - age_us
@@ -218,6 +218,11 @@ def last_metadata_refresh(capture: Capture, member: str, before_us: int) -> int 
     if first_us is None or first_us > before_us:
         return None
     return before_us - (before_us - first_us) % age_us
+
+
+def metadata_max_age_us(trace: Trace) -> int:
+    """Return how old a member's metadata may get."""
+    return milliseconds(trace, "c.metadata.max.age.ms") or METADATA_MAX_AGE_US
 
 
 def heartbeat_round_trips(capture: Capture) -> tuple[int, ...]:

@@ -115,6 +115,11 @@ def compare(real: Observed, emulated: Observed, terms: Terms) -> tuple[Figure, .
     )
 
 
+def compare_records(real: Sequence[str], emulated: Sequence[str]) -> Figure:
+    """Return the figure of two outlines of the group's offsets log."""
+    return _equal("records", list(real), list(emulated))
+
+
 def _equal(name: str, real: Any, emulated: Any) -> Figure:
     return Figure(name, real, emulated, EQUAL, real == emulated)
 
@@ -159,9 +164,9 @@ def _takeovers(
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON will give it back: lists for tuples, strings for keys."""
+    """Return a value as JSON will give it back: lists for tuples, keys as sorted strings."""
     if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): plain(value[key]) for key in sorted(value)}
     if isinstance(value, tuple | list):
         return [plain(inner) for inner in value]
     return value

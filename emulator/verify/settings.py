@@ -41,7 +41,7 @@ class MemberSettings:
     """Java's regular expression for the whole of a topic's real name."""
 
     mode: str
-    """The commit mode (captures/README.md)."""
+    """The commit mode (tests/captures/README.md)."""
 
     commit_every_us: int | None
     """Of the modes ``timer…``."""

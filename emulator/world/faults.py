@@ -246,7 +246,7 @@ class Faults:
         self, match: model.MessageMatch, began: int, strike: Callable[[int], int | None]
     ) -> None:
         self._services.causes.disturbed[match.member] = began
-        self._services.post.choose(Chosen(match.kind, match.part, match.member, match.nth, strike))
+        self._services.post.choose(Chosen(match, strike))
 
     # -- brokers ---------------------------------------------------------------------------------
 

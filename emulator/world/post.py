@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from assignors.types import TopicPartition
 from emulator.events import MessageLost, RequestsCounted
+from emulator.scenario.model import MessageMatch
+from emulator.world.arrivals import NEVER
 from emulator.world.brokers import NOBODY
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, broker_name
@@ -229,6 +231,7 @@ class Post:
         """Return how much later a message arrives, None if it is to be lost."""
         if not self._chosen:
             return 0
+        self._chosen = [chosen for chosen in self._chosen if now < chosen.before_us]
         for chosen in self._chosen:
             if (chosen.kind, chosen.part, chosen.member) == (kind, part, member):
                 chosen.left -= 1
@@ -241,13 +244,12 @@ class Post:
 class Chosen:
     """A message picked by kind, direction, member and number, and what becomes of it."""
 
-    def __init__(
-        self, kind: str, part: str, member: str, nth: int, strike: Callable[[int], int | None]
-    ) -> None:
-        self.kind = kind
-        self.part = part
-        self.member = member
-        self.left = nth
+    def __init__(self, match: MessageMatch, strike: Callable[[int], int | None]) -> None:
+        self.kind = match.kind
+        self.part = match.part
+        self.member = match.member
+        self.left = match.nth
+        self.before_us = NEVER if match.before is None else match.before
         self.strike = strike
         """Takes the time; returns the extra delay, or None to lose the message."""
 

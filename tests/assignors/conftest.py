@@ -23,9 +23,9 @@ def golden_files() -> list[Path]:
 
 def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a file, compressed or not."""
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as lines:
-        yield from lines
+    data = path.read_bytes()
+    text = gzip.decompress(data) if path.suffix == ".gz" else data
+    yield from text.decode().splitlines()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

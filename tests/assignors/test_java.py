@@ -55,8 +55,7 @@ TIMELINE_MAPS = [
         "m59 m43 m38 m56 m27 m53 m11 m26 m41",
     ),
     (
-        "pm38,pm42,pm32,pm21,rm33,pm37,pm32,rm50,rm8,pm4,pm39,pm57,pm9,rm27,rm30,pm26,pm55,pm31,"
-        "rm55,rm50,rm5,rm46,pm10,pm23,pm20,pm59,pm4,pm46,pm38,pm32,pm0,pm29,pm59",
+        "pm38,pm42,pm32,pm21,rm33,pm37,pm32,rm50,rm8,pm4,pm39,pm57,pm9,rm27,rm30,pm26,pm55,pm31,rm55,rm50,rm5,rm46,pm10,pm23,pm20,pm59,pm4,pm46,pm38,pm32,pm0,pm29,pm59",
         "m20 m0 m59 m46 m38 m32 m4 m37 m42 m9 m29 m21 m39 m26 m57 m31 m10 m23",
     ),
 ]
@@ -87,7 +86,9 @@ def test_a_partition_hashes_by_topic_and_number() -> None:
 
 def test_a_topic_id_hashes_as_a_uuid() -> None:
     """Both halves are mixed, and then both halves of that."""
-    assert 0x01 ^ 0x02 ^ 0x04 ^ 0x08 == uuid_hash(bytes.fromhex("00000001000000020000000400000008"))
+    topic_id = bytes.fromhex("00000001 00000002 00000004 00000008")
+
+    assert uuid_hash(topic_id) == 1 ^ 2 ^ 4 ^ 8
 
 
 @pytest.mark.parametrize(("operations", "expected"), HASH_MAPS)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from emulator.scenario.checks.names import unknown
 from emulator.scenario.model import Cluster, Scenario
-from emulator.scenario.parties import BROKERS, CLIENTS, broker_names, members_of
+from emulator.scenario.parties import BROKERS, CLIENTS, Names, broker_names
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import REPLICATION_FACTORS, broker_settings
 
@@ -42,13 +42,14 @@ def replication_problems(path: str, copies: object, cluster: Cluster) -> Iterato
 
 
 def _link_problems(scenario: Scenario) -> Iterator[Problem]:
-    parties = [CLIENTS, BROKERS, *broker_names(scenario.cluster)]
-    parties += [member.name for _, member in members_of(scenario)]
+    names = Names.of(scenario)
+    parties = [CLIENTS, BROKERS, *broker_names(scenario.cluster), *names.member]
     for number, link in enumerate(scenario.network.link):
         path = f"network.link[{number}]"
         yield from unknown(f"{path}.from", link.sender, parties, "party")
         yield from unknown(f"{path}.to", link.receiver, parties, "party")
-        if link.sender == link.receiver:
-            yield Problem(f"{path}.to", "a link leads to another party", link.receiver)
+        known = link.sender in parties and link.receiver in parties
+        if known and names.same_side(link.sender, link.receiver):
+            yield Problem(path, "nothing passes between these two; a link has a consumer's end")
         if link.latency is None and link.loss is None:
             yield Problem(path, 'says neither "latency" nor "loss"')

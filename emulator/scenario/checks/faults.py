@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from emulator.scenario import spelling
 from emulator.scenario.checks.names import named_twice, unknown
@@ -12,84 +12,73 @@ from emulator.scenario.model import (
     CreateTopic,
     Cut,
     DelayMessage,
+    DeleteTopic,
     Fault,
+    Group,
     LoseMessage,
+    Member,
     MoveCoordinator,
     RollingRestart,
     Scenario,
     Start,
     Step,
 )
-from emulator.scenario.parties import (
-    BROKERS,
-    CLIENTS,
-    broker_names,
-    coordinator_names,
-    members_of,
-)
+from emulator.scenario.parties import Names, broker_names
 from emulator.scenario.problems import Problem
+from emulator.scenario.resolution import INSTANCE_ID
 
 
 def fault_problems(scenario: Scenario) -> Iterator[Problem]:
     """Yield what is wrong with each fault and act, their times apart."""
     ids = [(f"fault[{number}].id", fault.id) for number, fault in enumerate(scenario.fault)]
     yield from named_twice(ids, "fault")
+    names = Names.of(scenario)
     for fault in scenario.fault:
-        yield from _target_problems(fault, scenario)
-        yield from _aim_problems(fault, scenario)
-        yield from _demand_problems(fault, scenario)
+        yield from _target_problems(fault, names)
+        yield from _aim_problems(fault, names)
+        yield from _demand_problems(fault, names, scenario)
 
 
 def _path(fault: Fault, key: str = "") -> str:
     return f"fault[{fault.id}].{key or fault.verb}"
 
 
-def _members(scenario: Scenario) -> list[str]:
-    return [member.name for _, member in members_of(scenario)]
-
-
-def _target_problems(fault: Fault, scenario: Scenario) -> Iterator[Problem]:
+def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
     """Yield a problem for each name in a fault that nobody has."""
     path = _path(fault)
     match fault:
         case Cut():
-            parties = [CLIENTS, BROKERS, *_members(scenario), *_brokers(scenario)]
-            for party in fault.parties:
-                yield from unknown(path, party, parties, "party")
-            if fault.parties[0] == fault.parties[1]:
-                yield Problem(path, "a cut needs two different parties", fault.parties)
-            return
+            yield from _cut_problems(path, fault.parties, names)
         case LoseMessage() | DelayMessage():
-            member = fault.message.member
-            yield from unknown(f"{path}.member", member, _members(scenario), "member")
-            return
-    kind = spelling.TARGETS[fault.verb]
-    known = {
-        "member": lambda: _members(scenario),
-        "broker": lambda: _brokers(scenario),
-        "group": lambda: [group.id for group in scenario.group],
-        "topic": lambda: [topic.name for topic in scenario.topic],
-    }[kind]()
-    yield from unknown(path, getattr(fault, kind), known, kind)
+            yield from unknown(f"{path}.member", fault.message.member, names.member, "member")
+        case _:
+            kind = spelling.TARGETS[fault.verb]
+            known: Collection[str] = getattr(names, kind)
+            yield from unknown(path, getattr(fault, kind), known, kind)
 
 
-def _brokers(scenario: Scenario) -> list[str]:
-    return [*coordinator_names(scenario), *broker_names(scenario.cluster)]
+def _cut_problems(path: str, parties: tuple[str, str], names: Names) -> Iterator[Problem]:
+    strangers = [party for party in parties if party not in names.party]
+    for party in strangers:
+        yield from unknown(path, party, names.party, "party")
+    if not strangers and names.same_side(*parties):
+        yield Problem(
+            path, "nothing passes between these two; cut a consumer from a broker", parties
+        )
 
 
-def _aim_problems(fault: Fault, scenario: Scenario) -> Iterator[Problem]:
+def _aim_problems(fault: Fault, names: Names) -> Iterator[Problem]:
     match fault.when:
         case Step(member=member):
-            yield from unknown(_path(fault, "when.member"), member, _members(scenario), "member")
+            yield from unknown(_path(fault, "when.member"), member, names.member, "member")
         case After(fault=aim):
-            ids = [other.id for other in scenario.fault]
-            yield from unknown(_path(fault, "when.fault"), aim, ids, "fault")
+            yield from unknown(_path(fault, "when.fault"), aim, names.fault, "fault")
 
 
 # -- what single verbs ask for ---------------------------------------------------------------
 
 
-def _demand_problems(fault: Fault, scenario: Scenario) -> Iterator[Problem]:
+def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator[Problem]:
     match fault:
         case MoveCoordinator(to=str(broker)):
             brokers = broker_names(scenario.cluster)
@@ -98,10 +87,10 @@ def _demand_problems(fault: Fault, scenario: Scenario) -> Iterator[Problem]:
             yield from _growth_problems(fault, scenario)
         case CreateTopic():
             yield from _creation_problems(fault, scenario)
-        case RollingRestart():
-            yield from _rolling_problems(fault, scenario)
-        case Start():
-            yield from _start_problems(fault, scenario)
+        case RollingRestart(group=group) if group in names.group:
+            yield from _rolling_problems(fault, names.group[group], names)
+        case Start(member=member) if member in names.member:
+            yield from _start_problems(fault, names.member[member], scenario)
 
 
 def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Problem]:
@@ -122,43 +111,46 @@ def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Probl
 
 
 def _creation_problems(fault: CreateTopic, scenario: Scenario) -> Iterator[Problem]:
-    deleted = {other.topic for other in scenario.fault if other.verb == "delete_topic"}
+    deleted = {other.topic for other in scenario.fault if isinstance(other, DeleteTopic)}
     for topic in scenario.topic:
         if topic.name == fault.topic and topic.created != "by act" and topic.name not in deleted:
             reason = 'exists already; write created = "by act" in its [[topic]]'
             yield Problem(_path(fault), reason, fault.topic)
 
 
-def _rolling_problems(fault: RollingRestart, scenario: Scenario) -> Iterator[Problem]:
-    group = next((group for group in scenario.group if group.id == fault.group), None)
-    if group is None:
-        return
-    names = [member.name for member in group.members]
-    if not isinstance(fault.order, str):
-        for name in fault.order:
-            yield from unknown(_path(fault, "order"), name, names, "member")
-        yield from named_twice(((_path(fault, "order"), name) for name in fault.order), "member")
-    if fault.surge:
-        taken = [name for name in _members(scenario) if name.removesuffix("+") in names]
-        for name in taken:
-            if name.endswith("+"):
-                yield Problem(_path(fault, "surge"), f'a stand-in would be called "{name}" too')
+def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iterator[Problem]:
+    path = _path(fault, "order")
+    members = [member.name for member in group.members]
+    order = () if isinstance(fault.order, str) else fault.order
+    for name in order:
+        yield from unknown(path, name, members, "member")
+    yield from named_twice(((path, name) for name in order), "member")
+    for name in members if fault.surge else ():
+        if f"{name}+" in names.member:
+            reason = f'the stand-in for {name} would have the name of a member, "{name}+"'
+            yield Problem(_path(fault, "surge"), reason, given=True)
 
 
-def _start_problems(fault: Start, scenario: Scenario) -> Iterator[Problem]:
-    """Refuse to start who runs already; whose process may die by itself is let be."""
-    for group, member in members_of(scenario):
-        if member.name != fault.member or member.start == "by act":
-            continue
-        dies = {getattr(other, "member", None) for other in scenario.fault if other is not fault}
-        restarts = {getattr(other, "group", None) for other in scenario.fault}
-        policies = [group.commit, member.commit]
-        fragile = (
-            group.static
-            or any("group.instance.id" in table for table in (group.settings, member.settings))
-            or any(poison.error == "stop" for poison in group.poison)
-            or any(policy and policy.on_refusal == "stop" for policy in policies)
-        )
-        if not fragile and member.name not in dies and group.id not in restarts:
-            reason = 'runs from the start; write start = "by act" in its [[group.member]]'
-            yield Problem(_path(fault), reason, fault.member)
+def _start_problems(fault: Start, group: Group, scenario: Scenario) -> Iterator[Problem]:
+    """Refuse to start who runs already, unless something in the scenario may end its process."""
+    member = next(member for member in group.members if member.name == fault.member)
+    ended = any(
+        (other is not fault and fault.member == getattr(other, "member", None))
+        or group.id == getattr(other, "group", None)
+        for other in scenario.fault
+    )
+    if member.start != "by act" and not ended and not _may_die(group, member):
+        reason = 'runs from the start; write start = "by act" in its [[group.member]]'
+        yield Problem(_path(fault), reason, fault.member)
+
+
+def _may_die(group: Group, member: Member) -> bool:
+    """Tell whether a process can end by itself: fenced, or by an error of its own."""
+    policy = member.commit or group.commit
+    return (
+        group.static
+        or INSTANCE_ID in group.settings
+        or INSTANCE_ID in member.settings
+        or policy.on_refusal == "stop"
+        or any(poison.error == "stop" for poison in group.poison)
+    )

@@ -268,5 +268,5 @@ def _synced(state: ClientState, response: SyncGroupResponse, *, current: bool) -
         state,
         membership=Membership.STABLE,
         rejoin=None,
-        future=Synced(response.assignment, state.generation.id),
+        future=Synced(response.assignment, state.generation.id, state.generation.protocol),
     )

@@ -112,8 +112,10 @@ class Client:
         step = self._after_call(calling, now)
         if calling.poll_until_us is None:
             return self._took(step, now)
-        self._poll_until = calling.poll_until_us
         effects = self._become(step)
+        if isinstance(self.state.app, Calling):
+            return Step(self.state, effects)
+        self._poll_until = calling.poll_until_us
         return Step(self.state, effects + self._turn(now))
 
     def _after_call(self, calling: Calling, now: int) -> Step[ClientState]:

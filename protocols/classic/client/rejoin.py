@@ -229,7 +229,7 @@ def _take(
     """Take the new assignment and tell the listener what is new in it."""
     owned = state.assignment
     assignment = tuple(sorted(synced.assignment))
-    assignor = next(a for a in consumer.assignors if a.name == state.generation.protocol)
+    assignor = next(a for a in consumer.assignors if a.name == synced.protocol)
     assignor.on_assignment(synced.assignment, synced.generation)
     interval = consumer.settings.auto_commit_interval_ms * MS
     if consumer.protocol is RebalanceProtocol.EAGER:

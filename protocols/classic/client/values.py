@@ -122,6 +122,7 @@ class Synced:
 
     assignment: tuple[TopicPartition, ...]
     generation: int
+    protocol: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,6 +199,39 @@ class History:
         )
         return self.say(moved)
 
+    def rebalance(self, reason="Adding new member c", consumer="c", generation=1):
+        started = ev.RebalanceStarted(
+            group=GROUP, generation=generation, reason=reason, consumer=consumer
+        )
+        return self.say(started)
+
+    def joined(self, *consumers, generation=2, protocol="range"):
+        ended = ev.JoinPhaseEnded(
+            group=GROUP,
+            generation=generation,
+            protocol=protocol,
+            leader=consumers[0],
+            consumers=consumers,
+        )
+        return self.say(ended)
+
+    def add_member(self, name):
+        return self.say(ev.MemberAdded(group=GROUP, consumer=name, member_id=f"{name}-1"))
+
+    def remove_member(self, name, why="session expired"):
+        removed = ev.MemberRemoved(group=GROUP, consumer=name, member_id=f"{name}-1", why=why)
+        return self.say(removed)
+
+    def lag(self, log_ends, committed, processed, partitions=(P0, P1)):
+        sampled = ev.LagSampled(
+            group=GROUP,
+            partitions=partitions,
+            log_ends=log_ends,
+            committed=committed,
+            processed=processed,
+        )
+        return self.say(sampled)
+
     def end(self, log_ends=(), positions=()):
         return self.say(ev.RunEnded(log_ends=tuple(log_ends), positions=tuple(positions)))
 

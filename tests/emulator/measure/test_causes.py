@@ -7,7 +7,7 @@ import pytest
 from assignors.types import TopicPartition
 from emulator.measure.entries import Cause, EntryKind
 
-from .history import P0, P1, History
+from .history import P1, History
 
 
 def owner_at_work(processed=100, committed=80) -> History:

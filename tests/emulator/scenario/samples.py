@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from emulator.scenario.load import loads
 from emulator.scenario.model import Scenario
+from emulator.scenario.problems import ScenarioError
 
 SMALLEST = """
 title = "one of three crashes"
@@ -43,3 +46,10 @@ def text(*changes: tuple[str, str], more: str = "") -> str:
         assert old in changed
         changed = changed.replace(old, new)
     return f"{changed}\n{more}"
+
+
+def refusal(*changes: tuple[str, str], more: str = "") -> str:
+    """Return what is said of the smallest scenario with some of its text replaced."""
+    with pytest.raises(ScenarioError) as refused:
+        loads(text(*changes, more=more), "orders.toml")
+    return str(refused.value)

@@ -18,9 +18,9 @@ from emulator.scenario.model import (
     Constant,
     Crash,
     Cut,
-    LoseMessage,
     Lognormal,
     LognormalShape,
+    LoseMessage,
     Member,
     MessageMatch,
     Poisson,
@@ -54,14 +54,19 @@ def test_the_smallest_useful_scenario_reads_as_it_is_written():
     [
         'settings = { "session.timeout.ms" = "6s", "partition.assignment.strategy" = ["range"] }',
         'settings.session.timeout.ms = 6000\nsettings.partition.assignment.strategy = "range"',
-        'settings = { "session.timeout.ms" = 6000, "partition.assignment.strategy" = '
-        '"org.apache.kafka.clients.consumer.RangeAssignor" }',
+        """
+        [group.settings]
+        "session.timeout.ms" = 6000
+        "partition.assignment.strategy" = "org.apache.kafka.clients.consumer.RangeAssignor"
+        """,
         '[group.settings]\nsession.timeout.ms = 6000\n"partition.assignment.strategy" = "range,"',
     ],
 )
 def test_settings_can_be_quoted_or_dotted(spelled):
     """All spellings of Kafka's settings give the same scenario."""
-    written = 'settings = { "partition.assignment.strategy" = "range", "session.timeout.ms" = 6000 }'
+    written = (
+        'settings = { "partition.assignment.strategy" = "range", "session.timeout.ms" = 6000 }'
+    )
 
     assert read() == read((written, spelled))
 
@@ -73,12 +78,23 @@ def test_members_can_be_named_and_refined():
         ('crash = "billing-1"', 'crash = "a"'),
         (
             "[[fault]]",
-            '[[group.member]]\nname = "b"\nstart = "5s"\n'
-            '[[group.member]]\nname = "c"\nstart = "by act"\n[[fault]]',
+            """
+            [[group.member]]
+            name = "b"
+            start = "5s"
+            [[group.member]]
+            name = "c"
+            start = "by act"
+            [[fault]]
+            """,
         ),
     )
 
-    expected = (Member(name="a"), Member(name="b", start=5_000_000), Member(name="c", start="by act"))
+    expected = (
+        Member(name="a"),
+        Member(name="b", start=5_000_000),
+        Member(name="c", start="by act"),
+    )
     assert expected == scenario.group[0].members
 
 
@@ -133,7 +149,9 @@ def test_acts_stand_among_faults_in_the_order_of_the_file():
         ),
         (
             'close = "billing-0"\nwhen = "billing-1 batch done"',
-            Close(id="close-1", member="billing-0", when=Step(member="billing-1", step="batch done")),
+            Close(
+                id="close-1", member="billing-0", when=Step(member="billing-1", step="batch done")
+            ),
         ),
     ],
 )
@@ -208,6 +226,13 @@ def test_bounds_have_relations_units_and_figures_over_seeds():
 def test_a_run_can_have_a_start_on_the_clock():
     """A date and time of TOML is where the clock begins."""
     scenario = read(("run_for", "start = 2026-05-04T09:00:00Z\nrun_for"))
+
+    assert datetime(2026, 5, 4, 9, tzinfo=UTC) == scenario.start
+
+
+def test_a_start_without_a_zone_is_utc():
+    """Every machine takes a local time alike."""
+    scenario = read(("run_for", "start = 2026-05-04 09:00:00\nrun_for"))
 
     assert datetime(2026, 5, 4, 9, tzinfo=UTC) == scenario.start
 

@@ -56,8 +56,9 @@ def test_a_time_is_read_with_its_unit(text, us):
         ("0.5us", "finer than one us"),
         ("36501d", "too long"),
         ("9" * 5000 + "s", "not understood"),
-        ("1e3s", "unknown unit"),
-        ("1s 2s", "unknown unit"),
+        ("1e3s", "not understood"),
+        ("1s 2s", "not understood"),
+        ("٣s", "not understood"),
     ],
 )
 def test_a_wrong_time_is_refused_with_the_reason(text, said):
@@ -86,9 +87,15 @@ def test_every_size_can_be_written_and_read_again(size):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("20", "a unit is missing"), ("20/x", "unknown unit"), ("x/s", "not understood")]
-    + [("1s/s", "not a rate"), ("9999999999/s", "too fast"), ("1/99999d", "too slow")]
-    + [("-1/s", "negative")],
+    [
+        ("20", "a unit is missing"),
+        ("20/x", "unknown unit"),
+        ("x/s", "not understood"),
+        ("1s/s", "not a rate"),
+        ("9999999999/s", "too fast"),
+        ("0.00002/d", "too slow"),
+        ("-1/s", "negative"),
+    ],
 )
 def test_a_wrong_rate_is_refused_with_the_reason(text, said):
     """What is no rate says why."""
@@ -98,8 +105,12 @@ def test_a_wrong_rate_is_refused_with_the_reason(text, said):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("100", "a unit is missing"), ("1.5B", "finer than one B"), ("1kb", 'mean "KiB"')]
-    + [("99999999999999GB", "too large")],
+    [
+        ("100", "a unit is missing"),
+        ("1.5B", "finer than one B"),
+        ("1kb", 'mean "KiB"'),
+        ("99999999999999GB", "too large"),
+    ],
 )
 def test_a_wrong_size_is_refused_with_the_reason(text, said):
     """What is no size says why."""

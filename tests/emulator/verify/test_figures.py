@@ -12,6 +12,7 @@ from emulator.verify.figures import (
     Terms,
     as_json,
     compare,
+    compare_records,
     inside_spread,
     judged_by_spread,
     terms_of,
@@ -184,6 +185,16 @@ def test_a_line_of_json_holds_the_whole_run():
     assert line == json.loads(json.dumps(line))
     assert (line["capture"], line["inside"]) == ("crash/run-1", True)
     assert {"name", "real", "emulated", "allowed", "inside"} == set(line["figures"][0])
+
+
+def test_the_offsets_log_is_one_figure():
+    """Outlines are equal line by line, or outside."""
+    outline = ["GroupMetadata, generation 0", "OffsetCommit t0-0"]
+
+    assert compare_records(outline, outline).inside
+    assert compare_records(outline, outline[:1]) == Figure(
+        "records", outline, outline[:1], EQUAL, inside=False
+    )
 
 
 def test_the_terms_of_a_capture(capture):

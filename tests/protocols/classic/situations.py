@@ -13,6 +13,7 @@ from protocols.classic.states import Act, Request, State, Verdict, Who
 from protocols.errors import ErrorCode
 from protocols.messages import (
     DeleteGroupsRequest,
+    LeaveGroupRequest,
     LeavingMember,
     OffsetDeleteRequest,
 )
@@ -95,8 +96,6 @@ class Situation:
 
 
 def _leave(*entries: LeavingMember) -> Any:
-    from protocols.messages import LeaveGroupRequest
-
     return LeaveGroupRequest(group_id=GROUP, members=entries)
 
 
@@ -121,33 +120,22 @@ def _generation(it: Situation) -> int:
 
 def _join(it: Situation, who: Who) -> Call:
     join = it.driver.join
-    match who:
-        case Who.SURPLUS:
-            return join("x")
-        case Who.UNSUPPORTED:
-            return join("x", offers=())
-        case Who.NEWCOMER:
-            return join("x")
-        case Who.OLD_NEWCOMER:
-            return join("x", version=3)
-        case Who.NEW_INSTANCE:
-            return join("x", instance="X")
-        case Who.RESTARTED:
-            return join("s", instance="S")
-        case Who.PENDING:
-            return join("p", it.pending)
-        case Who.PENDING_INSTANCE:
-            return join("p", it.pending, instance="P")
-        case Who.FENCED:
-            return join("s", it.follower, instance="S")
-        case Who.STRANGER:
-            return join("x", "x-1")
-        case Who.CHANGED:
-            return join("b", it.follower, offers=protocols(topics=("t", "u")))
-        case Who.LEADER:
-            return join("a", it.leader)
-        case _:
-            return join("b", it.follower)
+    ways: dict[Who, Callable[[], Call]] = {
+        Who.SURPLUS: lambda: join("x"),
+        Who.UNSUPPORTED: lambda: join("x", offers=()),
+        Who.NEWCOMER: lambda: join("x"),
+        Who.OLD_NEWCOMER: lambda: join("x", version=3),
+        Who.NEW_INSTANCE: lambda: join("x", instance="X"),
+        Who.RESTARTED: lambda: join("s", instance="S"),
+        Who.PENDING: lambda: join("p", it.pending),
+        Who.PENDING_INSTANCE: lambda: join("p", it.pending, instance="P"),
+        Who.FENCED: lambda: join("s", it.follower, instance="S"),
+        Who.STRANGER: lambda: join("x", "x-1"),
+        Who.CHANGED: lambda: join("b", it.follower, offers=protocols(topics=("t", "u"))),
+        Who.LEADER: lambda: join("a", it.leader),
+        Who.MEMBER: lambda: join("b", it.follower),
+    }
+    return ways[who]()
 
 
 def _ids(it: Situation, who: Who) -> tuple[str, str | None, int]:

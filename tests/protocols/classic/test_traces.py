@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocols.classic.states import State
 from protocols.errors import ErrorCode
 from protocols.facts import RebalanceStarted
-from protocols.messages import OffsetCommitResponse
+from protocols.messages import HeartbeatRequest, OffsetCommitResponse
 
 from .driver import GroupDriver, errors_of, some
 
@@ -226,6 +226,4 @@ def test_a_static_follower_restarts():
 
 
 def _heartbeat(member_id: str):
-    from protocols.messages import HeartbeatRequest
-
     return HeartbeatRequest(group_id="g", generation_id=7, member_id=member_id)

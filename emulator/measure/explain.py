@@ -1,0 +1,233 @@
+"""One ledger entry as a sequence: who owned, who polled, which commits came to what.
+
+The chain of an entry says which events to start from; this adds what the two owners, their
+group and their commits did on that partition from the first of them on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.measure.entries import Entry, EntryKind
+from emulator.measure.wording import in_words, offset_of, span
+
+_COMMIT = re.compile(r"commit \S+")
+
+Commit = ev.CommitSent | ev.CommitAccepted | ev.CommitRefused
+
+PRELUDE = 4
+"""So many commits are told from before the first event of the chain."""
+
+GROUP_EVENTS = (
+    ev.RebalanceStarted,
+    ev.JoinPhaseEnded,
+    ev.GroupStabilised,
+    ev.GroupEmptied,
+    ev.CoordinatorMoved,
+)
+MEMBER_EVENTS = (ev.MemberAdded, ev.MemberRemoved, ev.ClientDropped)
+PROCESS_EVENTS = (
+    ev.ConsumerStarted,
+    ev.ConsumerStopped,
+    ev.ConsumerPaused,
+    ev.ConsumerResumed,
+)
+PARTITION_EVENTS = (ev.EpochOpened, ev.EpochClosed, ev.NotProcessed, ev.PartlyProcessed)
+TOPIC_EVENTS = (ev.TopicCreated, ev.PartitionsAdded, ev.TopicDeleted)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the sequence."""
+
+    at_us: int
+    text: str
+    event: int
+    """Id of the event, of the first one where a line stands for several."""
+
+    shown: bool = False
+    """Whether the entry's own chain names it."""
+
+
+def explain(entry: Entry, events: Iterable[ev.Event]) -> tuple[Line, ...]:
+    """Return the sequence of events that shows how *entry* came about, in order."""
+    story = _Story(entry)
+    for event in events:
+        if event.id > story.until:
+            break
+        story.hear(event)
+    return tuple(_without_refrains(list(story.lines())))
+
+
+class _Story:
+    """Selects, out of the events of a run, what belongs to one entry."""
+
+    def __init__(self, entry: Entry) -> None:
+        owners = [owner for owner in (entry.first_owner, entry.second_owner) if owner]
+        links = [link.event for link in entry.chain]
+        beginning = links if entry.first_owner is None else links[1:]
+        self._entry = entry
+        self._partition = entry.topic_partition
+        self._names = {owner.consumer for owner in owners}
+        self._chain = frozenset(links)
+        self._since = min(beginning or links, default=0)
+        self._ends_us = max((owner.at_us for owner in owners), default=0)
+        self._base: ev.Event | None = None
+        self._covering: set[str] = set()
+        self._kept: list[ev.Event] = []
+        self._prelude: deque[ev.Event] = deque(maxlen=PRELUDE)
+        self.until = 1 << 62
+
+    def hear(self, event: ev.Event) -> None:
+        """Keep *event* if it belongs to the story; end the story after its last work."""
+        what = event.what
+        if isinstance(what, ev.CommitAccepted) and not self._covers(what):
+            self._note_base(event, what)
+        elif self._shows(event) or (event.id >= self._since and self._belongs(what)):
+            self._kept.append(event)
+        elif isinstance(what, Commit) and self._covers(what):
+            self._prelude.append(event)
+        if event.id >= max(self._chain, default=0) and self._is_last(event):
+            self.until = event.id
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines, neighbouring work of one owner joined."""
+        bases = [] if self._base is None else [self._base]
+        kept = sorted([*self._prelude, *self._kept, *bases], key=lambda event: event.id)
+        at = 0
+        while at < len(kept):
+            run = at + 1
+            while run < len(kept) and _continues(kept[run - 1].what, kept[run].what):
+                run += 1
+            yield self._line(kept[at], kept[run - 1])
+            at = run
+
+    def _line(self, first: ev.Event, last: ev.Event) -> Line:
+        text = in_words(first.what, self._partition)
+        if isinstance(first.what, ev.Processed) and isinstance(last.what, ev.Processed):
+            worked = span(first.what.first, last.what.next_offset)
+            text = f"{first.what.consumer} processes {self._partition} {worked}"
+        return Line(last.at_us, text, first.id, self._shows(first))
+
+    def _shows(self, event: ev.Event) -> bool:
+        """Say whether the chain names an event; a poll has no id of its own."""
+        return event.id in self._chain and not isinstance(event.what, ev.Polled)
+
+    def _note_base(self, event: ev.Event, what: ev.CommitAccepted) -> None:
+        """Remember the last commit from which the next owner could begin."""
+        ours = what.group == self._entry.group and _speaks_of(what, self._partition)
+        if ours and event.at_us <= self._ends_us:
+            self._base = event
+
+    def _is_last(self, event: ev.Event) -> bool:
+        what = event.what
+        if self._entry.kind is not EntryKind.REPROCESSED or self._entry.second_owner is None:
+            return True
+        return (
+            isinstance(what, ev.Processed)
+            and what.consumer == self._entry.second_owner.consumer
+            and what.partition == self._partition
+            and what.next_offset > self._entry.last
+            and event.at_us >= self._entry.second_owner.at_us
+        )
+
+    def _belongs(self, what: ev.What) -> bool:
+        if isinstance(what, ev.CommitSent | ev.CommitAccepted | ev.CommitRefused):
+            return self._covers(what)
+        if isinstance(what, ev.CommitAnswered):
+            return what.commit in self._covering and what.consumer in self._names
+        if isinstance(what, ev.MessageLost):
+            return what.commit in self._covering or bool(
+                not what.commit and {what.sender, what.receiver} & self._names
+            )
+        if isinstance(what, ev.Processed):
+            return self._concerns(what.group, what.partition) and what.consumer in self._names
+        return self._belongs_elsewhere(what)
+
+    def _belongs_elsewhere(self, what: ev.What) -> bool:
+        if isinstance(what, GROUP_EVENTS):
+            return what.group == self._entry.group
+        if isinstance(what, MEMBER_EVENTS + PROCESS_EVENTS):
+            return what.consumer in self._names
+        if isinstance(what, PARTITION_EVENTS):
+            return self._concerns(what.group, what.partition)
+        if isinstance(what, ev.ListenerCalled | ev.OffsetsDropped):
+            return what.group == self._entry.group and self._partition in what.partitions
+        if isinstance(what, ev.Polled):
+            ranges = (each for each, _, _ in what.ranges)
+            return what.consumer in self._names and self._partition in ranges
+        if isinstance(what, TOPIC_EVENTS):
+            return what.topic == self._entry.topic
+        return isinstance(what, ev.FaultBegan | ev.FaultEnded) and self._is_root(what.fault)
+
+    def _is_root(self, fault: str) -> bool:
+        return self._entry.root is not None and self._entry.root.id == fault
+
+    def _concerns(self, group: str, partition: TopicPartition) -> bool:
+        return group == self._entry.group and partition == self._partition
+
+    def _covers(self, what: Commit) -> bool:
+        """Say whether a commit would have spared, or passed over, the entry's records."""
+        offset = offset_of(what.offsets, self._partition)
+        covers = (
+            what.group == self._entry.group
+            and what.consumer in self._names
+            and offset is not None
+            and offset > self._entry.first
+        )
+        if covers:
+            self._covering.add(what.commit)
+        return covers
+
+
+def _speaks_of(what: ev.CommitAccepted, partition: TopicPartition) -> bool:
+    return offset_of(what.offsets, partition) is not None
+
+
+def _continues(one: ev.What, other: ev.What) -> bool:
+    """Say whether two pieces of work are one in the telling."""
+    return (
+        isinstance(one, ev.Processed)
+        and isinstance(other, ev.Processed)
+        and one.consumer == other.consumer
+        and one.next_offset == other.first
+    )
+
+
+def _without_refrains(lines: list[Line]) -> Iterator[Line]:
+    """Yield the lines; where one or two of them come again and again, say how often."""
+    at = 0
+    while at < len(lines):
+        period, times = max(((p, _repeats(lines, at, p)) for p in (1, 2)), key=_saved)
+        yield from lines[at : at + period]
+        if times > 2:
+            last = lines[at + period * times - 1]
+            text = f"the same {times - 1} more times, until here"
+            yield Line(last.at_us, text, last.event)
+        else:
+            yield from lines[at + period : at + period * times]
+        at += period * times
+
+
+def _saved(refrain: tuple[int, int]) -> int:
+    period, times = refrain
+    return period * (times - 1)
+
+
+def _repeats(lines: list[Line], at: int, period: int) -> int:
+    """Count how often the *period* lines from *at* on come in a row; never what the chain shows."""
+    words = [_COMMIT.sub("commit", line.text) for line in lines[at : at + period]]
+    times = 1
+    while True:
+        start = at + period * times
+        chunk = lines[start : start + period]
+        if any(line.shown for line in chunk):
+            return times
+        if [_COMMIT.sub("commit", line.text) for line in chunk] != words:
+            return times
+        times += 1

@@ -1,0 +1,360 @@
+"""What holds for every group: nothing twice, nothing forgotten, balanced, and no needless moves.
+
+Where Kafka itself lets the order of its input count, the law says so: member ids that share a
+slot of Java's hash map come out in the order in which they went in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from assignors.cooperative_sticky import assign_cooperative_sticky
+from assignors.errors import AssignorDefectError, Defect
+from assignors.java import hash_map_order, java_hash
+from assignors.plugin import check_assignment, check_cooperative
+from assignors.range import assign_range
+from assignors.roundrobin import assign_roundrobin
+from assignors.server_range import assign_server_range
+from assignors.server_uniform import assign_server_uniform
+from assignors.sticky import assign_sticky
+from assignors.types import Assignment, Subscription, Subscriptions, TopicPartition, Topics
+from assignors.user_data import encode_sticky
+
+few = settings(max_examples=25, deadline=None)
+"""Each law meets six assignors; what 25 groups do not show, the long test may."""
+
+AssignFunction = Callable[[Topics, Subscriptions], Assignment]
+
+CLIENT_SIDE = [assign_range, assign_roundrobin, assign_sticky, assign_cooperative_sticky]
+ALL = [*CLIENT_SIDE, assign_server_range, assign_server_uniform]
+STICKY = [assign_sticky, assign_server_uniform]
+
+NAMES = ("orders", "payments", "clicks", "metrics.raw", "t-5")
+RACKS = ("r0", "r1", "r2")
+
+member_ids = st.lists(
+    st.text("abcdef0123456789-", min_size=1, max_size=8), min_size=1, max_size=9, unique=True
+)
+counts = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 12), min_size=1)
+instance_ids = st.one_of(st.none(), st.integers(0, 99_999).map("i{}".format))
+
+
+@st.composite
+def groups(draw: st.DrawFn, *, uniform: bool) -> tuple[Topics, dict[str, Subscription]]:
+    """Draw a new group: nobody has anything yet."""
+    asked = tuple(sorted(draw(counts)))
+    racks = draw(st.booleans())
+    members: dict[str, Subscription] = {}
+    for member in draw(member_ids):
+        topics = asked if uniform else tuple(sorted(draw(st.sets(st.sampled_from(asked)))))
+        members[member] = Subscription(
+            topics=topics,
+            rack_id=draw(st.sampled_from([None, *RACKS])) if racks else None,
+        )
+    sizes = {topic: draw(st.integers(0, 12)) for topic in asked}
+    replicas = st.lists(st.sampled_from(RACKS), min_size=1, max_size=2).map(tuple)
+    placed: dict[str, tuple[tuple[str, ...], ...]] = {}
+    if racks:
+        placed = {topic: tuple(draw(replicas) for _ in range(n)) for topic, n in sizes.items()}
+    return Topics(partition_counts=sizes, racks=placed), members
+
+
+any_group = st.one_of(groups(uniform=True), groups(uniform=False))
+
+
+def wanted(topics: Topics, members: Subscriptions) -> list[TopicPartition]:
+    """Return the partitions that somebody asks for, sorted."""
+    asked = {topic for subscription in members.values() for topic in subscription.topics}
+    return sorted(
+        TopicPartition(topic, number)
+        for topic in asked
+        for number in range(topics.partition_counts.get(topic, 0))
+    )
+
+
+def all_given(assignment: Assignment) -> list[TopicPartition]:
+    """Return everything that is given, sorted, what is given twice standing twice."""
+    return sorted(one for partitions in assignment.values() for one in partitions)
+
+
+def as_sets(assignment: Assignment) -> dict[str, frozenset[TopicPartition]]:
+    """Return who gets what, whatever the order of the lists."""
+    return {member: frozenset(partitions) for member, partitions in assignment.items()}
+
+
+def keeping(
+    assign: AssignFunction, members: Subscriptions, before: Assignment, generation: int = 1
+) -> dict[str, Subscription]:
+    """Return the subscriptions of members that had *before*, told as *assign* wants to be told."""
+    return {
+        member: Subscription(
+            topics=subscription.topics,
+            rack_id=subscription.rack_id,
+            user_data=encode_sticky(before[member], generation)
+            if assign is assign_sticky and member in before
+            else None,
+            owned_partitions=() if assign is assign_sticky else before.get(member, ()),
+            generation_id=generation if member in before else -1,
+        )
+        for member, subscription in members.items()
+    }
+
+
+def without_racks(members: Subscriptions) -> dict[str, Subscription]:
+    """Return the members as if they had no racks: a rack may be worth a move."""
+    return {member: Subscription(topics=sub.topics) for member, sub in members.items()}
+
+
+@pytest.mark.parametrize("assign", ALL)
+@few
+@given(any_group)
+def test_every_wanted_partition_is_given_once_and_to_a_reader(
+    assign: AssignFunction, drawn
+) -> None:
+    """No partition twice, none forgotten, none to a member that does not ask for it."""
+    topics, members = drawn
+    assume(not (any(sub.topics for sub in members.values()) and first_has_none(members)))
+
+    given = assign(topics, members)
+
+    assert wanted(topics, members) == all_given(given)
+    assert members.keys() == given.keys()
+    for member, partitions in given.items():
+        assert {one.topic for one in partitions} <= set(members[member].topics)
+
+
+def first_has_none(members: Subscriptions) -> bool:
+    """Say whether members without topics come first, which Kafka's sticky takes for readers."""
+    return not members[hash_map_order(members, java_hash)[0]].topics
+
+
+@pytest.mark.parametrize(
+    "assign", [assign_roundrobin, assign_sticky, assign_cooperative_sticky, assign_server_uniform]
+)
+@few
+@given(groups(uniform=True))
+def test_equal_members_differ_by_one_partition_at_most(assign: AssignFunction, drawn) -> None:
+    """Balanced over all topics."""
+    topics, members = drawn
+
+    sizes = [len(partitions) for partitions in assign(topics, members).values()]
+
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("assign", [assign_range, assign_server_range])
+@few
+@given(any_group)
+def test_range_is_balanced_topic_by_topic(assign: AssignFunction, drawn) -> None:
+    """The readers of a topic differ by one partition of it at most."""
+    topics, members = drawn
+
+    given = assign(topics, members)
+
+    for topic in topics.partition_counts:
+        readers = [member for member, sub in members.items() if topic in sub.topics]
+        sizes = [sum(one.topic == topic for one in given[member]) for member in readers]
+        assert max(sizes, default=0) - min(sizes, default=0) <= 1
+
+
+@few
+@given(groups(uniform=False))
+def test_sticky_leaves_nobody_who_could_relieve_another(drawn) -> None:
+    """From scratch no move of one partition to another reader makes the two more equal."""
+    topics, members = drawn
+    members = without_racks(members)
+    assume(not first_has_none(members))
+
+    given = assign_sticky(topics, members)
+
+    for partitions in given.values():
+        for partition in partitions:
+            for reader, subscription in members.items():
+                if partition.topic in subscription.topics:
+                    assert len(given[reader]) >= len(partitions) - 1
+
+
+@pytest.mark.parametrize("assign", STICKY)
+@few
+@given(groups(uniform=True))
+def test_a_second_assignment_changes_nothing(assign: AssignFunction, drawn) -> None:
+    """As long as nobody comes and nobody goes."""
+    topics, members = drawn
+    members = without_racks(members)
+    before = assign(topics, members)
+
+    after = assign(topics, keeping(assign, members, before))
+
+    assert as_sets(before) == as_sets(after)
+
+
+@pytest.mark.parametrize("assign", STICKY)
+@few
+@given(groups(uniform=True), st.randoms(use_true_random=False))
+def test_when_one_leaves_the_others_keep_what_they_have(
+    assign: AssignFunction, drawn, chooser
+) -> None:
+    """Only the leaver's partitions move."""
+    topics, members = drawn
+    members = without_racks(members)
+    assume(len(members) > 1)
+    before = assign(topics, members)
+    leaver = chooser.choice(list(members))
+    left = {member: sub for member, sub in members.items() if member != leaver}
+
+    after = assign(topics, keeping(assign, left, before))
+
+    assert all(set(before[member]) <= set(after[member]) for member in left)
+
+
+@pytest.mark.parametrize("assign", STICKY)
+@few
+@given(groups(uniform=True))
+def test_when_one_joins_partitions_move_to_it_alone(assign: AssignFunction, drawn) -> None:
+    """And no more than its share."""
+    topics, members = drawn
+    members = without_racks(members)
+    before = assign(topics, members)
+    topics_of_all = next(iter(members.values())).topics
+    joined = {**members, "the newcomer": Subscription(topics=topics_of_all)}
+
+    after = assign(topics, keeping(assign, joined, before))
+
+    assert all(set(after[member]) <= set(before[member]) for member in members)
+    assert len(after["the newcomer"]) == len(wanted(topics, members)) // len(joined)
+
+
+@few
+@given(any_group, any_group)
+def test_cooperative_never_moves_in_one_step_and_settles_in_two_rounds(one, other) -> None:
+    """What the group had under other subscriptions is given up first, then handed out."""
+    topics, members = one
+    members = without_racks(members)
+    assume(not first_has_none(members))
+    before = assign_cooperative_sticky(other[0], without_racks(other[1]))
+    there = set(wanted(topics, members))
+    still_there = [tuple(one for one in had if one in there) for had in before.values()]
+    moved = dict(zip(members, still_there, strict=False))
+
+    rejoining = keeping(assign_cooperative_sticky, members, moved, generation=1)
+    first = assign_cooperative_sticky(topics, rejoining)
+    second = assign_cooperative_sticky(
+        topics, keeping(assign_cooperative_sticky, members, first, generation=2)
+    )
+
+    check_cooperative(rejoining, first)
+    assert check_assignment(first, members).given_twice == ()
+    assert wanted(topics, members) == all_given(second)
+
+
+@pytest.mark.parametrize("assign", [assign_range, assign_roundrobin, assign_server_range])
+@few
+@given(any_group, st.randoms(use_true_random=False))
+def test_the_order_of_members_and_topics_does_not_matter(
+    assign: AssignFunction, drawn, chooser
+) -> None:
+    """Law 4, without reserve: who gets what is the same however the input is shuffled."""
+    topics, members = drawn
+
+    turned = assign(*shuffled(topics, members, chooser))
+
+    assert as_sets(assign(topics, members)) == as_sets(turned)
+
+
+@pytest.mark.parametrize("assign", ALL)
+@few
+@given(any_group, st.randoms(use_true_random=False))
+def test_the_order_of_members_and_topics_matters_only_within_a_slot(
+    assign: AssignFunction, drawn, chooser
+) -> None:
+    """Law 4: lists and all, as long as Java's maps iterate alike."""
+    topics, members = drawn
+    other_topics, other = shuffled(topics, members, chooser)
+    assume(hash_map_order(members, java_hash) == hash_map_order(other, java_hash))
+    assume(set_order(members) == set_order(other))
+
+    assert assign(topics, members) == assign(other_topics, other)
+
+
+def set_order(members: Subscriptions) -> dict[str, list[str]]:
+    """Return each member's topics as a Java set of their names iterates them."""
+    return {member: hash_map_order(sub.topics, java_hash) for member, sub in members.items()}
+
+
+def shuffled(topics: Topics, members: Subscriptions, chooser) -> tuple[Topics, Subscriptions]:
+    """Return the same group with members, topics and each member's topics in another order."""
+
+    def mixed(keys):
+        return chooser.sample(list(keys), len(list(keys)))
+
+    return (
+        Topics(
+            partition_counts={
+                topic: topics.partition_counts[topic] for topic in mixed(topics.partition_counts)
+            },
+            racks=topics.racks,
+        ),
+        {
+            member: Subscription(
+                topics=tuple(mixed(members[member].topics)), rack_id=members[member].rack_id
+            )
+            for member in mixed(members)
+        },
+    )
+
+
+claims = st.lists(
+    st.builds(TopicPartition, st.sampled_from(NAMES), st.integers(0, 13)), max_size=12, unique=True
+)
+
+
+@st.composite
+def claiming_groups(draw: st.DrawFn) -> tuple[Topics, dict[str, Subscription]]:
+    """Draw a group whose members claim what they please, of any generation."""
+    topics, members = draw(any_group)
+    return topics, {
+        member: Subscription(
+            topics=subscription.topics,
+            rack_id=subscription.rack_id,
+            user_data=encode_sticky(draw(claims), draw(st.integers(-1, 3))),
+            generation_id=draw(st.integers(-1, 3)),
+        )
+        for member, subscription in members.items()
+    }
+
+
+def assigned_or_defect(topics: Topics, members: Subscriptions) -> Assignment | Defect:
+    """Return what the sticky assignor does, one way or the other."""
+    try:
+        return assign_sticky(topics, members)
+    except AssignorDefectError as error:
+        return error.defect
+
+
+def check_outcome(topics: Topics, members: Subscriptions) -> None:
+    """Check that a defect has its name, and that an assignment forgets nothing."""
+    outcome = assigned_or_defect(topics, members)
+    if isinstance(outcome, Defect):
+        assert outcome is not Defect.PARTITIONS_LEFT
+    else:
+        assert members.keys() == outcome.keys()
+        assert set(wanted(topics, members)) <= set(all_given(outcome)) or first_has_none(members)
+
+
+@few
+@given(claiming_groups())
+def test_any_claims_end_in_an_assignment_or_a_named_defect(drawn) -> None:
+    """Stale, double, foreign and absurd claims included; it never hangs."""
+    check_outcome(*drawn)
+
+
+@pytest.mark.long
+@settings(max_examples=3_000, deadline=None)
+@given(claiming_groups())
+def test_many_more_claims_end_in_an_assignment_or_a_named_defect(drawn) -> None:
+    """The same for as many groups as it takes to meet the rare defects."""
+    check_outcome(*drawn)

@@ -1,0 +1,101 @@
+"""Kafka's settings are held against Kafka's rules when the scenario is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.scenario.load import load
+from emulator.scenario.problems import ScenarioError
+
+from .samples import SMALLEST, refusal
+
+RANGE = '"partition.assignment.strategy" = "range"'
+SESSION = '"session.timeout.ms" = 6000'
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ('"session.timeout.ms" = "6000"', "a unit is missing; write 6000 without quotes"),
+        ('"session.timeout.ms" = -1', "out of range; allowed is a whole number from 1 to"),
+        ('"session.timeout.ms" = 3000000000', "out of range"),
+        ('"session.timeout.ms" = "300us"', "Kafka counts this in whole ms"),
+        ('"session.timeout.ms" = 2000', "not above heartbeat.interval.ms, which is 3000"),
+        ('"heartbeat.interval.ms" = "45s"', "not below session.timeout.ms, which is 45000"),
+        ('"enable.auto.commit" = "yes"', "allowed is true or false"),
+        ('"max.poll.records" = "many"', "allowed is a whole number from 1"),
+        ('"isolation.level" = "commited"', "unknown value; allowed is one of"),
+        ('"group.protocol" = "consumer"', "not modelled yet: this version replays the classic pro"),
+        ('"group.protocol" = "streams"', "unknown value"),
+        ('"auto.offset.reset" = "earlist"', 'did you mean "earliest"?'),
+        ('"auto.offset.reset" = "by_duration:1h"', "not an ISO-8601 duration"),
+        ('"auto.offset.reset" = "by_duration:-PT1H"', "must not be negative"),
+        ('"group.instance.id" = "a b"', "allowed are 1 to 249 letters"),
+        ('"group.id" = "billing"', "the group's own id says this"),
+        ('"bootstrap.servers" = "localhost"', "a setting of Kafka that this model has no part for"),
+        ('"group.max.size" = 5', "a setting of brokers; it belongs to [cluster] settings"),
+        ('"client.rack" = 5', "wrong type; allowed is a text"),
+        (f"{SESSION}, session.timeout.ms = 6000", "given twice"),
+    ],
+)
+def test_a_wrong_setting_is_told(given, said):
+    """Settings are checked against Kafka's own kinds, bounds and rules."""
+    assert said in refusal((f"{RANGE}, {SESSION}", given))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ('"rnge"', 'did you mean "range"?'),
+        ('""', "empty; a consumer without an assignor cannot subscribe"),
+        ("[]", "empty"),
+        ("3", "wrong type; allowed is a name or a list of names"),
+        ('["range", "range"]', '"range" is named twice'),
+        ('["range", 5]', "unknown assignor"),
+        ('"uniform"', "unknown assignor"),
+        ('"no_such_module:make"', "there is no module 'no_such_module'"),
+        ('"json:loads_all"', "does not exist in json"),
+    ],
+)
+def test_a_wrong_assignor_is_told(given, said):
+    """Assignors are found when the scenario is read, not when it runs."""
+    assert said in refusal(('"range"', given))
+
+
+def plugin(name: str, protocol: str) -> str:
+    """Return the source of an assignor of one's own."""
+    return f"""
+from assignors.types import RebalanceProtocol
+
+class Mine:
+    name = "{name}"
+    rebalance_protocols = (RebalanceProtocol.{protocol},)
+    def subscription_user_data(self, topics): return None
+    def assign(self, topics, subscriptions): return {{}}
+    def on_assignment(self, partitions, generation): pass
+
+def make(): return Mine()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "said"),
+    [
+        ("stays_eager", plugin("mine", "EAGER"), ""),
+        ("only_new", plugin("mine", "COOPERATIVE"), "no rebalance protocol that all of them supp"),
+        ("same_name", plugin("range", "EAGER"), 'two assignors are called "range"'),
+        ("raises", "raise RuntimeError('on purpose')", "on purpose"),
+    ],
+)
+def test_assignors_of_ones_own_must_agree_with_the_others(tmp_path, module, source, said):
+    """A plug-in beside the scenario is imported, and must share a protocol with the others."""
+    (tmp_path / f"{module}_assignor.py").write_text(source)
+    file = tmp_path / "orders.toml"
+    file.write_text(SMALLEST.replace('"range"', f'["{module}_assignor:make", "range"]'))
+    if not said:
+        load(file)
+        return
+    with pytest.raises(ScenarioError) as refused:
+        load(file)
+
+    assert said in str(refused.value)

@@ -1,0 +1,85 @@
+"""The catalogue: scenarios that come along, short, explained, and right."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.scenario import catalogue
+from emulator.scenario.load import load
+from emulator.scenario.problems import ScenarioError
+
+FROM_INCIDENTS = ["a1", "b2", "c1", "d1", "d3", "f3", "h1", "k1", "l1", "m1", "n1", "o1", "o4"]
+TRIGGERS = [
+    *("member-joins", "member-closes", "member-crashes", "heartbeats-stop"),
+    *("partitions-added", "topic-matches-pattern"),
+]
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_every_scenario_reads(name):
+    """What we ship is right."""
+    load(catalogue.path_of(name))
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_every_scenario_is_short_and_says_what_it_asks(name):
+    """At most 30 lines of at most 100 columns, begun by two or three of comment."""
+    lines = catalogue.read(name).splitlines()
+    comment = [line for line in lines[:3] if line.startswith("#")]
+
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 100
+    assert len(comment) in (2, 3)
+    assert lines[len(comment)].startswith("title = ")
+    assert any("?" in line for line in comment) or name == "off-by-one"
+
+
+def test_the_classic_triggers_and_incidents_are_there():
+    """At least twenty, among them each trigger of a rebalance and the chosen incidents."""
+    names = catalogue.names()
+
+    assert len(names) >= 20
+    assert set(TRIGGERS) <= set(names)
+    for family in FROM_INCIDENTS:
+        named = [name for name in names if name.startswith(f"{family}-")]
+
+        assert 1 == len(named)
+        assert catalogue.entry(named[0]).source.startswith("https://github.com/")
+
+
+def test_an_entry_has_title_and_comment_without_marks():
+    """What a list shows of a scenario is taken from its first lines."""
+    entry = catalogue.entry("member-crashes")
+
+    assert "a member crashes" == entry.title
+    assert "One of three members is killed; nobody tells the coordinator." == entry.about[0]
+    assert "" == entry.source
+
+
+def test_an_unknown_name_is_refused_with_the_nearest():
+    """A misspelled name is offered its right spelling."""
+    with pytest.raises(ScenarioError, match='did you mean "member-crashes"'):
+        catalogue.read("member-crash")
+
+
+def test_a_copy_can_be_run_and_is_not_written_over(tmp_path):
+    """A copy goes into a folder or to a file; an existing file stays as it is."""
+    copied = catalogue.copy("quiet", tmp_path)
+
+    assert tmp_path / "quiet.toml" == copied
+    assert catalogue.read("quiet") == copied.read_text(encoding="utf-8")
+    copied.write_text("mine")
+    with pytest.raises(ScenarioError, match="exists already"):
+        catalogue.copy("quiet", copied)
+    assert "mine" == copied.read_text()
+    catalogue.copy("quiet", copied, overwrite=True)
+    assert catalogue.read("quiet") == copied.read_text(encoding="utf-8")
+    assert [copied] == list(tmp_path.iterdir())
+
+
+def test_a_copy_to_nowhere_is_refused(tmp_path):
+    """A folder that does not exist is told, and nothing is left behind."""
+    with pytest.raises(ScenarioError, match="cannot be written: No such file"):
+        catalogue.copy("quiet", tmp_path / "no" / "such" / "folder.toml")
+
+    assert [] == list(tmp_path.iterdir())

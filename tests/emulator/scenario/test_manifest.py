@@ -1,0 +1,63 @@
+"""What a result says of its scenario: its hash, what was in force, its content."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+
+from emulator.scenario.document import tidy
+from emulator.scenario.load import scenario_of
+from emulator.scenario.manifest import dump, manifest, scenario_hash
+from emulator.scenario.part import Source
+
+from .documents import scenarios
+from .samples import read
+
+
+@given(scenarios())
+def test_reading_a_dump_gives_the_same_scenario(scenario):
+    """A dump says all that the scenario says, in the words of a file."""
+    document = dump(scenario)
+
+    assert scenario == scenario_of(tidy(document), Source("dump"))
+    assert scenario_hash(scenario) == scenario_hash(scenario_of(tidy(document), Source("dump")))
+
+
+def test_spelling_makes_no_difference_to_the_hash():
+    """Defaults written out, units and order of keys leave the hash as it is."""
+    same = read(
+        ('run_for = "10min"', 'seed = 9\nrun_for = "600s"\ndescription = ""'),
+        ("members = 3", 'members = ["billing-0", "billing-1", "billing-2"]\nstatic = false'),
+    )
+
+    assert scenario_hash(read()) == scenario_hash(same)
+
+
+def test_the_hash_is_the_same_in_every_version():
+    """The hash of one scenario, written down once; it may only change with the schema version."""
+    assert "15b42c2f6405e1cc" == scenario_hash(read())
+
+
+def test_content_makes_a_difference_to_the_hash():
+    """Another number is another scenario."""
+    assert scenario_hash(read()) != scenario_hash(read(('at = "5min"', 'at = "301s"')))
+
+
+def test_the_manifest_has_versions_and_settings_in_force():
+    """Results carry the versions, the hash, and every setting, defaults included."""
+    scenario = read(
+        (
+            "[[fault]]",
+            '[[group.member]]\nname = "billing-2"\nsettings.max.poll.records = 5\n[[fault]]',
+        )
+    )
+    told = manifest(scenario)
+
+    assert (1, "4.4.0") == (told["schema_version"], told["kafka"])
+    assert scenario_hash(scenario) == told["scenario_hash"]
+    assert 6_000 == told["settings"]["group"]["billing"]["session.timeout.ms"]
+    assert 3_000 == told["settings"]["group"]["billing"]["heartbeat.interval.ms"]
+    assert {"billing-2": {"max.poll.records": 5}} == told["settings"]["member"]
+    assert 50 == told["settings"]["cluster"]["offsets.topic.num.partitions"]
+    assert json.dumps(told)

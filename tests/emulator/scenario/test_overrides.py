@@ -1,0 +1,137 @@
+"""--set gives one key another value, wherever it stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.scenario.load import loads
+from emulator.scenario.model import (
+    CommitPolicy,
+    Constant,
+    Lognormal,
+    LognormalShape,
+    Poisson,
+    Scenario,
+    Step,
+)
+from emulator.scenario.problems import ScenarioError
+
+from .samples import SMALLEST
+
+
+def overridden(*overrides: str, more: str = "") -> Scenario:
+    """Load the smallest scenario with some keys overridden."""
+    return loads(f"{SMALLEST}\n{more}", "orders.toml", overrides)
+
+
+def refusal(*overrides: str) -> str:
+    """Return what is said of overrides of the smallest scenario."""
+    with pytest.raises(ScenarioError) as refused:
+        overridden(*overrides)
+    return str(refused.value)
+
+
+def test_settings_and_names_stand_in_brackets():
+    """A setting that is there is replaced, one that is not is added."""
+    group = overridden(
+        "group[billing].settings[session.timeout.ms]=10s",
+        "group[billing].settings[max.poll.records]=50",
+    ).group[0]
+
+    assert 10_000 == group.settings["session.timeout.ms"]
+    assert 50 == group.settings["max.poll.records"]
+    assert ("range",) == group.settings["partition.assignment.strategy"]
+
+
+@pytest.mark.parametrize(
+    ("override", "read"),
+    [
+        ("run_for=20min", lambda s: s.run_for == 1_200_000_000),
+        ("seed = 7", lambda s: s.seed == 7),
+        ("title=a = b", lambda s: s.title == "a = b"),
+        ("topic[orders].rate=50/s", lambda s: s.topic[0].rate == 50),
+        ("topic[orders].rate.poisson=50/s", lambda s: s.topic[0].rate == Poisson(poisson=50)),
+        ("fault[crash-1].at=3min", lambda s: s.fault[0].at == 180_000_000),
+        ("act[crash-1].at=3min", lambda s: s.fault[0].at == 180_000_000),
+        ("fault[crash-1].crash=billing-2", lambda s: s.fault[0].member == "billing-2"),
+        ("network.latency=2ms", lambda s: s.network.latency == Constant(constant=2_000)),
+        ("cluster.settings[group.max.size]=9", lambda s: s.cluster.settings["group.max.size"] == 9),
+        ("group[billing].members=5", lambda s: len(s.group[0].members) == 5),
+        ('group[billing].members=["billing-1"]', lambda s: len(s.group[0].members) == 1),
+        ("group[billing].static=true", lambda s: s.group[0].static),
+        ("group[billing].commit=sync", lambda s: s.group[0].commit == CommitPolicy(call="sync")),
+        ("expect.lost=>= 1", lambda s: s.expect["lost"].relation == ">="),
+        ("expect[reprocessed.p95]=< 9", lambda s: s.expect["reprocessed.p95"].value == 9),
+        ("expect.reprocessed.p95=< 9", lambda s: s.expect["reprocessed.p95"].value == 9),
+        (
+            "group[billing].member[billing-1].work=9ms",
+            lambda s: s.group[0].members[1].work is not None,
+        ),
+    ],
+)
+def test_a_path_leads_to_its_key(override, read):
+    """Every kind of key can be reached, whether the file says it or not."""
+    assert read(overridden(override))
+
+
+def test_a_short_spelling_opens_to_take_a_key():
+    """A word that stands for a table becomes that table before a key of it is changed."""
+    scenario = overridden(
+        "group[billing].commit=sync",
+        "group[billing].commit.when=every",
+        "group[billing].commit.records=100",
+        "group[billing].work={ lognormal = { median = '1ms', p99 = '2ms' } }",
+        "group[billing].work.lognormal.p99=9ms",
+    )
+
+    expected = CommitPolicy(call="sync", when="every", records=100)
+    assert expected == scenario.group[0].commit
+    work = Lognormal(lognormal=LognormalShape(median=1_000, p99=9_000))
+    assert work == scenario.group[0].work
+
+
+def test_a_moment_in_words_opens_to_take_a_key():
+    """A moment written in words can be changed key by key."""
+    more = '[[fault]]\nclose = "billing-0"\nwhen = "billing-1 polled"'
+    scenario = overridden("fault[close-1].when.nth=3", more=more)
+
+    assert Step(member="billing-1", step="polled", nth=3) == scenario.fault[1].when
+
+
+def test_tables_of_members_keep_their_other_keys():
+    """Overriding one key of a member's table leaves the rest of it alone."""
+    more = '[[group]]\nid = "b"\ntopics = ["orders"]\nmember = [{ name = "x", work = "5ms" }]'
+    member = overridden("group[b].member[x].start=5s", more=more).group[1].members[0]
+
+    assert (Constant(constant=5_000), 5_000_000) == (member.work, member.start)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("fault[crash-2].at=3min", "no such key; nearest: fault[crash-1].at"),
+        ("group[biling].static=true", "no such key; nearest: group[billing].static"),
+        ("session.timeout.ms=10s", "nearest: group[billing].settings[session.timeout.ms]"),
+        ("group[billing].settings[sesion.timeout.ms]=1s", "settings[session.timeout.ms]"),
+        ("rate=10/s", "nearest: topic[orders].rate"),
+        ("topic[orders].rte=10/s", "nearest: topic[orders].rate"),
+        ("topic.rate=10/s", "no such key; nearest: topic[orders].rate"),
+        ("topic[orders]=1", "no such key"),
+        ("run_for.x=1", "no such key"),
+        ("group[billing].work.normal=1", "no such key"),
+        ("run_for", "no value; write --set path=value"),
+        ("=5", "no path"),
+        ("a[b=5", "no value"),
+        ("a]b=5", "no path"),
+        ("topic[orders].rate=5", "a unit is missing"),
+        ("run_for=5\nx = 1", "not understood"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_refused_with_the_nearest(override, said):
+    """What cannot be set is told, with the paths it could have meant."""
+    assert said in refusal(override)
+
+
+def test_all_wrong_paths_are_told_together():
+    """Each override that leads nowhere has its line."""
+    assert 2 == len(refusal("rte=1", "run_fr=2").splitlines())

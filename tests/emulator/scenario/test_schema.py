@@ -1,0 +1,114 @@
+"""The JSON Schema takes what the reader takes, and knows Kafka's settings."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import datetime
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+
+from emulator.scenario import catalogue
+from emulator.scenario.kafka_settings import BROKER, CONSUMER
+from emulator.scenario.schema import file_schema
+from emulator.scenario.spelling import TARGETS
+
+from .documents import files
+from .samples import SMALLEST, text
+
+SCHEMA = file_schema()
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def as_json(value: Any) -> Any:
+    """Return a document as an editor sees it: dates are texts."""
+    match value:
+        case dict():
+            return {key: as_json(below) for key, below in value.items()}
+        case list():
+            return [as_json(item) for item in value]
+        case datetime():
+            return value.isoformat()
+    return value
+
+
+def complaints(content: str) -> list[str]:
+    """Return what the schema says of a file."""
+    return [error.message for error in VALIDATOR.iter_errors(as_json(tomllib.loads(content)))]
+
+
+def test_the_schema_is_a_schema():
+    """It follows draft 2020-12."""
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_every_scenario_of_the_catalogue_is_valid(name):
+    """What we ship, an editor accepts."""
+    assert [] == complaints(catalogue.read(name))
+
+
+@given(files())
+def test_every_file_that_reads_is_valid(document):
+    """What the reader takes, the schema takes."""
+    assert [] == [error.message for error in VALIDATOR.iter_errors(document)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("members", "membres"),
+        ('"20/s"', "20"),
+        ('"10min"', '"10"'),
+        ("session.timeout.ms", "sesion.timeout.ms"),
+        ("6000", "-1"),
+        ('at = "5min"', ""),
+        ('at = "5min"', 'at = "5min"\nbetween = ["1s", "2s"]'),
+        ("crash", "crush"),
+        ("partitions = 6", 'partitions = "6"'),
+        ("[[fault]]", "[fault]"),
+        ("members = 3", ""),
+    ],
+)
+def test_what_the_reader_refuses_in_one_table_the_schema_refuses(change):
+    """An editor sees misspellings, missing units and wrong types."""
+    assert [] != complaints(text(change))
+
+
+def test_dotted_settings_are_valid():
+    """Unquoted names nest in TOML; that is valid too."""
+    assert [] == complaints(f"{SMALLEST}\n[cluster.settings]\ngroup.max.size = 5\n")
+    assert [] != complaints(f"{SMALLEST}\n[cluster.settings]\ngroup.max.sise = 5\n")
+
+
+def test_every_setting_has_its_type_and_meaning():
+    """Kafka's settings are listed with a description and a default in Kafka's unit."""
+    for known, name in ((CONSUMER, "ConsumerSettings"), (BROKER, "BrokerSettings")):
+        told = SCHEMA["$defs"][name]["properties"]
+
+        assert known.keys() <= told.keys()
+        assert all(told[setting]["description"] for setting in known)
+    assert (
+        45_000 == SCHEMA["$defs"]["ConsumerSettings"]["properties"]["session.timeout.ms"]["default"]
+    )
+
+
+def test_every_verb_is_a_key_of_its_own_table():
+    """Faults are listed as files write them."""
+    tables = [
+        SCHEMA["$defs"][item["$ref"].rsplit("/")[-1]]
+        for item in SCHEMA["properties"]["fault"]["items"]["anyOf"]
+    ]
+
+    assert set(TARGETS) == {table["required"][0] for table in tables}
+    assert all("verb" not in table["properties"] for table in tables)
+
+
+def test_keys_have_descriptions_and_defaults_in_words_of_the_file():
+    """Notes of the source and spelled defaults reach the editor."""
+    topic = SCHEMA["$defs"]["Topic"]["properties"]
+
+    assert "Records in each partition before the run begins." == topic["backlog"]["description"]
+    assert ("1KiB", "0/s") == (topic["record_size"]["default"], topic["rate"]["default"])
