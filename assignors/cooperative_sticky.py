@@ -38,7 +38,7 @@ class CooperativeStickyAssignor:
 
     _generation: int = NO_GENERATION
 
-    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:  # noqa: ARG002 -- interface
+    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:  # noqa: ARG002 -- the interface passes it
         """Return the generation of this member's last assignment; -1 before the first."""
         return encode_cooperative(self._generation)
 
@@ -54,7 +54,7 @@ class CooperativeStickyAssignor:
             result = target(group, claims, self.max_generation)
             return in_given_order(subscriptions, _without_transferring(result))
 
-    def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:  # noqa: ARG002 -- interface
+    def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:  # noqa: ARG002 -- the interface passes it
         """Remember the generation, for the next user data."""
         self._generation = generation
 

@@ -20,7 +20,7 @@ class FunctionAssignor:
     exclusive: bool = True
     """False says that it gives a partition to several members on purpose."""
 
-    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:  # noqa: ARG002 -- interface
+    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:  # noqa: ARG002 -- the interface passes it
         """Return None: the leader needs to know nothing."""
         return None
 

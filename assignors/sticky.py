@@ -46,7 +46,7 @@ class StickyAssignor:
     _partitions: tuple[TopicPartition, ...] | None = None
     _generation: int = NO_GENERATION
 
-    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:  # noqa: ARG002 -- interface
+    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:  # noqa: ARG002 -- the interface passes it
         """Return this member's last assignment and its generation; None before the first."""
         if self._partitions is None:
             return None

@@ -61,9 +61,7 @@ def summary(answer: Answer) -> list[str]:
     lines = [f"{balance}, {sum(sizes)} in all, {len(assignment)} members"]
     if any(answer.owned.values()):
         moved, withheld = _moves(assignment, answer.owned)
-        lines.append(
-            f"moved to another member: {moved}; given up, with nobody yet: {withheld}"
-        )
+        lines.append(f"moved to another member: {moved}; given up, with nobody yet: {withheld}")
     if missing := _unassigned(answer):
         lines.append(f"nobody has: {runs(missing)}")
     if twice := answer.checked.given_twice:

@@ -1,6 +1,7 @@
 """Events to ledger, metrics and checks; sees events alone."""
 
 from emulator.measure.checks import Expected, check_expectations, is_expectable
+from emulator.measure.distribution import Comparison, Estimate, Summary, compare, summarise
 from emulator.measure.entries import Cause, Entry, EntryKind, Ledger, Link, Owner, Root
 from emulator.measure.explain import Line, explain
 from emulator.measure.laws import Finding, Law, LawChecker, Severity
@@ -11,8 +12,10 @@ from emulator.measure.metrics import Metrics, MetricsMeter, is_metric, unknown_m
 __all__ = [
     "Accountant",
     "Cause",
+    "Comparison",
     "Entry",
     "EntryKind",
+    "Estimate",
     "Expected",
     "Finding",
     "Law",
@@ -27,10 +30,13 @@ __all__ = [
     "Owner",
     "Root",
     "Severity",
+    "Summary",
     "check_expectations",
+    "compare",
     "explain",
     "is_expectable",
     "is_metric",
     "measure",
+    "summarise",
     "unknown_metric",
 ]

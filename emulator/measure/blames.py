@@ -8,7 +8,7 @@ from emulator.events import Event, NotProcessed
 from emulator.measure.causes import Opening, Reason, reason_for_repeat, reason_for_skip
 from emulator.measure.entries import Cause, Link, Root
 from emulator.measure.epochs import Blame, Epoch
-from emulator.measure.roots import Roots
+from emulator.measure.roots import START, Roots
 
 TroubleOf = Callable[[str], Link | None]
 """The newest sign that a consumer, by name, may have become a zombie."""
@@ -63,6 +63,8 @@ class Blames:
         shown = [link for link in reason.evidence if link is not None]
         shown += self._ends(before, after)
         root = self._roots.find([link.event for link in shown], _parties(before, after))
+        if root is not None and root.verb == START and not _came_between(root, before):
+            root = None
         if before is not None:
             shown.append(before.opened)
         if root is not None:
@@ -82,6 +84,11 @@ class Blames:
         if after is not None:
             links.append(after.opened)
         return links
+
+
+def _came_between(start: Root, before: Epoch | None) -> bool:
+    """Say whether a process started while the owner before was at work: it joined."""
+    return before is not None and start.event > before.opened_event
 
 
 def _parties(before: Epoch | None, after: Epoch | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from assignors.types import TopicPartition
@@ -54,9 +54,9 @@ class Line:
     """Whether the entry's own chain names it."""
 
 
-def explain(entry: Entry, events: Iterable[ev.Event]) -> tuple[Line, ...]:
+def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
     """Return the sequence of events that shows how *entry* came about, in order."""
-    story = _Story(entry)
+    story = _Story(entry, _since(entry, events))
     for event in events:
         if event.id > story.until:
             break
@@ -64,18 +64,28 @@ def explain(entry: Entry, events: Iterable[ev.Event]) -> tuple[Line, ...]:
     return tuple(_without_refrains(list(story.lines())))
 
 
+def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
+    """Return the first event of the chain but the first owner's beginning, often long before."""
+    chain = {link.event for link in entry.chain}
+    first = entry.first_owner.consumer if entry.first_owner else ""
+    for event in events:
+        what = event.what
+        if event.id in chain and not (isinstance(what, ev.EpochOpened) and what.consumer == first):
+            return event.id
+    return min(chain, default=0)
+
+
 class _Story:
     """Selects, out of the events of a run, what belongs to one entry."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, since: int) -> None:
         owners = [owner for owner in (entry.first_owner, entry.second_owner) if owner]
         links = [link.event for link in entry.chain]
-        beginning = links if entry.first_owner is None else links[1:]
         self._entry = entry
         self._partition = entry.topic_partition
         self._names = {owner.consumer for owner in owners}
         self._chain = frozenset(links)
-        self._since = min(beginning or links, default=0)
+        self._since = since
         self._ends_us = max((owner.at_us for owner in owners), default=0)
         self._base: ev.Event | None = None
         self._covering: set[str] = set()

@@ -146,7 +146,19 @@ class Ownership:
         """Set an epoch on its account and judge where it begins."""
         account = self._account(epoch)
         committed = self._offsets.of(epoch.group, epoch.partition)
-        opening = Opening(
+        if account.latest is not None and _is_clean(epoch, account, committed):
+            account.latest.forget_below(epoch.start)
+            committed.epoch_began()
+        else:
+            self._judge(self._opening(epoch, account, committed, what), account)
+        account.latest = epoch
+        account.open.append(epoch)
+        consumer.holdings[epoch.partition] = (epoch, account)
+
+    def _opening(
+        self, epoch: Epoch, account: Account, committed: Committed, what: ev.EpochOpened
+    ) -> Opening:
+        return Opening(
             epoch=epoch,
             before=account.latest,
             source=what.source,
@@ -156,12 +168,6 @@ class Ownership:
             outage=self._failed,
             undecided=self._undecided(account.latest, epoch.start),
         )
-        self._judge(opening, account)
-        self.duplicates_avoided += _avoided(opening)
-        _settle(opening, committed)
-        account.latest = epoch
-        account.open.append(epoch)
-        consumer.holdings[epoch.partition] = (epoch, account)
 
     def _account(self, epoch: Epoch) -> Account:
         """Return the account of an epoch; the first one on a partition sets its base.
@@ -182,16 +188,26 @@ class Ownership:
         return account
 
     def _judge(self, opening: Opening, account: Account) -> None:
-        epoch, before, coverage = opening.epoch, opening.before, account.coverage
-        if epoch.start < coverage.base:
-            coverage.lower(epoch.start)
+        """Say what an epoch passes over, what it will repeat, and why."""
+        self._pass_over(opening, account)
+        if opening.before is not None:
+            self._owe(opening, opening.before)
+        self.duplicates_avoided += _avoided(opening)
+        _settle(opening)
+
+    def _pass_over(self, opening: Opening, account: Account) -> None:
+        start, coverage = opening.start, account.coverage
+        if start < coverage.base:
+            coverage.lower(start)
             account.unreached = True
-        if epoch.start > coverage.frontier or (account.unreached and epoch.start > coverage.base):
-            start = coverage.base if account.unreached else coverage.frontier
-            coverage.pass_over(start, epoch.start, self.blames.for_skip(opening))
+        if start > coverage.frontier or (account.unreached and start > coverage.base):
+            low = coverage.base if account.unreached else coverage.frontier
+            coverage.pass_over(low, start, self.blames.for_skip(opening))
             account.unreached = any(gap.blame is None for gap in coverage.gaps())
-        if before is None:
-            return
+
+    def _owe(self, opening: Opening, before: Epoch) -> None:
+        """Give an epoch its debts: what the owner before did beyond its start, and owed itself."""
+        epoch = opening.epoch
         if epoch.start < before.cursor:
             blame = self.blames.for_repeat(opening)
             if blame.cause is Cause.TWO_OWNERS:
@@ -237,10 +253,22 @@ def _avoided(opening: Opening) -> int:
     return max(0, min(opening.start, before.cursor) - max(heard, before.start))
 
 
-def _settle(opening: Opening, committed: Committed) -> None:
+def _settle(opening: Opening) -> None:
     """Let the book agree with what the new owner was told is committed."""
+    committed = opening.committed
     read = opening.source not in RESETS and opening.source != "seek"
     if read and committed.offset > opening.start and opening.failed_over:
         committed.settle(opening.start)
     else:
         committed.epoch_began()
+
+
+def _is_clean(epoch: Epoch, account: Account, committed: Committed) -> bool:
+    """Say whether an epoch goes on exactly where everybody has stopped: nothing to judge."""
+    before = account.latest
+    return (
+        before is not None
+        and epoch.start == before.cursor == account.coverage.frontier
+        and committed.offset <= epoch.start
+        and not (before.debts or committed.unheard or account.unreached)
+    )

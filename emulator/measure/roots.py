@@ -1,7 +1,8 @@
 """From any event back to the fault or act that began its chain.
 
 Roots are followed along the ``cause`` links of events, forward: an event inherits the root of
-its cause. Only the newest :data:`REMEMBERED` events with a root are remembered. Histories
+its cause. Faults are remembered for good, of other events with a root the newest
+:data:`REMEMBERED`. Histories
 without links (a real Kafka's) are helped by the names of those concerned.
 """
 
@@ -25,9 +26,10 @@ _WORDS = re.compile(r"[^\s,|<>()\[\]]+")
 class Roots:
     """Knows the root of recent events, and the newest fault or start that names each party."""
 
-    __slots__ = ("_newest", "_newest_of", "_root_of")
+    __slots__ = ("_faults", "_newest", "_newest_of", "_root_of")
 
     def __init__(self) -> None:
+        self._faults: dict[int, Root] = {}
         self._root_of: dict[int, Root] = {}
         self._newest_of: dict[str, Root] = {}
         self._newest: Root | None = None
@@ -38,15 +40,15 @@ class Roots:
         if type(what) is FaultBegan:
             self._began(event, what)
             return
-        root = None if event.cause is None else self._root_of.get(event.cause)
+        root = None if event.cause is None else self.of(event.cause)
         if type(what) is ConsumerStarted:
             root = self._started(event, what, root)
         if root is not None:
             self._remember(event.id, root)
 
     def of(self, event_id: int) -> Root | None:
-        """Return the root of a recent event, None if it has none or is too old."""
-        return self._root_of.get(event_id)
+        """Return the root of an event, None if it has none or is too old."""
+        return self._root_of.get(event_id) or self._faults.get(event_id)
 
     def find(self, events: Iterable[int], parties: Iterable[str]) -> Root | None:
         """Return the root of what *events* show, asking the first of them first.
@@ -54,7 +56,7 @@ class Roots:
         A fault wins over the mere start of a process. Where no link leads to a fault, the
         newest fault that names one of *parties* is taken, at last the newest of all.
         """
-        linked = [root for root in map(self._root_of.get, events) if root is not None]
+        linked = [root for root in map(self.of, events) if root is not None]
         named = [self._newest_of[party] for party in parties if party in self._newest_of]
         for root in linked:
             if root.verb != START:
@@ -67,7 +69,7 @@ class Roots:
         self._newest = root
         for party in _WORDS.findall(what.target):
             self._newest_of[party] = root
-        self._remember(event.id, root)
+        self._faults[event.id] = root
 
     def _started(self, event: Event, what: ConsumerStarted, root: Root | None) -> Root:
         """Take a process start without a known cause as an act of its own."""

@@ -134,6 +134,9 @@ class Group(Part):
     listener: Distribution = always(0)
     """How long a call of the rebalance listener takes, commits in it apart."""
 
+    lateness: Distribution = always(0)
+    """How late the threads of a consumer wake up when one of their timers runs out."""
+
     close_timeout: Duration = 30_000_000
     coordinator: int | None = Field(None, ge=1)
     """Broker that coordinates the group at first; left out: by placement of its partition."""

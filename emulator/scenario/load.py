@@ -10,10 +10,8 @@ from pydantic import ValidationError
 from emulator.scenario.checks import problems_of
 from emulator.scenario.document import Document, read_toml, tidy
 from emulator.scenario.model import Scenario
-from emulator.scenario.overrides import override
 from emulator.scenario.part import Source
 from emulator.scenario.problems import Problem, ScenarioError
-from emulator.scenario.translate import problems_in
 
 
 def load(path: str | Path) -> Scenario:
@@ -32,7 +30,11 @@ def loads(
 ) -> Scenario:
     """Read the text of a scenario; ``name`` stands in errors, ``folder`` is where paths begin."""
     document = tidy(read_toml(text, name), text)
-    return scenario_of(override(document, overrides, name), Source(name, folder))
+    if overrides:
+        from emulator.scenario.overrides import override  # noqa: PLC0415  most runs have none
+
+        document = override(document, overrides, name)
+    return scenario_of(document, Source(name, folder))
 
 
 def scenario_of(document: Document, source: Source) -> Scenario:
@@ -40,6 +42,8 @@ def scenario_of(document: Document, source: Source) -> Scenario:
     try:
         scenario = Scenario.model_validate(document, context=source, by_alias=True, by_name=False)
     except ValidationError as error:
+        from emulator.scenario.translate import problems_in  # noqa: PLC0415  most files are right
+
         raise ScenarioError(source.name, problems_in(error, document)) from None
     check(scenario, source.name, source.folder)
     return scenario

@@ -129,17 +129,18 @@ def _start_up(capture: Capture, trace: Trace) -> StartUp:
 def service_times(capture: Capture) -> dict[tuple[TopicPartition, int], tuple[int, ...]]:
     """Return how long each record took, each time it was done, in order of their begins.
 
-    A hang is part of the record it fell on.
+    It counts to the begin of the next record where one followed in the same batch, so it holds
+    what the application spends between two. A hang is part of the record it fell on.
     """
-    done = sorted(
-        (record for trace in capture.traces for record in trace.worked()),
-        key=lambda record: record.began_us,
-    )
-    taken: dict[tuple[TopicPartition, int], list[int]] = {}
-    for record in done:
-        key = (record.partition, record.offset)
-        taken.setdefault(key, []).append(record.at_us - record.began_us)
-    return {key: tuple(times) for key, times in taken.items()}
+    taken: dict[tuple[TopicPartition, int], list[tuple[int, int]]] = {}
+    for trace in capture.traces:
+        relevant = [e for e in trace.entries if isinstance(e, Polled | Worked | Listened)]
+        for record, after in pairwise([*relevant, None]):
+            if isinstance(record, Worked):
+                until = after.began_us if isinstance(after, Worked) else record.at_us
+                key = (record.partition, record.offset)
+                taken.setdefault(key, []).append((record.began_us, until - record.began_us))
+    return {key: tuple(time for _, time in sorted(times)) for key, times in taken.items()}
 
 
 def gaps(capture: Capture) -> Gaps:

@@ -38,9 +38,6 @@ MS = 1_000
 RECORD_BYTES = 100
 """The captures' records are small: a whole backlog of 1,600 comes with one fetch."""
 
-OVERHEAD_US = 40
-"""What lies between two records of a batch, measured over all captures."""
-
 _POLICIES = {
     "auto": CommitPolicy(call="auto"),
     "sync-per-poll": CommitPolicy(call="sync", when="batch"),
@@ -60,8 +57,12 @@ class Rebuilt:
     """Makes a fresh replay: it counts what it has handed out, so each run needs its own."""
 
 
-def rebuild(capture: Capture) -> Rebuilt:
-    """Return the scenario of a captured run."""
+def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
+    """Return the scenario of a captured run.
+
+    *seed*: draws the noise of the machine; None: a machine without chance, at its average.
+    """
+    noise = QUIET if capture.quiet else BUSY
     members = facts.members(capture)
     group = Group(
         id=capture.group,
@@ -69,6 +70,7 @@ def rebuild(capture: Capture) -> Rebuilt:
         topics=_first_topics(members),
         pattern=next((member.pattern for member in members if member.pattern), None),
         coordinator=capture.coordinator,
+        lateness=_lateness(noise, seed),
     )
     scenario = Scenario(
         title=capture.name,
@@ -78,10 +80,10 @@ def rebuild(capture: Capture) -> Rebuilt:
             replication=Constant(constant=_replication_us(capture)),
             settings={"min.insync.replicas": 2},
         ),
-        network=Network(latency=_latency(capture)),
+        network=Network(latency=_latency(noise, seed)),
         topic=tuple(_topic(capture, production) for production in capture.productions),
         group=(group,),
-        fault=acts_of(capture),
+        fault=acts_of(capture, seed),
     )
     return Rebuilt(scenario, lambda: _replay(capture))
 
@@ -93,10 +95,35 @@ def _first_topics(members: tuple[MemberSettings, ...]) -> tuple[str, ...]:
 # -- the cluster -----------------------------------------------------------------------------------
 
 
-def _latency(capture: Capture) -> Distribution:
-    """Return one way's latency: loopback, with a tail that is longer on a busy machine."""
-    p99 = 3 * MS if capture.quiet else 20 * MS
-    return Lognormal(lognormal=LognormalShape(median=500, p99=p99))
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What a machine adds to the protocol's own times, in microseconds.
+
+    Taken over all captures: ``way`` is half a quick round trip, ``late`` how much longer than
+    its interval the period of heartbeats is.
+    """
+
+    way: int
+    way_p99: int
+    late: int
+    late_mean: int
+    late_p99: int
+
+
+QUIET = Noise(way=500, way_p99=4 * MS, late=3 * MS, late_mean=6 * MS, late_p99=66 * MS)
+BUSY = Noise(way=2 * MS, way_p99=60 * MS, late=7 * MS, late_mean=15 * MS, late_p99=184 * MS)
+
+
+def _latency(noise: Noise, seed: int | None) -> Distribution:
+    if seed is None:
+        return Constant(constant=noise.way)
+    return Lognormal(lognormal=LognormalShape(median=noise.way, p99=noise.way_p99))
+
+
+def _lateness(noise: Noise, seed: int | None) -> Distribution:
+    if seed is None:
+        return Constant(constant=noise.late_mean)
+    return Lognormal(lognormal=LognormalShape(median=noise.late, p99=noise.late_p99))
 
 
 def _replication_us(capture: Capture) -> int:
@@ -204,7 +231,7 @@ def _work_times(capture: Capture) -> WorkTimes:
         number = done.get(key, 0)
         done[key] = number + 1
         time = times[number] if number < len(times) else usual
-        return (time if time <= most else usual) + OVERHEAD_US
+        return time if time <= most else usual
 
     return time_of
 

@@ -12,8 +12,12 @@ LOOKUP_US = 1_500
 def start_us(capture: Capture, up: facts.StartUp) -> int:
     """Return when an incarnation starts in the emulated world: at its first metadata.
 
-    The leader of the group at the fault starts where its later refreshes of metadata show.
+    One that commits by a clock starts with its process: the clock counts from there. The leader
+    of the group at the fault starts where its later refreshes of metadata show.
     """
+    member = next(m for m in facts.members(capture) if m.member == up.member)
+    if member.commit_every_us is not None:
+        return up.started_us
     began = up.metadata_us or up.join_sent_us or up.subscribed_us or up.started_us
     if up.join_sent_us is not None:
         began = min(began, up.join_sent_us - LOOKUP_US)

@@ -73,12 +73,20 @@ class Application:
     def polled(self, ranges: tuple[Handed, ...]) -> None:
         """Take what poll returned."""
         if not ranges:
-            self.poll()
+            self._nothing()
             return
         if self._blueprint.commit.when == "before":
             self._step("polled", lambda: self._commit_before(ranges))
         else:
             self._step("polled", lambda: self._work(ranges))
+
+    def _nothing(self) -> None:
+        """Go on after an empty poll: a commit by the clock may be due all the same."""
+        policy = self._blueprint.commit
+        if policy.when == "every" and policy.between_batches and self._commit_due():
+            self._commit(dict(self._dirty), self._next_poll)
+        else:
+            self.poll()
 
     def _step(self, name: str, then: Callable[[], None]) -> None:
         """Pass a step that faults may aim at, and go on if the process still can."""
@@ -239,10 +247,13 @@ class Application:
             self.poll()
 
     def _commit_due(self) -> bool:
+        """Say whether a commit by time or count is due; the clock runs on if nothing is to commit."""
         policy = self._blueprint.commit
         now = self._kernel.now
         late = policy.every is not None and now - self._last_commit_us >= policy.every
         many = policy.records is not None and self._since_commit >= policy.records
+        if late and not self._dirty:
+            self._last_commit_us = now
         return bool(self._dirty) and (late or many)
 
     def _commit(

@@ -37,6 +37,9 @@ class Blueprint:
     commit: CommitPolicy
     poll_timeout_us: int
     listener_us: Sampler
+    lateness_us: Sampler | None
+    """How late its timers run out; None: never."""
+
     each_us: int | None
     """Work of any record, if it is the same for all and none is poisoned."""
 
@@ -158,6 +161,7 @@ def _blueprint(
 ) -> Blueprint:
     constant = constant_of(work_of(group, member))
     plain = work is None and not group.poison
+    late = sampler(group.lateness, stream_key(seed, "lateness", member.name))
     start = scenario.start
     return Blueprint(
         name=member.name,
@@ -168,6 +172,7 @@ def _blueprint(
         commit=commit_policy(group, member),
         poll_timeout_us=poll_timeout_us(group, member),
         listener_us=sampler(group.listener, stream_key(seed, "listener", member.name)),
+        lateness_us=None if constant_of(group.lateness) == 0 else late,
         each_us=constant if plain else None,
         work=work or _work_times(group, member, seed),
         flaws=_flaws(group.poison),

@@ -58,6 +58,7 @@ class Process:
         self._effects: deque[Effect] = deque()
         self._busy = False
         self._held: list[Callable[[], None]] | None = None
+        self._unread: list[Envelope] = []
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -117,13 +118,20 @@ class Process:
         return self.services.recorder.write(ConsumerPaused(consumer=self.blueprint.name), cause)
 
     def resume(self, cause: int) -> None:
-        """Go on: what was held back happens now, in its order."""
+        """Go on: what was held back happens now, in its order, and then what has arrived.
+
+        A Java thread that waited on the network finds its timeout used up before it looks at
+        what came meanwhile (seen in all captures of paused processes).
+        """
         held, self._held = self._held or [], None
         self.services.recorder.write(ConsumerResumed(consumer=self.blueprint.name), cause)
         self.application.resume()
         for action in held:
             if self.alive:
                 action()
+        unread, self._unread = self._unread, []
+        for envelope in unread:
+            self.receive(envelope)
 
     def hold(self, action: Callable[[], None]) -> bool:
         """Put an action off if the process is paused; say whether it was."""
@@ -136,7 +144,10 @@ class Process:
 
     def receive(self, envelope: Envelope) -> None:
         """Take a response off the wire."""
-        if not self.alive or self.hold(lambda: self.receive(envelope)):
+        if not self.alive:
+            return
+        if self._held is not None:
+            self._unread.append(envelope)
             return
         if type(envelope.body) is FetchResponse:
             self.carry_out(self.client.handle(envelope, self.services.kernel.now))
@@ -170,7 +181,9 @@ class Process:
         self.services.post.send(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
-        self._deadlines.set(effect.name, effect.deadline_us)
+        late = self.blueprint.lateness_us
+        extra = late(effect.deadline_us) if late is not None else 0
+        self._deadlines.set(effect.name, effect.deadline_us + extra)
 
     def _cancel_timer(self, effect: CancelTimer) -> None:
         self._deadlines.cancel(effect.name)

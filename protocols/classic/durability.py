@@ -48,6 +48,7 @@ class Durability:
     """What of a shard's log is safe, and who waits for it."""
 
     __slots__ = (
+        "_loaded_to",
         "_parked",
         "_proposals",
         "_timer_set",
@@ -65,6 +66,7 @@ class Durability:
         self._proposals = deque[Proposal]()
         self._parked = deque[Parked]()
         self._timer_set = False
+        self._loaded_to = 0
 
     @property
     def settled(self) -> bool:
@@ -83,6 +85,7 @@ class Durability:
     def load_end(self, log_end: int) -> None:
         """Take note of where the log ends; compaction may have removed its last records."""
         self.next_log_offset = max(self.next_log_offset, log_end)
+        self._loaded_to = self.next_log_offset
 
     def propose(
         self,
@@ -133,15 +136,23 @@ class Durability:
             return late, ()
         return late, (SetTimer(OPERATION_TIMEOUT, self._parked[0].deadline_us),)
 
+    def in_flight(self) -> list[int]:
+        """Return where the batches begin that may still fail; what was loaded cannot."""
+        return [
+            proposal.log_offset
+            for proposal in self._proposals
+            if proposal.log_offset >= self._loaded_to
+        ]
+
     def withdraw(self, log_offset: int) -> tuple[list[Proposal], list[Waiting]]:
         """Take back every batch from *log_offset* on; return them, newest first, and who waited.
 
         Raises ValueError if no undurable batch begins there.
         """
-        if all(proposal.log_offset != log_offset for proposal in self._proposals):
+        in_flight = self.in_flight()
+        if log_offset not in in_flight:
             raise ValueError(
-                f"no append at log offset {log_offset} is in flight; "
-                f"they begin at {[proposal.log_offset for proposal in self._proposals]}"
+                f"no append at log offset {log_offset} is in flight; they begin at {in_flight}"
             )
         withdrawn = list[Proposal]()
         while self._proposals and self._proposals[-1].log_offset >= log_offset:

@@ -54,9 +54,9 @@ def begin(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
     turn = Turn(group, (began,)).then(
         lambda group: released_syncs(group, at, ErrorCode.REBALANCE_IN_PROGRESS)
     )
-    if group.pending_syncs:
-        turn = turn.also(CancelTimer(sync_timer(group.group_id)))
     was_empty = group.state is State.EMPTY
+    if not was_empty:
+        turn = turn.also(CancelTimer(sync_timer(group.group_id)))
     group = moved(turn.state, State.PREPARING_REBALANCE, at.now_ms)
     turn = Turn(replace(group, pending_syncs=NOTHING), turn.effects)
     return turn.then(lambda group: (_open_first if was_empty else _end_or_wait)(group, at))

@@ -44,8 +44,10 @@ def _problems(
     for name in names:
         try:
             made.append(load_assignor(name, member.assignor_config, folders=folders))
-        except AssignorError as error:
+        except (AssignorError, TypeError, ValueError) as error:
             yield Problem(path, str(error), name)
+        except SystemExit:
+            yield Problem(path, "ends the process instead of making an assignor", name)
     if len(made) == len(names):
         yield from _disagreements(path, names, made)
 

@@ -52,8 +52,8 @@ def _watched(state: ClientState, consumer: Consumer) -> tuple[str, ...] | None:
 def want(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask for an update before the age limit; it leaves after the back-off."""
     metadata = state.metadata
-    if metadata.wanted:
-        return Step(state)
+    if metadata.wanted or metadata.in_flight is not None:
+        return refresh(state, consumer, now)
     wait = backoff_us(consumer, "metadata", metadata.attempt, now)
     last = metadata.fetched_us if metadata.fetched_us is not None else now - wait
     wanted = replace(metadata, wanted=True, retry_us=max(now, last + wait))

@@ -76,10 +76,18 @@ def _wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
 def _join(
     state: ClientState, consumer: Consumer, now: int, poll_until_us: int
 ) -> Step[ClientState]:
-    """Advance the join machine; each of its network steps pumps once, never waiting (2e)."""
-    if not state.subscribed and consumer.topics is None and state.metadata.fetched_us is None:
-        return Step(state)
-    step = pump(state, consumer, now)
+    """Advance the join machine; each of its network steps pumps once, never waiting (2e).
+
+    A pattern subscriber asks for fresh metadata first, as often as the back-off allows, and
+    waits for them: so most members learn of a new topic in one rebalance.
+    """
+    step = Step(state)
+    if consumer.topics is None:
+        if now >= state.metadata.retry_us:
+            step = metadata.want(state, consumer, now)
+        if step.state.metadata.in_flight is not None:
+            return step
+    step = step.then(lambda s: pump(metadata.look(s, consumer), consumer, now))
     while True:
         before = step.state
         step = step.then(lambda s: rejoin.advance(s, consumer, now, poll_until_us))

@@ -154,9 +154,7 @@ class History:
         return self.say(accepted)
 
     def answer(self, name, commit, error="NONE"):
-        return self.say(
-            ev.CommitAnswered(consumer=name, group=GROUP, commit=commit, error=error)
-        )
+        return self.say(ev.CommitAnswered(consumer=name, group=GROUP, commit=commit, error=error))
 
     def commit(self, name, offset, processed=None, partition=P0, generation=1):
         """A commit that goes well from end to end."""
@@ -179,9 +177,7 @@ class History:
         self.answer(name, commit, error)
 
     def lose(self, name, commit, kind="OffsetCommitRequest"):
-        return self.say(
-            ev.MessageLost(kind=kind, sender=name, receiver="broker-1", commit=commit)
-        )
+        return self.say(ev.MessageLost(kind=kind, sender=name, receiver="broker-1", commit=commit))
 
     def drop(self, why, partition=P0):
         return self.say(ev.OffsetsDropped(group=GROUP, partitions=(partition,), why=why))
@@ -194,9 +190,7 @@ class History:
         )
 
     def coordinator_moves(self, broker=2, generation=1):
-        moved = ev.CoordinatorMoved(
-            group=GROUP, broker=broker, generation=generation, loaded_us=0
-        )
+        moved = ev.CoordinatorMoved(group=GROUP, broker=broker, generation=generation, loaded_us=0)
         return self.say(moved)
 
     def rebalance(self, reason="Adding new member c", consumer="c", generation=1):

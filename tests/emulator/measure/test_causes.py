@@ -300,9 +300,7 @@ def test_a_commit_one_short_is_off_by_one():
     only(history, Cause.OFF_BY_ONE, 1)
 
 
-@pytest.mark.parametrize(
-    ("why", "cause"), [("expired", Cause.EXPIRED), ("deleted", Cause.DELETED)]
-)
+@pytest.mark.parametrize(("why", "cause"), [("expired", Cause.EXPIRED), ("deleted", Cause.DELETED)])
 @pytest.mark.parametrize("said", [True, False])
 def test_a_vanished_offset_repeats_from_the_earliest(why, cause, said):
     """A reset after the committed offset vanished is its fault, whoever says that it did."""

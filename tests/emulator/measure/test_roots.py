@@ -70,13 +70,13 @@ def test_without_links_names_decide_and_at_last_time():
 
 
 def test_only_recent_events_are_remembered(monkeypatch):
-    """The memory of roots is bounded, and the newest are kept."""
+    """The memory of roots is bounded; the newest are kept, and faults for good."""
     monkeypatch.setattr(roots, "REMEMBERED", 10)
     known = Roots()
     known.follow(Event(0, 0, None, CRASH))
     for number in range(1, 100):
         known.follow(Event(number, number, number - 1, BrokerUp(broker=1)))
 
-    assert known.of(0) is None
-    assert "f1" == known.of(99).id
+    assert "f1" == known.of(0).id == known.of(99).id
+    assert known.of(1) is None
     assert len(known._root_of) <= 20

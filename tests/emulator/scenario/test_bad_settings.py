@@ -55,6 +55,7 @@ def test_a_wrong_setting_is_told(given, said):
         ('"uniform"', "unknown assignor"),
         ('"no_such_module:make"', "there is no module 'no_such_module'"),
         ('"json:loads_all"', "does not exist in json"),
+        ('"builtins:dict"', '[partition.assignment.strategy] = "builtins:dict"'),
     ],
 )
 def test_a_wrong_assignor_is_told(given, said):
@@ -85,6 +86,7 @@ def make(): return Mine()
         ("only_new", plugin("mine", "COOPERATIVE"), "no rebalance protocol that all of them supp"),
         ("same_name", plugin("range", "EAGER"), 'two assignors are called "range"'),
         ("raises", "raise RuntimeError('on purpose')", "on purpose"),
+        ("exits", "raise SystemExit(3)", "ends the process"),
     ],
 )
 def test_assignors_of_ones_own_must_agree_with_the_others(tmp_path, module, source, said):

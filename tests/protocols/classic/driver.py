@@ -228,7 +228,11 @@ class GroupDriver:
         **more: Any,
     ) -> Call:
         group = self.shard.groups.get(GROUP)
-        names = {"protocol_name": (group and group.protocol_name) or "range", **more}
+        names: dict[str, Any] = {
+            "protocol_type": (group and group.protocol_type) or "consumer",
+            "protocol_name": (group and group.protocol_name) or "range",
+            **more,
+        }
         request = SyncGroupRequest(
             group_id=GROUP,
             generation_id=self.group.generation if generation is None else generation,

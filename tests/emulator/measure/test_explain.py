@@ -1,0 +1,162 @@
+"""An entry as a sequence of events in plain words."""
+
+from __future__ import annotations
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.measure.explain import explain
+from emulator.measure.ledger import Accountant
+from emulator.measure.wording import WORDS, in_words
+
+from .history import GROUP, P0, P1, History
+
+
+def told(history, entry_id):
+    accountant = Accountant()
+    for event in history.events:
+        accountant.feed(event)
+    entry = accountant.close().entry(entry_id)
+    return [line.text for line in explain(entry, history.events)]
+
+
+def owner_at_work():
+    history = History()
+    history.topic()
+    history.start("a", "b")
+    history.stable(1, (("a", (P0,)), ("b", (P1,))))
+    history.open("a")
+    for start in range(0, 80, 10):
+        history.work("a", start, start + 10)
+        history.commit("a", start + 10)
+    return history
+
+
+def test_a_crash_is_told_from_the_fault_to_the_repeat():
+    """The base, the work after it, the fault, the rebalance, the new owner, the repeat."""
+    history = owner_at_work()
+    history.work("a", 80, 95)
+    history.work("a", 95, 100)
+    history.crash("a", 100)
+    history.remove_member("a")
+    history.rebalance("removing member a-1 on heartbeat expiration.", "a")
+    history.joined("b")
+    history.stable(2, (("b", (P0, P1)),))
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    history.work("b", 130, 200, generation=2)
+
+    assert told(history, "D1") == [
+        "a begins orders-0 at 0 (committed) in generation 1",
+        "the coordinator accepts commit c8 of a: orders-0 = 80 in generation 1",
+        "fault crash a begins: crash a",
+        "process a ends: crashed",
+        "a stops orders-0 at 100 (crashed)",
+        "a is removed from billing: session expired",
+        "billing leaves generation 1 for a rebalance: removing member a-1 on heartbeat expiration.",
+        "generation 2 of billing has its members: b",
+        "billing is stable in generation 2: orders-0 is assigned to b",
+        "b begins orders-0 at 80 (committed) in generation 2",
+        "b processes orders-0 80..129 (50 records)",
+    ]
+
+
+def test_a_refused_commit_is_told_with_its_error():
+    """Sent, refused by whom, and what its sender learned."""
+    history = owner_at_work()
+    history.work("a", 80, 100)
+    history.refuse("a", 100, "REBALANCE_IN_PROGRESS", by="client")
+    history.close("a", 100, "revoked")
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    lines = told(history, "D1")
+
+    assert "a sends commit c9 (sync): orders-0 = 100 in generation 1" in lines
+    assert (
+        "a's own client refuses commit c9 (orders-0 = 100 in generation 1): REBALANCE_IN_PROGRESS"
+        in lines
+    )
+    assert "a learns that commit c9 failed: REBALANCE_IN_PROGRESS" in lines
+
+
+def test_a_loss_is_told_with_the_commit_that_ran_ahead():
+    """The commit, what was in hand, and where the next owner began."""
+    history = owner_at_work()
+    history.commit("a", 150, processed=80)
+    history.work("a", 80, 100)
+    history.close("a", 100, "closed", position=150)
+    history.open("b", offset=150, generation=2)
+    history.work("b", 150, 160, generation=2)
+
+    assert told(history, "L1") == [
+        "a begins orders-0 at 0 (committed) in generation 1",
+        "the coordinator accepts commit c8 of a: orders-0 = 80 in generation 1",
+        "a sends commit c9 (sync): orders-0 = 150 in generation 1",
+        "the coordinator accepts commit c9 of a: orders-0 = 150 in generation 1",
+        "a learns that commit c9 was accepted",
+        "a processes orders-0 80..99 (20 records)",
+        "a stops orders-0 at 100 (closed), 50 more in hand",
+        "b begins orders-0 at 150 (committed) in generation 2",
+    ]
+
+
+def test_a_refrain_is_told_once_and_counted():
+    """A commit tried again and again does not fill the page."""
+    history = owner_at_work()
+    history.work("a", 80, 100)
+    history.lose("a", history.send("a", 100))
+    for _ in range(40):
+        commit = history.send("a", 100)
+        history.answer("a", commit, "NETWORK_EXCEPTION")
+    history.crash("a", 100)
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    lines = told(history, "D1")
+
+    assert "the same 39 more times, until here" in lines
+    assert len(lines) < 20
+
+
+def test_what_concerns_others_is_left_out():
+    """Neither other partitions nor other members' commits belong to the story."""
+    history = owner_at_work()
+    history.open("c", P1)
+    history.crash("a", 80)
+    history.work("c", 0, 70, P1)
+    history.commit("c", 70, partition=P1)
+    history.open("b", offset=0, source="seek", generation=2)
+    history.work("b", 0, 10, generation=2)
+
+    assert not [line for line in told(history, "D1") if "orders-1" in line or "c70" in line]
+
+
+def test_polls_are_told_where_they_were_recorded():
+    """A detailed history shows who was handed what."""
+    history = owner_at_work()
+    history.crash("a", 80)
+    history.open("b", offset=40, generation=2)
+    polled = ev.Polled(consumer="b", group=GROUP, generation=2, ranges=((P0, 40, 90),))
+    history.say(polled)
+    history.work("b", 40, 90, generation=2)
+
+    assert "poll hands b 40..89 (50 records) of orders-0" in told(history, "D1")
+
+
+def test_every_kind_of_event_that_is_told_has_words():
+    """Words name what happened, never a class."""
+    samples = owner_at_work()
+    samples.pause("a")
+    samples.resume("a")
+    samples.fault()
+    samples.cut_off("a", 3)
+    samples.let_go("a", 3, 4, "skipped")
+    samples.drop("expired")
+    samples.add_member("a")
+    samples.coordinator_moves()
+    samples.grow(3)
+    samples.delete_topic()
+    kinds = {type(event.what) for event in samples.events}
+    unknown = ev.RunEnded(log_ends=())
+
+    assert kinds <= set(WORDS)
+    assert all(in_words(event.what, P0) for event in samples.events)
+    assert "RunEnded" == in_words(unknown, TopicPartition("x", 0))

@@ -1,0 +1,75 @@
+"""Maps walked in the order of the coordinator's own tables."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assignors.java import java_hash
+from protocols.java_maps import TimelineMap, spread, timeline_map
+
+
+def test_of_two_in_one_slot_the_newer_comes_first():
+    """0 and 5 share one in a table of eight."""
+    assert [5, 0, 2, 4, 1, 3] == [key for key, _ in timeline_map((n, n) for n in range(6)).items()]
+    assert [0, 5, 2, 4, 1, 3] == list(timeline_map((n, n) for n in (5, 4, 3, 2, 1, 0)))
+
+
+def test_a_value_that_is_replaced_keeps_its_place():
+    """Only taking a key out and putting it in again makes it new."""
+    six = timeline_map((n, "") for n in range(6))
+
+    assert list(six) == list(six.put(0, "x"))
+    assert [0, 5, 2, 4, 1, 3] == list(six.without(0).put(0, ""))
+
+
+def test_the_table_makes_room_before_it_looks():
+    """Putting a key that is there may double it; holding one does not."""
+    two = timeline_map([(0, ""), (1, "")])
+
+    assert [2, 4, 2] == [two.length, two.put(0, "").length, two.hold(0, "").length]
+    assert 4 == two.hold(2, "").length
+
+
+def test_a_table_never_shrinks():
+    """Its order is that of the size it once had."""
+    grown = timeline_map((n, "") for n in range(6))
+    for number in (1, 2, 3, 4):
+        grown = grown.without(number)
+
+    assert 8 == grown.length
+    assert 2 == len(grown)
+
+
+def test_the_spread_hash_mixes_both_halves():
+    """As Java's HashMap does before it takes the low bits."""
+    value = java_hash("group")
+
+    assert (value & 0xFFFFFFFF) ^ (value & 0xFFFFFFFF) >> 16 == spread("group")
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.booleans())))
+def test_it_is_a_map(moves: list[tuple[int, bool]]):
+    """Whatever is put in and taken out, it holds what a dict would, and walks each key once."""
+    persistent: TimelineMap[int, int] = TimelineMap()
+    model: dict[int, int] = {}
+    for place, (key, put) in enumerate(moves):
+        if put:
+            persistent, model[key] = persistent.put(key, place), place
+        elif key in persistent:
+            persistent = persistent.without(key)
+            del model[key]
+
+    assert model == dict(persistent.items())
+    assert len(model) == len(persistent) == len(list(persistent))
+    assert all(persistent.get(key) == value for key, value in model.items())
+
+
+@given(st.lists(st.text(max_size=3)))
+def test_putting_many_is_putting_one_after_the_other(keys: list[str]):
+    """Order and size are the same either way."""
+    one_by_one: TimelineMap[str, int] = TimelineMap()
+    for place, key in enumerate(keys):
+        one_by_one = one_by_one.put(key, place)
+
+    assert one_by_one == timeline_map((key, place) for place, key in enumerate(keys))
