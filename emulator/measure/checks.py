@@ -8,11 +8,11 @@ without a statistic must hold in every run.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from emulator.measure.distribution import order_statistic
 from emulator.measure.metrics import Metrics, is_metric, unknown_metric
@@ -92,7 +92,7 @@ def _split(name: str) -> tuple[str, str]:
 
 def _statistic(statistic: str, values: Sequence[float]) -> float:
     if statistic == "mean":
-        return fmean(values)
+        return math.fsum(values) / len(values)
     if statistic in ("min", "max"):
         return min(values) if statistic == "min" else max(values)
     return order_statistic(values, float(statistic[1:]) / 100)

@@ -232,7 +232,13 @@ class MessageMatch(Part):
     """A chosen message: the n-th of its kind between two parties, from a time on."""
 
     kind: Literal[
-        "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch"
+        "JoinGroup",
+        "SyncGroup",
+        "Heartbeat",
+        "LeaveGroup",
+        "OffsetCommit",
+        "OffsetFetch",
+        "Metadata",
     ]
     part: Literal["request", "response"] = "response"
     member: str

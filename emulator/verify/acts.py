@@ -9,21 +9,21 @@ from emulator.scenario.parties import COORDINATOR_OF
 from emulator.verify import facts
 from emulator.verify.capture import Action, Capture
 from emulator.verify.client_logs import times_of
+from emulator.verify.noise import Noise, drawn, is_first, warm_up_us
 from emulator.verify.settings import MemberSettings
 from emulator.verify.starts import start_us
 from emulator.verify.traces import Hung
-from emulator.world.distributions import sampler
-from emulator.world.draws import stream_key
 
 SILENCED = ("sigkill", "sigstop")
 
 
-def acts_of(capture: Capture, seed: int | None) -> tuple[model.Fault, ...]:
+def acts_of(capture: Capture, noise: Noise, seed: int | None) -> tuple[model.Fault, ...]:
     """Return what is done to the emulated run."""
     return (
         *_formation(capture),
-        *_warm_up(capture, seed),
+        *_young(capture, noise, seed),
         *_last_contact(capture),
+        *_last_metadata(capture),
         *_actions(capture),
     )
 
@@ -36,7 +36,7 @@ def _formation(capture: Capture) -> Iterator[model.Fault]:
     for up in facts.start_ups(capture):
         name = f"{up.member}.{up.incarnation}"
         sent = times_of(capture.client_logs[name], "Sending JoinGroup")
-        first = up.incarnation == 1 and up.started_us < capture.fault_us
+        first = is_first(capture, up)
         if sent:
             yield _delay(up.member, "JoinGroup", "request", up.started_us, sent[0], f"join-{name}")
         if len(sent) > 1 and first:
@@ -47,20 +47,21 @@ def _formation(capture: Capture) -> Iterator[model.Fault]:
             )
 
 
-def _warm_up(capture: Capture, seed: int | None) -> Iterator[model.Fault]:
-    """Let a young process be slow to find its first position, as a Java machine is.
-
-    From the first assignment to the first records of a backlog the captures show 0.06 to 0.12 s
-    on a quiet machine and 0.06 to 0.45 s on a busy one.
-    """
-    median, p99 = (90_000, 150_000) if capture.quiet else (170_000, 450_000)
-    shape = model.Lognormal(lognormal=model.LognormalShape(median=median, p99=p99))
+def _young(capture: Capture, noise: Noise, seed: int | None) -> Iterator[model.Fault]:
+    """Let young processes be slow: to sync for the first time, to find a first position."""
     for up in facts.start_ups(capture):
         name = f"{up.member}.{up.incarnation}"
-        slow = median if seed is None else sampler(shape, stream_key(seed, "warm-up", name))(0)
-        match = {"kind": "OffsetFetch", "part": "response", "member": up.member}
-        first = model.MessageMatch.model_validate(match)
-        yield model.DelayMessage(id=f"warm-{name}", at=up.started_us, message=first, by=slow)
+        if not is_first(capture, up):
+            slow = drawn(noise.first_sync, noise.first_sync_p99, "first sync", name, seed)
+            yield _slow(up, "SyncGroup", "request", slow, f"sync-{name}")
+        warm = warm_up_us(capture, up)
+        slow = drawn(warm, warm + warm // 2, "warm-up", name, seed)
+        yield _slow(up, "OffsetFetch", "response", slow, f"warm-{name}")
+
+
+def _slow(up: facts.StartUp, kind: str, part: str, by_us: int, name: str) -> model.DelayMessage:
+    match = model.MessageMatch.model_validate({"kind": kind, "part": part, "member": up.member})
+    return model.DelayMessage(id=name, at=up.started_us, message=match, by=by_us)
 
 
 def _delay(
@@ -98,6 +99,29 @@ def _heartbeat_us(capture: Capture, member: str) -> int:
 
 def _settings(capture: Capture, member: str) -> MemberSettings:
     return next(m for m in facts.members(capture) if m.member == member)
+
+
+# -- the last look at the topics ---------------------------------------------------------------------
+
+
+def _last_metadata(capture: Capture) -> Iterator[model.Fault]:
+    """Let the leader's last metadata before the fault come when the real ones came.
+
+    Subscribers to a pattern refresh theirs together, while they join, so all have the leader's.
+    """
+    led = facts.group_leaders(capture)
+    before = [up.member for up in facts.start_ups(capture) if is_first(capture, up)]
+    if not led or led[min(led)] not in before:
+        return
+    leader = led[min(led)]
+    trace = facts.trace_at(capture, leader, capture.fault_us)
+    last = facts.last_metadata_refresh(capture, leader, capture.fault_us)
+    if trace is None or last is None or last <= capture.formed_us:
+        return
+    from_us = last - facts.metadata_max_age_us(trace)
+    patterned = any(member.pattern for member in facts.members(capture))
+    for member in before if patterned else [leader]:
+        yield _delay(member, "Metadata", "response", from_us, last, f"metadata-{member}")
 
 
 # -- acts --------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from emulator.scenario.model import (
 from emulator.verify import facts
 from emulator.verify.acts import acts_of
 from emulator.verify.capture import Capture, Production
+from emulator.verify.noise import Noise, noise_of
 from emulator.verify.settings import MemberSettings
 from emulator.verify.starts import start_us
 from emulator.world.build import Replay
@@ -62,7 +63,7 @@ def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
 
     *seed*: draws the noise of the machine; None: a machine without chance, at its average.
     """
-    noise = QUIET if capture.quiet else BUSY
+    noise = noise_of(capture)
     members = facts.members(capture)
     group = Group(
         id=capture.group,
@@ -83,7 +84,7 @@ def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
         network=Network(latency=_latency(noise, seed)),
         topic=tuple(_topic(capture, production) for production in capture.productions),
         group=(group,),
-        fault=acts_of(capture, seed),
+        fault=acts_of(capture, noise, seed),
     )
     return Rebuilt(scenario, lambda: _replay(capture))
 
@@ -93,25 +94,6 @@ def _first_topics(members: tuple[MemberSettings, ...]) -> tuple[str, ...]:
 
 
 # -- the cluster -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """What a machine adds to the protocol's own times, in microseconds.
-
-    Taken over all captures: ``way`` is half a quick round trip, ``late`` how much longer than
-    its interval the period of heartbeats is.
-    """
-
-    way: int
-    way_p99: int
-    late: int
-    late_mean: int
-    late_p99: int
-
-
-QUIET = Noise(way=500, way_p99=4 * MS, late=3 * MS, late_mean=6 * MS, late_p99=66 * MS)
-BUSY = Noise(way=2 * MS, way_p99=60 * MS, late=7 * MS, late_mean=15 * MS, late_p99=184 * MS)
 
 
 def _latency(noise: Noise, seed: int | None) -> Distribution:

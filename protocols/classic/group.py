@@ -195,8 +195,6 @@ def topics_of(group: Group) -> frozenset[str] | None:
         return None
     if not group.members:
         return frozenset()
-    if group.protocol_name is None:
-        return None
     topics = set[str]()
     for member in group.members.values():
         topics.update(metadata_of(member, group.protocol_name).topics)

@@ -79,14 +79,10 @@ def _expired(group: Group, member_id: str, at: Moment) -> Turn[Group]:
         .then(lambda group: refused_join(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID))
         .then(lambda group: Turn(without_member(group, member_id)))
     )
-    match group.state:
-        case State.STABLE | State.COMPLETING_REBALANCE:
-            reason = f"removing member {member_id} on heartbeat expiration."
-            return turn.then(lambda group: begin(group, at, reason, member_id))
-        case State.PREPARING_REBALANCE:
-            return turn.then(lambda group: end_without_absent(group, at))
-        case _:
-            return turn
+    if group.state is State.PREPARING_REBALANCE:
+        return turn.then(lambda group: end_without_absent(group, at))
+    reason = f"removing member {member_id} on heartbeat expiration."
+    return turn.then(lambda group: begin(group, at, reason, member_id))
 
 
 def _waits_for_us(group: Group, member_id: str) -> bool:

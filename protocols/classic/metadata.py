@@ -20,7 +20,6 @@ from protocols.classic.group import (
     topics_of,
 )
 from protocols.classic.roster import support_of
-from protocols.classic.shard import Durable
 from protocols.classic.states import State
 from protocols.classic.timers import session_timer
 from protocols.java_maps import spread
@@ -29,7 +28,6 @@ from protocols.records import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
-    OffsetCommitKey,
     Record,
 )
 
@@ -68,17 +66,6 @@ def newborn_record(group: Group) -> Record:
         ),
     )
     return Record(GroupMetadataKey(group.group_id), value)
-
-
-def offset_tombstones(
-    durable: Durable, group_id: str, partitions: list[tuple[str, int]]
-) -> tuple[Record, ...]:
-    """Return the records that delete these committed offsets of a group."""
-    return tuple(
-        Record(OffsetCommitKey(group_id, topic, partition), None)
-        for topic, partition in partitions
-        if durable.offset(group_id, topic, partition) is not None
-    )
 
 
 def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Group:

@@ -49,7 +49,7 @@ def _cell(verdict: Verdict | None) -> str:
         case Act():
             return verdict.value
         case None:
-            return "–"
+            return "-"
 
 
 if __name__ == "__main__":

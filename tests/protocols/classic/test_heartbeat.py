@@ -88,7 +88,14 @@ def test_a_timer_of_the_past_does_nothing():
     driver.stable("a")
     before = driver.shard
 
-    for name in ("heartbeat-g-old-1", "heartbeat-gone-a-1", "join-gone", "sync-gone", "sync-g"):
+    for name in (
+        "heartbeat-g-old-1",
+        "heartbeat-gone-a-1",
+        "join-gone",
+        "join-g",
+        "sync-gone",
+        "sync-g",
+    ):
         step = driver.coordinator.wake(name, driver.now_us)
 
         assert before == step.state

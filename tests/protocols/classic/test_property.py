@@ -7,6 +7,7 @@ durable, whoever is a member is watched by a timer.
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -300,11 +301,20 @@ class Coordination(RuleBasedStateMachine):
         assert {} == dict(self.driver.shard.groups)
 
 
-Coordination.TestCase.settings = settings(
-    max_examples=60,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+class LongCoordination(Coordination):
+    """The same, at length."""
+
+
+def _bounds(examples: int, steps: int) -> settings:
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+
+
+Coordination.TestCase.settings = _bounds(60, 40)
 TestCoordination = Coordination.TestCase
-TestCoordination.__doc__ = "A coordinator keeps its laws whatever it is sent."
+LongCoordination.TestCase.settings = _bounds(1_500, 60)
+TestLongCoordination = pytest.mark.long(LongCoordination.TestCase)

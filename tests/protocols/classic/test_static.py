@@ -374,3 +374,18 @@ def test_when_all_static_members_close_the_group_empties_in_one_generation():
 
     assert (State.EMPTY, 2) == (driver.state, driver.group.generation)
     assert written + 1 == len(driver.log)
+
+
+def test_a_restarted_member_that_has_left_again_is_not_given_its_old_id_back():
+    """Its record fails when nobody is there any more."""
+    driver = GroupDriver()
+    driver.static("R", "S")
+    driver.hold = True
+    start = len(driver.log)
+    back = driver.join("S", instance="S")
+    driver.leave(driver.group.static_members["S"])
+
+    driver.reject(start, ErrorCode.NOT_ENOUGH_REPLICAS)
+
+    assert (ErrorCode.UNKNOWN_MEMBER_ID, "") == (back.error, back.answer.member_id)
+    assert {"R"} == set(driver.group.static_members)

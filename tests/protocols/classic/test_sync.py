@@ -6,7 +6,7 @@ import pytest
 
 from protocols.classic.states import State
 from protocols.errors import ErrorCode
-from protocols.facts import Departure, GroupStabilised, MemberRemoved
+from protocols.facts import Departure, GroupStabilised, MemberRemoved, RebalanceStarted
 from protocols.messages import HeartbeatRequest, SyncGroupRequest, SyncGroupResponse
 
 from .driver import GROUP, GroupDriver, protocols, some
@@ -157,6 +157,22 @@ def test_a_rebalance_overtakes_an_assignment_on_its_way_to_the_log():
     driver.replicate()
     assert State.PREPARING_REBALANCE == driver.state
     assert 0 == len(driver.group.assignments)
+
+
+def test_an_assignment_that_fails_after_a_rebalance_has_begun_begins_no_other():
+    """Its generation is over already."""
+    driver = GroupDriver()
+    a, b = completing(driver, "a", "b")
+    driver.hold = True
+    start = len(driver.log)
+    driver.sync(a, {a: some(0)})
+    driver.join("b", b, offers=protocols(topics=("u",)))
+    rebalances = len(driver.told(RebalanceStarted))
+
+    driver.reject(start, ErrorCode.NOT_ENOUGH_REPLICAS)
+
+    assert rebalances == len(driver.told(RebalanceStarted))
+    assert State.PREPARING_REBALANCE == driver.state
 
 
 def test_a_leader_that_syncs_twice_writes_twice():
