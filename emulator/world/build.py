@@ -169,10 +169,13 @@ def _start_later(services: Services, consumer: str, when: int) -> None:
 
 def _end(services: Services) -> None:
     """Write what is still to be told: progress, request counts, the ends of all logs."""
+    positions = []
     for process in services.crew.everyone():
         process.application.settle()
         process.progress.tell_all(process.progress.owned)
+        consumer = process.blueprint.name
+        positions += [(consumer, tp, offset) for tp, offset in process.progress.positions()]
     services.post.write_counts()
     now = services.kernel.now
     ends = tuple((tp, log.end(now)) for tp, log in services.topics.partitions())
-    services.recorder.write(events.RunEnded(log_ends=ends))
+    services.recorder.write(events.RunEnded(log_ends=ends, positions=tuple(positions)))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assignors.types import TopicPartition
 from emulator.world.process import Process
+from emulator.world.progress import Owners
 
 if TYPE_CHECKING:
     from emulator.world.consumers import Blueprint
@@ -23,11 +23,16 @@ class Crew:
         self._incarnations: dict[str, int] = {}
         self._running: dict[str, Process] = {}
         self._processes: dict[str, Process] = {}
-        self._done: dict[str, dict[TopicPartition, int]] = {}
+        self._owners: dict[str, Owners] = {}
 
-    def done(self, group: str) -> dict[TopicPartition, int]:
-        """Return how far the present or last owner of each partition of a group has come."""
-        return self._done.setdefault(group, {})
+    def owners(self, group: str) -> Owners:
+        """Return who of a group holds which partition, and how far they are."""
+        return self._owners.setdefault(group, Owners())
+
+    def topics(self, group: str) -> set[str]:
+        """Return the topics that the running members of a group subscribe to."""
+        members = (p for p in self._running.values() if p.blueprint.group.id == group)
+        return {topic for process in members for topic in process.client.state.subscribed}
 
     def start(self, consumer: str, cause: int | None) -> Process | None:
         """Start a consumer that does not run; return the new process."""

@@ -50,7 +50,8 @@ class Process:
             blueprint.name,
             blueprint.group.id,
             services.recorder,
-            services.crew.done(blueprint.group.id),
+            services.crew.owners(blueprint.group.id),
+            self._settle,
         )
         self.client = Client(blueprint.consumer(self.name))
         self.application = Application(self)
@@ -105,6 +106,9 @@ class Process:
     def close_client(self, timeout_us: int) -> None:
         """Call close() on the consumer; it ends in the process's end."""
         self.carry_out(self.client.close(self.services.kernel.now, timeout_us))
+
+    def _settle(self) -> None:
+        self.application.settle()
 
     @property
     def paused(self) -> bool:

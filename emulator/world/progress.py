@@ -6,7 +6,7 @@ when an epoch closes, at the end. So the events of a run do not depend on how it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -31,26 +31,49 @@ class _Epoch:
         self.began_us = 0
 
 
+class Owners:
+    """What a group's processes share: who holds an epoch of a partition, how far it is done."""
+
+    __slots__ = ("done", "holders")
+
+    def __init__(self) -> None:
+        self.done: dict[TopicPartition, int] = {}
+        """How far the present or last owner of a partition has come."""
+
+        self.holders: dict[TopicPartition, list[Progress]] = {}
+        """Who has an open epoch; two while a zombie works on beside the new owner."""
+
+
 class Progress:
     """What one process owns, has been handed, has finished, and has told of it."""
 
     def __init__(
-        self, consumer: str, group: str, recorder: Recorder, done: dict[TopicPartition, int]
+        self,
+        consumer: str,
+        group: str,
+        recorder: Recorder,
+        owners: Owners,
+        settle: Callable[[], None],
     ) -> None:
         self._consumer = consumer
         self._group = group
         self._recorder = recorder
         self._epochs: dict[TopicPartition, _Epoch] = {}
-        self._done = done
-        """Shared by the group: how far the present or last owner of a partition has come."""
+        self._owners = owners
+        self._settle = settle
+        """Counts what the handler has finished by now."""
 
     def open(self, fact: PositionSet, generation: int, why: str, cause: int | None) -> None:
         """Begin an epoch where the client set its position; an open one ends."""
         tp = fact.partition
         if tp in self._epochs:
             self.close(tp, "reopened", cause)
+        holders = self._owners.holders.setdefault(tp, [])
+        for other in holders:
+            other.tell_now(tp)
+        holders.append(self)
         self._epochs[tp] = _Epoch(generation, fact.offset)
-        self._done[tp] = fact.offset
+        self._owners.done[tp] = fact.offset
         opened = EpochOpened(
             consumer=self._consumer,
             group=self._group,
@@ -74,7 +97,9 @@ class Progress:
         if epoch.told == epoch.done:
             epoch.began_us = began_us
         epoch.done = next_offset
-        self._done[tp] = next_offset
+        self._owners.done[tp] = next_offset
+        if len(self._owners.holders[tp]) > 1:
+            self.tell(tp)
 
     def let_go(self, tp: TopicPartition, first: int, next_offset: int, why: str) -> None:
         """Note records that were handed out and will not be processed by this epoch."""
@@ -92,7 +117,7 @@ class Progress:
         )
         self._recorder.write(dropped)
         epoch.told = epoch.done = next_offset
-        self._done[tp] = next_offset
+        self._owners.done[tp] = next_offset
 
     def partly(self, tp: TopicPartition, offset: int, began_us: int, cause: int) -> None:
         """Note the record under work when the process died."""
@@ -127,6 +152,11 @@ class Progress:
         self._recorder.write(finished)
         epoch.told = epoch.done
 
+    def tell_now(self, tp: TopicPartition) -> None:
+        """Write what is finished by now: another process begins on ``tp``."""
+        self._settle()
+        self.tell(tp)
+
     def tell_all(self, partitions: Iterable[TopicPartition]) -> None:
         """Write the progress of those of ``partitions`` that are owned."""
         for tp in partitions:
@@ -139,6 +169,7 @@ class Progress:
             return
         self.tell(tp)
         epoch = self._epochs.pop(tp)
+        self._owners.holders[tp].remove(self)
         closed = EpochClosed(
             consumer=self._consumer,
             group=self._group,
@@ -149,6 +180,11 @@ class Progress:
             why=why,
         )
         self._recorder.write(closed, cause)
+
+    def positions(self) -> Iterator[tuple[TopicPartition, int]]:
+        """Yield the end of what was handed out, by partition owned."""
+        for tp in self.owned:
+            yield tp, self._epochs[tp].position
 
     @property
     def owned(self) -> tuple[TopicPartition, ...]:

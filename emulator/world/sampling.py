@@ -43,16 +43,16 @@ class Samples:
             for shard in services.shards:
                 if shard.coordinator is not None:
                     shard.coordinator.check()
+        services.post.write_counts()
         self._at(services.kernel.now + self._every, self._sample_lag)
 
     def _sample_group(self, group: Group) -> None:
         services = self._services
         now = services.kernel.now
         committed = services.committed(group.id)
-        done = services.crew.done(group.id)
-        watched = [
-            (tp, log) for tp, log in services.topics.partitions() if tp in done or tp in committed
-        ]
+        done = services.crew.owners(group.id).done
+        topics = services.crew.topics(group.id).union(tp.topic for tp in (*done, *committed))
+        watched = [(tp, log) for tp, log in services.topics.partitions() if tp.topic in topics]
         if not watched:
             return
         partitions = tuple(tp for tp, _ in watched)

@@ -139,9 +139,7 @@ class Durability:
     def in_flight(self) -> list[int]:
         """Return where the batches begin that may still fail; what was loaded cannot."""
         safe = max(self._loaded_to, self.high_watermark)
-        return [
-            proposal.log_offset for proposal in self._proposals if proposal.log_offset >= safe
-        ]
+        return [proposal.log_offset for proposal in self._proposals if proposal.log_offset >= safe]
 
     def withdraw(self, log_offset: int) -> tuple[list[Proposal], list[Waiting]]:
         """Take back every batch from *log_offset* on; return them, newest first, and who waited.

@@ -8,7 +8,7 @@ durable is what a replay of the log gives.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from assignors.types import Subscription, TopicPartition
@@ -75,7 +75,16 @@ class Call:
 
 
 class GroupDriver:
-    def __init__(self, *, topics: Iterable[Any] | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        topics: Iterable[Any] | None = None,
+        epoch_ms: int = EPOCH_MS,
+        new_id: Callable[[str], str] | None = None,
+        **settings: Any,
+    ) -> None:
+        self.epoch_ms = epoch_ms
+        self.new_member_id = new_id or self._new_id
         self.settings = BrokerSettings(**settings)
         self.topics = topics
         self.now_us = 0
@@ -95,7 +104,10 @@ class GroupDriver:
 
     def _made(self) -> GroupCoordinator:
         return GroupCoordinator(
-            self.settings, new_id=self._new_id, epoch_ms=EPOCH_MS, topics=self.topics
+            self.settings,
+            new_id=self.new_member_id,
+            epoch_ms=self.epoch_ms,
+            topics=self.topics,
         )
 
     def _new_id(self, prefix: str) -> str:
@@ -119,7 +131,7 @@ class GroupDriver:
 
     @property
     def now_ms(self) -> int:
-        return EPOCH_MS + self.now_us // 1000
+        return self.epoch_ms + self.now_us // 1000
 
     def session_ms(self, member_id: str) -> int:
         """How long from now until a member's session runs out."""

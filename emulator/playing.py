@@ -1,0 +1,92 @@
+"""One run of a scenario, measured: what ``emulator.run`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from emulator.events import Event
+from emulator.measure import Expected, Finding, Ledger, Measurement, Metrics, check_expectations
+from emulator.scenario.model import CommitPolicy, Scenario
+from emulator.scenario.resolution import commit_policy
+from emulator.world.build import NOTHING_REPLAYED, Replay, play
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What came of one scenario and one seed."""
+
+    scenario: Scenario
+    seed: int
+    digest: str
+    """The same for the same scenario and seed, on any machine: 32 hex digits over the events."""
+
+    ledger: Ledger
+    metrics: Metrics
+    findings: tuple[Finding, ...]
+    """Laws that were broken, and warnings."""
+
+    events: tuple[Event, ...]
+    """Everything that happened; empty if the run was told not to keep it."""
+
+    def expectations(self) -> tuple[Expected, ...]:
+        """Hold the scenario's ``[expect]`` against this run."""
+        return check_expectations(bounds_of(self.scenario), (self.metrics,))
+
+    @property
+    def ok(self) -> bool:
+        """Whether every expectation of the scenario holds."""
+        return all(expected.ok for expected in self.expectations())
+
+
+def run(
+    scenario: Scenario,
+    seed: int | None = None,
+    *,
+    keep_events: bool = True,
+    polls: bool = False,
+    sink: Callable[[Event], None] | None = None,
+    replay: Replay = NOTHING_REPLAYED,
+) -> Run:
+    """Play a scenario and measure it.
+
+    *seed*: None takes the scenario's own. *keep_events*: False for long runs, whose memory then
+    does not grow with simulated time. *polls*: also record what each poll handed out. *sink*:
+    called with each event as it happens. *replay*: for replays of a real history.
+
+    Raises ``assignors.errors.AssignorError`` if an assignor of the user's own fails.
+    """
+    chosen = scenario.seed if seed is None else seed
+    kept: list[Event] = []
+    measurement = Measurement()
+    sinks = [measurement.feed]
+    if keep_events:
+        sinks.append(kept.append)
+    if sink is not None:
+        sinks.append(sink)
+    outcome = play(scenario, chosen, tuple(sinks), polls=polls, replay=replay)
+    measured = measurement.close(mistaken_policy=is_mistaken(scenario))
+    return Run(
+        scenario=scenario,
+        seed=chosen,
+        digest=outcome.digest,
+        ledger=measured.ledger,
+        metrics=measured.metrics,
+        findings=measured.findings,
+        events=tuple(kept),
+    )
+
+
+def bounds_of(scenario: Scenario) -> dict[str, tuple[str, float]]:
+    """Return the scenario's expectations as plain values."""
+    return {name: (bound.relation, bound.value) for name, bound in scenario.expect.items()}
+
+
+def is_mistaken(scenario: Scenario) -> bool:
+    """Say whether some commit policy or record of the scenario repeats or loses by itself."""
+    policies = (commit_policy(g, member) for g in scenario.group for member in g.members)
+    return any(_mistaken(policy) for policy in policies) or any(g.poison for g in scenario.group)
+
+
+def _mistaken(policy: CommitPolicy) -> bool:
+    return policy.off_by_one or policy.retry_older is not None
