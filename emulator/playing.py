@@ -10,6 +10,7 @@ from emulator.measure import Expected, Finding, Ledger, Measurement, Metrics, ch
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy
 from emulator.world.build import NOTHING_REPLAYED, Replay, play
+from emulator.world.recorder import Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ def run(
     chosen = scenario.seed if seed is None else seed
     kept: list[Event] = []
     measurement = Measurement()
-    sinks = [measurement.feed]
+    sinks: list[Sink] = [measurement.feed]
     if keep_events:
         sinks.append(kept.append)
     if sink is not None:

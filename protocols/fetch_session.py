@@ -6,34 +6,36 @@ one keeps the order of the cache, and a partition that returned data goes to its
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
 from assignors.types import TopicPartition
 from protocols.messages import FetchPartition
 
+T = TypeVar("T")
 
-class FetchSession:
-    """The partitions of one session, in the order the broker walks them."""
 
-    __slots__ = ("_cached",)
+class FetchSession(Generic[T]):
+    """The partitions of one session, each with what its host keeps for it, in cache order."""
+
+    __slots__ = ("cached",)
 
     def __init__(self) -> None:
-        self._cached: dict[TopicPartition, int] = {}
+        self.cached: dict[TopicPartition, T] = {}
 
-    def in_order(self, wanted: tuple[FetchPartition, ...]) -> list[FetchPartition]:
-        """Return the wanted partitions in the session's order; new ones come last.
+    def renew(
+        self, wanted: Iterable[FetchPartition], keep: Callable[[T | None, FetchPartition], T]
+    ) -> None:
+        """Take a fetch: new partitions come last, those no longer wanted leave the session.
 
-        Partitions that are no longer wanted leave the session.
+        *keep* makes what the host keeps for a partition, from what it kept before, if anything.
         """
-        if len(wanted) == 1:
-            self._cached = {wanted[0].partition: 0}
-            return list(wanted)
-        offsets = {part.partition: part for part in wanted}
-        cached = {tp: 0 for tp in self._cached if tp in offsets}
-        for tp in offsets:
-            cached.setdefault(tp, 0)
-        self._cached = cached
-        return [offsets[tp] for tp in cached]
+        before = self.cached
+        parts = {part.partition: part for part in wanted}
+        order = [tp for tp in before if tp in parts] + [tp for tp in parts if tp not in before]
+        self.cached = {tp: keep(before.get(tp), parts[tp]) for tp in order}
 
-    def answered(self, with_data: tuple[TopicPartition, ...]) -> None:
-        """Note which partitions returned data."""
-        for tp in with_data:
-            self._cached[tp] = self._cached.pop(tp, 0)
+    def answered(self, partition: TopicPartition) -> None:
+        """Note that a partition returned data."""
+        if len(self.cached) > 1:
+            self.cached[partition] = self.cached.pop(partition)

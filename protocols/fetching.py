@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from assignors.java import hash_map_order, topic_partition_hash
@@ -192,6 +192,33 @@ class Fetcher:
                 self._buffer.append(_Completed(reading, part.first, part.next_offset))
         return failed
 
+    def hand_out(self, partition: TopicPartition, next_offset: int) -> None:
+        """Move past records that go straight to the application, without a stay in the buffer.
+
+        What ``arrived`` and ``collect`` would do for a consumer that waits and has nothing
+        buffered, if all that came fits into one poll; its broker is asked again at once.
+        """
+        reading = self._readings[partition]
+        reading.position = next_offset
+        self._to_the_end(reading)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is buffered and everything assigned may be handed out."""
+        return not self._buffer and not self.revoking
+
+    def asked_for(self, wanted: Collection[tuple[TopicPartition, int]]) -> bool:
+        """Say whether everything that can be read is asked for, where it is to be read."""
+        positions = self.positions()
+        unled = len(self._by_leader.get(NO_LEADER, ()))
+        return len(wanted) == len(positions) - unled and all(
+            positions.get(partition) == offset for partition, offset in wanted
+        )
+
+    def place_of(self, broker: int) -> int:
+        """Return a broker's place in the order in which brokers are asked."""
+        return list(self._by_leader).index(broker)
+
     def disconnected(self, broker: int) -> None:
         """Forget the fetch in flight to ``broker``; ask it again only after a metadata update."""
         self._in_flight.discard(broker)
@@ -235,7 +262,7 @@ class Fetcher:
             self._to_the_end(reading)
             if limit > 0:
                 self._buffer.popleft()
-        return tuple(handed) if len(handed) < 2 else _as_consumer_records(handed)
+        return tuple(handed) if len(handed) < 2 else in_record_order(handed)
 
     def _wanted(self, completed: _Completed) -> bool:
         reading = completed.reading
@@ -268,7 +295,7 @@ class Fetcher:
             assert completed.position <= completed.next_offset
 
 
-def _as_consumer_records(handed: list[Handed]) -> tuple[Handed, ...]:
+def in_record_order(handed: list[Handed]) -> tuple[Handed, ...]:
     """Order as ``ConsumerRecords`` iterates: it is built on a HashMap (seen in every capture)."""
     by_partition = {part.partition: part for part in handed}
     return tuple(by_partition[tp] for tp in hash_map_order(by_partition, topic_partition_hash))

@@ -26,7 +26,7 @@ def load_with(path: str | Path, overrides: Sequence[str]) -> Scenario:
 
 
 def loads(
-    text: str, name: str, overrides: Sequence[str] = (), *, folder: Path | None = None
+    text: str, name: str = "scenario", overrides: Sequence[str] = (), *, folder: Path | None = None
 ) -> Scenario:
     """Read the text of a scenario; ``name`` stands in errors, ``folder`` is where paths begin."""
     document = tidy(read_toml(text, name), text)

@@ -67,8 +67,11 @@ class Application:
             self._close()
             return
         self.doing = Doing.POLLING
+        now = self._kernel.now
+        if self._blueprint.plain and self._process.polls(now):
+            return
         client = self._process.client
-        self._process.carry_out(client.poll(self._kernel.now, self._blueprint.poll_timeout_us))
+        self._process.carry_out(client.poll(now, self._blueprint.poll_timeout_us))
 
     def polled(self, ranges: tuple[Handed, ...]) -> None:
         """Take what poll returned."""
@@ -103,6 +106,26 @@ class Application:
         reason = f"{failed.exception} ({failed.error.name})" if failed.error else failed.exception
         self._process.stop("failed", None, reason)
 
+    # -- for the loop that polls in the client's place ------------------------------------------
+
+    @property
+    def calm(self) -> bool:
+        """Whether nobody wants anything of the handler but work."""
+        return self._leave is None and not self._pending_hang_us
+
+    def work_on(self, batch: Batch) -> None:
+        """Begin a batch whose end somebody else looks after."""
+        self._batch = batch
+        self.doing = Doing.WORKING
+
+    def worked_off(self, now: int) -> None:
+        """End that batch."""
+        batch = self._batch
+        assert batch is not None, "work ended that nobody had begun"
+        self._report(batch, now)
+        self._batch = None
+        self.doing = Doing.POLLING
+
     # -- work -----------------------------------------------------------------------------------
 
     def _commit_before(self, ranges: tuple[Handed, ...]) -> None:
@@ -124,9 +147,9 @@ class Application:
         if self._pending_hang_us:
             batch.stretch(0, self._pending_hang_us)
             self._pending_hang_us = 0
-        self._go_on(batch)
+        self.go_on(batch)
 
-    def _go_on(self, batch: Batch) -> None:
+    def go_on(self, batch: Batch) -> None:
         """Wait for the end of the batch, or of its next record if something looks at each."""
         if batch.reported == batch.count:
             self._batch_done(batch)
@@ -213,7 +236,7 @@ class Application:
         elif policy.when == "every" and not policy.between_batches and self._commit_due():
             self._commit(dict(self._dirty), lambda result: self._next_record(batch, result))
         else:
-            self._go_on(batch)
+            self.go_on(batch)
 
     def _next_record(self, batch: Batch, result: CommitResult) -> None:
         if self._refused(result):
@@ -223,7 +246,7 @@ class Application:
             self._close()
             return
         batch.shift(self._kernel.now - batch.end_us(batch.reported - 1))
-        self._go_on(batch)
+        self.go_on(batch)
 
     def _batch_done(self, batch: Batch) -> None:
         self._batch = None
@@ -367,12 +390,13 @@ class Application:
 
     def hang(self, length_us: int) -> None:
         """Let the handler hang on the next record it begins."""
+        self._process.unfold(before_arrivals=True)
         batch = self._batch
         if batch is not None and self.doing is Doing.WORKING:
             following = batch.finished(self._kernel.now) + 1
             if following < batch.count:
                 batch.stretch(following, length_us)
-                self._go_on(batch)
+                self.go_on(batch)
                 return
         self._pending_hang_us += length_us
 
@@ -387,7 +411,7 @@ class Application:
         batch = self._batch
         if self.doing is Doing.WORKING and batch is not None:
             batch.resume(batch.reported, self._kernel.now)
-            self._go_on(batch)
+            self.go_on(batch)
 
     def leave(self, *, mid_batch: bool) -> None:
         """Stop after the batch, or after the record under work, and close."""
@@ -398,7 +422,7 @@ class Application:
             self._close()
         elif self.doing is Doing.WORKING and mid_batch and self._batch is not None:
             self._batch.leave_after(self._batch.finished(self._kernel.now))
-            self._go_on(self._batch)
+            self.go_on(self._batch)
 
     def _close(self) -> None:
         self.doing = Doing.CLOSING

@@ -61,13 +61,16 @@ def play(
     polls: bool = False,
     replay: Replay = NOTHING_REPLAYED,
     check: bool = False,
+    folding: bool = True,
 ) -> Outcome:
     """Play a scenario with a seed; every event goes to every sink, in order.
 
     *polls*: also write what each poll handed out. *check*: let machines assert their
-    invariants at every sampling instant (slow).
+    invariants at every sampling instant (slow). *folding*: False lets every consumer poll through
+    its client, always (slow; the same events).
     """
     services = _build(scenario, seed, sinks, polls=polls, replay=replay)
+    services.folding = folding and not polls
     started = events.RunStarted(scenario=scenario.title, seed=seed, kafka=KAFKA)
     services.recorder.write(started)
     _create_topics(services)

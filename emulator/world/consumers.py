@@ -55,6 +55,11 @@ class Blueprint:
         return self.group.close_timeout
 
     @property
+    def plain(self) -> bool:
+        """Whether the application does nothing but poll and work."""
+        return self.commit.call in ("auto", "none") and not self.flaws
+
+    @property
     def per_record(self) -> bool:
         """Whether the application looks at each record, not only at the end of a batch."""
         policy = self.commit

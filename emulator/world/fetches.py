@@ -1,4 +1,4 @@
-"""Fetches as arithmetic: one event when the answer arrives, none at the broker (spec 1.4).
+"""Fetches as arithmetic: when a broker answers, and with what (spec consumer-client 1.4).
 
 A broker answers a fetch when there is enough to answer, or after ``fetch.max.wait.ms`` (F3).
 When that will be is known as soon as the fetch is sent, because arrivals are arithmetic; it is
@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from assignors.types import TopicPartition
 from emulator.world.arrivals import NEVER
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, broker_name
-from emulator.world.topics import Topics
+from emulator.world.topics import PartitionLog, Topics
 from protocols.errors import ErrorCode
 from protocols.fetch_session import FetchSession
 from protocols.messages import (
@@ -27,24 +26,43 @@ from protocols.messages import (
 )
 
 if TYPE_CHECKING:
+    from assignors.types import TopicPartition
     from emulator.world.process import Process
     from emulator.world.services import Services
 
-_NO_HEADER = Header("", -1)
+NO_HEADER = Header("", -1)
+AT_ONCE = -1
+"""When a partition answers that has an error to tell."""
 
 
-class _UnderWay:
+class Want:
+    """One partition of a fetch session: where it is read, and when that can be answered."""
+
+    __slots__ = ("log", "offset", "partition", "when_us")
+
+    def __init__(self, partition: TopicPartition, offset: int, log: PartitionLog | None) -> None:
+        self.partition = partition
+        self.offset = offset
+        self.log = log
+        self.when_us = NEVER
+
+
+class UnderWay:
     """One fetch, from when it was sent to when its answer arrives."""
 
-    __slots__ = ("arrives_us", "asked_us", "broker", "process", "ready_us", "request")
+    __slots__ = ("arrives_us", "asked_us", "broker", "live", "process", "ready_us", "wants")
 
-    def __init__(self, process: Process, broker: int, request: FetchRequest, asked_us: int) -> None:
+    def __init__(
+        self, process: Process, broker: int, wants: FetchSession[Want], asked_us: int
+    ) -> None:
         self.process = process
         self.broker = broker
-        self.request = request
+        self.wants = wants
         self.asked_us = asked_us
         self.ready_us = NEVER
         self.arrives_us = NEVER
+        self.live = True
+        """Its answer arrives as an event; else the process's poll loop looks for it."""
 
 
 class Fetches:
@@ -53,150 +71,193 @@ class Fetches:
     def __init__(self, services: Services, topics: Topics) -> None:
         self._services = services
         self._topics = topics
-        self._under_way: dict[tuple[str, int], _UnderWay] = {}
-        self._sessions: dict[tuple[str, int], FetchSession] = {}
+        self._under_way: dict[str, dict[int, UnderWay]] = {}
+        self._sessions: dict[str, dict[int, FetchSession[Want]]] = {}
 
     def send(self, process: Process, broker: int, request: FetchRequest) -> None:
         """Take a fetch on its way to ``broker``."""
-        now = self._services.kernel.now
-        party = Party(broker_name(broker), "brokers")
-        delay = self._services.wire.delay(process.party, party, now)
-        fetch = _UnderWay(process, broker, request, now + delay)
-        self._under_way[process.name, broker] = fetch
-        self._plan(fetch, now)
-
-    def _plan(self, fetch: _UnderWay, now: int) -> None:
-        """Work out when the broker can answer, and let the answer arrive."""
-        fetch.ready_us = self._ready(fetch, max(fetch.asked_us, now))
-        if fetch.ready_us >= NEVER:
-            fetch.arrives_us = NEVER
-            self._time_out_later(fetch)
-            return
-        party = Party(broker_name(fetch.broker), "brokers")
-        delay = self._services.wire.delay(party, fetch.process.party, fetch.ready_us)
-        fetch.arrives_us = max(now, fetch.ready_us + delay)
-
-        def arrive(_: Any) -> None:
-            self._arrive(fetch)
-
-        index = fetch.process.blueprint.index
-        self._services.kernel.at(fetch.arrives_us, Rank.AT_CLIENT, index, arrive)
-
-    def _time_out_later(self, fetch: _UnderWay) -> None:
-        """Let the connection break when nothing has come back for ``request.timeout.ms`` (N8)."""
-        services = self._services
-        settings = fetch.process.blueprint.settings
-        when = max(services.kernel.now, fetch.asked_us + settings.request_timeout_ms * 1_000)
-
-        def late(_: Any) -> None:
-            key = (fetch.process.name, fetch.broker)
-            if self._under_way.get(key) is fetch and fetch.arrives_us >= NEVER:
-                del self._under_way[key]
-                fetch.process.receive(Envelope(_NO_HEADER, Disconnected(fetch.broker)))
-
-        services.kernel.at(when, Rank.CLIENT_TIMER, fetch.process.blueprint.index, late)
-
-    def _ready(self, fetch: _UnderWay, earliest: int) -> int:
-        """Return when the broker answers; ``NEVER`` if nobody knows yet."""
-        services = self._services
-        brokers = services.brokers
-        if not brokers.answers(fetch.broker) or not self._reachable(fetch):
-            return NEVER
-        settings = fetch.process.blueprint.settings
-        limit = max(fetch.asked_us + settings.fetch_max_wait_ms * 1_000, earliest)
-        soonest = limit
-        enough = settings.fetch_min_bytes
-        for part in fetch.request.partitions:
-            log = self._topics.find(part.partition)
-            if log is None or log.leader != fetch.broker or not log.start <= part.offset:
-                return earliest
-            if part.offset > log.end(earliest):
-                return earliest
-            wanted = part.offset + max(0, -(-enough // log.record_size) - 1)
-            soonest = min(soonest, log.visible_at(wanted, earliest))
-            if soonest <= earliest:
-                return earliest
-        return soonest
-
-    def _reachable(self, fetch: _UnderWay) -> bool:
-        wire = self._services.wire
-        here, there = fetch.process.blueprint.name, broker_name(fetch.broker)
-        return wire.passes(here, there) and wire.passes(there, here)
-
-    def _arrive(self, fetch: _UnderWay) -> None:
-        key = (fetch.process.name, fetch.broker)
-        if self._under_way.get(key) is not fetch or fetch.arrives_us != self._services.kernel.now:
-            return
-        del self._under_way[key]
-        response = self._response(fetch)
-        fetch.process.receive(Envelope(_NO_HEADER, response))
-
-    # -- what an answer holds --------------------------------------------------------------------
-
-    def _response(self, fetch: _UnderWay) -> FetchResponse:
-        session = self._sessions.get((fetch.process.name, fetch.broker))
+        sessions = self._sessions.setdefault(process.name, {})
+        session = sessions.get(broker)
         if session is None:
-            session = self._sessions[fetch.process.name, fetch.broker] = FetchSession()
+            session = sessions[broker] = FetchSession()
+        settings = process.blueprint.settings
+        now = self._services.kernel.now
+
+        def keep(want: Want | None, part: FetchPartition) -> Want:
+            log = self._topics.find(part.partition)
+            if want is None or want.offset != part.offset or want.log is not log:
+                want = Want(part.partition, part.offset, log)
+            want.when_us = _visible_us(want, broker, settings.fetch_min_bytes, now)
+            return want
+
+        session.renew(request.partitions, keep)
+        fetch = UnderWay(process, broker, session, now + self.way_to(process, broker, now))
+        self._under_way.setdefault(process.name, {})[broker] = fetch
+        self.plan(fetch, now)
+        self._await(fetch)
+
+    def way_to(self, process: Process, broker: int, now: int) -> int:
+        """Return how long a fetch sent now is on its way."""
+        return self._services.wire.delay(process.party, _party(broker), now)
+
+    def plan(self, fetch: UnderWay, now: int) -> None:
+        """Work out when the broker can answer and when that arrives; ``NEVER`` if unknown."""
+        earliest = fetch.asked_us if fetch.asked_us > now else now
+        if not self._reachable(fetch):
+            fetch.ready_us = fetch.arrives_us = NEVER
+            return
+        wait = fetch.process.blueprint.settings.fetch_max_wait_ms * 1_000
+        ready = min([want.when_us for want in fetch.wants.cached.values()])
+        ready = min(max(ready, earliest), max(fetch.asked_us + wait, earliest))
+        fetch.ready_us = ready
+        way = self._services.wire.delay(_party(fetch.broker), fetch.process.party, ready)
+        fetch.arrives_us = max(now, ready + way)
+
+    def _reachable(self, fetch: UnderWay) -> bool:
+        services = self._services
+        if not services.brokers.answers(fetch.broker):
+            return False
+        if not services.wire.is_cut:
+            return True
+        here, there = fetch.process.blueprint.name, broker_name(fetch.broker)
+        return services.wire.passes(here, there) and services.wire.passes(there, here)
+
+    # -- arrival ---------------------------------------------------------------------------------
+
+    def _await(self, fetch: UnderWay) -> None:
+        """Let the answer arrive as an event; without one the connection times out (N8)."""
+        fetch.live = True
+        index = fetch.process.blueprint.index
+        if fetch.arrives_us < NEVER:
+            when = fetch.arrives_us
+            self._services.kernel.at(when, Rank.RECORDS_AT_CLIENT, index, lambda _: self._arrive(fetch))
+            return
+        timeout = fetch.process.blueprint.settings.request_timeout_ms * 1_000
+        when = max(self._services.kernel.now, fetch.asked_us + timeout)
+        self._services.kernel.at(when, Rank.CLIENT_TIMER, index, lambda _: self._late(fetch))
+
+    def _current(self, fetch: UnderWay) -> bool:
+        mine = self._under_way.get(fetch.process.name)
+        return mine is not None and mine.get(fetch.broker) is fetch
+
+    def _arrive(self, fetch: UnderWay) -> None:
+        now = self._services.kernel.now
+        if fetch.live and self._current(fetch) and fetch.arrives_us == now:
+            fetch.process.receive(Envelope(NO_HEADER, self.take(fetch)))
+
+    def _late(self, fetch: UnderWay) -> None:
+        if fetch.live and self._current(fetch) and fetch.arrives_us >= NEVER:
+            self.drop(fetch.process, fetch.broker)
+            fetch.process.receive(Envelope(NO_HEADER, Disconnected(fetch.broker)))
+
+    def take(self, fetch: UnderWay) -> FetchResponse:
+        """Take a fetch off the wire and return its answer, as of when the broker gave it."""
+        self.drop(fetch.process, fetch.broker)
         settings = fetch.process.blueprint.settings
         room = settings.fetch_max_bytes
         found: list[FetchedRecords] = []
-        for part in session.in_order(fetch.request.partitions):
-            answer, size = self._read(part, fetch, room, first=not found)
-            if answer is not None:
-                room -= size
-                found.append(answer)
-        session.answered(tuple(answer.partition for answer in found))
+        for want in list(fetch.wants.cached.values()):
+            if want.when_us > fetch.ready_us:
+                continue
+            answer = self._read(want, fetch, room, first=not found)
+            found.append(answer)
+            if not answer.error:
+                assert want.log is not None
+                room -= (answer.next_offset - answer.first) * want.log.record_size
+                fetch.wants.answered(want.partition)
+            if room <= 0:
+                break
         return FetchResponse(fetch.broker, tuple(found))
 
-    def _read(
-        self, part: FetchPartition, fetch: _UnderWay, room: int, *, first: bool
-    ) -> tuple[FetchedRecords | None, int]:
-        """Return one partition's records as of when the broker answered, and their bytes."""
-        log = self._topics.find(part.partition)
+    def _read(self, want: Want, fetch: UnderWay, room: int, *, first: bool) -> FetchedRecords:
+        """Return what one partition answers."""
+        log = want.log
         if log is None:
-            return _error(part.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), 0
+            return _error(want.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if log.leader != fetch.broker:
-            return _error(part.partition, ErrorCode.NOT_LEADER_OR_FOLLOWER), 0
-        if not log.start <= part.offset <= log.end(fetch.ready_us):
-            return _error(part.partition, ErrorCode.OFFSET_OUT_OF_RANGE), 0
-        settings = fetch.process.blueprint.settings
-        most = min(settings.max_partition_fetch_bytes, room) // log.record_size
-        if first:
-            most = max(most, 1)
-        count = min(log.high_watermark(fetch.ready_us) - part.offset, most)
-        if count <= 0:
-            return None, 0
-        return FetchedRecords(part.partition, part.offset, part.offset + count), (
-            count * log.record_size
-        )
+            return _error(want.partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if not log.start <= want.offset <= log.end(fetch.ready_us):
+            return _error(want.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
+        most = fetch.process.blueprint.settings.max_partition_fetch_bytes
+        most = max(min(most, room) // log.record_size, 1 if first else 0)
+        count = min(log.high_watermark(fetch.ready_us) - want.offset, most)
+        return FetchedRecords(want.partition, want.offset, want.offset + max(count, 0))
+
+    # -- fetches that a poll loop looks for itself -------------------------------------------------
+
+    def of(self, process: Process) -> dict[int, UnderWay]:
+        """Return the fetches of one process that are under way, by broker."""
+        return self._under_way.get(process.name, {})
+
+    def look_ahead(self, want: Want, least_bytes: int) -> None:
+        """Work out when the records at a want's new offset can be answered."""
+        log = want.log
+        assert log is not None, "there are records in it"
+        extra = 0 if least_bytes <= log.record_size else -(-least_bytes // log.record_size) - 1
+        want.when_us = log.visible_us(want.offset + extra)
+
+    def go_live(self, process: Process) -> None:
+        """Let all answers of a process arrive as events again."""
+        for fetch in self.of(process).values():
+            if not fetch.live:
+                self._await(fetch)
 
     # -- disturbances ----------------------------------------------------------------------------
 
     def plan_again(self) -> None:
         """Something stopped, went on, or changed hands: answers come at other times now."""
         now = self._services.kernel.now
-        for key in sorted(self._under_way):
-            fetch = self._under_way[key]
-            if fetch.ready_us > now:
-                self._plan(fetch, now)
+        for name in sorted(self._under_way):
+            for fetch in list(self._under_way[name].values()):
+                fetch.process.unfold(before_arrivals=True)
+                if not self._current(fetch):
+                    continue
+                least = fetch.process.blueprint.settings.fetch_min_bytes
+                for want in fetch.wants.cached.values():
+                    want.log = self._topics.find(want.partition)
+                    want.when_us = _visible_us(want, fetch.broker, least, now)
+                if fetch.ready_us > now:
+                    self.plan(fetch, now)
+                    self._await(fetch)
+
+    def overtaken(self) -> bool:
+        """Say whether retention has overtaken what some fetch asks for."""
+        return any(
+            want.log is not None and want.offset < want.log.start
+            for mine in self._under_way.values()
+            for fetch in mine.values()
+            for want in fetch.wants.cached.values()
+        )
 
     def forget(self, process: Process) -> None:
         """A process ended, and its connections with it."""
-        for kept in (self._under_way, self._sessions):
-            for key in [key for key in kept if key[0] == process.name]:
-                del kept[key]
+        self._under_way.pop(process.name, None)
+        self._sessions.pop(process.name, None)
 
     def broken(self, broker: int) -> list[Process]:
         """A broker died: return the processes whose fetch to it has failed."""
-        keys = [key for key in sorted(self._under_way) if key[1] == broker]
-        lost = [self._under_way.pop(key).process for key in keys]
-        for key in [key for key in self._sessions if key[1] == broker]:
-            del self._sessions[key]
-        return lost
+        for sessions in self._sessions.values():
+            sessions.pop(broker, None)
+        lost = [mine.pop(broker, None) for _, mine in sorted(self._under_way.items())]
+        return [fetch.process for fetch in lost if fetch is not None]
 
     def drop(self, process: Process, broker: int) -> None:
-        """Forget the fetch of one process to one broker: its connection broke."""
-        self._under_way.pop((process.name, broker), None)
+        """Forget the fetch of one process to one broker."""
+        self.of(process).pop(broker, None)
+
+
+def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:
+    """Return from when on a broker has enough of one partition to answer, or an error."""
+    log = want.log
+    if log is None or log.leader != broker or not log.start <= want.offset <= log.end(now):
+        return AT_ONCE
+    if least_bytes <= log.record_size:
+        return log.visible_us(want.offset)
+    return log.visible_us(want.offset + -(-least_bytes // log.record_size) - 1)
+
+
+def _party(broker: int) -> Party:
+    return Party(broker_name(broker), "brokers")
 
 
 def _error(partition: TopicPartition, error: ErrorCode) -> FetchedRecords:

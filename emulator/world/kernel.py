@@ -20,10 +20,11 @@ class Rank(enum.IntEnum):
     FAULT = 1
     AT_BROKER = 2
     BROKER_TIMER = 3
-    AT_CLIENT = 4
-    CLIENT_TIMER = 5
-    APPLICATION = 6
-    SAMPLE = 7
+    RECORDS_AT_CLIENT = 4
+    AT_CLIENT = 5
+    CLIENT_TIMER = 6
+    APPLICATION = 7
+    SAMPLE = 8
 
 
 _WHO_LIMIT = 1 << 32

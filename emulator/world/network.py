@@ -104,6 +104,11 @@ class Wire:
         """End a cut."""
         self._cuts.remove(cut)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether any cut is in force."""
+        return bool(self._cuts)
+
     def passes(self, sender: str, receiver: str) -> bool:
         """Say whether a message sent now gets through."""
         if not self._cuts:

@@ -21,9 +21,10 @@ from emulator.world.application import Application
 from emulator.world.deadlines import Deadlines
 from emulator.world.kernel import Rank
 from emulator.world.network import Party
+from emulator.world.poll_loop import PollLoop
 from emulator.world.post import kind_of
 from emulator.world.progress import Progress
-from protocols.classic.client.machine import Client
+from protocols.classic.client.machine import POLL, Client
 from protocols.classic.client.values import Closed, CommitResult, Failed
 from protocols.messages import Envelope, FetchResponse
 from protocols.step import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, Tell
@@ -55,6 +56,7 @@ class Process:
         )
         self.client = Client(blueprint.consumer(self.name))
         self.application = Application(self)
+        self._loop = PollLoop(self) if services.folding else None
         self._deadlines = Deadlines(services.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
         self._effects: deque[Effect] = deque()
         self._busy = False
@@ -77,6 +79,7 @@ class Process:
 
     def stop(self, how: str, cause: int | None, reason: str = "") -> int:
         """End the process, here and now; return the event of its end."""
+        self.unfold(before_arrivals=True)
         stopped = ConsumerStopped(
             consumer=self.blueprint.name, group=self.blueprint.group.id, how=how, reason=reason
         )
@@ -98,8 +101,22 @@ class Process:
         self.ended.succeed()
         return event
 
+    def polls(self, now: int) -> bool:
+        """Poll by arithmetic if the consumer is calm; say whether it is."""
+        return self._loop is not None and self._loop.poll(now)
+
+    def unfold(self, *, before_arrivals: bool = False) -> None:
+        """Stop polling by arithmetic: something happens to the process."""
+        if self._loop is not None:
+            self._loop.unfold(before_arrivals=before_arrivals)
+
+    def wake_poll(self) -> None:
+        """Wake the client's poll: its time is up, or a heartbeat or commit is due."""
+        self._wake(POLL, self.services.kernel.now)
+
     def leave(self, *, mid_batch: bool) -> None:
         """Ask the process to end in order (SIGTERM)."""
+        self.unfold(before_arrivals=True)
         if not self.hold(lambda: self.leave(mid_batch=mid_batch)):
             self.application.leave(mid_batch=mid_batch)
 
@@ -117,6 +134,7 @@ class Process:
 
     def pause(self, cause: int) -> int:
         """Stop everything in the process; what arrives or comes due is held back."""
+        self.unfold(before_arrivals=True)
         self._held = []
         self.application.pause()
         return self.services.recorder.write(ConsumerPaused(consumer=self.blueprint.name), cause)
@@ -153,6 +171,7 @@ class Process:
         if self._held is not None:
             self._unread.append(envelope)
             return
+        self.unfold()
         if type(envelope.body) is FetchResponse:
             self.carry_out(self.client.handle(envelope, self.services.kernel.now))
             return
@@ -162,6 +181,7 @@ class Process:
         self.carry_out(self.client.handle(envelope, self.services.kernel.now))
 
     def _wake(self, timer: str, now: int) -> None:
+        self.unfold()
         if not self.alive or self.hold(lambda: self._wake(timer, self.services.kernel.now)):
             return
         self.carry_out(self.client.wake(timer, now))

@@ -69,9 +69,12 @@ class Samples:
         """Drop what is too old from the logs of topics with a retention."""
         services = self._services
         now = services.kernel.now
+        dropped = False
         for log in services.topics.logs.values():
             retention = log.topic.retention
             if retention is not None:
                 for partition in log.partitions:
-                    partition.retain(now - retention)
+                    dropped |= partition.retain(now - retention)
+        if dropped and services.fetches.overtaken():
+            services.fetches.plan_again()
         self._at(now + RETENTION_CHECK_US, self._retain)

@@ -59,6 +59,9 @@ class Services:
         self.causes = Causes()
         start = scenario.start
         self.epoch_ms = 0 if start is None else int(start.timestamp() * 1000)
+        self.folding = True
+        """Whether calm consumers poll by arithmetic (:mod:`emulator.world.poll_loop`)."""
+
         self.appended: list[Callable[[tuple[Record, ...]], None]] = []
         """Called with every batch appended to the offsets topic."""
 

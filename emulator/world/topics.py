@@ -71,15 +71,16 @@ class PartitionLog:
                     break
         return now - self._replication_us
 
-    def visible_at(self, offset: int, now: int) -> int:
-        """Return the first instant from ``now`` on at which ``offset`` is visible.
+    def visible_us(self, offset: int) -> int:
+        """Return when the record at ``offset`` becomes visible.
 
         ``NEVER`` while the high watermark is stopped and nobody knows for how long.
         """
-        if self.high_watermark(now) > offset:
-            return now
-        when = max(now, self.appended_at(offset) + self._replication_us)
-        if self._frozen_us is not None and when >= self._frozen_us:
+        when = self.appended_at(offset) + self._replication_us
+        for begin, until in self._freezes:
+            if begin < when < until:
+                return until
+        if self._frozen_us is not None and when > self._frozen_us:
             return NEVER
         return min(when, NEVER)
 
@@ -105,9 +106,11 @@ class PartitionLog:
             self._freezes = [*self._freezes[-7:], (self._frozen_us, now)]
             self._frozen_us = None
 
-    def retain(self, oldest_us: int) -> None:
-        """Drop what was appended before ``oldest_us``."""
-        self.start = max(self.start, self.end(oldest_us - 1) if oldest_us > 0 else 0)
+    def retain(self, oldest_us: int) -> bool:
+        """Drop what was appended before ``oldest_us``; say whether there was any."""
+        before = self.start
+        self.start = max(before, self.end(oldest_us - 1) if oldest_us > 0 else 0)
+        return self.start > before
 
 
 class TopicLog:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.classic.client.lookup import look_up
+from protocols.classic.client.lookup import look_up, look_up_again
 from protocols.classic.client.membership import LEFT_BY_ITSELF, request_rejoin, reset, reset_by
 from protocols.classic.client.requests import MS, ask, backoff_us, forget_coordinator
 from protocols.classic.client.values import (
@@ -84,7 +84,7 @@ def turn(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     if beat is None:
         return Step(state)
     if isinstance(state.coordinator, Unknown):
-        step = look_up(state, consumer, now)
+        step = look_up_again(state, consumer, now)
     elif now >= beat.session_us:
         reason = "session timed out without receiving a heartbeat response"
         step = forget_coordinator(state, consumer, reason, now).then(

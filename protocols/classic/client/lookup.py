@@ -31,16 +31,30 @@ def look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
     return Step(after, (Send(node, request, number), SetTimer(LOOKUP, limit)))
 
 
+def look_up_again(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Let the heartbeat thread look up; what its last turn asked in vain it forgets first (2.3).
+
+    So a lookup that got lost is followed by another within two turns, not one request timeout.
+    """
+    unknown = state.coordinator
+    assert isinstance(unknown, Unknown)
+    if unknown.lookup is None:
+        return look_up(state, consumer, now)
+    forgotten = Unknown(unknown.attempt + 1, None, unknown.retry_us)
+    return Step(replace(state, coordinator=forgotten))
+
+
 def found(
     state: ClientState,
     consumer: Consumer,
-    number: int,
     response: FindCoordinatorResponse,
     now: int,
 ) -> Step[ClientState]:
-    """Take the answer; a coordinator whose connection still backs off is unknown again."""
-    unknown = state.coordinator
-    if not isinstance(unknown, Unknown) or unknown.lookup != number:
+    """Take an answer, of a forgotten lookup too.
+
+    A coordinator whose connection still backs off is unknown again.
+    """
+    if not isinstance(state.coordinator, Unknown):
         return Step(state)
     broker, ready_us = state.reconnect
     unavailable = broker == response.node_id and now < ready_us

@@ -132,6 +132,29 @@ class Client:
             case Resume.UNSUBSCRIBE:
                 return closing.after_unsubscribe(self.state, self.consumer, now)
 
+    # -- for a host that polls in our place ------------------------------------------------------
+
+    def quiet_until(self, now: int) -> int | None:
+        """Return until when a poll would do nothing but look at its records; None: not now.
+
+        Until then a host may play the poll loop itself (fetch, hand out, work), as long as
+        nothing but records arrives; it says so by ``waits`` and ``arrived_at`` when it stops.
+        """
+        idle = self._calm and self._poll_until is None and not self._arrived
+        if not idle or not self.consumer.fetcher.idle:
+            return None
+        due = turn.due_us(self.state, self.consumer)
+        return due if now < due else None
+
+    def waits(self, until_us: int) -> Step[ClientState]:
+        """Be inside a poll that has found nothing yet and returns at ``until_us``."""
+        self._poll_until = until_us
+        return Step(self.state, (SetTimer(POLL, self._wait_until(until_us)),))
+
+    def arrived_at(self, at_us: int, response: FetchResponse) -> None:
+        """Have a fetch response unread that arrived at ``at_us``, while the application worked."""
+        self._arrived.append((at_us, response))
+
     # -- the network ---------------------------------------------------------------------------
 
     def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:

@@ -75,7 +75,7 @@ def respond(
             step = metadata.received(state, consumer, body, now)
             return step.then(lambda s: _leader_goes_on(s, consumer, now))
         case FindCoordinatorResponse():
-            return lookup.found(state, consumer, number, body, now)
+            return lookup.found(state, consumer, body, now)
         case ListOffsetsResponse():
             if number not in state.listing:
                 return Step(state)

@@ -32,6 +32,9 @@ from .driver import GROUP, GroupDriver, protocols
 SLACK_MS = 400
 """How much later than our timer a busy broker may have acted."""
 
+LOG_JITTER_MS = 3
+"""A line's clock may be read later than the clock that set a timer."""
+
 
 class Line(NamedTuple):
     ms: int
@@ -40,19 +43,19 @@ class Line(NamedTuple):
 
 
 KINDS = {
-    "handed out": r"Dynamic member with unknown member id joins group \S+ in (?P<state>\w+) state\. Created a new member id (?P<id>\S+) and requesting",
-    "joined": r"Pending dynamic member with id (?P<id>\S+) joins group \S+ in (?P<state>\w+) state",
-    "static": r"Static member with groupInstanceId=(?P<instance>\S+) and unknown member id joins group \S+ in (?P<state>\w+) state\. Created a new member id (?P<id>\S+) for",
+    "handed out": r"Dynamic member with unknown member id joins group \S+ in (?P<state>\w+) state\. Created a new member id (?P<member_id>\S+) and requesting",
+    "joined": r"Pending dynamic member with id (?P<member_id>\S+) joins group \S+ in (?P<state>\w+) state",
+    "static": r"Static member with groupInstanceId=(?P<instance>\S+) and unknown member id joins group \S+ in (?P<state>\w+) state\. Created a new member id (?P<member_id>\S+) for",
     "returned": r"Static member with groupInstanceId=(?P<instance>\S+) and unknown member id joins group \S+ in (?P<state>\w+) state\. Replacing previously mapped member (?P<old>\S+) with",
     "preparing": r"Preparing to rebalance group \S+ in state PreparingRebalance with old generation (?P<generation>\d+) \(reason: (?P<reason>.*)\)\.$",
     "waiting": r"Cannot complete join phase of group \S+ because not all the members have rejoined\. Members=(?P<members>\d+), AwaitingJoinResponses=(?P<awaiting>\d+), PendingJoinMembers=(?P<pending>\d+)",
     "initial": r"Cannot complete join phase of group \S+ because this is an initial rebalance",
     "generation": r"Stabilized group \S+ generation (?P<generation>\d+) with (?P<members>\d+) members",
     "assigned": r"Assignment received from leader (?P<leader>\S+) for group \S+ for generation (?P<generation>\d+)\. The group has (?P<members>\d+) members, (?P<static>\d+) of which are static",
-    "failed": r"Member (?P<id>\S+) in group \S+ has failed, removing it",
-    "left": r"Member (?P<id>\S+) has left group through explicit `LeaveGroup` request; client reason: (?P<reason>.*)$",
+    "failed": r"Member (?P<member_id>\S+) in group \S+ has failed, removing it",
+    "left": r"Member (?P<member_id>\S+) has left group through explicit `LeaveGroup` request; client reason: (?P<reason>.*)$",
     "empty": r"Group \S+ with generation (?P<generation>\d+) is now empty",
-    "committed": r"Committing offsets \d+ for partition \S+-0 from member (?P<id>\S+) with",
+    "committed": r"Committing offsets \d+ for partition \S+ from member (?P<member_id>\S+) with",
     "loaded": r"Loaded classic group \S+ with (?P<members>\d+) members",
 }
 
@@ -77,9 +80,10 @@ class Reenactment:
         self.session_ms = session_ms
         self.records = [record for record in records if record.members]
         self.next_ids = list[str]()
+        self.next_beat_ms = 1_000
         self.driver = GroupDriver(epoch_ms=self.start_ms, new_id=lambda _: self.next_ids.pop())
         self.failures = [
-            (line.ms - self.start_ms, line.words["id"])
+            (line.ms - self.start_ms, line.words["member_id"])
             for line in self.lines
             if line.kind == "failed"
         ]
@@ -111,14 +115,14 @@ class Reenactment:
         return self.driver.now_us / 1000
 
     def _pass_time(self, until_ms: int) -> None:
-        while self.at_ms + 1_000 <= until_ms:
-            self._advance(1_000, until_ms)
+        while self.next_beat_ms <= until_ms:
+            self._advance(self.next_beat_ms)
             self._all_live()
-        self._advance(until_ms - self.at_ms, until_ms)
+            self.next_beat_ms += 1_000
+        self._advance(until_ms)
 
-    def _advance(self, ms: float, until_ms: int) -> None:
+    def _advance(self, end_ms: int) -> None:
         """Pass time; whoever is to fail sends its last heartbeat just when it must."""
-        end_ms = self.at_ms + ms
         for fails_ms, member_id in self.failures:
             last_ms = fails_ms - self.session_ms
             if self.at_ms < last_ms <= end_ms:
@@ -189,19 +193,19 @@ class Reenactment:
 
     # -- lines that tell of a request --------------------------------------------------------
 
-    def _handed_out(self, place: int, state: str, id: str) -> None:
+    def _handed_out(self, place: int, state: str, member_id: str) -> None:
         self._expect_state(state)
-        self.next_ids.append(id)
+        self.next_ids.append(member_id)
         answer = self._join(place, "").answer
         self._expect("answer", ErrorCode.MEMBER_ID_REQUIRED, answer.error)
 
-    def _joined(self, place: int, state: str, id: str) -> None:
+    def _joined(self, place: int, state: str, member_id: str) -> None:
         self._expect_state(state)
-        self._join(place, id)
+        self._join(place, member_id)
 
-    def _static(self, place: int, state: str, instance: str, id: str) -> None:
+    def _static(self, place: int, state: str, instance: str, member_id: str) -> None:
         self._expect_state(state)
-        self.next_ids.append(id)
+        self.next_ids.append(member_id)
         self._join(place, "", instance)
 
     def _returned(self, place: int, state: str, instance: str, old: str) -> None:
@@ -219,13 +223,13 @@ class Reenactment:
         fresh = (m.member_id for m in stored if m.group_instance_id == instance)
         return next((member_id for member_id in fresh if member_id not in past), None)
 
-    def _committed(self, place: int, id: str) -> None:
+    def _committed(self, place: int, member_id: str) -> None:
         """Only accepted commits have a line."""
-        ((_, error),) = self.driver.commit(self._alias(id)).answer.errors
+        ((_, error),) = self.driver.commit(self._alias(member_id)).answer.errors
         self._expect("commit", ErrorCode.NONE, error)
 
-    def _left(self, place: int, id: str, reason: str) -> None:
-        answer = self.driver.leave(self._alias(id)).answer
+    def _left(self, place: int, member_id: str, reason: str) -> None:
+        answer = self.driver.leave(self._alias(member_id)).answer
         self._expect("left", [ErrorCode.NONE], [member.error for member in answer.members])
 
     def _assigned(
@@ -296,9 +300,11 @@ class Reenactment:
         self._expect("new generation", int(generation), told.generation)
         self._expect("its members", int(members), len(told.members))
 
-    def _failed(self, place: int, id: str) -> None:
+    def _failed(self, place: int, member_id: str) -> None:
+        if self._alias(member_id) in self.driver.group.members:
+            self.driver.advance(LOG_JITTER_MS)
         told = [f for f in self.driver.told(MemberRemoved) if f.why is Departure.EXPIRED]
-        self._expect("failed", id[:-37], told[-1].member_id[:-37] if told else None)
+        self._expect("failed", member_id[:-37], told[-1].member_id[:-37] if told else None)
 
     def _empty(self, place: int, generation: str) -> None:
         told = self.driver.told(GroupEmptied)

@@ -1,0 +1,62 @@
+"""What a report is about, as plain values: the report knows no scenario, whoever prints it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts:
+    """A consumer group and what is in force in it."""
+
+    id: str
+    members: int
+    assignors: tuple[str, ...]
+    cooperative: bool
+    """Whether its members keep what does not move during a rebalance."""
+
+    static: bool
+    """Whether its members have instance ids."""
+
+    commits: str
+    """Who commits when, in words: ``auto commit every 5 s``."""
+
+    auto: bool
+    """Whether the consumer itself commits."""
+
+    handler_commits: bool
+    """Whether the application does."""
+
+    settings: Mapping[str, Any]
+    """Kafka's consumer settings of its first member, by name."""
+
+    max_poll_work: str
+    """How long max.poll.records records take at the average work time, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One scenario, as the head of a report names it."""
+
+    name: str
+    """What it was called on the command line: a file or a name of the catalogue."""
+
+    title: str
+    kafka: str
+    run_for: str
+    options: str
+    """What to repeat on the command line to get the same run: `` --set …``; may be empty."""
+
+    groups: tuple[GroupFacts, ...]
+    broker_settings: Mapping[str, Any]
+    retentions: Mapping[str, str]
+    """How long each topic keeps its records, in words; topics that keep all are left out."""
+
+    moment: Callable[[int], str]
+    """Tells a time of the run, in microseconds, as people read it."""
+
+    def group(self, group_id: str) -> GroupFacts:
+        """Return a group by its id."""
+        return next(group for group in self.groups if group.id == group_id)
