@@ -18,22 +18,17 @@ class GroupFacts:
     """Whether its members keep what does not move during a rebalance."""
 
     static: bool
-    """Whether its members have instance ids."""
+    """Whether all its members have instance ids."""
 
     commits: str
-    """Who commits when, in words: ``auto commit every 5 s``."""
+    """Who commits when, in words: ``auto commit every 5s``."""
 
-    auto: bool
-    """Whether the consumer itself commits."""
-
-    handler_commits: bool
-    """Whether the application does."""
+    habits: frozenset[str]
+    """How its members commit: ``auto``, ``none``, or ``sync`` or ``async`` with any of
+    ``before work``, ``each record``, ``no offsets``, ``in listener``."""
 
     settings: Mapping[str, Any]
     """Kafka's consumer settings of its first member, by name."""
-
-    max_poll_work: str
-    """How long max.poll.records records take at the average work time, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +38,12 @@ class Subject:
     name: str
     """What it was called on the command line: a file or a name of the catalogue."""
 
+    options: str
+    """What to repeat on the command line to get the same run, as `` --set …``; may be empty."""
+
     title: str
     kafka: str
     run_for: str
-    options: str
-    """What to repeat on the command line to get the same run: `` --set …``; may be empty."""
-
     groups: tuple[GroupFacts, ...]
     broker_settings: Mapping[str, Any]
     retentions: Mapping[str, str]

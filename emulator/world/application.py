@@ -56,6 +56,9 @@ class Application:
         self._dirty: dict[TopicPartition, int] = {}
         """Processed since the last commit by policy: partition to next offset."""
 
+        self._dirtied = None if self._blueprint.plain else self._dirty
+        self._worked_through = process.progress.worked
+
         self._since_commit = 0
         self._last_commit_us = self._kernel.now
 
@@ -118,11 +121,11 @@ class Application:
         self._batch = batch
         self.doing = Doing.WORKING
 
-    def worked_off(self, now: int) -> None:
+    def worked_off(self) -> None:
         """End that batch."""
         batch = self._batch
         assert batch is not None, "work ended that nobody had begun"
-        self._report(batch, now)
+        self._count(batch, batch.count)
         self._batch = None
         self.doing = Doing.POLLING
 
@@ -141,7 +144,7 @@ class Application:
         if self._leave:
             self._close()
             return
-        batch = Batch(ranges, self._kernel.now)
+        batch = Batch.of(ranges, self._kernel.now)
         self._blueprint.plan(batch)
         self._batch = batch
         if self._pending_hang_us:
@@ -186,12 +189,15 @@ class Application:
     def _report(self, batch: Batch, until_us: int) -> None:
         """Count what is finished by ``until_us`` as processed."""
         finished = batch.finished(until_us)
-        if finished == batch.reported:
-            return
+        if finished > batch.reported:
+            self._count(batch, finished)
+
+    def _count(self, batch: Batch, finished: int) -> None:
         began = batch.began_us(batch.reported)
         for part in batch.part(batch.reported, finished):
-            self._process.progress.worked(part.partition, part.next_offset, began)
-            self._dirty[part.partition] = part.next_offset
+            self._worked_through(part.partition, part.next_offset, began)
+            if self._dirtied is not None:
+                self._dirtied[part.partition] = part.next_offset
         self._since_commit += finished - batch.reported
         batch.reported = finished
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.world.arrivals import NEVER
 from emulator.world.kernel import Rank
-from emulator.world.network import Party, broker_name
+from emulator.world.network import Party, Way, broker_name
 from emulator.world.topics import PartitionLog, Topics
 from protocols.errors import ErrorCode
 from protocols.fetch_session import FetchSession
@@ -50,19 +50,51 @@ class Want:
 class UnderWay:
     """One fetch, from when it was sent to when its answer arrives."""
 
-    __slots__ = ("arrives_us", "asked_us", "broker", "live", "process", "ready_us", "wants")
+    __slots__ = (
+        "_back",
+        "_out",
+        "_wait_us",
+        "arrives_us",
+        "asked_us",
+        "broker",
+        "live",
+        "process",
+        "ready_us",
+        "wants",
+    )
 
     def __init__(
-        self, process: Process, broker: int, wants: FetchSession[Want], asked_us: int
+        self, process: Process, broker: int, wants: FetchSession[Want], out: Way, back: Way
     ) -> None:
         self.process = process
         self.broker = broker
         self.wants = wants
-        self.asked_us = asked_us
+        self._out = out
+        self._back = back
+        self._wait_us = process.blueprint.settings.fetch_max_wait_ms * 1_000
+        self.asked_us = 0
         self.ready_us = NEVER
         self.arrives_us = NEVER
         self.live = True
         """Its answer arrives as an event; else the process's poll loop looks for it."""
+
+    def send(self, now: int) -> None:
+        """Leave now; work out when the broker has it, can answer it, and when that arrives."""
+        out = self._out
+        self.asked_us = now + (out if type(out) is int else out(now))  # type: ignore[operator]
+        self.plan(self.asked_us)
+
+    def plan(self, earliest: int) -> None:
+        """Work out when the broker can answer, not before ``earliest``, and when that arrives."""
+        ready = min([want.when_us for want in self.wants.cached.values()])
+        limit = self.asked_us + self._wait_us
+        if ready > limit:
+            ready = limit
+        if ready < earliest:
+            ready = earliest
+        self.ready_us = ready
+        back = self._back
+        self.arrives_us = ready + (back if type(back) is int else back(ready))  # type: ignore[operator]
 
 
 class Fetches:
@@ -91,27 +123,18 @@ class Fetches:
             return want
 
         session.renew(request.partitions, keep)
-        fetch = UnderWay(process, broker, session, now + self.way_to(process, broker, now))
+        wire, party = self._services.wire, _party(broker)
+        out, back = wire.link(process.party, party), wire.link(party, process.party)
+        fetch = UnderWay(process, broker, session, out, back)
+        fetch.send(now)
         self._under_way.setdefault(process.name, {})[broker] = fetch
-        self.plan(fetch, now)
+        self._hold(fetch)
         self._await(fetch)
 
-    def way_to(self, process: Process, broker: int, now: int) -> int:
-        """Return how long a fetch sent now is on its way."""
-        return self._services.wire.delay(process.party, _party(broker), now)
-
-    def plan(self, fetch: UnderWay, now: int) -> None:
-        """Work out when the broker can answer and when that arrives; ``NEVER`` if unknown."""
-        earliest = fetch.asked_us if fetch.asked_us > now else now
+    def _hold(self, fetch: UnderWay) -> None:
+        """Let no answer come where the broker does not run or the way is cut."""
         if not self._reachable(fetch):
             fetch.ready_us = fetch.arrives_us = NEVER
-            return
-        wait = fetch.process.blueprint.settings.fetch_max_wait_ms * 1_000
-        ready = min([want.when_us for want in fetch.wants.cached.values()])
-        ready = min(max(ready, earliest), max(fetch.asked_us + wait, earliest))
-        fetch.ready_us = ready
-        way = self._services.wire.delay(_party(fetch.broker), fetch.process.party, ready)
-        fetch.arrives_us = max(now, ready + way)
 
     def _reachable(self, fetch: UnderWay) -> bool:
         services = self._services
@@ -130,7 +153,9 @@ class Fetches:
         index = fetch.process.blueprint.index
         if fetch.arrives_us < NEVER:
             when = fetch.arrives_us
-            self._services.kernel.at(when, Rank.RECORDS_AT_CLIENT, index, lambda _: self._arrive(fetch))
+            self._services.kernel.at(
+                when, Rank.RECORDS_AT_CLIENT, index, lambda _: self._arrive(fetch)
+            )
             return
         timeout = fetch.process.blueprint.settings.request_timeout_ms * 1_000
         when = max(self._services.kernel.now, fetch.asked_us + timeout)
@@ -189,13 +214,6 @@ class Fetches:
         """Return the fetches of one process that are under way, by broker."""
         return self._under_way.get(process.name, {})
 
-    def look_ahead(self, want: Want, least_bytes: int) -> None:
-        """Work out when the records at a want's new offset can be answered."""
-        log = want.log
-        assert log is not None, "there are records in it"
-        extra = 0 if least_bytes <= log.record_size else -(-least_bytes // log.record_size) - 1
-        want.when_us = log.visible_us(want.offset + extra)
-
     def go_live(self, process: Process) -> None:
         """Let all answers of a process arrive as events again."""
         for fetch in self.of(process).values():
@@ -217,7 +235,8 @@ class Fetches:
                     want.log = self._topics.find(want.partition)
                     want.when_us = _visible_us(want, fetch.broker, least, now)
                 if fetch.ready_us > now:
-                    self.plan(fetch, now)
+                    fetch.plan(max(fetch.asked_us, now))
+                    self._hold(fetch)
                     self._await(fetch)
 
     def overtaken(self) -> bool:
@@ -246,14 +265,23 @@ class Fetches:
         self.of(process).pop(broker, None)
 
 
+def look_ahead(want: Want, least_bytes: int) -> None:
+    """Work out from when on the records at a want's new offset can be answered."""
+    log = want.log
+    assert log is not None, "there are records in it"
+    if least_bytes <= log.record_size:
+        want.when_us = log.visible_us(want.offset)
+    else:
+        want.when_us = log.visible_us(want.offset + -(-least_bytes // log.record_size) - 1)
+
+
 def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:
     """Return from when on a broker has enough of one partition to answer, or an error."""
     log = want.log
     if log is None or log.leader != broker or not log.start <= want.offset <= log.end(now):
         return AT_ONCE
-    if least_bytes <= log.record_size:
-        return log.visible_us(want.offset)
-    return log.visible_us(want.offset + -(-least_bytes // log.record_size) - 1)
+    look_ahead(want, least_bytes)
+    return want.when_us
 
 
 def _party(broker: int) -> Party:

@@ -30,9 +30,9 @@ class Batch:
 
     __slots__ = ("_begin_us", "_each", "_ends", "count", "flaws", "ranges", "reported")
 
-    def __init__(self, ranges: tuple[Handed, ...], begin_us: int) -> None:
+    def __init__(self, ranges: tuple[Handed, ...], begin_us: int, count: int) -> None:
         self.ranges = ranges
-        self.count = sum([part.next_offset - part.first for part in ranges])
+        self.count = count
         self.reported = 0
         """How many of its records have been counted as processed."""
 
@@ -40,6 +40,11 @@ class Batch:
         self._begin_us = begin_us
         self._each = 0
         self._ends: list[int] | None = None
+
+    @classmethod
+    def of(cls, ranges: tuple[Handed, ...], begin_us: int) -> Batch:
+        """Return the batch of these ranges."""
+        return cls(ranges, begin_us, sum(part.next_offset - part.first for part in ranges))
 
     def take_each(self, work_us: int) -> None:
         """Let every record take the same time."""

@@ -15,6 +15,10 @@ from emulator.world.distributions import Sampler, constant_of, sampler
 from emulator.world.draws import draw, stream_key
 
 
+Way = Sampler | int
+"""How long messages of a link are under way: always as long, or drawn by when they were sent."""
+
+
 class Party(NamedTuple):
     """One end of a link: its name, and the kind of party it is."""
 
@@ -41,7 +45,7 @@ class Wire:
     def __init__(self, network: Network, seed: int) -> None:
         self._network = network
         self._seed = seed
-        self._samplers: dict[tuple[str, str], Sampler | int] = {}
+        self._samplers: dict[tuple[str, str], Way] = {}
         self._losses: dict[tuple[str, str], tuple[float, int]] = {}
         self._last: dict[tuple[str, str, int], int] = {}
         self._cuts: list[Cut] = []
@@ -50,12 +54,15 @@ class Wire:
 
     def delay(self, sender: Party, receiver: Party, now: int) -> int:
         """Return how long a message sent now is under way, in microseconds."""
-        link = self._samplers.get((sender.name, receiver.name))
-        if link is None:
-            link = self._make_link(sender, receiver)
-        return link if isinstance(link, int) else link(now)
+        way = self.link(sender, receiver)
+        return way if isinstance(way, int) else way(now)
 
-    def _make_link(self, sender: Party, receiver: Party) -> Sampler | int:
+    def link(self, sender: Party, receiver: Party) -> Way:
+        """Return how long messages from one party to another are under way."""
+        way = self._samplers.get((sender.name, receiver.name))
+        return self._make_link(sender, receiver) if way is None else way
+
+    def _make_link(self, sender: Party, receiver: Party) -> Way:
         latency = self._network.latency
         for link in self._network.link:
             if _names(link.sender, sender) and _names(link.receiver, receiver) and link.latency:

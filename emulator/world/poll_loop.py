@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from emulator.world.fetches import AT_ONCE, UnderWay, Want
+from emulator.world.arrivals import NEVER
+from emulator.world.fetches import AT_ONCE, UnderWay, Want, look_ahead
 from emulator.world.handler import Batch
-from emulator.world.kernel import Rank
+from emulator.world.kernel import Moment, Rank
 from protocols.classic.client.heartbeat import last_tick
 from protocols.fetching import Handed, in_record_order
 
@@ -32,21 +33,24 @@ class PollLoop:
 
     __slots__ = (
         "_app",
+        "_awaited",
         "_batch",
         "_client",
         "_clock",
+        "_counts",
         "_due_us",
         "_fetcher",
         "_fetches",
         "_flights",
         "_index",
         "_kernel",
+        "_least",
         "_limit",
+        "_plan",
         "_process",
         "_progress",
         "_settings",
         "_timeout_us",
-        "_token",
         "_until_us",
         "folded",
     )
@@ -64,9 +68,12 @@ class PollLoop:
         self._index = process.blueprint.index
         self._timeout_us = process.blueprint.poll_timeout_us
         self._limit = self._settings.max_poll_records
+        self._least = self._settings.fetch_min_bytes
+        self._plan = process.blueprint.plan
+        self._counts = process.services.post.counts
         self._flights: dict[int, UnderWay] = {}
         self._batch: Batch | None = None
-        self._token = 0
+        self._awaited: Moment | None = None
         self._due_us = 0
         self._until_us = NOT_WAITING
         self.folded = False
@@ -96,6 +103,8 @@ class PollLoop:
             return False
         self._flights = self._fetches.of(self._process)
         wants = [want for f in self._flights.values() for want in f.wants.cached.values()]
+        if any(flight.arrives_us >= NEVER for flight in self._flights.values()):
+            return False
         if not self._fetcher.asked_for([(want.partition, want.offset) for want in wants]):
             return False
         for flight in self._flights.values():
@@ -115,7 +124,7 @@ class PollLoop:
         if self._until_us != NOT_WAITING and not before_arrivals:
             self._look(now)
         self.folded = False
-        self._token += 1
+        self._awaited = None
         if self._until_us != NOT_WAITING:
             self._process.carry_out(self._client.waits(self._until_us))
             self._until_us = NOT_WAITING
@@ -137,17 +146,17 @@ class PollLoop:
     def _wait(self, now: int, until: int) -> None:
         """Wait for the next answer, at most until poll returns empty or the client is due."""
         self._until_us = until
-        self._token = token = self._token + 1
         soonest = min([flight.arrives_us for flight in self._flights.values()], default=until + 1)
+        at = self._kernel.at
         if soonest <= until and soonest <= self._due_us:
-            self._kernel.at(soonest, Rank.RECORDS_AT_CLIENT, self._index, lambda _: self._woken(token))
-            return
-        when = max(now, min(until, self._due_us))
-        self._kernel.at(when, Rank.CLIENT_TIMER, self._index, lambda _: self._waited(token))
+            self._awaited = at(soonest, Rank.RECORDS_AT_CLIENT, self._index, self._woken)
+        else:
+            when = max(now, min(until, self._due_us))
+            self._awaited = at(when, Rank.CLIENT_TIMER, self._index, self._waited)
 
-    def _woken(self, token: int) -> None:
+    def _woken(self, moment: Moment) -> None:
         """An answer arrives."""
-        if token == self._token and self.folded:
+        if moment is self._awaited:
             now = self._kernel.now
             if not self._look(now):
                 self.unfold(before_arrivals=True)
@@ -164,9 +173,9 @@ class PollLoop:
                     break
         return True
 
-    def _waited(self, token: int) -> None:
+    def _waited(self, moment: Moment) -> None:
         """The poll is over without records, or the client has something to do."""
-        if token != self._token or not self.folded:
+        if moment is not self._awaited:
             return
         now = self._kernel.now
         if now >= self._due_us:
@@ -205,7 +214,7 @@ class PollLoop:
         for flight in arrived:
             self._ask_again(flight, now)
         if ranges:
-            self._work(ranges, now)
+            self._work(ranges, total, now)
         return True
 
     def _pumped(self, arrived: list[UnderWay], now: int) -> list[UnderWay]:
@@ -223,8 +232,11 @@ class PollLoop:
         return early if bringing else arrived
 
     def _count(self, want: Want, ready_us: int) -> int:
+        """Return how many records a partition answers with; look at the one behind the first."""
         log = want.log
         assert log is not None, "a partition without a log is an error at once"
+        if log.visible_us(want.offset + 1) > ready_us:
+            return 1
         most = self._settings.max_partition_fetch_bytes // log.record_size or 1
         return min(log.high_watermark(ready_us) - want.offset, most)
 
@@ -232,7 +244,7 @@ class PollLoop:
         """Move session, position and progress past the records of one partition."""
         tp, first = want.partition, want.offset
         want.offset = following = first + count
-        self._fetches.look_ahead(want, self._settings.fetch_min_bytes)
+        look_ahead(want, self._least)
         flight.wants.answered(tp)
         self._fetcher.hand_out(tp, following)
         self._progress.handed(tp, following)
@@ -240,31 +252,28 @@ class PollLoop:
 
     def _ask_again(self, flight: UnderWay, now: int) -> None:
         """Send the next fetch to the broker that has answered."""
-        self._process.services.post.counts["Fetch"] += 1
-        flight.asked_us = now + self._fetches.way_to(self._process, flight.broker, now)
-        self._fetches.plan(flight, now)
+        self._counts["Fetch"] += 1
+        flight.send(now)
         del self._flights[flight.broker]
         self._flights[flight.broker] = flight
 
     # -- work --------------------------------------------------------------------------------------
 
-    def _work(self, ranges: list[Handed], now: int) -> None:
+    def _work(self, ranges: list[Handed], total: int, now: int) -> None:
         """Let the handler work on what poll returned."""
         self._until_us = NOT_WAITING
         ordered = tuple(ranges) if len(ranges) == 1 else in_record_order(ranges)
-        self._batch = batch = Batch(ordered, now)
-        self._process.blueprint.plan(batch)
+        self._batch = batch = Batch(ordered, now, total)
+        self._plan(batch)
         self._app.work_on(batch)
-        self._token = token = self._token + 1
-        when = batch.end_us(batch.count - 1)
-        self._kernel.at(when, Rank.APPLICATION, self._index, lambda _: self._worked(token))
+        when = batch.end_us(total - 1)
+        self._awaited = self._kernel.at(when, Rank.APPLICATION, self._index, self._worked)
 
-    def _worked(self, token: int) -> None:
+    def _worked(self, moment: Moment) -> None:
         """The batch is done: poll again."""
-        if token != self._token or not self.folded:
+        if moment is not self._awaited:
             return
-        now = self._kernel.now
         self._batch = None
-        self._app.worked_off(now)
-        if not self.poll(now):
+        self._app.worked_off()
+        if not self.poll(self._kernel.now):
             self._app.poll()

@@ -20,9 +20,11 @@ class PartitionLog:
     """One partition: a backlog, then what its producer appends."""
 
     __slots__ = (
+        "_arrival",
         "_arrivals",
         "_backlog",
         "_backlog_us",
+        "_disturbed",
         "_freezes",
         "_frozen_us",
         "_replication_us",
@@ -41,6 +43,10 @@ class PartitionLog:
         replication_us: int,
     ) -> None:
         self._arrivals = arrivals
+        self._arrival = arrivals.time
+        self._disturbed = False
+        """Whether its high watermark ever stopped."""
+
         self._backlog = backlog
         self._backlog_us = topic.backlog_at
         self._replication_us = replication_us
@@ -62,6 +68,8 @@ class PartitionLog:
 
     def _as_of(self, now: int) -> int:
         """Return the append time up to which records are visible at ``now``."""
+        if not self._disturbed:
+            return now - self._replication_us
         if self._frozen_us is not None and now >= self._frozen_us:
             now = self._frozen_us
         else:
@@ -76,7 +84,12 @@ class PartitionLog:
 
         ``NEVER`` while the high watermark is stopped and nobody knows for how long.
         """
-        when = self.appended_at(offset) + self._replication_us
+        if offset < self._backlog:
+            when = self._backlog_us + self._replication_us
+        else:
+            when = self._arrival(offset - self._backlog) + self._replication_us
+        if not self._disturbed:
+            return when
         for begin, until in self._freezes:
             if begin < when < until:
                 return until
@@ -99,6 +112,7 @@ class PartitionLog:
         """Stop the high watermark: a replica in sync no longer fetches."""
         if self._frozen_us is None:
             self._frozen_us = now
+            self._disturbed = True
 
     def thaw(self, now: int) -> None:
         """Let the high watermark move again."""

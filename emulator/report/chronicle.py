@@ -1,0 +1,108 @@
+"""The few events of a run that a person wants to see first: what was done to it, who fell out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from emulator import events as ev
+
+DISTINCT = 200
+"""So many different happenings are kept; a run has more only if something is very wrong."""
+
+VERBS = {
+    "crash": "{} crashes",
+    "close": "{} is told to stop",
+    "start": "{} is started",
+    "restart": "{} is restarted",
+    "pause": "{} is paused as a whole",
+    "hang": "the handler of {} hangs",
+    "cut": "network cut: {}",
+    "crash_broker": "{} crashes",
+    "pause_broker": "{} is paused as a whole",
+    "move_coordinator": "the coordinator of {} moves",
+    "add_partitions": "partitions are added to {}",
+    "create_topic": "topic {} is created",
+    "delete_topic": "topic {} is deleted",
+    "rolling_restart": "a rolling restart of {} begins",
+    "lose_message": "a message is lost: {}",
+    "delay_message": "a message is held up: {}",
+}
+LASTING = {
+    "pause": "{} goes on",
+    "hang": "the handler of {} goes on",
+    "cut": "the network is whole again: {}",
+    "pause_broker": "{} goes on",
+    "rolling_restart": "the rolling restart of {} is over",
+}
+"""Of faults whose end is worth a line."""
+
+WORKED_ON = {"crashed", "closed", "killed"}
+"""Ends of processes that the fault behind them tells already, or that are as they should be."""
+
+
+@dataclass(slots=True)
+class Happening:
+    """Something that happened, and how often."""
+
+    text: str
+    first_us: int
+    last_us: int
+    times: int = 1
+
+
+class Chronicle:
+    """Keeps the happenings of a run, in order of their first time; ``hear`` every event."""
+
+    def __init__(self) -> None:
+        self.left_out = 0
+        self._happenings: dict[str, Happening] = {}
+        self._words: dict[type, Callable[[Any], str]] = {
+            ev.FaultBegan: _began,
+            ev.FaultEnded: _ended,
+            ev.ConsumerStopped: _stopped,
+            ev.MemberRemoved: _removed,
+            ev.OffsetsDropped: lambda w: f"committed offsets of {w.group} vanish: {w.why}",
+            ev.AssignorFailed: lambda w: f"the assignor {w.assignor} fails in {w.consumer}",
+            ev.CoordinatorMoved: lambda w: f"broker {w.broker} is now coordinator of {w.group}",
+        }
+
+    @property
+    def happenings(self) -> list[Happening]:
+        """Return what happened."""
+        return list(self._happenings.values())
+
+    def hear(self, event: ev.Event) -> None:
+        """Take in one event; most of them are none of ours."""
+        words = self._words.get(type(event.what))
+        text = words(event.what) if words is not None else ""
+        if not text:
+            return
+        known = self._happenings.get(text)
+        if known is not None:
+            known.times, known.last_us = known.times + 1, event.at_us
+        elif len(self._happenings) < DISTINCT:
+            self._happenings[text] = Happening(text, event.at_us, event.at_us)
+        else:
+            self.left_out += 1
+
+
+def _began(what: ev.FaultBegan) -> str:
+    return VERBS.get(what.verb, f"{what.verb} {{}}").format(what.target)
+
+
+def _ended(what: ev.FaultEnded) -> str:
+    return LASTING.get(what.verb, "").format(what.target)
+
+
+def _stopped(what: ev.ConsumerStopped) -> str:
+    if what.how == "killed":
+        return f"{what.consumer} is killed: it had not closed in time"
+    if what.how in WORKED_ON:
+        return ""
+    return f"{what.consumer} dies: {what.reason or what.how}"
+
+
+def _removed(what: ev.MemberRemoved) -> str:
+    return "" if what.why == "left" else f"{what.group} removes {what.consumer}: {what.why}"
