@@ -38,7 +38,10 @@ LASTING = {
 }
 """Of faults whose end is worth a line."""
 
-WORKED_ON = {"crashed", "closed", "killed"}
+LEFT_BY_ITSELF = "consumer pro-actively leaving the group"
+"""The Java client's words when its poll interval has run out."""
+
+EXPECTED_ENDS = {"crashed", "closed", "killed"}
 """Ends of processes that the fault behind them tells already, or that are as they should be."""
 
 
@@ -58,10 +61,13 @@ class Chronicle:
     def __init__(self) -> None:
         self.left_out = 0
         self._happenings: dict[str, Happening] = {}
+        self._restarted: set[str] = set()
         self._words: dict[type, Callable[[Any], str]] = {
-            ev.FaultBegan: _began,
+            ev.FaultBegan: self._began,
             ev.FaultEnded: _ended,
+            ev.ConsumerStarted: self._started,
             ev.ConsumerStopped: _stopped,
+            ev.ClientDropped: _dropped,
             ev.MemberRemoved: _removed,
             ev.OffsetsDropped: lambda w: f"committed offsets of {w.group} vanish: {w.why}",
             ev.AssignorFailed: lambda w: f"the assignor {w.assignor} fails in {w.consumer}",
@@ -87,9 +93,16 @@ class Chronicle:
         else:
             self.left_out += 1
 
+    def _began(self, what: ev.FaultBegan) -> str:
+        if what.verb == "restart":
+            self._restarted.add(what.target)
+        return VERBS.get(what.verb, f"{what.verb} {{}}").format(what.target)
 
-def _began(what: ev.FaultBegan) -> str:
-    return VERBS.get(what.verb, f"{what.verb} {{}}").format(what.target)
+    def _started(self, what: ev.ConsumerStarted) -> str:
+        """Tell a start that no restart has told already."""
+        if what.incarnation == 1 or what.consumer in self._restarted:
+            return ""
+        return f"{what.consumer} starts again"
 
 
 def _ended(what: ev.FaultEnded) -> str:
@@ -99,9 +112,15 @@ def _ended(what: ev.FaultEnded) -> str:
 def _stopped(what: ev.ConsumerStopped) -> str:
     if what.how == "killed":
         return f"{what.consumer} is killed: it had not closed in time"
-    if what.how in WORKED_ON:
+    if what.how in EXPECTED_ENDS:
         return ""
     return f"{what.consumer} dies: {what.reason or what.how}"
+
+
+def _dropped(what: ev.ClientDropped) -> str:
+    if what.reason != LEFT_BY_ITSELF:
+        return ""
+    return f"{what.consumer} leaves {what.group}: no poll() within max.poll.interval.ms"
 
 
 def _removed(what: ev.MemberRemoved) -> str:

@@ -174,7 +174,7 @@ def _end(services: Services) -> None:
     """Write what is still to be told: progress, request counts, the ends of all logs."""
     positions = []
     for process in services.crew.everyone():
-        process.application.settle()
+        process.settle()
         process.progress.tell_all(process.progress.owned)
         consumer = process.blueprint.name
         positions += [(consumer, tp, offset) for tp, offset in process.progress.positions()]

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
 NOT_WAITING = -1
 
-Found = list[tuple[UnderWay, Want, int]]
-"""Which fetch brought how many records of what."""
+Found = list[tuple[Want, int]]
+"""How many records an answer brings of what."""
 
 
 class PollLoop:
     """Polls for one process while it is calm."""
 
     __slots__ = (
+        "_ahead",
         "_app",
         "_awaited",
         "_batch",
@@ -74,6 +75,9 @@ class PollLoop:
         self._flights: dict[int, UnderWay] = {}
         self._batch: Batch | None = None
         self._awaited: Moment | None = None
+        self._ahead: tuple[int, UnderWay, Found, Batch] | None = None
+        """The next answer, when it arrives, what it brings, and the batch that will be."""
+
         self._due_us = 0
         self._until_us = NOT_WAITING
         self.folded = False
@@ -121,10 +125,11 @@ class PollLoop:
         if not self.folded:
             return
         now = self._kernel.now
+        self.catch_up(now - 1 if before_arrivals else now)
         if self._until_us != NOT_WAITING and not before_arrivals:
             self._look(now)
         self.folded = False
-        self._awaited = None
+        self._awaited = self._ahead = None
         if self._until_us != NOT_WAITING:
             self._process.carry_out(self._client.waits(self._until_us))
             self._until_us = NOT_WAITING
@@ -146,16 +151,45 @@ class PollLoop:
     def _wait(self, now: int, until: int) -> None:
         """Wait for the next answer, at most until poll returns empty or the client is due."""
         self._until_us = until
-        soonest = min([flight.arrives_us for flight in self._flights.values()], default=until + 1)
-        at = self._kernel.at
-        if soonest <= until and soonest <= self._due_us:
-            self._awaited = at(soonest, Rank.RECORDS_AT_CLIENT, self._index, self._woken)
+        soonest, first = until + 1, None
+        for flight in self._flights.values():
+            if flight.arrives_us < soonest:
+                soonest, first = flight.arrives_us, flight
+        if first is not None and soonest <= self._due_us:
+            self._look_ahead(soonest, first)
         else:
             when = max(now, min(until, self._due_us))
-            self._awaited = at(when, Rank.CLIENT_TIMER, self._index, self._waited)
+            self._awaited = self._kernel.at(when, Rank.CLIENT_TIMER, self._index, self._waited)
+
+    def _look_ahead(self, soonest: int, flight: UnderWay) -> None:
+        """Wait for the end of the batch that the next answer will bring: one event for both.
+
+        Nothing of it has happened yet; who looks in between makes it happen (:meth:`catch_up`).
+        """
+        found = self._brought(flight)
+        if not found:
+            rank = Rank.RECORDS_AT_CLIENT
+            self._awaited = self._kernel.at(soonest, rank, self._index, self._woken)
+            return
+        batch = self._batch_of(found, soonest)
+        self._ahead = (soonest, flight, found, batch)
+        when = batch.end_us(batch.count - 1)
+        self._awaited = self._kernel.at(when, Rank.APPLICATION, self._index, self._worked)
+
+    def catch_up(self, now: int) -> None:
+        """Let the answer that was looked ahead to arrive, if its time has come by ``now``."""
+        if self._ahead is None or self._ahead[0] > now:
+            return
+        soonest, flight, found, batch = self._ahead
+        self._ahead = None
+        self._hand_out(flight, found)
+        self._ask_again(flight, soonest)
+        self._until_us = NOT_WAITING
+        self._batch = batch
+        self._app.work_on(batch)
 
     def _woken(self, moment: Moment) -> None:
-        """An answer arrives."""
+        """An answer arrives that needs a closer look."""
         if moment is self._awaited:
             now = self._kernel.now
             if not self._look(now):
@@ -195,27 +229,38 @@ class PollLoop:
         """
         if len(arrived) > 1:
             arrived = self._pumped(arrived, now)
+        brought = [(flight, self._brought(flight)) for flight in arrived]
         found: Found = []
-        total = 0
-        for flight in arrived:
-            ready = flight.ready_us
-            for want in flight.wants.cached.values():
-                if want.when_us <= ready:
-                    if want.when_us == AT_ONCE:
-                        return False
-                    count = self._count(want, ready)
-                    total += count
-                    found.append((flight, want, count))
-        if total >= self._limit:
+        for _, part in brought:
+            if part is None:
+                return False
+            found += part
+        if len(arrived) > 1 and sum([count for _, count in found]) >= self._limit:
             return False
-        ranges = [self._hand_out(flight, want, count) for flight, want, count in found]
+        batch = self._batch_of(found, now) if found else None
+        for flight, part in brought:
+            self._hand_out(flight, part or [])
         if len(arrived) > 1:
             arrived.sort(key=lambda flight: self._fetcher.place_of(flight.broker))
         for flight in arrived:
             self._ask_again(flight, now)
-        if ranges:
-            self._work(ranges, total, now)
+        if batch is not None:
+            self._work(batch)
         return True
+
+    def _brought(self, flight: UnderWay) -> Found | None:
+        """Return what an answer brings; None: an error, or more than one poll hands out."""
+        ready = flight.ready_us
+        found: Found = []
+        total = 0
+        for want in flight.wants.cached.values():
+            if want.when_us <= ready:
+                if want.when_us == AT_ONCE:
+                    return None
+                count = self._count(want, ready)
+                total += count
+                found.append((want, count))
+        return found if total < self._limit else None
 
     def _pumped(self, arrived: list[UnderWay], now: int) -> list[UnderWay]:
         """Return which of several answers this poll sees, in order of arrival.
@@ -240,15 +285,15 @@ class PollLoop:
         most = self._settings.max_partition_fetch_bytes // log.record_size or 1
         return min(log.high_watermark(ready_us) - want.offset, most)
 
-    def _hand_out(self, flight: UnderWay, want: Want, count: int) -> Handed:
-        """Move session, position and progress past the records of one partition."""
-        tp, first = want.partition, want.offset
-        want.offset = following = first + count
-        look_ahead(want, self._least)
-        flight.wants.answered(tp)
-        self._fetcher.hand_out(tp, following)
-        self._progress.handed(tp, following)
-        return Handed(tp, first, following)
+    def _hand_out(self, flight: UnderWay, found: Found) -> None:
+        """Move session, positions and progress past the records of an answer."""
+        for want, count in found:
+            tp = want.partition
+            want.offset = following = want.offset + count
+            look_ahead(want, self._least)
+            flight.wants.answered(tp)
+            self._fetcher.hand_out(tp, following)
+            self._progress.handed(tp, following)
 
     def _ask_again(self, flight: UnderWay, now: int) -> None:
         """Send the next fetch to the broker that has answered."""
@@ -259,21 +304,31 @@ class PollLoop:
 
     # -- work --------------------------------------------------------------------------------------
 
-    def _work(self, ranges: list[Handed], total: int, now: int) -> None:
+    def _batch_of(self, found: Found, now: int) -> Batch:
+        """Return the batch that a poll makes of what was found."""
+        ranges = [Handed(w.partition, w.offset, w.offset + count) for w, count in found]
+        if len(ranges) == 1:
+            batch = Batch((ranges[0],), now, found[0][1])
+        else:
+            batch = Batch.of(in_record_order(ranges), now)
+        self._plan(batch)
+        return batch
+
+    def _work(self, batch: Batch) -> None:
         """Let the handler work on what poll returned."""
         self._until_us = NOT_WAITING
-        ordered = tuple(ranges) if len(ranges) == 1 else in_record_order(ranges)
-        self._batch = batch = Batch(ordered, now, total)
-        self._plan(batch)
+        self._batch = batch
         self._app.work_on(batch)
-        when = batch.end_us(total - 1)
+        when = batch.end_us(batch.count - 1)
         self._awaited = self._kernel.at(when, Rank.APPLICATION, self._index, self._worked)
 
     def _worked(self, moment: Moment) -> None:
         """The batch is done: poll again."""
         if moment is not self._awaited:
             return
+        now = self._kernel.now
+        self.catch_up(now)
         self._batch = None
         self._app.worked_off()
-        if not self.poll(self._kernel.now):
+        if not self.poll(now):
             self._app.poll()

@@ -25,6 +25,7 @@ from emulator.world.poll_loop import PollLoop
 from emulator.world.post import kind_of
 from emulator.world.progress import Progress
 from protocols.classic.client.machine import POLL, Client
+from protocols.classic.client.rejoin import RETRY
 from protocols.classic.client.values import Closed, CommitResult, Failed
 from protocols.messages import Envelope, FetchResponse
 from protocols.step import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, Tell
@@ -52,7 +53,7 @@ class Process:
             blueprint.group.id,
             services.recorder,
             services.crew.owners(blueprint.group.id),
-            self._settle,
+            self.settle,
         )
         self.client = Client(blueprint.consumer(self.name))
         self.application = Application(self)
@@ -83,7 +84,7 @@ class Process:
         stopped = ConsumerStopped(
             consumer=self.blueprint.name, group=self.blueprint.group.id, how=how, reason=reason
         )
-        self.application.settle()
+        self.settle()
         self.alive = False
         self._held = None
         self._deadlines.close()
@@ -124,7 +125,10 @@ class Process:
         """Call close() on the consumer; it ends in the process's end."""
         self.carry_out(self.client.close(self.services.kernel.now, timeout_us))
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Count what the handler has finished by now, for someone who is about to read it."""
+        if self._loop is not None:
+            self._loop.catch_up(self.services.kernel.now)
         self.application.settle()
 
     @property
@@ -181,6 +185,8 @@ class Process:
         self.carry_out(self.client.handle(envelope, self.services.kernel.now))
 
     def _wake(self, timer: str, now: int) -> None:
+        if self._loop is not None and self._loop.folded and timer in (POLL, RETRY):
+            return
         self.unfold()
         if not self.alive or self.hold(lambda: self._wake(timer, self.services.kernel.now)):
             return

@@ -34,7 +34,7 @@ class Samples:
     def _sample_lag(self, _: Any) -> None:
         services = self._services
         for process in services.crew.everyone():
-            process.application.settle()
+            process.settle()
             if self._check:
                 process.client.check()
         for group in services.scenario.group:

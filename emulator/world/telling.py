@@ -78,7 +78,7 @@ class Teller:
         process.progress.open(fact, generation, why, cause)
 
     def _commit_sent(self, process: Process, fact: facts.CommitSent) -> None:
-        process.application.settle()
+        process.settle()
         name = commit_name(process.name, fact.correlation_id)
         partitions = [entry.partition for entry in fact.offsets]
         process.progress.tell_all(partitions)

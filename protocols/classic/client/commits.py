@@ -188,6 +188,8 @@ def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
     A retriable failure of an automatic commit brings its next try forward (4.2); fencing
     poisons the consumer for good.
     """
+    if not state.callbacks:
+        return Step(state)
     for flight, _, error in state.callbacks:
         if flight.kind == "auto" and error in RETRIED:
             retry = now + consumer.settings.retry_backoff_ms * MS

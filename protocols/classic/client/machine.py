@@ -175,10 +175,7 @@ class Client:
         if self._poll_until is None:
             self._arrived.append((now, response))
             return Step(self.state)
-        failed = self.consumer.fetcher.arrived(response)
-        effects: tuple[Effect, ...] = ()
-        if failed:
-            effects = self._become(positions.fetch_failed(self.state, self.consumer, failed, now))
+        effects = self._become(self._buffer(self.state, response, now))
         return Step(self.state, effects + self._again(now))
 
     def _pumping(self) -> bool:
@@ -188,19 +185,24 @@ class Client:
         return isinstance(self.state.app, CommittingSync | Closing)
 
     def _pump_once(self, state: ClientState, now: int) -> Step[ClientState]:
-        self._absorb(now)
-        return responses.pump(state, self.consumer, now)
+        step = self._absorb(state, now)
+        return step.then(lambda s: responses.pump(s, self.consumer, now))
 
-    def _absorb(self, until_us: int) -> Step[ClientState]:
+    def _absorb(self, state: ClientState, until_us: int) -> Step[ClientState]:
         """Buffer the fetch responses that somebody has pumped by ``until_us``."""
-        step = Step(self.state)
+        step = Step(state)
         while self._arrived and self._arrived[0][0] <= until_us:
             _, response = self._arrived.pop(0)
-            failed = self.consumer.fetcher.arrived(response)
-            if failed:
-                after = positions.fetch_failed(step.state, self.consumer, failed, until_us)
-                step = Step(after.state, step.effects + after.effects)
+            step = step.then(partial(self._buffer, response=response, now=until_us))
         return step
+
+    def _buffer(self, state: ClientState, response: FetchResponse, now: int) -> Step[ClientState]:
+        """Buffer a response's records; after an error the next turn has positions to look at."""
+        failed = self.consumer.fetcher.arrived(response)
+        if not failed:
+            return Step(state)
+        self._calm = False
+        return positions.fetch_failed(state, self.consumer, failed, now)
 
     # -- timers ----------------------------------------------------------------------------------
 
@@ -229,7 +231,7 @@ class Client:
         return effects + self._collect(now, until)
 
     def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
-        effects = self._become(self._absorb(now))
+        effects = self._become(self._absorb(self.state, now))
         step = turn.take(self.state, self.consumer, now, until)
         if turn.interrupted(step):
             self._poll_until = None
@@ -239,15 +241,17 @@ class Client:
         """Return records if there are any, else wait for the network."""
         fetcher = self.consumer.fetcher
         beat = self.state.beat
+        effects: tuple[Effect, ...] = ()
         if self._arrived and beat is not None:
-            self._become(self._absorb(heartbeat.last_tick(beat, self.consumer, now)))
+            tick = heartbeat.last_tick(beat, self.consumer, now)
+            effects = self._become(self._absorb(self.state, tick))
         handed = fetcher.collect(self.consumer.settings.max_poll_records)
         if not handed and (self._arrived or self.state.inbox):
-            effects = self._become(self._absorb(now).then(lambda s: self._pump_once(s, now)))
+            effects += self._become(self._pump_once(self.state, now))
             if effects or not self._calm:
                 return effects + self._again(now)
             handed = fetcher.collect(self.consumer.settings.max_poll_records)
-        sends = tuple([Send(broker, request) for broker, request in fetcher.requests()])
+        sends = effects + tuple([Send(broker, request) for broker, request in fetcher.requests()])
         if handed:
             self._poll_until = None
             return (*sends, Return(handed))
