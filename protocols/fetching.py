@@ -10,9 +10,10 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
-from assignors.java import hash_map_order, topic_partition_hash
+from assignors.java import DEFAULT_LENGTH, hash_map_order, topic_partition_hash
 from assignors.types import TopicPartition
 from protocols.messages import FetchedRecords, FetchPartition, FetchRequest, FetchResponse
 
@@ -20,6 +21,9 @@ UNSET = -1
 """A position that is not known yet."""
 
 NO_LEADER = -1
+
+_FEW = 8
+"""So many keys never make a hash map of the default length grow, nor a chain of it too long."""
 
 
 class Phase(enum.Enum):
@@ -192,15 +196,18 @@ class Fetcher:
                 self._buffer.append(_Completed(reading, part.first, part.next_offset))
         return failed
 
-    def hand_out(self, partition: TopicPartition, next_offset: int) -> None:
-        """Move past records that go straight to the application, without a stay in the buffer.
+    def move_on(self, partition: TopicPartition, offset: int) -> bool:
+        """Move past records that went straight to the application; say whether there were any.
 
-        What ``arrived`` and ``collect`` would do for a consumer that waits and has nothing
-        buffered, if all that came fits into one poll; its broker is asked again at once.
+        What ``arrived`` and ``collect`` do for a consumer that waits and has nothing buffered, if
+        all that comes fits into one poll; its brokers are asked again at once.
         """
         reading = self._readings[partition]
-        reading.position = next_offset
+        if reading.position == offset:
+            return False
+        reading.position = offset
         self._to_the_end(reading)
+        return True
 
     @property
     def idle(self) -> bool:
@@ -295,7 +302,15 @@ class Fetcher:
             assert completed.position <= completed.next_offset
 
 
+@lru_cache(maxsize=1 << 16)  # a poll asks for the same few again and again
+def _spread(partition: TopicPartition) -> int:
+    value = topic_partition_hash(partition) & 0xFFFF_FFFF
+    return value ^ value >> 16
+
+
 def in_record_order(handed: list[Handed]) -> tuple[Handed, ...]:
     """Order as ``ConsumerRecords`` iterates: it is built on a HashMap (seen in every capture)."""
+    if len(handed) <= _FEW:
+        return tuple(sorted(handed, key=lambda part: _spread(part.partition) & DEFAULT_LENGTH - 1))
     by_partition = {part.partition: part for part in handed}
     return tuple(by_partition[tp] for tp in hash_map_order(by_partition, topic_partition_hash))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from shlex import quote
 
 from assignors.types import RebalanceProtocol
@@ -36,6 +37,14 @@ def subject_of(name: str, scenario: Scenario, overrides: Sequence[str]) -> Subje
         },
         moment=lambda at_us: format_moment(at_us, scenario.start),
     )
+
+
+def clock_of(scenario: Scenario) -> Callable[[int], str] | None:
+    """Return what tells a time of the run as clock time, as JSON has it; None: no start."""
+    start = scenario.start
+    if start is None:
+        return None
+    return lambda at_us: (start + timedelta(microseconds=at_us)).isoformat()
 
 
 def _facts(group: Group) -> GroupFacts:

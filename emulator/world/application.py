@@ -121,6 +121,11 @@ class Application:
         self._batch = batch
         self.doing = Doing.WORKING
 
+    def put_away(self) -> None:
+        """End a batch that somebody else has counted."""
+        self._batch = None
+        self.doing = Doing.POLLING
+
     def worked_off(self) -> None:
         """End that batch."""
         batch = self._batch
@@ -386,6 +391,7 @@ class Application:
             why = "closed" if self.closing else call.listener
             for tp in call.partitions:
                 process.progress.close(tp, why, event)
+                self._dirty.pop(tp, None)
         self._services.aims.reached(self._blueprint.name, call.listener)
         if not process.alive:
             return

@@ -174,6 +174,7 @@ def _end(services: Services) -> None:
     """Write what is still to be told: progress, request counts, the ends of all logs."""
     positions = []
     for process in services.crew.everyone():
+        process.unfold(before_arrivals=True)
         process.settle()
         process.progress.tell_all(process.progress.owned)
         consumer = process.blueprint.name

@@ -146,9 +146,15 @@ class Faults:
     def _stop_member(
         self, consumer: str, cause: int, *, mid_batch: bool, grace: int | None
     ) -> Script:
-        """Close a member and wait for its end; kill it when its grace is over."""
+        """Close a member and wait for its end; kill it when its grace is over.
+
+        Without any grace it is killed at once, before it could begin to close.
+        """
         process = self._running(consumer, cause)
         if process is None:
+            return
+        if grace == 0:
+            process.stop("killed", cause)
             return
         process.leave(mid_batch=mid_batch)
         if not process.alive:

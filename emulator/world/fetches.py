@@ -255,6 +255,9 @@ class Fetches:
 
     def broken(self, broker: int) -> list[Process]:
         """A broker died: return the processes whose fetch to it has failed."""
+        for mine in self._under_way.values():
+            for fetch in list(mine.values()):
+                fetch.process.unfold(before_arrivals=True)
         for sessions in self._sessions.values():
             sessions.pop(broker, None)
         lost = [mine.pop(broker, None) for _, mine in sorted(self._under_way.items())]

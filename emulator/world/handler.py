@@ -28,7 +28,7 @@ class Flaw(enum.Enum):
 class Batch:
     """What one poll handed out, and how far the handler is with it."""
 
-    __slots__ = ("_begin_us", "_each", "_ends", "count", "flaws", "ranges", "reported")
+    __slots__ = ("_each", "_ends", "begin_us", "count", "flaws", "ranges", "reported")
 
     def __init__(self, ranges: tuple[Handed, ...], begin_us: int, count: int) -> None:
         self.ranges = ranges
@@ -37,7 +37,7 @@ class Batch:
         """How many of its records have been counted as processed."""
 
         self.flaws: dict[int, Flaw] | None = None
-        self._begin_us = begin_us
+        self.begin_us = begin_us
         self._each = 0
         self._ends: list[int] | None = None
 
@@ -65,16 +65,16 @@ class Batch:
     def end_us(self, index: int) -> int:
         """Return when the record at ``index`` will be finished."""
         if self._ends is None:
-            return self._begin_us + (index + 1) * self._each
-        return self._begin_us + self._ends[index]
+            return self.begin_us + (index + 1) * self._each
+        return self.begin_us + self._ends[index]
 
     def began_us(self, index: int) -> int:
         """Return when the work on the record at ``index`` begins."""
-        return self.end_us(index - 1) if index else self._begin_us
+        return self.end_us(index - 1) if index else self.begin_us
 
     def finished(self, now: int) -> int:
         """Return how many records are finished at ``now``."""
-        elapsed = now - self._begin_us
+        elapsed = now - self.begin_us
         if self._ends is not None:
             return bisect_right(self._ends, elapsed)
         return min(self.count, elapsed // self._each) if self._each else self.count

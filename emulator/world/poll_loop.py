@@ -13,19 +13,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.world.arrivals import NEVER
-from emulator.world.fetches import AT_ONCE, UnderWay, Want, look_ahead
+from emulator.world.fetches import AT_ONCE, UnderWay, Want
 from emulator.world.handler import Batch
 from emulator.world.kernel import Moment, Rank
 from protocols.classic.client.heartbeat import last_tick
 from protocols.fetching import Handed, in_record_order
 
 if TYPE_CHECKING:
+    from assignors.types import TopicPartition
     from emulator.world.process import Process
 
 NOT_WAITING = -1
 
-Found = list[tuple[Want, int]]
-"""How many records an answer brings of what."""
+Found = list[tuple[Want, int, int]]
+"""How many records an answer brings of what, and from when on there are more."""
 
 
 class PollLoop:
@@ -42,10 +43,10 @@ class PollLoop:
         "_due_us",
         "_fetcher",
         "_fetches",
+        "_finished",
         "_flights",
         "_index",
         "_kernel",
-        "_least",
         "_limit",
         "_plan",
         "_process",
@@ -69,10 +70,12 @@ class PollLoop:
         self._index = process.blueprint.index
         self._timeout_us = process.blueprint.poll_timeout_us
         self._limit = self._settings.max_poll_records
-        self._least = self._settings.fetch_min_bytes
         self._plan = process.blueprint.plan
         self._counts = process.services.post.counts
         self._flights: dict[int, UnderWay] = {}
+        self._finished: dict[TopicPartition, list[int]] = {}
+        """Finished and not yet counted: partition to next offset, and when work on it began."""
+
         self._batch: Batch | None = None
         self._awaited: Moment | None = None
         self._ahead: tuple[int, UnderWay, Found, Batch] | None = None
@@ -105,6 +108,8 @@ class PollLoop:
         due = self._client.quiet_until(now)
         if due is None or not self._app.calm or not self._process.services.aims.idle:
             return False
+        if self._settings.fetch_min_bytes > 1 or not self._progress.alone:
+            return False
         self._flights = self._fetches.of(self._process)
         wants = [want for f in self._flights.values() for want in f.wants.cached.values()]
         if any(flight.arrives_us >= NEVER for flight in self._flights.values()):
@@ -130,12 +135,21 @@ class PollLoop:
             self._look(now)
         self.folded = False
         self._awaited = self._ahead = None
+        self._sync()
         if self._until_us != NOT_WAITING:
             self._process.carry_out(self._client.waits(self._until_us))
             self._until_us = NOT_WAITING
         else:
             self._give_back_work(now - 1 if before_arrivals else now)
         self._fetches.go_live(self._process)
+
+    def _sync(self) -> None:
+        """Let the client and the books know how far this loop has come."""
+        self.tell()
+        for flight in self._flights.values():
+            for want in flight.wants.cached.values():
+                if self._fetcher.move_on(want.partition, want.offset):
+                    self._progress.handed(want.partition, want.offset)
 
     def _give_back_work(self, until_us: int) -> None:
         """Let the handler end its batch by itself; what has arrived meanwhile lies unread."""
@@ -235,7 +249,7 @@ class PollLoop:
             if part is None:
                 return False
             found += part
-        if len(arrived) > 1 and sum([count for _, count in found]) >= self._limit:
+        if len(arrived) > 1 and sum([entry[1] for entry in found]) >= self._limit:
             return False
         batch = self._batch_of(found, now) if found else None
         for flight, part in brought:
@@ -257,9 +271,9 @@ class PollLoop:
             if want.when_us <= ready:
                 if want.when_us == AT_ONCE:
                     return None
-                count = self._count(want, ready)
-                total += count
-                found.append((want, count))
+                entry = self._count(want, ready)
+                total += entry[1]
+                found.append(entry)
         return found if total < self._limit else None
 
     def _pumped(self, arrived: list[UnderWay], now: int) -> list[UnderWay]:
@@ -276,24 +290,23 @@ class PollLoop:
         bringing = any(w.when_us <= f.ready_us for f in early for w in f.wants.cached.values())
         return early if bringing else arrived
 
-    def _count(self, want: Want, ready_us: int) -> int:
-        """Return how many records a partition answers with; look at the one behind the first."""
+    def _count(self, want: Want, ready_us: int) -> tuple[Want, int, int]:
+        """Return how many records a partition answers with, and from when on there are more."""
         log = want.log
         assert log is not None, "a partition without a log is an error at once"
-        if log.visible_us(want.offset + 1) > ready_us:
-            return 1
+        following = log.visible_us(want.offset + 1)
+        if following > ready_us:
+            return want, 1, following
         most = self._settings.max_partition_fetch_bytes // log.record_size or 1
-        return min(log.high_watermark(ready_us) - want.offset, most)
+        count = min(log.high_watermark(ready_us) - want.offset, most)
+        return want, count, log.visible_us(want.offset + count)
 
     def _hand_out(self, flight: UnderWay, found: Found) -> None:
-        """Move session, positions and progress past the records of an answer."""
-        for want, count in found:
-            tp = want.partition
-            want.offset = following = want.offset + count
-            look_ahead(want, self._least)
-            flight.wants.answered(tp)
-            self._fetcher.hand_out(tp, following)
-            self._progress.handed(tp, following)
+        """Move the session past the records of an answer."""
+        for want, count, following in found:
+            want.offset += count
+            want.when_us = following
+            flight.wants.answered(want.partition)
 
     def _ask_again(self, flight: UnderWay, now: int) -> None:
         """Send the next fetch to the broker that has answered."""
@@ -306,11 +319,15 @@ class PollLoop:
 
     def _batch_of(self, found: Found, now: int) -> Batch:
         """Return the batch that a poll makes of what was found."""
-        ranges = [Handed(w.partition, w.offset, w.offset + count) for w, count in found]
-        if len(ranges) == 1:
-            batch = Batch((ranges[0],), now, found[0][1])
+        if len(found) == 1:
+            want, count, _ = found[0]
+            ranges: tuple[Handed, ...] = (Handed(want.partition, want.offset, want.offset + count),)
+            batch = Batch(ranges, now, count)
         else:
-            batch = Batch.of(in_record_order(ranges), now)
+            ranges = in_record_order(
+                [Handed(w.partition, w.offset, w.offset + count) for w, count, _ in found]
+            )
+            batch = Batch.of(ranges, now)
         self._plan(batch)
         return batch
 
@@ -328,7 +345,29 @@ class PollLoop:
             return
         now = self._kernel.now
         self.catch_up(now)
-        self._batch = None
-        self._app.worked_off()
+        self._finish()
         if not self.poll(now):
             self._app.poll()
+
+    def _finish(self) -> None:
+        """Note what the batch at its end has finished; who reads progress gets it told."""
+        batch = self._batch
+        assert batch is not None, "work ended that nobody had begun"
+        self._batch = None
+        if batch.reported:
+            self._app.worked_off()
+            return
+        self._app.put_away()
+        finished = self._finished
+        for tp, _, following in batch.ranges:
+            known = finished.get(tp)
+            if known is None:
+                finished[tp] = [following, batch.begin_us]
+            else:
+                known[0] = following
+
+    def tell(self) -> None:
+        """Count what was finished since the last time as processed."""
+        for tp, (following, began_us) in self._finished.items():
+            self._progress.worked(tp, following, began_us)
+        self._finished.clear()

@@ -54,6 +54,7 @@ class Process:
             services.recorder,
             services.crew.owners(blueprint.group.id),
             self.settle,
+            self.unfold,
         )
         self.client = Client(blueprint.consumer(self.name))
         self.application = Application(self)
@@ -129,6 +130,7 @@ class Process:
         """Count what the handler has finished by now, for someone who is about to read it."""
         if self._loop is not None:
             self._loop.catch_up(self.services.kernel.now)
+            self._loop.tell()
         self.application.settle()
 
     @property

@@ -54,6 +54,7 @@ class Progress:
         recorder: Recorder,
         owners: Owners,
         settle: Callable[[], None],
+        unfold: Callable[[], None],
     ) -> None:
         self._consumer = consumer
         self._group = group
@@ -62,6 +63,9 @@ class Progress:
         self._owners = owners
         self._settle = settle
         """Counts what the handler has finished by now."""
+
+        self._unfold = unfold
+        """From now on each batch is told."""
 
     def open(self, fact: PositionSet, generation: int, why: str, cause: int | None) -> None:
         """Begin an epoch where the client set its position; an open one ends."""
@@ -154,6 +158,7 @@ class Progress:
 
     def tell_now(self, tp: TopicPartition) -> None:
         """Write what is finished by now: another process begins on ``tp``."""
+        self._unfold()
         self._settle()
         self.tell(tp)
 
@@ -180,6 +185,12 @@ class Progress:
             why=why,
         )
         self._recorder.write(closed, cause)
+
+    @property
+    def alone(self) -> bool:
+        """Whether nobody else has an epoch of anything owned."""
+        holders = self._owners.holders
+        return all(len(holders[tp]) == 1 for tp in self._epochs)
 
     def positions(self) -> Iterator[tuple[TopicPartition, int]]:
         """Yield the end of what was handed out, by partition owned."""

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from assignors.types import Subscription, TopicPartition
+from assignors.types import TopicPartition
 from protocols.classic.coordinator import GroupCoordinator, Phase
-from protocols.classic.group import Group, Member
+from protocols.classic.group import Group
 from protocols.classic.shard import Durable, Shard, replayed
 from protocols.classic.states import State
 from protocols.errors import ErrorCode
@@ -23,10 +23,8 @@ from protocols.messages import (
     Header,
     HeartbeatRequest,
     JoinGroupRequest,
-    JoinGroupResponse,
     LeaveGroupRequest,
     LeavingMember,
-    Message,
     OffsetCommitRequest,
     OffsetFetchRequest,
     OffsetToCommit,
@@ -37,41 +35,18 @@ from protocols.records import GroupMetadataKey, GroupMetadataValue, Record
 from protocols.settings import BrokerSettings
 from protocols.step import Append, CancelTimer, Effect, Send, SetTimer, Step, Tell
 
-EPOCH_MS = 1_700_000_000_000
-GROUP = "g"
+from .wire import EPOCH_MS, GROUP, Call, errors_of, protocols, some, subscription
 
-
-def subscription(*topics: str, **more: Any) -> Subscription:
-    return Subscription(topics=topics or ("t",), **more)
-
-
-def protocols(*names: str, topics: tuple[str, ...] = ("t",), **more: Any) -> tuple[Protocol, ...]:
-    return tuple(Protocol(name, subscription(*topics, **more)) for name in names or ("range",))
-
-
-def some(*numbers: int, topic: str = "t") -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(topic, number) for number in numbers)
-
-
-class Call:
-    """A request that was sent, and its answer once there is one."""
-
-    def __init__(self, header: Header) -> None:
-        self.header = header
-        self.answers: list[Message] = []
-
-    @property
-    def answered(self) -> bool:
-        return bool(self.answers)
-
-    @property
-    def answer(self) -> Any:
-        assert len(self.answers) == 1, self.answers
-        return self.answers[0]
-
-    @property
-    def error(self) -> ErrorCode:
-        return self.answer.error
+__all__ = [
+    "EPOCH_MS",
+    "GROUP",
+    "Call",
+    "GroupDriver",
+    "errors_of",
+    "protocols",
+    "some",
+    "subscription",
+]
 
 
 class GroupDriver:
@@ -334,9 +309,6 @@ class GroupDriver:
         self.settle([self.group.static_members[instance] for instance in instances])
         return {instance: self.group.static_members[instance] for instance in instances}
 
-    def member(self, member_id: str) -> Member:
-        return self.group.members[member_id]
-
     # -- how effects are carried out ---------------------------------------------------------
 
     def _carry_out(self, step: Step[Any]) -> None:
@@ -376,12 +348,3 @@ class GroupDriver:
         if self.coordinator.phase is Phase.ACTIVE:
             assert self.coordinator.next_log_offset == len(self.log)
             assert self.shard.durable == self._expected, "live durable state is replay of the log"
-
-
-def errors_of(call: Call) -> list[ErrorCode]:
-    """The error of each partition or member of an answer."""
-    answer = call.answer
-    if isinstance(answer, JoinGroupResponse):
-        return [answer.error]
-    rows = answer.errors if hasattr(answer, "errors") else answer.members
-    return [row[-1] for row in rows]

@@ -27,7 +27,8 @@ from protocols.facts import (
 from protocols.messages import Protocol
 from protocols.records import GroupMetadataValue
 
-from .driver import GROUP, GroupDriver, protocols
+from .driver import GroupDriver
+from .wire import GROUP, protocols
 
 SLACK_MS = 400
 """How much later than our timer a busy broker may have acted."""
@@ -177,7 +178,7 @@ class Reenactment:
         return protocols("range")
 
     def _rejoin(self, member_id: str, reason: str = "") -> None:
-        member = self.driver.member(member_id)
+        member = self.driver.group.members[member_id]
         self.driver.join(
             member.client_id,
             member_id,
@@ -276,8 +277,9 @@ class Reenactment:
         return re.sub(r"(\S+)-[0-9a-f-]{36}", r"\1", reason)
 
     def _waiting(self, place: int, members: str, awaiting: str, pending: str) -> None:
-        while len(self.driver.group.joining) < int(awaiting) and self._missing():
-            self._rejoin(self._missing()[0])
+        for member_id in self._missing():
+            if len(self.driver.group.joining) < int(awaiting):
+                self._rejoin(member_id)
         group = self.driver.group
         self._expect(
             "waiting",

@@ -18,7 +18,8 @@ from protocols.messages import (
     OffsetDeleteRequest,
 )
 
-from .driver import GROUP, Call, GroupDriver, protocols, some
+from .driver import GroupDriver
+from .wire import GROUP, Call, protocols, some
 
 
 class Situation:

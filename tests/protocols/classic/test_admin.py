@@ -20,7 +20,8 @@ from protocols.messages import (
 )
 from protocols.records import ZERO_TOPIC_ID, GroupMetadataKey, OffsetCommitKey
 
-from .driver import GROUP, GroupDriver, protocols, some, subscription
+from .driver import GroupDriver
+from .wire import GROUP, protocols, some, subscription
 
 
 def described(driver: GroupDriver, version: int = 6) -> DescribeGroupResponse:

@@ -21,7 +21,7 @@ from protocols.messages import (
     SyncGroupResponse,
 )
 
-from .driver import some
+from .wire import some
 
 REQUESTS: list[GroupRequest] = [
     JoinGroupRequest(group_id="g", session_timeout_ms=1, rebalance_timeout_ms=1),

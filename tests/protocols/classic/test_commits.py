@@ -11,8 +11,9 @@ from protocols.facts import OffsetsAccepted, OffsetsRefused
 from protocols.messages import OffsetCommitRequest, OffsetToCommit, TopicDescription
 from protocols.records import OffsetCommitKey, OffsetCommitValue, Record
 
-from .driver import EPOCH_MS, GROUP, GroupDriver, errors_of
+from .driver import GroupDriver
 from .situations import Situation
+from .wire import EPOCH_MS, GROUP, errors_of
 
 OK = ErrorCode.NONE
 ILLEGAL = ErrorCode.ILLEGAL_GENERATION

@@ -15,7 +15,8 @@ from protocols.messages import (
 )
 from protocols.step import Append, Send, SetTimer, Tell
 
-from .driver import GROUP, GroupDriver, errors_of, some
+from .driver import GroupDriver
+from .wire import GROUP, errors_of, some
 
 
 def other_commit(driver: GroupDriver):

@@ -11,7 +11,8 @@ from protocols.facts import OffsetsDropped
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.records import GroupMetadataKey, OffsetCommitKey
 
-from .driver import GROUP, GroupDriver
+from .driver import GroupDriver
+from .wire import GROUP
 
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE

@@ -14,7 +14,8 @@ from protocols.messages import (
     TopicDescription,
 )
 
-from .driver import GROUP, GroupDriver, some
+from .driver import GroupDriver
+from .wire import GROUP, some
 
 
 def test_a_plain_fetch_sees_what_is_durable():

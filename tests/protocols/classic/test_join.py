@@ -6,10 +6,11 @@ import pytest
 
 from protocols.classic.states import State
 from protocols.errors import ErrorCode
-from protocols.facts import Departure, MemberAdded, MemberRemoved, RebalanceStarted
+from protocols.facts import MemberAdded, RebalanceStarted
 from protocols.messages import JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeavingMember
 
-from .driver import GROUP, GroupDriver, protocols, some
+from .driver import GroupDriver
+from .wire import GROUP, protocols, some
 
 
 def test_asking_for_an_id_makes_the_group_durable():
@@ -193,6 +194,25 @@ def test_a_follower_that_repeats_itself_is_told_the_generation():
     assert 44_000 == driver.session_ms(b)
 
 
+@pytest.mark.parametrize(
+    "offers",
+    [
+        protocols("sticky", "range"),
+        protocols("range"),
+        protocols("range", "sticky", user_data=b"x"),
+        protocols("range", "sticky", generation_id=1),
+    ],
+    ids=["order", "names", "user data", "generation"],
+)
+def test_any_change_of_what_it_offers_makes_a_follower_rebalance(offers):
+    """Names, their order, and every byte of what goes with them."""
+    driver = GroupDriver()
+    _, b = driver.stable("a", "b", offers=protocols("range", "sticky"))
+
+    assert not driver.join("b", b, offers=offers).answered
+    assert State.PREPARING_REBALANCE == driver.state
+
+
 def test_the_leader_repeating_in_the_sync_phase_gets_the_members_again():
     """An unchanged JoinGroup is answered from the generation that is being completed."""
     driver = GroupDriver()
@@ -260,217 +280,6 @@ def test_old_dynamic_members_are_added_at_once():
         driver.told(RebalanceStarted)[0].reason
     )
     assert ["a"] == [fact.client for fact in driver.told(MemberAdded)]
-
-
-# -- ids handed out --------------------------------------------------------------------------
-
-
-def test_an_id_handed_out_holds_the_join_phase_up_until_it_joins():
-    """Everyone else has rejoined, yet the phase waits for the newcomer."""
-    driver = GroupDriver()
-    (a,) = driver.stable("a")
-    b = driver.new_id("b")
-    again = driver.join("a", a)
-
-    assert not again.answered
-
-    driver.join("b", b)
-
-    assert 2 == again.answer.generation_id
-
-
-def test_an_id_that_runs_out_lets_the_join_phase_end():
-    """It lives for the session timeout of its request."""
-    driver = GroupDriver()
-    (a,) = driver.stable("a")
-    driver.new_id("b", session_ms=10_000)
-    again = driver.join("a", a)
-    driver.advance(9_999)
-
-    assert not again.answered
-
-    driver.advance(1)
-
-    assert (2, 1) == (again.answer.generation_id, len(again.answer.members))
-
-
-def test_an_id_that_is_never_used_does_not_disturb_a_stable_group():
-    """Its timer just forgets it."""
-    driver = GroupDriver()
-    (a,) = driver.stable("a")
-    driver.new_id("b", session_ms=10_000)
-
-    for _ in range(4):
-        driver.advance(5_000)
-        driver.heartbeat(a)
-
-    assert (State.STABLE, 1, 0) == (
-        driver.state,
-        driver.group.generation,
-        len(driver.group.pending_joins),
-    )
-
-
-def test_an_id_handed_out_survives_the_end_of_a_join_phase():
-    """The join timer ends the phase without it; later it joins and begins another."""
-    driver = GroupDriver()
-    (a,) = driver.stable("a", rebalance_ms=5_000)
-    b = driver.new_id("b")
-    again = driver.join("a", a, rebalance_ms=5_000)
-    driver.advance(5_000)
-
-    assert 2 == again.answer.generation_id
-    assert b in driver.group.pending_joins
-
-    driver.join("b", b)
-
-    assert State.PREPARING_REBALANCE == driver.state
-
-
-def test_a_group_of_ids_only_becomes_empty_at_the_next_turn():
-    """When the last member goes, an id handed out keeps the phase open, for no time at all."""
-    driver = GroupDriver()
-    (a,) = driver.stable("a")
-    driver.new_id("b")
-    driver.leave(a)
-
-    assert State.PREPARING_REBALANCE == driver.state
-    assert driver.now_us == driver.timers["join-g"]
-
-    driver.advance(0)
-
-    assert (State.EMPTY, 2) == (driver.state, driver.group.generation)
-
-
-def test_ids_handed_out_are_forgotten_at_a_failover():
-    """The new coordinator does not know them."""
-    driver = GroupDriver()
-    driver.stable("a")
-    b = driver.new_id("b")
-
-    driver.fail_over()
-
-    assert ErrorCode.UNKNOWN_MEMBER_ID == driver.join("b", b).error
-
-
-def test_a_new_member_is_dropped_after_five_minutes_of_waiting():
-    """Its parked join is told UNKNOWN_MEMBER_ID; members of before may wait on."""
-    driver = GroupDriver()
-    (a,) = driver.stable("a", rebalance_ms=900_000)
-    _, parked = driver.enter("b")
-    for _ in range(59):
-        driver.advance(5_000)
-        driver.heartbeat(a)
-    driver.advance(4_999)
-
-    assert not parked.answered
-
-    driver.advance(1)
-
-    assert (ErrorCode.UNKNOWN_MEMBER_ID, "") == (parked.error, parked.answer.member_id)
-    assert [Departure.EXPIRED] == [fact.why for fact in driver.told(MemberRemoved)]
-
-
-def test_a_sign_of_life_replaces_the_five_minutes_of_a_new_member():
-    """Guessing the old generation, a newcomer passes, and has a session from then on."""
-    driver = GroupDriver()
-    driver.stable("a")
-    b, _ = driver.enter("b")
-
-    assert ErrorCode.REBALANCE_IN_PROGRESS == driver.heartbeat(b, 1).error
-    assert 45_000 == driver.session_ms(b)
-
-
-def test_after_its_first_join_phase_a_member_has_an_ordinary_session():
-    """It expires like anyone; as the last one it leaves an empty group of generation 2."""
-    driver = GroupDriver()
-    driver.enter("a", session_ms=10_000)
-    driver.advance(3_000)
-    driver.advance(9_999)
-
-    assert State.COMPLETING_REBALANCE == driver.state
-
-    driver.advance(1)
-
-    record = driver.group_records()[-1]
-    assert record is not None
-    assert (State.EMPTY, 2, 2) == (driver.state, driver.group.generation, record.generation)
-
-
-# -- room in the group -----------------------------------------------------------------------
-
-
-def test_a_full_group_refuses_the_one_too_many_while_it_forms():
-    """As many as fit are parked; the next one is turned away without an id."""
-    driver = GroupDriver(group_max_size=10)
-    for name in range(10):
-        driver.join(str(name), version=3)
-
-    refused = driver.join("x", version=3)
-
-    assert (ErrorCode.GROUP_MAX_SIZE_REACHED, "") == (refused.error, refused.answer.member_id)
-    assert 10 == len(driver.group.members)
-
-
-def test_an_empty_group_hands_out_any_number_of_ids():
-    """The surplus is refused at the second step, and again in the sync phase."""
-    driver = GroupDriver(group_max_size=10)
-    ids = [driver.new_id(str(name)) for name in range(11)]
-
-    for place, member_id in enumerate(ids[:10]):
-        driver.join(str(place), member_id)
-    assert ErrorCode.GROUP_MAX_SIZE_REACHED == driver.join("10", ids[10]).error
-    assert ids[10] not in driver.group.pending_joins
-
-    while driver.state is State.PREPARING_REBALANCE:
-        driver.advance(3_000)
-    assert ErrorCode.GROUP_MAX_SIZE_REACHED == driver.join("10", ids[10]).error
-
-
-def test_static_members_need_room_too():
-    """Also one that restarts at full capacity is taken for someone new and refused."""
-    driver = GroupDriver(group_max_size=2)
-    driver.static("R", "S")
-
-    assert ErrorCode.GROUP_MAX_SIZE_REACHED == driver.join("T", instance="T").error
-    assert ErrorCode.GROUP_MAX_SIZE_REACHED == driver.join("S", instance="S").error
-
-
-def test_whoever_is_parked_already_may_ask_again_at_full_capacity():
-    """The newer request takes the older one's place, which is never answered."""
-    driver = GroupDriver(group_max_size=2)
-    a, first = driver.enter("a")
-    driver.enter("b")
-
-    second = driver.join("a", a)
-    while driver.state is State.PREPARING_REBALANCE:
-        driver.advance(3_000)
-
-    assert not first.answered
-    assert 1 == second.answer.generation_id
-
-
-def test_the_last_to_rejoin_an_oversized_group_are_evicted():
-    """They leave the group, but only the join timer ends the phase."""
-    driver = GroupDriver()
-    ids = driver.stable("a", "b", "c", rebalance_ms=20_000)
-    small = GroupDriver(group_max_size=2)
-    small.log = driver.log
-    small.begin_load()
-    small._carry_out(small.coordinator.loaded(small.now_us))
-
-    assert State.PREPARING_REBALANCE == small.state
-
-    a, b, c = ids
-    first = small.join("a", a, rebalance_ms=20_000)
-    small.join("b", b, rebalance_ms=20_000)
-    evicted = small.join("c", c, rebalance_ms=20_000)
-
-    assert ErrorCode.GROUP_MAX_SIZE_REACHED == evicted.error
-    assert Departure.GROUP_FULL == small.told(MemberRemoved)[-1].why
-    assert not first.answered
-    small.advance(20_000)
-    assert (2, 2) == (first.answer.generation_id, len(small.group.members))
 
 
 def test_an_empty_id_of_an_unknown_static_member_gets_one_made_of_its_instance():

@@ -7,7 +7,8 @@ from protocols.errors import ErrorCode
 from protocols.facts import Departure, MemberRemoved, RebalanceStarted
 from protocols.messages import LeavingMember
 
-from .driver import GroupDriver, errors_of
+from .driver import GroupDriver
+from .wire import errors_of
 
 
 def test_a_member_that_leaves_begins_a_rebalance():

@@ -26,7 +26,8 @@ from protocols.messages import (
     TopicDescription,
 )
 
-from .driver import GROUP, Call, GroupDriver, protocols, some
+from .driver import GroupDriver
+from .wire import GROUP, Call, protocols, some
 
 OFFERS: list[tuple[Protocol, ...]] = [
     protocols("range"),

@@ -19,7 +19,8 @@ from protocols.facts import (
 )
 from protocols.messages import JoinGroupResponse, SyncGroupResponse
 
-from .driver import GroupDriver, protocols, some
+from .driver import GroupDriver
+from .wire import protocols, some
 
 
 def windows(driver: GroupDriver, newcomers: int) -> list[int]:

@@ -19,7 +19,8 @@ from protocols.records import (
     Record,
 )
 
-from .driver import GROUP, GroupDriver, protocols, some
+from .driver import GroupDriver
+from .wire import GROUP, protocols, some
 
 EMPTY = GroupMetadataValue(protocol_type="consumer", generation=3, protocol=None, leader=None)
 

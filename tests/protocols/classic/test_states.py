@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.classic.group import Group, moved
 from protocols.classic.states import QUIET, TABLES, Request, State, Who
 from protocols.classic.verdict_page import PAGE, page
 from protocols.errors import ErrorCode
 
-from .driver import GROUP
 from .situations import Situation, ask, seen
+from .wire import GROUP
 
 CELLS = [
     pytest.param(request, who, state, id=f"{request.value}-{who.name}-{state.label}")
@@ -85,3 +86,29 @@ def test_the_page_of_verdicts_is_current():
     written = PAGE.read_text(encoding="utf-8")
 
     assert page() == written, "run python -m protocols.classic.verdict_page"
+
+
+LEGAL = {
+    (State.PREPARING_REBALANCE, State.EMPTY),
+    (State.STABLE, State.PREPARING_REBALANCE),
+    (State.COMPLETING_REBALANCE, State.PREPARING_REBALANCE),
+    (State.EMPTY, State.PREPARING_REBALANCE),
+    (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE),
+    (State.COMPLETING_REBALANCE, State.STABLE),
+    *((state, State.DEAD) for state in State if state is not State.ABSENT),
+}
+
+
+@pytest.mark.parametrize("later", [state for state in State if state is not State.ABSENT])
+@pytest.mark.parametrize("earlier", [state for state in State if state is not State.ABSENT])
+def test_only_legal_transitions_are_made(earlier: State, later: State):
+    """Anything else is a mistake of ours and stops at once; the time of the change is kept."""
+    group = Group("g", state=earlier)
+
+    if (earlier, later) not in LEGAL:
+        with pytest.raises(AssertionError, match=f"{earlier.label} to {later.label}"):
+            moved(group, later, 7)
+        return
+
+    after = moved(group, later, 7)
+    assert (later, earlier, 7) == (after.state, after.previous_state, after.state_since_ms)

@@ -9,7 +9,8 @@ from protocols.errors import ErrorCode
 from protocols.facts import Departure, GroupStabilised, MemberRemoved, RebalanceStarted
 from protocols.messages import HeartbeatRequest, SyncGroupRequest, SyncGroupResponse
 
-from .driver import GROUP, GroupDriver, protocols, some
+from .driver import GroupDriver
+from .wire import GROUP, protocols, some
 
 
 def completing(driver: GroupDriver, *clients: str, **more) -> list[str]:

@@ -7,7 +7,8 @@ from protocols.errors import ErrorCode
 from protocols.facts import RebalanceStarted
 from protocols.messages import HeartbeatRequest, OffsetCommitResponse
 
-from .driver import GroupDriver, errors_of, some
+from .driver import GroupDriver
+from .wire import errors_of, some
 
 
 def test_the_first_member_waits_for_others_then_leads_alone():

@@ -1,0 +1,123 @@
+"""The settings that ``rebalance compare`` holds against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from emulator.cli.refusals import RefusedError
+
+if TYPE_CHECKING:
+    from emulator.scenario.model import Scenario
+
+STRATEGY = "partition.assignment.strategy"
+AS_WRITTEN = "as written"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One column: a name, and the overrides that make it."""
+
+    name: str
+    overrides: tuple[str, ...]
+
+
+def read_variants(texts: Sequence[str], scenario: Scenario) -> list[Variant]:
+    """Return the variants that ``--with`` names, at least two of them.
+
+    One alone is held against the scenario as it is written. Raise RefusedError if one cannot be
+    read, or if two have one name.
+    """
+    wanted = list(texts) or list(NAMED)
+    variants = [_read(text, scenario) for text in wanted]
+    if len(variants) == 1:
+        variants.insert(0, Variant(AS_WRITTEN, ()))
+    names = [variant.name for variant in variants]
+    for name in names:
+        if names.count(name) > 1:
+            raise RefusedError(f"--with: two columns are called {name!r}; give each its own name")
+    return variants
+
+
+def _read(text: str, scenario: Scenario) -> Variant:
+    """Read ``eager``, ``name: path=value, …`` or ``name: eager, path=value``."""
+    name, colon, rest = _cut(text, ":")
+    parts = split_list(rest) if colon else [text.strip()]
+    overrides: list[str] = []
+    for part in parts:
+        if "=" in part:
+            overrides.append(part)
+        elif part in NAMED:
+            overrides += NAMED[part](scenario)
+        else:
+            raise RefusedError(
+                f"--with {text!r}: {part!r} is neither one of {', '.join(NAMED)} nor path=value; "
+                'write --with eager, or --with "short: group[billing].settings[…]=10s, eager"'
+            )
+    return Variant(name.strip() or text.strip(), tuple(overrides))
+
+
+def _cut(text: str, mark: str) -> tuple[str, str, str]:
+    """Cut at the first mark that stands before any ``=`` or bracket: it ends the name."""
+    name, found, rest = text.partition(mark)
+    if any(letter in name for letter in "=[\"'"):
+        return text, "", ""
+    return name, found, rest
+
+
+def split_list(text: str) -> list[str]:
+    """Split at commas outside brackets and quotes.
+
+    >>> split_list('a=[1, 2], b="x, y",c=3')
+    ['a=[1, 2]', 'b="x, y"', 'c=3']
+    """
+    parts, depth, quoted = [""], 0, ""
+    for letter in text:
+        if quoted:
+            quoted = "" if letter == quoted else quoted
+        elif letter in "\"'":
+            quoted = letter
+        depth += (letter in "[{") - (letter in "]}") if not quoted else 0
+        if letter == "," and depth <= 0 and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
+
+
+# -- the named ones ----------------------------------------------------------------------------
+
+
+def _eager(scenario: Scenario) -> list[str]:
+    return _protocol(scenario, "range", static=False)
+
+
+def _cooperative(scenario: Scenario) -> list[str]:
+    return _protocol(scenario, "cooperative-sticky", static=False)
+
+
+def _static(scenario: Scenario) -> list[str]:
+    return _protocol(scenario, "range", static=True)
+
+
+def _protocol(scenario: Scenario, assignor: str, *, static: bool) -> list[str]:
+    """Give every group one assignor, and members an instance id or not."""
+    overrides = []
+    for group in scenario.group:
+        path = f"group[{group.id}]"
+        overrides += [f"{path}.settings[{STRATEGY}]={assignor}"]
+        overrides += [f"{path}.static={str(static).lower()}"]
+        for member in group.members:
+            if STRATEGY in member.settings:
+                overrides.append(f"{path}.member[{member.name}].settings[{STRATEGY}]={assignor}")
+    return overrides
+
+
+NAMED: dict[str, Callable[[Scenario], list[str]]] = {
+    "eager": _eager,
+    "cooperative": _cooperative,
+    "static": _static,
+    AS_WRITTEN: lambda _scenario: [],
+}
+"""``eager``: range. ``cooperative``: cooperative-sticky alone. ``static``: eager with instance ids."""

@@ -1,0 +1,109 @@
+"""A run as one JSON document, and a ledger's entries as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from emulator.measure import Entry, Expected, Finding, Ledger, Metrics, Owner
+
+Clock = Callable[[int], str] | None
+"""Tells a time of the run as clock time; None: the scenario has none."""
+
+
+def run_document(
+    head: Mapping[str, Any],
+    clock: Clock,
+    *,
+    seed: int,
+    digest: str,
+    ledger: Ledger,
+    metrics: Metrics,
+    findings: tuple[Finding, ...],
+    expectations: tuple[Expected, ...],
+) -> dict[str, Any]:
+    """Return what ``run --json`` prints; *head* names the scenario and what is in force."""
+    return {
+        **head,
+        "seed": seed,
+        "digest": digest,
+        **totals(ledger),
+        "rebalances": metrics["rebalances"],
+        "ledger": [entry_document(entry, clock) for entry in ledger.entries],
+        "metrics": metrics.as_dict(),
+        "expectations": [asdict(expected) for expected in expectations],
+        "findings": [finding_document(finding, clock) for finding in findings],
+    }
+
+
+def totals(ledger: Ledger) -> dict[str, Any]:
+    """Return a ledger's counts; ``by_cause`` adds up to reprocessed and lost together."""
+    return {
+        "reprocessed": ledger.reprocessed,
+        "lost": ledger.lost,
+        "partial": ledger.partial,
+        "by_cause": ledger.by_cause(),
+    }
+
+
+def entry_document(entry: Entry, clock: Clock) -> dict[str, Any]:
+    """Return one entry of a ledger; ``last`` is the last offset of the range itself."""
+    root = entry.root
+    return {
+        "id": entry.id,
+        "kind": entry.kind.value,
+        "group": entry.group,
+        "topic": entry.topic,
+        "topic_id": entry.topic_id,
+        "log_incarnation": entry.log_incarnation,
+        "partition": entry.partition,
+        "first": entry.first,
+        "last": entry.last,
+        "count": entry.count,
+        "cause": None if entry.cause is None else entry.cause.value,
+        "detail": entry.detail,
+        "first_owner": _owner(entry.first_owner, clock),
+        "second_owner": _owner(entry.second_owner, clock),
+        "root": None
+        if root is None
+        else {
+            "event": root.event,
+            **timed(root.at_us, clock),
+            "id": root.id,
+            "verb": root.verb,
+            "target": root.target,
+        },
+        "chain": [
+            {"event": link.event, **timed(link.at_us, clock), "what": link.what}
+            for link in entry.chain
+        ],
+    }
+
+
+def finding_document(finding: Finding, clock: Clock) -> dict[str, Any]:
+    """Return a warning, or a law that was broken."""
+    return {
+        "law": finding.law.value,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "event": finding.event,
+        **({} if finding.at_us is None else timed(finding.at_us, clock)),
+        "times": finding.times,
+    }
+
+
+def timed(at_us: int, clock: Clock) -> dict[str, Any]:
+    """Return a time in microseconds since the run began, and as clock time if there is one."""
+    return {"at_us": at_us} if clock is None else {"at_us": at_us, "at": clock(at_us)}
+
+
+def _owner(owner: Owner | None, clock: Clock) -> dict[str, Any] | None:
+    if owner is None:
+        return None
+    return {
+        "consumer": owner.consumer,
+        "incarnation": owner.incarnation,
+        "generation": owner.generation,
+        **timed(owner.at_us, clock),
+    }
