@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "Scenario", "load", "loads", "run"]
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "Run": "emulator.playing",
     "Scenario": "emulator.scenario.model",

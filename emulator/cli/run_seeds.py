@@ -41,7 +41,7 @@ def run_seeds(
         document = {**manifest(scenario), **_document(runs, tally)}
         print(json.dumps(document, ensure_ascii=False))
     else:
-        seeds_screen(subject_of(chosen.name, scenario, overrides), tally)
+        print(*seeds_screen(subject_of(chosen.name, scenario, overrides), tally), sep="\n")
     return all(expected.ok for expected in expectations)
 
 

@@ -86,10 +86,10 @@ class UnderWay:
 
     def plan(self, earliest: int) -> None:
         """Work out when the broker can answer, not before ``earliest``, and when that arrives."""
-        ready = min([want.when_us for want in self.wants.cached.values()])
-        limit = self.asked_us + self._wait_us
-        if ready > limit:
-            ready = limit
+        ready = self.asked_us + self._wait_us
+        for want in self.wants.cached.values():
+            if want.when_us < ready:
+                ready = want.when_us
         if ready < earliest:
             ready = earliest
         self.ready_us = ready

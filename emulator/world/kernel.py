@@ -30,6 +30,11 @@ class Rank(enum.IntEnum):
 _WHO_LIMIT = 1 << 32
 
 
+def order_of(rank: Rank, who: int) -> int:
+    """Return what equal times are ordered by; SimPy takes it for a priority and compares it."""
+    return int(rank) * _WHO_LIMIT + who
+
+
 class Moment(simpy.Event):
     """One action at one time; made cheaply, as ``simpy.Timeout`` makes itself."""
 
@@ -56,10 +61,13 @@ class Kernel:
 
     def at(self, when_us: int, rank: Rank, who: int, action: Callable[[Any], None]) -> Moment:
         """Call ``action`` with the returned moment at ``when_us``, which is not before now."""
+        return self.push(when_us, order_of(rank, who), action)
+
+    def push(self, when_us: int, order: Any, action: Callable[[Any], None]) -> Moment:
+        """Do the same with an order that :func:`order_of` made before."""
         env = self.env
         self.scheduled += 1
         moment = Moment(env, action)
-        order: Any = rank * _WHO_LIMIT + who  # SimPy only compares it
         env.schedule(moment, order, when_us - env._now)  # noqa: SLF001 (the property costs more than the push)
         return moment
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 from emulator.world.arrivals import NEVER
 from emulator.world.fetches import AT_ONCE, UnderWay, Want
 from emulator.world.handler import Batch
-from emulator.world.kernel import Moment, Rank
+from emulator.world.kernel import Moment, Rank, order_of
 from protocols.classic.client.heartbeat import last_tick
 from protocols.fetching import Handed, in_record_order
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
     from emulator.world.process import Process
+    from emulator.world.topics import PartitionLog
 
 NOT_WAITING = -1
 
@@ -35,6 +36,9 @@ class PollLoop:
     __slots__ = (
         "_ahead",
         "_app",
+        "_as_application",
+        "_as_arrival",
+        "_as_timer",
         "_awaited",
         "_batch",
         "_client",
@@ -45,12 +49,12 @@ class PollLoop:
         "_fetches",
         "_finished",
         "_flights",
-        "_index",
         "_kernel",
         "_limit",
         "_plan",
         "_process",
         "_progress",
+        "_push",
         "_settings",
         "_timeout_us",
         "_until_us",
@@ -67,7 +71,10 @@ class PollLoop:
         self._fetches = process.services.fetches
         self._kernel = process.services.kernel
         self._settings = process.blueprint.settings
-        self._index = process.blueprint.index
+        self._push = process.services.kernel.push
+        self._as_arrival = order_of(Rank.RECORDS_AT_CLIENT, process.blueprint.index)
+        self._as_timer = order_of(Rank.CLIENT_TIMER, process.blueprint.index)
+        self._as_application = order_of(Rank.APPLICATION, process.blueprint.index)
         self._timeout_us = process.blueprint.poll_timeout_us
         self._limit = self._settings.max_poll_records
         self._plan = process.blueprint.plan
@@ -95,7 +102,11 @@ class PollLoop:
             self.unfold()
             return False
         self._clock.polled_us = now
-        arrived = [flight for flight in self._flights.values() if flight.arrives_us <= now]
+        arrived = None
+        for flight in self._flights.values():
+            if flight.arrives_us <= now:
+                arrived = [flight for flight in self._flights.values() if flight.arrives_us <= now]
+                break
         if arrived and not self._serve(arrived, now):
             self.unfold()
             return False
@@ -173,7 +184,7 @@ class PollLoop:
             self._look_ahead(soonest, first)
         else:
             when = max(now, min(until, self._due_us))
-            self._awaited = self._kernel.at(when, Rank.CLIENT_TIMER, self._index, self._waited)
+            self._awaited = self._push(when, self._as_timer, self._waited)
 
     def _look_ahead(self, soonest: int, flight: UnderWay) -> None:
         """Wait for the end of the batch that the next answer will bring: one event for both.
@@ -182,13 +193,12 @@ class PollLoop:
         """
         found = self._brought(flight)
         if not found:
-            rank = Rank.RECORDS_AT_CLIENT
-            self._awaited = self._kernel.at(soonest, rank, self._index, self._woken)
+            self._awaited = self._push(soonest, self._as_arrival, self._woken)
             return
         batch = self._batch_of(found, soonest)
         self._ahead = (soonest, flight, found, batch)
         when = batch.end_us(batch.count - 1)
-        self._awaited = self._kernel.at(when, Rank.APPLICATION, self._index, self._worked)
+        self._awaited = self._push(when, self._as_application, self._worked)
 
     def catch_up(self, now: int) -> None:
         """Let the answer that was looked ahead to arrive, if its time has come by ``now``."""
@@ -268,12 +278,17 @@ class PollLoop:
         found: Found = []
         total = 0
         for want in flight.wants.cached.values():
-            if want.when_us <= ready:
-                if want.when_us == AT_ONCE:
-                    return None
-                entry = self._count(want, ready)
-                total += entry[1]
-                found.append(entry)
+            if want.when_us > ready:
+                continue
+            log = want.log
+            if want.when_us == AT_ONCE or log is None:
+                return None
+            count, following = 1, log.visible_us(want.offset + 1)
+            if following <= ready:
+                count = self._count(want.offset, log, ready)
+                following = log.visible_us(want.offset + count)
+            total += count
+            found.append((want, count, following))
         return found if total < self._limit else None
 
     def _pumped(self, arrived: list[UnderWay], now: int) -> list[UnderWay]:
@@ -290,16 +305,10 @@ class PollLoop:
         bringing = any(w.when_us <= f.ready_us for f in early for w in f.wants.cached.values())
         return early if bringing else arrived
 
-    def _count(self, want: Want, ready_us: int) -> tuple[Want, int, int]:
-        """Return how many records a partition answers with, and from when on there are more."""
-        log = want.log
-        assert log is not None, "a partition without a log is an error at once"
-        following = log.visible_us(want.offset + 1)
-        if following > ready_us:
-            return want, 1, following
+    def _count(self, offset: int, log: PartitionLog, ready_us: int) -> int:
+        """Return how many records from ``offset`` on a partition answers with."""
         most = self._settings.max_partition_fetch_bytes // log.record_size or 1
-        count = min(log.high_watermark(ready_us) - want.offset, most)
-        return want, count, log.visible_us(want.offset + count)
+        return min(log.high_watermark(ready_us) - offset, most)
 
     def _hand_out(self, flight: UnderWay, found: Found) -> None:
         """Move the session past the records of an answer."""
@@ -312,8 +321,9 @@ class PollLoop:
         """Send the next fetch to the broker that has answered."""
         self._counts["Fetch"] += 1
         flight.send(now)
-        del self._flights[flight.broker]
-        self._flights[flight.broker] = flight
+        if len(self._flights) > 1:
+            del self._flights[flight.broker]
+            self._flights[flight.broker] = flight
 
     # -- work --------------------------------------------------------------------------------------
 
@@ -337,7 +347,7 @@ class PollLoop:
         self._batch = batch
         self._app.work_on(batch)
         when = batch.end_us(batch.count - 1)
-        self._awaited = self._kernel.at(when, Rank.APPLICATION, self._index, self._worked)
+        self._awaited = self._push(when, self._as_application, self._worked)
 
     def _worked(self, moment: Moment) -> None:
         """The batch is done: poll again."""

@@ -1,0 +1,95 @@
+"""The same runs under several settings: one table, to be pasted into a design review."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.table import Table
+
+from emulator.measure import Comparison, Expected, Metrics, compare, summarise
+from emulator.report.figures_shown import as_lines, cells, shown, why
+from emulator.report.headings import heading, in_force
+from emulator.report.subject import Subject
+from emulator.report.wording import counted, difference, figure, paragraph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One setting, and what came of it, seed by seed."""
+
+    name: str
+    subject: Subject
+    metrics: Sequence[Metrics]
+    causes: Sequence[Mapping[str, int]]
+    expectations: Sequence[Expected]
+
+
+def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the lines of a comparison; differences are to the first column."""
+    first = columns[0]
+    several = len(seeds) > 1
+    named = f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}" if several else f"seed {seeds[0]}"
+    yield next(heading(first.subject, named))
+    yield ""
+    for column in columns:
+        for group in column.subject.groups:
+            yield from paragraph(in_force(group), f"{column.name}: ", "  ")
+    yield ""
+    yield from as_lines(_table(columns))
+    if several:
+        yield from paragraph(
+            f"Means of {len(seeds)} seeds. Differences are to {first.name}, seed by seed, with "
+            "the interval that holds the true mean with 95 % confidence."
+        )
+    yield from _causes(columns)
+    yield from _expectations(columns)
+
+
+def _table(columns: Sequence[Column]) -> Table:
+    table = Table(box=box.MARKDOWN)
+    table.add_column("")
+    for at, column in enumerate(columns):
+        table.add_column(column.name, justify="right")
+        if at:
+            table.add_column("difference", justify="right")
+    every = [run for column in columns for run in column.metrics]
+    for name, label in shown(every):
+        table.add_row(*cells(label, *_row(name, columns)))
+    return table
+
+
+def _row(name: str, columns: Sequence[Column]) -> Iterator[str]:
+    base = [run[name] for run in columns[0].metrics]
+    for at, column in enumerate(columns):
+        values = [run[name] for run in column.metrics]
+        yield figure(summarise(values).mean.value)
+        if at:
+            yield paired(compare(base, values))
+
+
+def paired(comparison: Comparison) -> str:
+    """Return the mean of paired differences, with half the width of its interval."""
+    mean = comparison.mean
+    text = difference(mean.value)
+    if mean.high is None or mean.high == mean.value:
+        return text
+    return f"{text} ± {figure(mean.high - mean.value)}"
+
+
+def _causes(columns: Sequence[Column]) -> Iterator[str]:
+    for column in columns:
+        if causes := list(why(column.causes)):
+            yield from ("", f"Why, in records, {column.name}", *causes)
+
+
+def _expectations(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the expectations that fail under some setting."""
+    for column in columns:
+        failed = [expected for expected in column.expectations if not expected.ok]
+        if failed:
+            number = counted(len(failed), "expectation", "expectations")
+            yield from ("", f"{number} of the scenario would fail, {column.name}")
+        for expected in failed:
+            yield from paragraph(expected.message, "  FAILED  ")

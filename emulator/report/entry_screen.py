@@ -1,0 +1,49 @@
+"""One entry of a ledger, and the sequence of events that led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from emulator.measure import Entry, EntryKind, Line, Owner
+from emulator.report.wording import counted, paragraph
+
+VERBS = {
+    EntryKind.REPROCESSED: ("was processed again", "were processed again"),
+    EntryKind.LOST: ("was lost", "were lost"),
+    EntryKind.PARTIAL: ("was cut off under work", "were cut off under work"),
+}
+
+
+def entry_screen(
+    title: str, entry: Entry, lines: Sequence[Line], moment: Callable[[int], str]
+) -> Iterator[str]:
+    """Yield the entry in a few lines, then what happened, step by step."""
+    yield from paragraph(title)
+    yield ""
+    offsets = (
+        f"offsets {entry.first} to {entry.last}" if entry.count > 1 else f"offset {entry.first}"
+    )
+    verb = VERBS[entry.kind][entry.count > 1]
+    text = f"{entry.topic_partition}, {offsets}: {counted(entry.count, 'record')} {verb}"
+    yield from paragraph(text, f"{entry.id}  ")
+    if entry.cause is not None:
+        detail = f" ({entry.detail})" if entry.detail else ""
+        yield from paragraph(f"{entry.cause}{detail}", "    because:  ")
+    if entry.root is not None:
+        root = f"{entry.root.verb} {entry.root.target} at {moment(entry.root.at_us)}"
+        yield from paragraph(f"{root} ({entry.root.id})", "    it began: ")
+    yield from paragraph(_owner(entry.first_owner, moment), "    first:    ")
+    if entry.kind is not EntryKind.PARTIAL:
+        yield from paragraph(_owner(entry.second_owner, moment), "    then:     ")
+    yield ""
+    for line in lines:
+        mark = "*" if line.shown else " "
+        yield from paragraph(line.text, f"  {moment(line.at_us)} {mark} ")
+    yield from ("", "* shows the cause")
+
+
+def _owner(owner: Owner | None, moment: Callable[[int], str]) -> str:
+    if owner is None:
+        return "nobody"
+    life = "" if owner.incarnation == 1 else f" (start {owner.incarnation})"
+    return f"{owner.consumer}{life}, generation {owner.generation}, {moment(owner.at_us)}"
