@@ -90,6 +90,7 @@ class Group:
     def join(self, name: str) -> simpy.Event:
         """Wait for all members; the event brings the assignment."""
         waiting = self.joined[name] = self.env.event()
+        self.rebalancing = True
         self.deadlines[name] = self.env.now + 300 * SECOND
         self.complete()
         return waiting
