@@ -151,6 +151,8 @@ class Application:
             return
         batch = Batch.of(ranges, self._kernel.now)
         self._blueprint.plan(batch)
+        if self._blueprint.group.poison:
+            self._services.teller.handed(self._process, ranges)
         self._batch = batch
         if self._pending_hang_us:
             batch.stretch(0, self._pending_hang_us)
@@ -209,14 +211,16 @@ class Application:
     def _skip(self, batch: Batch) -> None:
         """Go on behind a record whose work failed."""
         tp, offset = batch.record(batch.reported)
-        self._process.progress.let_go(tp, offset, offset + 1, "skipped")
+        cause = self._services.causes.disturbed.get(self._blueprint.name)
+        self._process.progress.let_go(Handed(tp, offset, offset + 1), "skipped", cause)
         self._dirty[tp] = offset + 1
         batch.reported += 1
 
     def _discard(self, ranges: tuple[Handed, ...]) -> None:
         """Throw records away after a refused commit, and poll again."""
+        cause = self._services.causes.refused.get(self._blueprint.name)
         for part in ranges:
-            self._process.progress.let_go(part.partition, part.first, part.next_offset, "discarded")
+            self._process.progress.let_go(part, "discarded", cause)
         self._batch = None
         self.poll()
 

@@ -37,6 +37,9 @@ class Causes:
         self.commits: dict[str, int] = {}
         """Commit under way: the last event about it."""
 
+        self.refused: dict[str, int] = {}
+        """Consumer: the last refusal of a commit of its."""
+
         self.topics: int | None = None
         """The last change of topics."""
 

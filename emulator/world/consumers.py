@@ -57,7 +57,7 @@ class Blueprint:
     @property
     def plain(self) -> bool:
         """Whether the application does nothing but poll and work."""
-        return self.commit.call in ("auto", "none") and not self.flaws
+        return self.commit.call in ("auto", "none") and not self.group.poison
 
     @property
     def per_record(self) -> bool:

@@ -86,6 +86,7 @@ class Process:
             consumer=self.blueprint.name, group=self.blueprint.group.id, how=how, reason=reason
         )
         self.settle()
+        self.progress.tell_all(self.progress.owned)
         self.alive = False
         self._held = None
         self._deadlines.close()

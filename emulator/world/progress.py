@@ -18,6 +18,7 @@ from emulator.events import (
 )
 from emulator.world.recorder import Recorder
 from protocols.facts import PositionSet
+from protocols.fetching import Handed
 
 
 class _Epoch:
@@ -105,8 +106,9 @@ class Progress:
         if len(self._owners.holders[tp]) > 1:
             self.tell(tp)
 
-    def let_go(self, tp: TopicPartition, first: int, next_offset: int, why: str) -> None:
+    def let_go(self, part: Handed, why: str, cause: int | None) -> None:
         """Note records that were handed out and will not be processed by this epoch."""
+        tp = part.partition
         epoch = self._epochs.get(tp)
         if epoch is None:
             return
@@ -115,13 +117,13 @@ class Progress:
             consumer=self._consumer,
             group=self._group,
             partition=tp,
-            first=first,
-            next_offset=next_offset,
+            first=part.first,
+            next_offset=part.next_offset,
             why=why,
         )
-        self._recorder.write(dropped)
-        epoch.told = epoch.done = next_offset
-        self._owners.done[tp] = next_offset
+        self._recorder.write(dropped, cause)
+        epoch.told = epoch.done = part.next_offset
+        self._owners.done[tp] = part.next_offset
 
     def partly(self, tp: TopicPartition, offset: int, began_us: int, cause: int) -> None:
         """Note the record under work when the process died."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from assignors.types import TopicPartition
 from emulator import events
+from emulator.scenario.model import Poison
 from protocols import facts
 from protocols.errors import ErrorCode
+from protocols.fetching import Handed
 
 if TYPE_CHECKING:
     from emulator.world.process import Process
@@ -27,6 +30,7 @@ class Teller:
         self._services = services
         self._causes = services.causes
         self._names: dict[str, str] = {}
+        self._poisoned: dict[Poison, int] = {}
         self._clients: dict[type, Callable[[Process, Any], None]] = {
             facts.PositionSet: self._position_set,
             facts.CommitSent: self._commit_sent,
@@ -109,7 +113,8 @@ class Teller:
                 by="client",
                 offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
             )
-            self._write(refused, self._causes.behind_refusal(consumer, group) or cause)
+            behind = self._causes.behind_refusal(consumer, group) or cause
+            self._causes.refused[consumer] = self._write(refused, behind)
         else:
             answered = events.CommitAnswered(
                 consumer=consumer, group=group, commit=name, error=fact.error.name
@@ -145,6 +150,29 @@ class Teller:
         )
         cause = self._causes.removed.get(consumer, self._causes.disturbed.get(consumer))
         self._causes.dropped[consumer] = self._write(dropped, cause)
+
+    def handed(self, process: Process, ranges: tuple[Handed, ...]) -> None:
+        """Write that a poisoned record is about to be worked on: the root of what follows.
+
+        Whoever else gets the record later is disturbed by the same event.
+        """
+        consumer = process.blueprint.name
+        for number, poison in enumerate(process.blueprint.group.poison, 1):
+            tp = TopicPartition(poison.topic, poison.partition)
+            for part in ranges:
+                if part.partition == tp and part.first <= poison.offset < part.next_offset:
+                    self._causes.disturbed[consumer] = self._met(poison, number, consumer)
+
+    def _met(self, poison: Poison, number: int, consumer: str) -> int:
+        event = self._poisoned.get(poison)
+        if event is None:
+            record = f"record {poison.offset} of {poison.topic}-{poison.partition}"
+            event = self._poisoned[poison] = self._write(
+                events.FaultBegan(
+                    fault=f"poison-{number}", verb="poison", target=f"{record} at {consumer}"
+                )
+            )
+        return event
 
     def listened(self, process: Process, heard: events.ListenerCalled) -> int:
         """Write a listener call; return its event."""
@@ -248,6 +276,7 @@ class Teller:
         )
         cause = self._causes.behind_refusal(consumer, fact.group)
         event = self._write(refused, cause or self._causes.commits.get(name))
+        self._causes.refused[consumer] = event
         self._remember(fact.header.client, name, event)
 
     def _remember(self, client: str, commit: str, event: int) -> None:

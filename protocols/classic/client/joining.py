@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from assignors.plugin import check_cooperative, run_assignor
-
 from assignors.errors import AssignorDefectError, CooperativeViolationError
+from assignors.plugin import check_cooperative, run_assignor
 from assignors.types import (
     Assignment,
     Assignor,

@@ -99,7 +99,8 @@ class Client:
     def close(self, now: int, timeout_us: int) -> Step[ClientState]:
         """Close: final commit, listener call, LeaveGroup; ends in ``Return(Closed())``."""
         self._poll_until = None
-        return self._took(closing.begin(self.state, self.consumer, timeout_us, now), now)
+        step = closing.begin(self.state, self.consumer, timeout_us, now)
+        return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
     def unsubscribe(self, now: int) -> Step[ClientState]:
         """Drop the subscription; ends in ``Return``."""
@@ -127,8 +128,10 @@ class Client:
             case Resume.ASSIGNED:
                 return Step(replace(self.state, app=Outside()))
             case Resume.CLOSE:
-                assert calling.deadline_us is not None
-                return closing.after_callbacks(self.state, self.consumer, calling.deadline_us, now)
+                deadline = calling.deadline_us
+                assert deadline is not None
+                step = closing.after_callbacks(self.state, self.consumer, deadline, now)
+                return step.then(lambda s: self._pump_once(s, now))
             case Resume.UNSUBSCRIBE:
                 return closing.after_unsubscribe(self.state, self.consumer, now)
 

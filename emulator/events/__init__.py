@@ -1,0 +1,172 @@
+"""The one vocabulary of what happened: written by the world, read by everything that counts.
+
+An :class:`Event` is a time, the event that caused it, and what happened. A real Kafka's
+history written in these words gives a real ledger by the same code. Times are microseconds
+since the run began; offsets are record offsets of the topic; ranges are half open.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple, get_args
+
+from emulator.events.commits import (
+    CommitAccepted,
+    CommitAnswered,
+    CommitRefused,
+    CommitSent,
+    OffsetsDropped,
+)
+from emulator.events.consumers import (
+    ClientDropped,
+    ConsumerPaused,
+    ConsumerResumed,
+    ConsumerStarted,
+    ConsumerStopped,
+    EpochClosed,
+    EpochOpened,
+    ListenerCalled,
+    NotProcessed,
+    PartlyProcessed,
+    Polled,
+    Processed,
+)
+from emulator.events.groups import (
+    AssignmentWarning,
+    AssignorFailed,
+    CoordinatorMoved,
+    GroupEmptied,
+    GroupStabilised,
+    JoinPhaseEnded,
+    MemberAdded,
+    MemberRemoved,
+    RebalanceStarted,
+)
+from emulator.events.offsets import Offsets
+from emulator.events.run import (
+    Appended,
+    BrokerDown,
+    BrokerUp,
+    FaultBegan,
+    FaultEnded,
+    LagSampled,
+    MessageLost,
+    PartitionsAdded,
+    RequestsCounted,
+    RunEnded,
+    RunStarted,
+    TopicCreated,
+    TopicDeleted,
+)
+
+__all__ = [
+    "Appended",
+    "AssignmentWarning",
+    "AssignorFailed",
+    "BrokerDown",
+    "BrokerUp",
+    "ClientDropped",
+    "CommitAccepted",
+    "CommitAnswered",
+    "CommitRefused",
+    "CommitSent",
+    "ConsumerPaused",
+    "ConsumerResumed",
+    "ConsumerStarted",
+    "ConsumerStopped",
+    "CoordinatorMoved",
+    "EpochClosed",
+    "EpochOpened",
+    "Event",
+    "FaultBegan",
+    "FaultEnded",
+    "GroupEmptied",
+    "GroupStabilised",
+    "JoinPhaseEnded",
+    "LagSampled",
+    "ListenerCalled",
+    "MemberAdded",
+    "MemberRemoved",
+    "MessageLost",
+    "NotProcessed",
+    "Offsets",
+    "OffsetsDropped",
+    "PartitionsAdded",
+    "PartlyProcessed",
+    "Polled",
+    "Processed",
+    "RebalanceStarted",
+    "RequestsCounted",
+    "RunEnded",
+    "RunStarted",
+    "TopicCreated",
+    "TopicDeleted",
+    "What",
+    "values_of",
+]
+
+
+What = (
+    RunStarted
+    | RunEnded
+    | TopicCreated
+    | PartitionsAdded
+    | TopicDeleted
+    | FaultBegan
+    | FaultEnded
+    | BrokerDown
+    | BrokerUp
+    | ConsumerStarted
+    | ConsumerStopped
+    | ConsumerPaused
+    | ConsumerResumed
+    | ListenerCalled
+    | EpochOpened
+    | Processed
+    | PartlyProcessed
+    | NotProcessed
+    | EpochClosed
+    | Polled
+    | CommitSent
+    | CommitAccepted
+    | CommitRefused
+    | CommitAnswered
+    | OffsetsDropped
+    | MemberAdded
+    | MemberRemoved
+    | RebalanceStarted
+    | JoinPhaseEnded
+    | GroupStabilised
+    | GroupEmptied
+    | AssignmentWarning
+    | AssignorFailed
+    | CoordinatorMoved
+    | ClientDropped
+    | MessageLost
+    | Appended
+    | LagSampled
+    | RequestsCounted
+)
+
+
+class Event(NamedTuple):
+    """One thing that happened."""
+
+    id: int
+    """Counts from 0 in order of writing; times never fall along it."""
+
+    at_us: int
+    cause: int | None
+    """Id of the event that made this one happen, if one did."""
+
+    what: What
+
+
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in dataclasses.fields(kind)) for kind in get_args(What)
+}
+
+
+def values_of(what: What) -> dict[str, Any]:
+    """Return the fields of what happened, in order of definition."""
+    return {name: getattr(what, name) for name in _FIELDS[type(what)]}

@@ -1,0 +1,72 @@
+"""Commits: sent, accepted or refused, answered; and committed offsets that went away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from assignors.types import TopicPartition
+from emulator.events.offsets import Offsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitSent:
+    """A consumer asked for offsets to be stored.
+
+    ``kind``: ``auto``, ``prepare``, ``close``, ``sync`` or ``async``. ``processed`` is, in the
+    order of ``offsets``, how far the handler was then. A commit refused by the client itself
+    was never sent: it has a :class:`CommitSent` and at once a :class:`CommitRefused`.
+    """
+
+    consumer: str
+    group: str
+    generation: int
+    commit: str
+    """Names the commit in the events that follow it."""
+
+    kind: str
+    offsets: Offsets
+    processed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitAccepted:
+    """The coordinator appended it at ``log_offset`` of its offsets partition."""
+
+    consumer: str
+    group: str
+    generation: int
+    commit: str
+    offsets: Offsets
+    log_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRefused:
+    """``by``: ``coordinator`` or ``client``; ``error`` in Kafka's spelling."""
+
+    consumer: str
+    group: str
+    generation: int
+    commit: str
+    error: str
+    by: str
+    offsets: Offsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitAnswered:
+    """The consumer learned the fate of its commit; ``error`` is ``NONE`` for success."""
+
+    consumer: str
+    group: str
+    commit: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetsDropped:
+    """Committed offsets vanished; ``why``: ``expired``, ``deleted`` or ``topic deleted``."""
+
+    group: str
+    partitions: tuple[TopicPartition, ...]
+    why: str

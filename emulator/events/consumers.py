@@ -1,0 +1,145 @@
+"""Consumers: processes, owners, work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from assignors.types import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerStarted:
+    """A process began; ``incarnation`` counts its starts from 1."""
+
+    consumer: str
+    group: str
+    incarnation: int
+    instance_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerStopped:
+    """A process ended; ``how``: ``crashed``, ``killed``, ``closed`` or ``failed``."""
+
+    consumer: str
+    group: str
+    how: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerPaused:
+    """A process stopped running, as after SIGSTOP or in a long collection of garbage."""
+
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerResumed:
+    """A paused process runs again."""
+
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerCalled:
+    """The rebalance listener ran; ``call``: ``revoked``, ``assigned`` or ``lost``."""
+
+    consumer: str
+    group: str
+    generation: int
+    call: str
+    partitions: tuple[TopicPartition, ...]
+    began_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochOpened:
+    """A consumer (re)initialised its position: an ownership epoch begins.
+
+    ``source``: ``committed``, ``earliest``, ``latest``, ``by_duration`` or ``seek``.
+    ``why``: for a reset ``no offset``, ``expired``, ``deleted`` or ``out of range``.
+    """
+
+    consumer: str
+    group: str
+    generation: int
+    partition: TopicPartition
+    offset: int
+    source: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processed:
+    """The handler returned for the records ``first`` up to ``next_offset``.
+
+    One event may stand for many polls; it is written before anything that reads progress.
+    """
+
+    consumer: str
+    group: str
+    generation: int
+    partition: TopicPartition
+    first: int
+    next_offset: int
+    began_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartlyProcessed:
+    """One record was under work when its process died."""
+
+    consumer: str
+    group: str
+    partition: TopicPartition
+    offset: int
+    began_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotProcessed:
+    """Records were handed out and let go; ``why``: ``skipped`` or ``discarded``."""
+
+    consumer: str
+    group: str
+    partition: TopicPartition
+    first: int
+    next_offset: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochClosed:
+    """A consumer stopped processing a partition for good.
+
+    ``processed`` is the end of what it finished, ``position`` the end of what poll handed
+    out. ``why``: ``revoked``, ``lost``, ``crashed``, ``closed``, ``failed`` or ``reopened``.
+    """
+
+    consumer: str
+    group: str
+    generation: int
+    partition: TopicPartition
+    processed: int
+    position: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polled:
+    """What one poll handed out; written only when asked for, not part of the digest."""
+
+    consumer: str
+    group: str
+    generation: int
+    ranges: tuple[tuple[TopicPartition, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientDropped:
+    """A consumer let go of the group by itself or was told to."""
+
+    consumer: str
+    group: str
+    reason: str

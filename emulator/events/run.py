@@ -1,0 +1,133 @@
+"""The run itself, its topics, its brokers, and what is done to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from assignors.types import TopicPartition
+from emulator.events.offsets import Offsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """The first event."""
+
+    scenario: str
+    seed: int
+    kafka: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """The last event; ``log_ends``: the end of each partition's log, deleted ones left out."""
+
+    log_ends: Offsets
+
+    positions: tuple[tuple[str, TopicPartition, int], ...] = ()
+    """For each epoch still open: its consumer, its partition, the end of what poll handed out.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCreated:
+    """``log_starts``: the first offset of each partition (0 unless retention has moved it)."""
+
+    topic: str
+    topic_id: str
+    log_starts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionsAdded:
+    """A topic has more partitions from here on."""
+
+    topic: str
+    topic_id: str
+    partitions: int
+    """How many there are from now on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDeleted:
+    """A topic is gone, with its records."""
+
+    topic: str
+    topic_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultBegan:
+    """A fault or act of the scenario took effect; the root of what follows."""
+
+    fault: str
+    """Its id in the scenario."""
+
+    verb: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultEnded:
+    """A fault is over."""
+
+    fault: str
+    verb: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerDown:
+    """A broker stopped answering for good."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerUp:
+    """A broker answers again."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appended:
+    """One batch was appended to an offsets partition; ``records`` by type name."""
+
+    log_partition: int
+    group: str
+    log_offset: int
+    records: tuple[tuple[str, int], ...]
+    size: int
+    """Bytes of keys and values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagSampled:
+    """At a sampling instant, for each partition of a group's topics, in one fixed order."""
+
+    group: str
+    partitions: tuple[TopicPartition, ...]
+    log_ends: tuple[int, ...]
+    committed: tuple[int, ...]
+    """-1 where nothing is committed."""
+
+    processed: tuple[int, ...]
+    """How far its present or last owner has come; -1 where nobody ever owned it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestsCounted:
+    """How many requests of each kind the brokers received since the last such event."""
+
+    since_us: int
+    counts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageLost:
+    """A request or response never arrived; ``commit``: of which commit, if it was one."""
+
+    kind: str
+    sender: str
+    receiver: str
+    commit: str = ""
