@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
-from emulator.events import ListenerCalled
 from emulator.world.handler import Batch, Flaw
 from emulator.world.kernel import Rank
+from emulator.world.listener import Listener
+from emulator.world.policy_commits import PolicyCommits
 from protocols.classic.client.values import CommitResult, Failed
 from protocols.fetching import Handed
-from protocols.messages import OffsetToCommit
 from protocols.step import Call
 
 if TYPE_CHECKING:
@@ -44,23 +44,16 @@ class Application:
         self.doing = Doing.POLLING
         self._batch: Batch | None = None
         self._token = 0
-        self._after_commit: Callable[[CommitResult], None] | None = None
-        self._call: Call | None = None
-        self._call_began_us = 0
+        self.commits = PolicyCommits(process)
+        self._listener = Listener(process, self)
         self._leave: bool | None = None
         """Close was asked for: False after the batch, True after the record under work."""
 
         self.closing = False
         self._pending_hang_us = 0
         self._paused_us: int | None = None
-        self._dirty: dict[TopicPartition, int] = {}
-        """Processed since the last commit by policy: partition to next offset."""
-
-        self._dirtied = None if self._blueprint.plain else self._dirty
+        self._uncommitted = None if self._blueprint.plain else self.commits.uncommitted
         self._worked_through = process.progress.worked
-
-        self._since_commit = 0
-        self._last_commit_us = self._kernel.now
 
     # -- poll -----------------------------------------------------------------------------------
 
@@ -82,19 +75,19 @@ class Application:
             self._nothing()
             return
         if self._blueprint.commit.when == "before":
-            self._step("polled", lambda: self._commit_before(ranges))
+            self.step("polled", lambda: self._commit_before(ranges))
         else:
-            self._step("polled", lambda: self._work(ranges))
+            self.step("polled", lambda: self._work(ranges))
 
     def _nothing(self) -> None:
         """Go on after an empty poll: a commit by the clock may be due all the same."""
         policy = self._blueprint.commit
-        if policy.when == "every" and policy.between_batches and self._commit_due():
-            self._commit(dict(self._dirty), self._next_poll)
+        if policy.when == "every" and policy.between_batches and self.commits.due:
+            self._commit(dict(self.commits.uncommitted), self._next_poll)
         else:
             self.poll()
 
-    def _step(self, name: str, then: Callable[[], None]) -> None:
+    def step(self, name: str, then: Callable[[], None]) -> None:
         """Pass a step that faults may aim at, and go on if the process still can."""
         aims = self._services.aims
         if aims.idle:
@@ -140,7 +133,7 @@ class Application:
         self._commit(None, lambda result: self._work_unless_refused(ranges, result))
 
     def _work_unless_refused(self, ranges: tuple[Handed, ...], result: CommitResult) -> None:
-        if self._refused(result):
+        if self.commits.refused(result):
             self._discard(ranges)
         else:
             self._work(ranges)
@@ -203,9 +196,9 @@ class Application:
         began = batch.began_us(batch.reported)
         for part in batch.part(batch.reported, finished):
             self._worked_through(part.partition, part.next_offset, began)
-            if self._dirtied is not None:
-                self._dirtied[part.partition] = part.next_offset
-        self._since_commit += finished - batch.reported
+            if self._uncommitted is not None:
+                self._uncommitted[part.partition] = part.next_offset
+        self.commits.processed(finished - batch.reported)
         batch.reported = finished
 
     def _skip(self, batch: Batch) -> None:
@@ -213,7 +206,7 @@ class Application:
         tp, offset = batch.record(batch.reported)
         cause = self._services.causes.disturbed.get(self._blueprint.name)
         self._process.progress.let_go(Handed(tp, offset, offset + 1), "skipped", cause)
-        self._dirty[tp] = offset + 1
+        self.commits.uncommitted[tp] = offset + 1
         batch.reported += 1
 
     def _discard(self, ranges: tuple[Handed, ...]) -> None:
@@ -241,20 +234,22 @@ class Application:
     # -- commits by policy ------------------------------------------------------------------------
 
     def _record_done(self, batch: Batch) -> None:
-        self._step("record done", lambda: self._after_record(batch))
+        self.step("record done", lambda: self._after_record(batch))
 
     def _after_record(self, batch: Batch) -> None:
         tp, offset = batch.record(batch.reported - 1)
         policy = self._blueprint.commit
         if policy.when == "record":
             self._commit({tp: offset + 1}, lambda result: self._next_record(batch, result))
-        elif policy.when == "every" and not policy.between_batches and self._commit_due():
-            self._commit(dict(self._dirty), lambda result: self._next_record(batch, result))
+        elif policy.when == "every" and not policy.between_batches and self.commits.due:
+            self._commit(
+                dict(self.commits.uncommitted), lambda result: self._next_record(batch, result)
+            )
         else:
             self.go_on(batch)
 
     def _next_record(self, batch: Batch, result: CommitResult) -> None:
-        if self._refused(result):
+        if self.commits.refused(result):
             self._discard(tuple(batch.part(batch.reported, batch.count)))
             return
         if self._leave:
@@ -265,7 +260,7 @@ class Application:
 
     def _batch_done(self, batch: Batch) -> None:
         self._batch = None
-        self._step("batch done", lambda: self._after_batch(batch))
+        self.step("batch done", lambda: self._after_batch(batch))
 
     def _after_batch(self, batch: Batch) -> None:
         policy = self._blueprint.commit
@@ -274,133 +269,32 @@ class Application:
         elif policy.when == "batch" and policy.call in ("sync", "async"):
             ends = {part.partition: part.next_offset for part in batch.ranges}
             self._commit(ends, self._next_poll)
-        elif policy.when == "every" and policy.between_batches and self._commit_due():
-            self._commit(dict(self._dirty), self._next_poll)
+        elif policy.when == "every" and policy.between_batches and self.commits.due:
+            self._commit(dict(self.commits.uncommitted), self._next_poll)
         else:
             self.poll()
 
     def _next_poll(self, result: CommitResult) -> None:
-        self._refused(result)
+        self.commits.refused(result)
         if self._process.alive:
             self.poll()
-
-    def _commit_due(self) -> bool:
-        """Say whether a commit by time or count is due; the clock runs on if nothing is to commit."""
-        policy = self._blueprint.commit
-        now = self._kernel.now
-        late = policy.every is not None and now - self._last_commit_us >= policy.every
-        many = policy.records is not None and self._since_commit >= policy.records
-        if late and not self._dirty:
-            self._last_commit_us = now
-        return bool(self._dirty) and (late or many)
 
     def _commit(
         self, ends: dict[TopicPartition, int] | None, then: Callable[[CommitResult], None]
     ) -> None:
-        """Commit as the policy says, then go on; None: without arguments, all that poll gave."""
-        policy = self._blueprint.commit
-        offsets = self._offsets(ends) if ends is not None and policy.arguments else None
-        self._dirty.clear()
-        self._since_commit = 0
-        self._last_commit_us = self._kernel.now
-        client = self._process.client
-        if policy.call == "async":
-            self._process.carry_out(client.commit_async(self._kernel.now, offsets))
-            then(CommitResult(()))
-            return
         self.doing = Doing.COMMITTING
-        self._after_commit = then
-        self._process.carry_out(client.commit_sync(self._kernel.now, offsets))
-
-    def _offsets(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
-        back = 1 if self._blueprint.commit.off_by_one else 0
-        return tuple(OffsetToCommit(tp, max(0, end - back)) for tp, end in ends.items())
-
-    def committed(self, result: CommitResult) -> None:
-        """Take the end of a commitSync."""
-        then, self._after_commit = self._after_commit, None
-        assert then is not None, "a commit ended that nobody waited for"
-        then(result)
-
-    def async_commit_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
-        """Make the mistake of sending a failed commit again later, whatever came since."""
-        pause = self._blueprint.commit.retry_older
-        if pause is not None:
-            when = self._kernel.now + pause
-            index = self._blueprint.index
-            self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._send_again(offsets))
-
-    def _send_again(self, offsets: tuple[OffsetToCommit, ...]) -> None:
-        process = self._process
-        if process.alive and not process.hold(lambda: self._send_again(offsets)):
-            process.carry_out(process.client.commit_async(self._kernel.now, offsets))
-
-    def _refused(self, result: CommitResult) -> bool:
-        """React to a failed commit; say whether the rest of the batch is to be thrown away."""
-        if result.exception is None:
-            return False
-        reaction = self._blueprint.commit.on_refusal
-        if reaction == "stop":
-            self._process.stop("failed", None, result.exception)
-        return reaction == "discard"
+        self.commits.commit(ends, then)
 
     # -- the rebalance listener -------------------------------------------------------------------
 
     def call(self, call: Call) -> None:
-        """Run the listener: a commit if the policy has one there, then its own time."""
+        """Run the listener."""
         self.doing = Doing.LISTENING
-        self._call = call
-        self._call_began_us = self._kernel.now
-        if call.listener == "revoked":
-            self._step("revoking", lambda: self._revoking(call))
-        else:
-            self._spend(call)
+        self._listener.call(call)
 
-    def _revoking(self, call: Call) -> None:
-        if self._blueprint.commit.on_revoke:
-            done = self._process.progress.done
-            ends = {tp: end for tp in call.partitions if (end := done(tp)) is not None}
-            if ends:
-                offsets = self._offsets(ends)
-                self._after_commit = lambda _: self._spend(call)
-                self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
-                return
-        self._spend(call)
-
-    def _spend(self, call: Call) -> None:
-        length = self._blueprint.listener_us(self._kernel.now)
-        if not length:
-            self._called(call)
-            return
-        when = self._kernel.now + length
-        self._kernel.at(when, Rank.APPLICATION, self._blueprint.index, lambda _: self._spent(call))
-
-    def _spent(self, call: Call) -> None:
-        if self._process.alive and not self._process.hold(lambda: self._spent(call)):
-            self._called(call)
-
-    def _called(self, call: Call) -> None:
-        process = self._process
-        self._call = None
-        heard = ListenerCalled(
-            consumer=self._blueprint.name,
-            group=self._blueprint.group.id,
-            generation=process.client.state.generation.id,
-            call=call.listener,
-            partitions=call.partitions,
-            began_us=self._call_began_us,
-        )
-        event = self._services.teller.listened(process, heard)
-        if call.listener != "assigned":
-            why = "closed" if self.closing else call.listener
-            for tp in call.partitions:
-                process.progress.close(tp, why, event)
-                self._dirty.pop(tp, None)
-        self._services.aims.reached(self._blueprint.name, call.listener)
-        if not process.alive:
-            return
+    def listened(self) -> None:
+        """Take the end of a listener call."""
         self.doing = Doing.CLOSING if self.closing else Doing.POLLING
-        process.carry_out(process.client.called(call, self._kernel.now))
 
     # -- interruptions ----------------------------------------------------------------------------
 
@@ -454,4 +348,3 @@ class Application:
     def abandon(self) -> None:
         """Forget everything that was to come: the process is gone."""
         self._token += 1
-        self._after_commit = None

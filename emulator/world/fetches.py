@@ -7,12 +7,13 @@ worked out again for what is under way whenever something stops or changes hands
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from emulator.world.arrivals import NEVER
 from emulator.world.kernel import Rank
-from emulator.world.network import Party, Way, broker_name
-from emulator.world.topics import PartitionLog, Topics
+from emulator.world.network import Party, broker_name
+from emulator.world.topics import Topics
+from emulator.world.under_way import AT_ONCE, UnderWay, Want
 from protocols.errors import ErrorCode
 from protocols.fetch_session import FetchSession
 from protocols.messages import (
@@ -31,70 +32,6 @@ if TYPE_CHECKING:
     from emulator.world.services import Services
 
 NO_HEADER = Header("", -1)
-AT_ONCE = -1
-"""When a partition answers that has an error to tell."""
-
-
-class Want:
-    """One partition of a fetch session: where it is read, and when that can be answered."""
-
-    __slots__ = ("log", "offset", "partition", "when_us")
-
-    def __init__(self, partition: TopicPartition, offset: int, log: PartitionLog | None) -> None:
-        self.partition = partition
-        self.offset = offset
-        self.log = log
-        self.when_us = NEVER
-
-
-class UnderWay:
-    """One fetch, from when it was sent to when its answer arrives."""
-
-    __slots__ = (
-        "_back",
-        "_out",
-        "_wait_us",
-        "arrives_us",
-        "asked_us",
-        "broker",
-        "live",
-        "process",
-        "ready_us",
-        "wants",
-    )
-
-    def __init__(
-        self, process: Process, broker: int, wants: FetchSession[Want], out: Way, back: Way
-    ) -> None:
-        self.process = process
-        self.broker = broker
-        self.wants = wants
-        self._out = out
-        self._back = back
-        self._wait_us = process.blueprint.settings.fetch_max_wait_ms * 1_000
-        self.asked_us = 0
-        self.ready_us = NEVER
-        self.arrives_us = NEVER
-        self.live = True
-        """Its answer arrives as an event; else the process's poll loop looks for it."""
-
-    def send(self, now: int) -> None:
-        """Leave now; work out when the broker has it, can answer it, and when that arrives."""
-        out = self._out
-        self.asked_us = now + (out if type(out) is int else out(now))  # type: ignore[operator]
-        self.plan(self.asked_us)
-
-    def plan(self, earliest: int) -> None:
-        """Work out when the broker can answer, not before ``earliest``, and when that arrives."""
-        ready = self.asked_us + self._wait_us
-        for want in self.wants.cached.values():
-            if want.when_us < ready:
-                ready = want.when_us
-        if ready < earliest:
-            ready = earliest
-        self.ready_us = ready
-        back = self._back
-        self.arrives_us = ready + (back if type(back) is int else back(ready))  # type: ignore[operator]
 
 
 class Fetches:

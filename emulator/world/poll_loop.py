@@ -13,53 +13,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.world.arrivals import NEVER
-from emulator.world.fetches import AT_ONCE, UnderWay, Want
 from emulator.world.handler import Batch
 from emulator.world.kernel import Moment, Rank, order_of
+from emulator.world.under_way import Found, UnderWay
 from protocols.classic.client.heartbeat import last_tick
 from protocols.fetching import Handed, in_record_order
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
     from emulator.world.process import Process
-    from emulator.world.topics import PartitionLog
 
 NOT_WAITING = -1
-
-Found = list[tuple[Want, int, int]]
-"""How many records an answer brings of what, and from when on there are more."""
 
 
 class PollLoop:
     """Polls for one process while it is calm."""
-
-    __slots__ = (
-        "_ahead",
-        "_app",
-        "_as_application",
-        "_as_arrival",
-        "_as_timer",
-        "_awaited",
-        "_batch",
-        "_client",
-        "_clock",
-        "_counts",
-        "_due_us",
-        "_fetcher",
-        "_fetches",
-        "_finished",
-        "_flights",
-        "_kernel",
-        "_limit",
-        "_plan",
-        "_process",
-        "_progress",
-        "_push",
-        "_settings",
-        "_timeout_us",
-        "_until_us",
-        "folded",
-    )
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -191,7 +159,7 @@ class PollLoop:
 
         Nothing of it has happened yet; who looks in between makes it happen (:meth:`catch_up`).
         """
-        found = self._brought(flight)
+        found = flight.brings(self._limit)
         if not found:
             self._awaited = self._push(soonest, self._as_arrival, self._woken)
             return
@@ -253,7 +221,7 @@ class PollLoop:
         """
         if len(arrived) > 1:
             arrived = self._pumped(arrived, now)
-        brought = [(flight, self._brought(flight)) for flight in arrived]
+        brought = [(flight, flight.brings(self._limit)) for flight in arrived]
         found: Found = []
         for _, part in brought:
             if part is None:
@@ -272,25 +240,6 @@ class PollLoop:
             self._work(batch)
         return True
 
-    def _brought(self, flight: UnderWay) -> Found | None:
-        """Return what an answer brings; None: an error, or more than one poll hands out."""
-        ready = flight.ready_us
-        found: Found = []
-        total = 0
-        for want in flight.wants.cached.values():
-            if want.when_us > ready:
-                continue
-            log = want.log
-            if want.when_us == AT_ONCE or log is None:
-                return None
-            count, following = 1, log.visible_us(want.offset + 1)
-            if following <= ready:
-                count = self._count(want.offset, log, ready)
-                following = log.visible_us(want.offset + count)
-            total += count
-            found.append((want, count, following))
-        return found if total < self._limit else None
-
     def _pumped(self, arrived: list[UnderWay], now: int) -> list[UnderWay]:
         """Return which of several answers this poll sees, in order of arrival.
 
@@ -304,11 +253,6 @@ class PollLoop:
         early = [flight for flight in arrived if flight.arrives_us <= tick]
         bringing = any(w.when_us <= f.ready_us for f in early for w in f.wants.cached.values())
         return early if bringing else arrived
-
-    def _count(self, offset: int, log: PartitionLog, ready_us: int) -> int:
-        """Return how many records from ``offset`` on a partition answers with."""
-        most = self._settings.max_partition_fetch_bytes // log.record_size or 1
-        return min(log.high_watermark(ready_us) - offset, most)
 
     def _hand_out(self, flight: UnderWay, found: Found) -> None:
         """Move the session past the records of an answer."""

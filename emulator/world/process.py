@@ -232,7 +232,7 @@ class Process:
         if type(value) is tuple:
             self._polled(value)
         elif isinstance(value, CommitResult):
-            self.application.committed(value)
+            self.application.commits.committed(value)
         elif isinstance(value, Closed):
             self.application.closed()
         elif isinstance(value, Failed):

@@ -122,7 +122,7 @@ class Teller:
             self._write(answered, cause)
         self._services.aims.reached(consumer, "commit answered")
         if fact.kind == "async" and fact.error is not ErrorCode.NONE:
-            process.application.async_commit_failed(fact.offsets)
+            process.application.commits.async_failed(fact.offsets)
 
     def _assignor_failed(self, process: Process, fact: facts.AssignorFailed) -> None:
         failed = events.AssignorFailed(
