@@ -7,11 +7,16 @@ but a constant latency. It is here to be compared with: ``benchmarks/exact_mode.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import simpy
 
 SECOND = 1_000_000
+
+Steps = Iterator[simpy.Event]
+Polled = list[tuple[int, int]]
+"""Partition and number of records."""
 
 
 @dataclass
@@ -55,7 +60,7 @@ class Group:
         self.rebalancing = True
         self.env.process(self.session_of(member.name))
 
-    def session_of(self, name: str):
+    def session_of(self, name: str) -> Steps:
         """Evict a member that has been silent for too long."""
         while name in self.deadlines:
             left = self.deadlines[name] - self.env.now
@@ -137,7 +142,7 @@ class Consumer:
         self.alive = False
         self.process.interrupt()
 
-    def beat(self):
+    def beat(self) -> Steps:
         """Send heartbeats."""
         while self.alive:
             yield self.env.timeout(self.settings.heartbeat)
@@ -149,7 +154,7 @@ class Consumer:
             if verdict != "ok":
                 self.rejoin = True
 
-    def send_commit(self):
+    def send_commit(self) -> Steps:
         """Commit all positions; the answer is not waited for."""
         offsets = dict(self.positions)
         generation = self.generation
@@ -159,7 +164,7 @@ class Consumer:
         if not accepted:
             self.rejoin = True
 
-    def run(self):
+    def run(self) -> Steps:
         """Poll and work until the end."""
         try:
             while True:
@@ -177,7 +182,7 @@ class Consumer:
         except simpy.Interrupt:
             return
 
-    def join(self):
+    def join(self) -> Steps:
         """Give everything up, commit, join, start from the committed offsets."""
         self.rejoin = False
         if self.positions:
@@ -199,7 +204,7 @@ class Consumer:
         """Return the end of a partition's log now."""
         return (self.env.now - self.begin(partition)) // self.interval + 1
 
-    def poll(self):
+    def poll(self) -> Polled:
         """Take what is there, up to the limit of one poll."""
         self.group.polls += 1
         room = self.settings.max_poll
@@ -219,7 +224,7 @@ class Consumer:
         nexts = [self.begin(p) + at * self.interval for p, at in self.positions.items()]
         return min([self.settings.poll_timeout, *(max(1, when - now) for when in nexts)])
 
-    def finish(self, batch) -> None:
+    def finish(self, batch: Polled) -> None:
         """Count what was processed for the second time."""
         frontier = self.group.frontier
         for partition, count in batch:
@@ -239,7 +244,7 @@ def simulate(settings: Settings, run_for: int, crashes: list[int]) -> Group:
     for consumer in consumers:
         consumer.start()
 
-    def fault(number: int, at: int):
+    def fault(number: int, at: int) -> Steps:
         yield env.timeout(at)
         index = number % len(consumers)
         victim = consumers[index]
