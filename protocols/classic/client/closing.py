@@ -5,23 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.classic.client import sync_commit
-from protocols.classic.client.commits import all_consumed, automatic_order
-from protocols.classic.client.heartbeat import send_leave
-from protocols.classic.client.membership import reset
-from protocols.classic.client.requests import MS
-from protocols.classic.client.values import (
-    Asked,
+from protocols.classic.client.calls import (
     Calling,
-    ClientState,
     Closed,
     CloseStage,
     Closing,
-    Consumer,
-    Membership,
     Outside,
-    PrepareNeeded,
     Resume,
 )
+from protocols.classic.client.commits import all_consumed, automatic_order
+from protocols.classic.client.heartbeat import send_leave
+from protocols.classic.client.membership import reset
+from protocols.classic.client.rebalancing import PrepareNeeded
+from protocols.classic.client.requests import MS
+from protocols.classic.client.values import Asked, ClientState, Consumer, Membership
 from protocols.step import Call, Return, SetTimer, Step
 
 CLOSE = "close"

@@ -13,19 +13,17 @@ from assignors.java import (
     topic_partition_hash,
 )
 from assignors.types import TopicPartition
+from protocols.classic.client.calls import Failed
 from protocols.classic.client.membership import request_rejoin, reset_by
+from protocols.classic.client.rebalancing import Prepare, PrepareCommitted, PrepareCommitting
 from protocols.classic.client.requests import MS, ask, forget_coordinator
 from protocols.classic.client.values import (
     Asked,
     ClientState,
     Consumer,
-    Failed,
     InFlight,
     Known,
     Membership,
-    Prepare,
-    PrepareCommitted,
-    PrepareCommitting,
 )
 from protocols.errors import ErrorCode
 from protocols.facts import CommitEnded, CommitSent

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from protocols.classic.client.calls import Failed
 from protocols.classic.client.lookup import look_up, look_up_again
 from protocols.classic.client.membership import LEFT_BY_ITSELF, request_rejoin, reset, reset_by
 from protocols.classic.client.requests import MS, ask, backoff_us, forget_coordinator
@@ -16,7 +17,6 @@ from protocols.classic.client.values import (
     Beat,
     ClientState,
     Consumer,
-    Failed,
     InFlight,
     Known,
     Membership,

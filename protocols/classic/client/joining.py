@@ -21,20 +21,22 @@ from assignors.types import (
 )
 from protocols.classic.client import heartbeat, metadata
 from protocols.classic.client.membership import request_rejoin, reset_by
+from protocols.classic.client.rebalancing import (
+    AwaitingMetadata,
+    JoinFailed,
+    Joining,
+    Reaction,
+    Synced,
+)
 from protocols.classic.client.requests import ask, forget_coordinator
 from protocols.classic.client.values import (
     Asked,
-    AwaitingMetadata,
     ClientState,
     Consumer,
     Generation,
     InFlight,
-    JoinFailed,
-    Joining,
     Known,
     Membership,
-    Reaction,
-    Synced,
 )
 from protocols.errors import ErrorCode
 from protocols.facts import AssignorFailed, PartitionGivenTwice

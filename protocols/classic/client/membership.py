@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.classic.client.values import (
-    ClientState,
-    Generation,
-    Membership,
-    PrepareNeeded,
-)
+from protocols.classic.client.rebalancing import PrepareNeeded
+from protocols.classic.client.values import ClientState, Generation, Membership
 from protocols.facts import Dropped
 from protocols.step import Step, Tell
 

@@ -11,15 +11,10 @@ from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.classic.client import metadata
+from protocols.classic.client.calls import Failed
 from protocols.classic.client.rejoin import RETRY
 from protocols.classic.client.requests import MS, ask, backoff_us, forget_coordinator, take_number
-from protocols.classic.client.values import (
-    Asked,
-    ClientState,
-    Consumer,
-    Failed,
-    Known,
-)
+from protocols.classic.client.values import Asked, ClientState, Consumer, Known
 from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
 from protocols.fetching import NO_LEADER, Phase

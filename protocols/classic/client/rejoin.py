@@ -9,27 +9,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
+from protocols.classic.client.calls import Calling, Failed, Outside, Resume
 from protocols.classic.client.commits import all_consumed, commit_automatically
 from protocols.classic.client.membership import request_rejoin
-from protocols.classic.client.requests import MS, ask
-from protocols.classic.client.values import (
-    Asked,
-    Calling,
-    ClientState,
-    Consumer,
-    Failed,
+from protocols.classic.client.rebalancing import (
     JoinFailed,
     Joining,
-    Known,
-    Membership,
-    Outside,
     PrepareCommitted,
     PrepareCommitting,
     PrepareDone,
     PrepareNeeded,
     Reaction,
-    Resume,
     Synced,
+)
+from protocols.classic.client.requests import MS, ask
+from protocols.classic.client.values import (
+    Asked,
+    ClientState,
+    Consumer,
+    Known,
+    Membership,
 )
 from protocols.messages import JoinGroupRequest, Protocol
 from protocols.step import Call, Return, SetTimer, Step

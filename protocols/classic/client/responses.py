@@ -17,17 +17,14 @@ from protocols.classic.client import (
     positions,
     sync_commit,
 )
+from protocols.classic.client.rebalancing import AwaitingMetadata, JoinFailed, Joining, Reaction
 from protocols.classic.client.requests import forget_coordinator, settled
 from protocols.classic.client.values import (
     Asked,
-    AwaitingMetadata,
     ClientState,
     Consumer,
     InFlight,
-    JoinFailed,
-    Joining,
     Known,
-    Reaction,
     Unknown,
 )
 from protocols.errors import ErrorCode

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from protocols.classic.client.calls import (
+    Calling,
+    Closing,
+    CommitResult,
+    CommittingSync,
+    Outside,
+)
 from protocols.classic.client.commits import (
     RETRIED,
     exception_for,
@@ -14,17 +21,7 @@ from protocols.classic.client.commits import (
 )
 from protocols.classic.client.lookup import look_up
 from protocols.classic.client.requests import backoff_us
-from protocols.classic.client.values import (
-    Calling,
-    ClientState,
-    Closing,
-    CommitResult,
-    CommittingSync,
-    Consumer,
-    InFlight,
-    Outside,
-    Unknown,
-)
+from protocols.classic.client.values import ClientState, Consumer, InFlight, Unknown
 from protocols.errors import ErrorCode
 from protocols.messages import OffsetToCommit
 from protocols.step import Return, SetTimer, Step

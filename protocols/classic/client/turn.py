@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.classic.client import commits, heartbeat, lookup, metadata, positions, rejoin
+from protocols.classic.client.calls import Calling
 from protocols.classic.client.responses import pump
 from protocols.classic.client.values import (
-    Calling,
     ClientState,
     Consumer,
     Known,

@@ -1,7 +1,8 @@
 """The values a classic client is made of, and what it was built with.
 
 There are three parties inside one consumer (spec consumer-client, section 0.3). The
-*application thread* runs poll, commits and listener calls, one at a time (:data:`App`). The
+*application thread* runs poll, commits and listener calls, one at a time
+(:data:`~protocols.classic.client.calls.App`). The
 *heartbeat thread* exists while the client is completing a rebalance or stable
 (:class:`Beat`). The *network* belongs to neither: responses lie in ``inbox`` until one of the
 two pumps it. Membership is a fourth, small machine (``AbstractCoordinator.MemberState``).
@@ -15,13 +16,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
+from protocols.classic.client.calls import OUTSIDE, App, Failed
+from protocols.classic.client.rebalancing import UNPREPARED, JoinFuture, Prepare
 from protocols.errors import ErrorCode
 from protocols.fetching import Fetcher
 from protocols.messages import (
     UNKNOWN_GENERATION,
     UNKNOWN_MEMBER_ID,
     Envelope,
-    JoinGroupResponse,
     OffsetToCommit,
     TopicDescription,
 )
@@ -74,79 +76,6 @@ class Unknown:
     retry_us: int = 0
 
 
-# -- one rebalance, as the application thread goes through it ---------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareNeeded:
-    """onJoinPrepare has not run since the last finished join or state reset."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareCommitting:
-    """onJoinPrepare waits for its automatic commit, at most until ``deadline_us``."""
-
-    deadline_us: int
-    commit: int | None
-    """Correlation id; None: failed retriably, to be sent again."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareCommitted:
-    """That commit is settled, for better or worse; the listener calls come next."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareDone:
-    """Listener calls are over; JoinGroup may be sent."""
-
-
-Prepare = PrepareNeeded | PrepareCommitting | PrepareCommitted | PrepareDone
-
-
-@dataclass(frozen=True, slots=True)
-class Joining:
-    """JoinGroup or SyncGroup in flight (``joinFuture``)."""
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitingMetadata:
-    """The leader needs metadata of topics that only others subscribe to."""
-
-    response: JoinGroupResponse
-
-
-@dataclass(frozen=True, slots=True)
-class Synced:
-    """SyncGroup succeeded; the application thread has to apply the assignment."""
-
-    assignment: tuple[TopicPartition, ...]
-    generation: int
-    protocol: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class JoinFailed:
-    """The join ended in an error that the application thread reacts to."""
-
-    exception: str
-    """Name of the Java exception; part of the next JoinGroup's reason."""
-
-    reaction: Reaction
-    error: ErrorCode = ErrorCode.NONE
-
-
-class Reaction(enum.Enum):
-    """What the application thread does about a failed join (``joinGroupIfNeeded``)."""
-
-    AT_ONCE = "join again at once"
-    LATER = "join again at the next turn"
-    THROW = "throw from poll"
-
-
-JoinFuture = Joining | AwaitingMetadata | Synced | JoinFailed | None
-
-
 # -- the heartbeat thread ----------------------------------------------------------------------
 
 
@@ -160,93 +89,6 @@ class Beat:
     """The client's own copy of its session: past it the coordinator counts as unknown."""
 
     failures: int = 0
-
-
-# -- the application thread --------------------------------------------------------------------
-
-
-class Resume(enum.Enum):
-    """Where the application thread goes on after a listener call."""
-
-    JOIN = "after onJoinPrepare"
-    REVOKED = "in onJoinComplete, before the assignment changes"
-    ASSIGNED = "after onJoinComplete"
-    CLOSE = "in close"
-    UNSUBSCRIBE = "in unsubscribe"
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """The application works, or waits in poll for the network (the machine knows which)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calling:
-    """A listener call runs; ``poll_until_us`` None: not inside a poll."""
-
-    resume: Resume
-    poll_until_us: int | None
-    synced: Synced | None = None
-    deadline_us: int | None = None
-    """Of the close() that made the call."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommittingSync:
-    """Inside commitSync; ``outer`` is where it was called."""
-
-    offsets: tuple[OffsetToCommit, ...]
-    kind: str
-    deadline_us: int
-    outer: Outside | Calling | Closing
-    attempt: int = 0
-    correlation_id: int | None = None
-    retry_us: int = 0
-
-
-class CloseStage(enum.Enum):
-    """How far close() has come."""
-
-    COMMIT = "final commit"
-    CALLBACKS = "listener call"
-    LEAVE = "LeaveGroup and what is still in flight"
-
-
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """Inside close()."""
-
-    stage: CloseStage
-    deadline_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """The consumer is closed; nothing may be called any more."""
-
-
-App = Outside | Calling | CommittingSync | Closing | Closed
-
-
-# -- what a call of the application returns ----------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class CommitResult:
-    """The end of a commitSync; ``exception`` is the Java exception's name, None for success."""
-
-    offsets: tuple[OffsetToCommit, ...]
-    exception: str | None = None
-    error: ErrorCode = ErrorCode.NONE
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The call threw: ``exception`` is the Java exception's name."""
-
-    exception: str
-    error: ErrorCode = ErrorCode.NONE
-    message: str = ""
 
 
 # -- requests in flight ------------------------------------------------------------------------
@@ -311,7 +153,7 @@ class ClientState:
     rejoin: str | None = ""
     """Why a rejoin is needed, None if it is not (``rejoinNeeded``, ``rejoinReason``)."""
 
-    prepare: Prepare = PrepareNeeded()
+    prepare: Prepare = UNPREPARED
     future: JoinFuture = None
     subscribed: tuple[str, ...] = ()
     """Topics of the subscription, or those its pattern matches; sorted."""
@@ -334,7 +176,7 @@ class ClientState:
     autocommit_us: int = 0
     """When the next automatic commit is due."""
 
-    app: App = Outside()
+    app: App = OUTSIDE
     inbox: tuple[Envelope, ...] = ()
     in_flight: dict[int, InFlight] = field(default_factory=dict)
     next_correlation_id: int = 0
