@@ -34,8 +34,6 @@ TIMELINE_LENGTH = 2
 _CHAIN_LIMIT = 8
 _TREE_LENGTH = 64
 _MASK_32 = 0xFFFF_FFFF
-_MASK_64 = 0xFFFF_FFFF_FFFF_FFFF
-_GOLDEN_RATIO = -7046029254386353131
 _POWERS = [pow(31, exponent, 1 << 32) for exponent in range(256)]
 """What each unit of a string counts for, the last one first."""
 
@@ -71,6 +69,15 @@ def uuid_hash(topic_id: bytes) -> int:
     """Return ``Uuid.hashCode()`` of a 16-byte id, a signed 32-bit number."""
     mixed = int.from_bytes(topic_id[:8], "big") ^ int.from_bytes(topic_id[8:], "big")
     return _signed_32(mixed >> 32 ^ mixed)
+
+
+def spread_hash(value: int) -> int:
+    """Return what a HashMap makes of a hash: its high half mixed into its low.
+
+    The slot in a table of ``length`` slots is ``spread_hash(value) & length - 1``.
+    """
+    value &= _MASK_32
+    return value ^ value >> 16
 
 
 def hash_map_length(count: int, length: int = DEFAULT_LENGTH) -> int:
@@ -140,21 +147,6 @@ def timeline_map_length(count: int, length: int = TIMELINE_LENGTH) -> int:
     return length
 
 
-def timeline_map_order(
-    keys: Iterable[K], hash_of: Callable[[K], int], length: int = TIMELINE_LENGTH
-) -> list[K]:
-    """Return *keys* as the coordinator's ``TimelineHashMap`` iterates them.
-
-    Arguments as for :func:`hash_map_order`, with :func:`timeline_map_length`.
-
-    >>> timeline_map_order(["a", "b", "c"], java_hash)
-    ['c', 'b', 'a']
-    """
-    distinct = dict.fromkeys(keys)
-    shift = 65 - timeline_map_length(len(distinct), length).bit_length()
-    return sorted(distinct, key=lambda key: (hash_of(key) * _GOLDEN_RATIO & _MASK_64) >> shift)
-
-
 class HashTable(Generic[K]):
     """The keys of one HashMap or HashSet, in Java's order.
 
@@ -219,8 +211,7 @@ class HashTable(Generic[K]):
 
 
 def _slot(hash_value: int, length: int) -> int:
-    value = hash_value & _MASK_32
-    return (value ^ value >> 16) & length - 1
+    return spread_hash(hash_value) & length - 1
 
 
 def _may_chain(keys: Collection[K], hash_of: Callable[[K], int], length: int) -> bool:

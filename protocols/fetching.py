@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from assignors.java import DEFAULT_LENGTH, hash_map_order, topic_partition_hash
+from assignors.java import DEFAULT_LENGTH, hash_map_order, spread_hash, topic_partition_hash
 from assignors.types import TopicPartition
 from protocols.messages import FetchedRecords, FetchPartition, FetchRequest, FetchResponse
 
@@ -304,8 +304,7 @@ class Fetcher:
 
 @lru_cache(maxsize=1 << 16)  # a poll asks for the same few again and again
 def _spread(partition: TopicPartition) -> int:
-    value = topic_partition_hash(partition) & 0xFFFF_FFFF
-    return value ^ value >> 16
+    return spread_hash(topic_partition_hash(partition))
 
 
 def in_record_order(handed: list[Handed]) -> tuple[Handed, ...]:

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from immutables import Map
 
-from assignors.java import TIMELINE_LENGTH, java_hash, timeline_map_length
+from assignors.java import TIMELINE_LENGTH, java_hash, spread_hash, timeline_map_length
 
 K = TypeVar("K", str, int)
 V = TypeVar("V")
@@ -22,18 +22,13 @@ V = TypeVar("V")
 NOTHING: Map[Any, Any] = Map()
 """The empty persistent map."""
 
-_MASK_32 = 0xFFFF_FFFF
 _MASK_64 = 0xFFFF_FFFF_FFFF_FFFF
 _GOLDEN_RATIO = 0x9E37_79B9_7F4A_7C15
 
 
 def spread(text: str) -> int:
-    """Return the hash by which a ``HashMap`` places *text*: its high half mixed into its low.
-
-    The slot in a table of ``length`` slots is ``spread(text) & length - 1``.
-    """
-    value = java_hash(text) & _MASK_32
-    return value ^ value >> 16
+    """Return the hash by which a ``HashMap`` places *text* (:func:`assignors.java.spread_hash`)."""
+    return spread_hash(java_hash(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from assignors.java import (
     length_of_set_copy,
     string_order,
     timeline_map_length,
-    timeline_map_order,
     topic_partition_hash,
     uuid_hash,
 )
@@ -41,22 +40,6 @@ HASH_MAPS = [
     (
         "p1344,p1472,p896,p1088,p640,p0,p896,p896,p1536,p1408,r896,p1472,p1664,p128,p1664,r1472",
         [1344, 1088, 640, 0, 1536, 1408, 1664, 128],
-    ),
-]
-
-TIMELINE_MAPS = [
-    # p: put, r: remove; then the keys as Kafka's BaseHashTable holds them
-    (
-        "rm20,rm1,pm42,rm4,pm1,pm22,rm34,pm46,pm57,rm19,pm12,pm35,pm13,pm59",
-        "m46 m59 m12 m22 m35 m42 m1 m57 m13",
-    ),
-    (
-        "rm23,rm4,rm46,pm59,pm41,pm43,pm11,pm38,rm0,pm27,pm56,pm53,rm6,pm26",
-        "m59 m43 m38 m56 m27 m53 m11 m26 m41",
-    ),
-    (
-        "pm38,pm42,pm32,pm21,rm33,pm37,pm32,rm50,rm8,pm4,pm39,pm57,pm9,rm27,rm30,pm26,pm55,pm31,rm55,rm50,rm5,rm46,pm10,pm23,pm20,pm59,pm4,pm46,pm38,pm32,pm0,pm29,pm59",
-        "m20 m0 m59 m46 m38 m32 m4 m37 m42 m9 m29 m21 m39 m26 m57 m31 m10 m23",
     ),
 ]
 
@@ -120,21 +103,6 @@ def test_the_order_of_an_older_larger_map_is_kept() -> None:
     """A map that once had 13 keys goes on with 32 slots."""
     assert [16, 1] == hash_map_order([16, 1], int)
     assert [1, 16] == hash_map_order([16, 1], int, hash_map_length(13))
-
-
-@pytest.mark.parametrize(("operations", "expected"), TIMELINE_MAPS)
-def test_a_timeline_map_iterates_as_in_the_coordinator(operations: str, expected: str) -> None:
-    """It looks whether to double before it puts, even a key that is there."""
-    keys: dict[str, None] = {}
-    length = 2
-    for operation in operations.split(","):
-        if operation[0] == "p":
-            length = timeline_map_length(len(keys) + 1, length)
-            keys[operation[1:]] = None
-        else:
-            keys.pop(operation[1:], None)
-
-    assert expected.split() == timeline_map_order(keys, java_hash, length)
 
 
 def test_lengths_are_powers_of_two() -> None:

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors.java import java_hash
 from protocols.java_maps import TimelineMap, spread, timeline_map
+
+TIMELINE_MAPS = [
+    # p: put, r: remove; then the keys as an iterator of Kafka's table hands them out: slot by slot,
+    # and of one slot's the last one first.
+    (
+        "rm20,rm1,pm42,rm4,pm1,pm22,rm34,pm46,pm57,rm19,pm12,pm35,pm13,pm59",
+        "m59 m46 m12 m35 m22 m1 m42 m13 m57",
+    ),
+    (
+        "rm23,rm4,rm46,pm59,pm41,pm43,pm11,pm38,rm0,pm27,pm56,pm53,rm6,pm26",
+        "m59 m56 m38 m43 m53 m27 m11 m26 m41",
+    ),
+    (
+        "pm38,pm42,pm32,pm21,rm33,pm37,pm32,rm50,rm8,pm4,pm39,pm57,pm9,rm27,rm30,pm26,pm55,pm31,rm55,rm50,rm5,rm46,pm10,pm23,pm20,pm59,pm4,pm46,pm38,pm32,pm0,pm29,pm59",
+        "m0 m20 m46 m59 m38 m4 m32 m37 m29 m9 m42 m21 m26 m39 m31 m57 m23 m10",
+    ),
+]
 
 
 def test_of_two_in_one_slot_the_newer_comes_first():
@@ -73,3 +91,17 @@ def test_putting_many_is_putting_one_after_the_other(keys: list[str]):
         one_by_one = one_by_one.put(key, place)
 
     assert one_by_one == timeline_map((key, place) for place, key in enumerate(keys))
+
+
+@pytest.mark.parametrize(("operations", "expected"), TIMELINE_MAPS)
+def test_a_map_iterates_as_in_the_coordinator(operations: str, expected: str) -> None:
+    """It looks whether to double before it puts, even a key that is there."""
+    keys: TimelineMap[str, str] = TimelineMap()
+    for operation in operations.split(","):
+        key = operation[1:]
+        if operation[0] == "p":
+            keys = keys.put(key, "")
+        elif key in keys:
+            keys = keys.without(key)
+
+    assert expected.split() == list(keys)
