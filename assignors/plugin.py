@@ -59,7 +59,10 @@ def run_assignor(
     """
     with user_code(assignor.name, "assign"):
         answer = assignor.assign(topics, subscriptions)
-    return check_assignment(answer, subscriptions, exclusive=is_exclusive(assignor))
+    try:
+        return check_assignment(answer, subscriptions, exclusive=is_exclusive(assignor))
+    except AssignmentError as error:
+        raise AssignmentError(f"The assignor {assignor.name!r} is wrong: {error}") from None
 
 
 def is_exclusive(assignor: Assignor) -> bool:

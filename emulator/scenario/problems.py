@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,8 +10,14 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-NOT_GIVEN = object()
-"""Stands for the value of a key that is not there."""
+
+class Missing(enum.Enum):
+    """Stands for the value of a key that is not there; the same after a way between processes."""
+
+    NOT_GIVEN = "not given"
+
+
+NOT_GIVEN = Missing.NOT_GIVEN
 
 _LONGEST_SHOWN = 80
 
