@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from emulator.events import PartlyProcessed
@@ -12,6 +13,16 @@ from emulator.measure.epochs import Blame, Epoch
 
 TURNS = 16
 """So many changes of lead between two owners are told apart; then their entries join."""
+
+
+class AccountKey(NamedTuple):
+    """Whose work on what is counted together."""
+
+    group: str
+    partition: TopicPartition
+    reader: str = ""
+    """Where an assignor gives partitions to several members on purpose, each member counts for
+    itself, by name; else empty."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +40,7 @@ class Draft:
 
 @dataclass(slots=True, eq=False)
 class Account:
-    """The books of one log of one partition for one group."""
+    """The books of one log of one partition for one group, or for one reader of it."""
 
     group: str
     partition: TopicPartition
@@ -41,6 +52,9 @@ class Account:
     log_incarnation: int = 0
     """Counts truncations of the log."""
 
+    reader: str = ""
+    """The member it is for, where each counts for itself."""
+
     open: list[Epoch] = field(default_factory=list)
     """The epochs that work on it, in order of opening."""
 
@@ -50,6 +64,12 @@ class Account:
     drafts: list[Draft] = field(default_factory=list)
     _tips: dict[tuple[int, int, Blame], Draft] = field(default_factory=dict)
     _turns: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    @property
+    def left(self) -> bool:
+        """Whether it is for one member alone and that is gone: nobody will go on with it."""
+        gone = self.latest is not None and self.latest.closed_event is not None
+        return gone and bool(self.reader)
 
     def book(self, repeat: Repeat, second: Epoch, blame: Blame, at_us: int) -> None:
         """Add a range processed again to the entry it continues, or begin one."""

@@ -85,7 +85,7 @@ def _add_next_owner(account: Account, offsets: OffsetBook, ownership: Ownership)
     assert before is not None, "an account begins with an epoch"
     committed = offsets.of(account.group, account.partition)
     start, coverage = committed.offset, account.coverage
-    if before.closed_event is None or start == NONE_COMMITTED:
+    if before.closed_event is None or start == NONE_COMMITTED or account.left:
         return
     if start > coverage.frontier or (account.unreached and start > coverage.base):
         epoch = replace(before, start=start)
@@ -108,7 +108,7 @@ def _settle(account: Account, log_end: int, unread: Unread) -> Iterator[Timed]:
     reading = latest.cursor if latest is not None and latest.closed_event is None else None
     hands = [(epoch.cursor, epoch.position) for epoch in account.open]
     gaps = list(coverage.gaps())
-    if log_end > coverage.frontier:
+    if log_end > coverage.frontier and not account.left:
         gaps.append(Segment(coverage.frontier, log_end, None, None))
     for gap in gaps:
         for start, end in _pieces(gap, hands, reading):
@@ -135,10 +135,11 @@ def _pieces(
 def _never_opened(balance: Balance, ownership: Ownership) -> int:
     """Count the records of partitions that a group reads and nobody has begun yet."""
     reads = sorted({(account.group, account.partition.topic) for account in balance.accounts})
+    opened = {(key.group, key.partition) for key in ownership.accounts}
     waiting = 0
     for group, topic in reads:
         for partition in ownership.topics.partitions(topic):
-            if (group, partition) not in ownership.accounts:
+            if (group, partition) not in opened:
                 start = ownership.topics.of(topic).log_start(partition.partition)
                 waiting += max(0, balance.log_ends.get(partition, start) - start)
     return waiting

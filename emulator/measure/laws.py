@@ -160,6 +160,7 @@ class LawChecker:
         self._loose.add(what.group)
 
     def _given_twice(self, event: ev.Event, what: ev.AssignmentWarning) -> None:
+        self._disturbed = True
         self._warned.add((what.group, what.generation, what.partition))
         text = (
             f"{what.assignor} gave {what.partition} to {', '.join(what.consumers)} "

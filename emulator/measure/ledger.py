@@ -8,7 +8,7 @@ has: a real Kafka's, with epochs, processing and accepted commits alone, gives a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from assignors.types import TopicPartition
@@ -25,12 +25,17 @@ Handler = Callable[[ev.Event, Any], None]
 
 
 class Accountant:
-    """Keeps the books of a run; ``feed`` it every event in order, then ``close`` it once."""
+    """Keeps the books of a run; ``feed`` it every event in order, then ``close`` it once.
 
-    def __init__(self) -> None:
+    *shared_assignors*: names of assignors that give a partition to several members on purpose.
+    Each member of such a group is a reader of its own: what it processed twice, and what it never
+    saw because another's commit passed it, is counted for it alone.
+    """
+
+    def __init__(self, shared_assignors: Collection[str] = ()) -> None:
         self._roots = Roots()
         self._offsets = OffsetBook()
-        self._ownership = Ownership(self._roots, self._offsets)
+        self._ownership = Ownership(self._roots, self._offsets, shared_assignors)
         self._work = Work(self._ownership)
         self._fates = Fates(self._ownership, self._offsets)
         self._log_ends: dict[TopicPartition, int] = {}
@@ -67,6 +72,7 @@ class Accountant:
             ev.ConsumerPaused: owns.paused,
             ev.MemberRemoved: owns.member_removed,
             ev.ClientDropped: owns.client_dropped,
+            ev.JoinPhaseEnded: owns.joined,
             ev.GroupStabilised: owns.stabilised,
             ev.BrokerDown: owns.broker_down,
             ev.CoordinatorMoved: owns.coordinator_moved,

@@ -25,7 +25,7 @@ class Measurement:
     """Accountant, meters and laws together; ``feed`` every event, then ``close`` once."""
 
     def __init__(self, shared_assignors: Collection[str] = ()) -> None:
-        self._accountant = Accountant()
+        self._accountant = Accountant(shared_assignors)
         self._meter = MetricsMeter()
         self._laws = LawChecker(shared_assignors)
 

@@ -5,10 +5,12 @@ Each epoch is judged when it opens: what it will process again, what it passes o
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.measure.accounting import Coverage
-from emulator.measure.accounts import Account, Consumer, Holding
+from emulator.measure.accounts import Account, AccountKey, Consumer, Holding
 from emulator.measure.blames import Blames
 from emulator.measure.causes import RESETS, Opening
 from emulator.measure.entries import Cause, Link
@@ -24,8 +26,10 @@ ENDS = {"killed": "crashed"}
 class Ownership:
     """Consumers, epochs and accounts as the events have told so far."""
 
-    def __init__(self, roots: Roots, offsets: OffsetBook) -> None:
-        self.accounts: dict[tuple[str, TopicPartition], Account] = {}
+    def __init__(
+        self, roots: Roots, offsets: OffsetBook, shared_assignors: Collection[str] = ()
+    ) -> None:
+        self.accounts: dict[AccountKey, Account] = {}
         self.retired: list[Account] = []
         """The accounts of topics that were deleted."""
 
@@ -37,6 +41,10 @@ class Ownership:
         self._failed: Link | None = None
         self._moved: dict[str, Link] = {}
         self._offsets = offsets
+        self._shared_assignors = frozenset(shared_assignors)
+        self._sharing: set[str] = set()
+        """Groups that give a partition to several members on purpose."""
+
         self._stable: dict[str, int] = {}
 
     def consumer(self, name: str) -> Consumer:
@@ -51,9 +59,12 @@ class Ownership:
         holding = self.consumer(name).holdings.get(partition)
         if holding is not None:
             return holding[0]
-        account = self.accounts.get((group, partition))
+        account = self.accounts.get(self._key(group, name, partition))
         latest = None if account is None else account.latest
         return latest if latest is not None and latest.consumer == name else None
+
+    def _key(self, group: str, consumer: str, partition: TopicPartition) -> AccountKey:
+        return AccountKey(group, partition, consumer if group in self._sharing else "")
 
     # -- topics, consumers, coordinators -----------------------------------------------------
 
@@ -69,7 +80,7 @@ class Ownership:
 
     def _retire(self, topic: str) -> None:
         """Put the accounts of a deleted topic aside; who still holds them goes on there."""
-        for key in [key for key in self.accounts if key[1].topic == topic]:
+        for key in [key for key in self.accounts if key.partition.topic == topic]:
             self.retired.append(self.accounts.pop(key))
         self._offsets.forget_topic(topic)
 
@@ -103,6 +114,11 @@ class Ownership:
         """Note that a consumer let go of its group."""
         text = f"{what.consumer} dropped out of {what.group}: {what.reason}"
         self.consumer(what.consumer).trouble = link_to(event, text)
+
+    def joined(self, _: ev.Event, what: ev.JoinPhaseEnded) -> None:
+        """Note whether a group's assignor shares partitions on purpose."""
+        if what.protocol in self._shared_assignors:
+            self._sharing.add(what.group)
 
     def stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
         """Note when a group first became stable."""
@@ -176,14 +192,16 @@ class Ownership:
         start, one that came later from its beginning.
         """
         stable = self._stable.setdefault(epoch.group, epoch.opened_event)
-        key = (epoch.group, epoch.partition)
+        key = self._key(epoch.group, epoch.consumer, epoch.partition)
         account = self.accounts.get(key)
         if account is None:
             topic, number = self.topics.of(epoch.partition.topic), epoch.partition.partition
             base = epoch.start
             if topic.created(number) > stable:
                 base = min(base, topic.log_start(number))
-            account = Account(epoch.group, epoch.partition, topic.topic_id, Coverage(base))
+            coverage = Coverage(base)
+            account = Account(key.group, key.partition, topic.topic_id, coverage)
+            account.reader = key.reader
             self.accounts[key] = account
         return account
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 
-import typer
 from typer.testing import CliRunner
 
-from emulator.cli import scenarios, schema
+from emulator.cli.main import app
 from emulator.scenario import catalogue
 from emulator.scenario.schema import file_schema
 
 
 def command(*arguments: str) -> tuple[int, str, str]:
     """Run a command and return its exit status, output and errors."""
-    app = typer.Typer()
-    schema.register(app)
-    scenarios.register(app)
     result = CliRunner().invoke(app, arguments)
     return result.exit_code, result.stdout, result.stderr
 

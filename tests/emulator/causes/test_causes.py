@@ -1,0 +1,69 @@
+"""A smallest scenario for every cause: it yields that cause and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import emulator
+from emulator.measure import Cause, EntryKind
+
+FILES = {Cause[path.stem.upper()]: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
+
+NOT_PRODUCED = {
+    Cause.SOUGHT: "no policy of an application seeks",
+    Cause.DELETED: "no act deletes a group's offsets; with its topic they go unnoticed, since "
+    "a topic made anew has an id, and an account, of its own",
+    Cause.OUT_OF_RANGE: "a committed offset beyond the end of its log needs a truncated log; "
+    "one that retention overtook repeats nothing that had not been repeated anyway",
+    Cause.RESET: "a Java consumer resets only where no offset is committed or it is out of "
+    "range; a real history of another client may show it",
+    Cause.NOT_REPLICATED: "the offsets log keeps what was appended until replication can fail",
+}
+"""Causes that no scenario can bring about, and why not."""
+
+LOSSES = {
+    Cause.RESET_TO_LATEST,
+    Cause.RESET_BY_DURATION,
+    Cause.RETENTION,
+    Cause.COMMITTED_AHEAD,
+    Cause.DISCARDED,
+    Cause.SKIPPED,
+}
+
+
+def test_each_cause_has_a_scenario_or_a_reason_why_not():
+    """Nobody can add a cause and forget to show it."""
+    assert set(Cause) == set(FILES) | set(NOT_PRODUCED)
+    assert set() == set(FILES) & set(NOT_PRODUCED)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("cause", FILES, ids=lambda cause: cause.name.lower())
+def test_a_cause_comes_alone(cause, seed):
+    """The scenario called after a cause has that cause in its ledger, and no other."""
+    run = emulator.run(emulator.load(FILES[cause]), seed, keep_events=False)
+    ledger = run.ledger
+
+    ledger.check()
+    assert [cause] == [Cause(name) for name in ledger.by_cause()]
+    assert 0 < ledger.total(EntryKind.LOST if cause in LOSSES else EntryKind.REPROCESSED)
+    assert 0 == ledger.total(EntryKind.REPROCESSED if cause in LOSSES else EntryKind.LOST)
+
+
+@pytest.mark.parametrize("cause", FILES, ids=lambda cause: cause.name.lower())
+def test_every_entry_names_its_root_and_shows_its_chain(cause):
+    """From the fault, act or record that began it, in order of time, to where it began anew."""
+    run = emulator.run(emulator.load(FILES[cause]), 0)
+
+    for entry in run.ledger.of(EntryKind.REPROCESSED):
+        assert entry.first_owner.at_us <= entry.second_owner.at_us
+    for entry in run.ledger.entries:
+        if entry.cause is None:
+            continue
+        times = [link.at_us for link in entry.chain]
+
+        assert entry.root is not None
+        assert sorted(times) == times
+        assert entry.root.event in [link.event for link in entry.chain]

@@ -1,0 +1,252 @@
+"""Every scenario of the catalogue, played: its expectations hold and it shows what it says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from statistics import mean
+
+import pytest
+
+import emulator
+from emulator.events import ClientDropped, CommitAccepted, MemberRemoved, Processed
+from emulator.measure import Cause, Law, Severity
+from emulator.playing import Run
+from emulator.scenario import catalogue
+from emulator.scenario.load import load_with
+
+SHOWS = {
+    "a1-deploy-goes-back": {Cause.REWIND, Cause.REVOKED},
+    "b2-stop-without-leaving": {Cause.CRASHED},
+    "batch-discarded": {Cause.DISCARDED},
+    "c1-slow-record-loop": {Cause.TWO_OWNERS},
+    "close-in-mid-batch": {Cause.COMMITTED_AHEAD},
+    "commit-answer-lost": set(),
+    "commit-before-work": {Cause.COMMITTED_AHEAD},
+    "coordinator-broker-dies": {Cause.MESSAGE_LOST},
+    "d1-commit-refused-in-rebalance": {Cause.REFUSED},
+    "d3-older-commit-wins": {Cause.REWIND, Cause.REFUSED, Cause.REVOKED},
+    "eager-repeats-kept": {Cause.KEPT_REWOUND, Cause.REVOKED},
+    "expansion-by-duration": {Cause.RESET_BY_DURATION},
+    "f3-commit-every-n": {Cause.CRASHED},
+    "h1-coordinator-moves": set(),
+    "heartbeats-stop": {Cause.TWO_OWNERS, Cause.MESSAGE_LOST},
+    "k1-instance-id-reused": {Cause.TWO_OWNERS},
+    "l1-zombie-after-pause": {Cause.TWO_OWNERS},
+    "m1-session-timeout": {Cause.TWO_OWNERS, Cause.MESSAGE_LOST, Cause.CRASHED},
+    "member-closes": set(),
+    "member-crashes": {Cause.CRASHED},
+    "member-joins": set(),
+    "n1-one-member-stalls-all": {Cause.TWO_OWNERS},
+    "o1-expansion-with-latest": {Cause.RESET_TO_LATEST},
+    "o4-new-topic-many-rebalances": set(),
+    "off-by-one": {Cause.OFF_BY_ONE},
+    "offsets-expire": {Cause.EXPIRED},
+    "partitions-added": set(),
+    "quiet": set(),
+    "record-skipped": {Cause.SKIPPED},
+    "retention-overtakes": {Cause.RETENTION},
+    "rolling-restart-cooperative": {Cause.REVOKED},
+    "rolling-restart-eager": set(),
+    "rolling-restart-static": set(),
+    "topic-matches-pattern": set(),
+}
+"""What each is there to show; an empty set: that nothing is repeated or lost."""
+
+MOST_RECORDS = 45_000
+"""A scenario that processes more takes too long for somebody who tries things out."""
+
+
+@cache
+def played(name: str, seed: int = 0, *changes: str) -> Run:
+    """Play a scenario once for all tests that look at it."""
+    scenario = load_with(catalogue.path_of(name), changes)
+    return emulator.run(scenario, seed)
+
+
+def entries(run: Run, cause: Cause) -> list:
+    """Return the ledger's entries of one cause."""
+    return [entry for entry in run.ledger.entries if entry.cause is cause]
+
+
+def hold(run: Run) -> None:
+    """Assert what holds for any scenario and any seed."""
+    broken = [expected.message for expected in run.expectations() if not expected.ok]
+    errors = [finding for finding in run.findings if finding.severity is Severity.ERROR]
+
+    assert [] == broken
+    assert [] == errors
+    run.ledger.check()
+    for entry in run.ledger.entries:
+        assert entry.root is not None
+
+
+def test_every_scenario_says_here_what_it_shows():
+    """A new scenario is held against its purpose, too."""
+    assert set(catalogue.names()) == set(SHOWS)
+
+
+@pytest.mark.parametrize("name", SHOWS)
+def test_a_scenario_keeps_its_own_bounds_and_shows_its_causes(name):
+    """Its [expect] holds, no law is broken, and its ledger has the causes it is there for."""
+    run = played(name)
+
+    hold(run)
+    assert run.scenario.expect
+    assert SHOWS[name] == {Cause(cause) for cause in run.ledger.by_cause()}
+    assert MOST_RECORDS > run.ledger.processed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SHOWS)
+def test_the_bounds_hold_for_every_seed(name):
+    """What must hold does so wherever in its window the fault falls."""
+    for seed in range(1, 25):
+        hold(played(name, seed))
+
+
+# -- the incidents: does each show what its report says? ---------------------------------------
+
+
+def test_a1_two_partitions_go_far_back_and_the_others_do_not():
+    """Whose commit was lost and sent again goes back by minutes, whoever else by one interval."""
+    run = played("a1-deploy-goes-back")
+    repeated = run.metrics.tables["reprocessed.by_partition"]
+    far = {name for name, count in repeated.items() if count > 2_000}
+
+    assert {"events-4", "events-5"} == far
+    assert all(count <= 200 for name, count in repeated.items() if name not in far)
+
+
+def test_b2_each_kill_costs_the_session_timeout_and_leaving_does_not():
+    """Killed members are noticed by their silence; with time to close they say good-bye."""
+    killed = played("b2-stop-without-leaving")
+    closing = played("b2-stop-without-leaving", 0, "act[rolling_restart-1].grace=30s")
+
+    assert 3 == killed.metrics["evictions"]
+    assert 6.8 <= killed.metrics["standstill_max_s"] <= 10.5
+    assert 0 == closing.metrics["evictions"]
+    assert 3.5 >= closing.metrics["standstill_max_s"]
+
+
+def test_c1_the_record_is_tried_again_and_again_and_nothing_behind_it_counts():
+    """Each owner in turn meets the same record; the group never commits beyond it."""
+    run = played("c1-slow-record-loop")
+    attempts = Counter[bool]()
+    reached = 0
+    for event in run.events:
+        what = event.what
+        if isinstance(what, Processed) and what.partition.partition == 0:
+            attempts[what.first <= 1000 < what.next_offset] += 1
+        if isinstance(what, CommitAccepted):
+            reached = max(reached, *(end for tp, end in what.offsets if tp.partition == 0), 0)
+
+    assert attempts[True] >= 8
+    assert reached <= 1000
+    assert {"poison-1"} == {entry.root.id for entry in run.ledger.entries}
+
+
+def test_d1_records_whose_commit_was_refused_are_repeated_by_the_next_owner():
+    """The error is the rebalance, and the newcomer is who does it all again."""
+    found = entries(played("d1-commit-refused-in-rebalance"), Cause.REFUSED)
+
+    assert {"REBALANCE_IN_PROGRESS"} == {entry.detail for entry in found}
+    assert {"billing-2"} == {entry.second_owner.consumer for entry in found}
+
+
+def test_d3_an_older_commit_takes_the_group_back():
+    """A committed offset falls when the kept commit is sent again, and the next owner believes it."""
+    run = played("d3-older-commit-wins")
+
+    assert run.metrics["rewinds"] > 0
+    for entry in entries(run, Cause.REWIND):
+        high, low = map(int, entry.detail.split(" to "))
+
+        assert low <= entry.first < high
+
+
+@pytest.mark.long
+def test_f3_a_crash_repeats_half_the_threshold_on_average():
+    """Over seeds the repeats lie evenly between nothing and the threshold."""
+    repeated = [played("f3-commit-every-n", seed).ledger.reprocessed for seed in range(60)]
+
+    assert 250 >= max(repeated)
+    assert 125 == pytest.approx(mean(repeated), abs=4 * 72 / len(repeated) ** 0.5)
+
+
+def test_h1_committed_offsets_never_fall_over_a_move():
+    """The new coordinator knows every commit the old one had accepted; nobody has to join again."""
+    run = played("h1-coordinator-moves")
+
+    assert 0 == run.metrics["rewinds"] == run.metrics["evictions"] == run.metrics["drop_outs"]
+    assert 1 == run.metrics["generations"]
+
+
+def test_k1_each_starter_fences_the_other():
+    """The coordinator knows one process of an instance id: the last one that came."""
+    run = played("k1-instance-id-reused")
+    dropped = [e.what.consumer for e in run.events if isinstance(e.what, ClientDropped)]
+    removed = [e.what.why for e in run.events if isinstance(e.what, MemberRemoved)]
+
+    assert ["billing-1", "new"] == dropped
+    assert ["replaced by the same instance"] * 2 == removed
+    assert 0 == run.metrics["rebalances"]
+
+
+def test_l1_the_zombie_is_at_work_beside_the_new_owner():
+    """Evicted while it was stopped, it goes on for a moment where another has long begun."""
+    run = played("l1-zombie-after-pause")
+
+    assert 1 == run.metrics["evictions"]
+    assert {"billing-1"} & {entry.first_owner.consumer for entry in run.ledger.entries}
+    assert {"pause-1"} == {entry.root.id for entry in run.ledger.entries}
+
+
+def test_m1_a_longer_session_spares_the_living_and_waits_for_the_dead():
+    """Six seconds evict a member that was cut off for eight; 45 do not, and cost 45 at a death."""
+    short = played("m1-session-timeout")
+    setting = "group[billing].settings[session.timeout.ms]=45s"
+    patient = played("m1-session-timeout", 0, setting)
+
+    assert (1, 0) == (short.metrics["evictions_living"], patient.metrics["evictions_living"])
+    assert short.metrics["takeover_first_s"] < 10
+    assert 41 < patient.metrics["takeover_first_s"] < 49
+
+
+@pytest.mark.parametrize("minutes", [3, 5])
+def test_n1_everybody_waits_for_the_silent_member_as_long_as_max_poll_interval(minutes):
+    """From the newcomer's JoinGroup to the end of the silent member's poll interval."""
+    setting = f"group[billing].settings[max.poll.interval.ms]={minutes}min"
+    stalled = played("n1-one-member-stalls-all", 0, setting).metrics["member_standstill_max_s"]
+
+    assert minutes * 60 - 34 <= stalled <= minutes * 60 - 29
+
+
+def test_o1_what_is_lost_is_what_came_before_the_new_partitions_were_found():
+    """With latest the unread is lost; with earliest it only waits."""
+    lost = played("o1-expansion-with-latest")
+    late_s = lost.metrics["standstill_max_s"]
+    setting = "group[billing].settings[auto.offset.reset]=earliest"
+
+    assert 3 * 5 * late_s == pytest.approx(lost.ledger.lost, abs=3)
+    assert 0 == played("o1-expansion-with-latest", 0, setting).ledger.lost
+
+
+def test_o4_whoever_finds_a_topic_first_lets_all_look_again():
+    """One rebalance gives every partition of the new topic an owner."""
+    run = played("o4-new-topic-many-rebalances")
+
+    assert 1 == run.metrics["rebalances"]
+    assert run.metrics["standstill_max_s"] <= 105
+
+
+def test_a_lost_answer_repeats_nothing_and_is_no_entry():
+    """The commit counted though its sender never heard so: that is told as a metric."""
+    assert 1 == played("commit-answer-lost").ledger.duplicates_avoided
+
+
+def test_commits_ahead_of_the_work_are_warned_of():
+    """Committing first is a policy one may want; the run says what it risks."""
+    found = played("commit-before-work").findings
+
+    assert {Law.COMMIT_AHEAD} == {finding.law for finding in found}
