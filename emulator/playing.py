@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from assignors.plugin import is_exclusive
 from emulator.events import Event
 from emulator.measure import Expected, Finding, Ledger, Measurement, Metrics, check_expectations
 from emulator.scenario.model import CommitPolicy, Scenario
-from emulator.scenario.resolution import commit_policy
+from emulator.scenario.resolution import commit_policy, consumer_settings
 from emulator.world.build import NOTHING_REPLAYED, Replay, play
+from emulator.world.consumers import make_assignors
 from emulator.world.recorder import Sink
 
 
@@ -59,14 +61,15 @@ def run(
     """
     chosen = scenario.seed if seed is None else seed
     kept: list[Event] = []
-    measurement = Measurement()
+    shared = shared_assignors(scenario)
+    measurement = Measurement(shared)
     sinks: list[Sink] = [measurement.feed]
     if keep_events:
         sinks.append(kept.append)
     if sink is not None:
         sinks.append(sink)
     outcome = play(scenario, chosen, tuple(sinks), polls=polls, replay=replay)
-    measured = measurement.close(mistaken_policy=is_mistaken(scenario))
+    measured = measurement.close(mistaken_policy=bool(shared) or is_mistaken(scenario))
     return Run(
         scenario=scenario,
         seed=chosen,
@@ -81,6 +84,18 @@ def run(
 def bounds_of(scenario: Scenario) -> dict[str, tuple[str, float]]:
     """Return the scenario's expectations as plain values."""
     return {name: (bound.relation, bound.value) for name, bound in scenario.expect.items()}
+
+
+def shared_assignors(scenario: Scenario) -> frozenset[str]:
+    """Return the names of assignors that mean to give a partition to several members."""
+    shared = set[str]()
+    for group in scenario.group:
+        for member in group.members:
+            settings = consumer_settings(group, member)
+            if any(":" in name for name in settings.partition_assignment_strategy):
+                made = make_assignors(settings, member)
+                shared.update(one.name for one in made if not is_exclusive(one))
+    return frozenset(shared)
 
 
 def is_mistaken(scenario: Scenario) -> bool:

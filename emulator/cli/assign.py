@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from emulator.cli.refusals import BAD_INPUT, RefusedError
+
 if TYPE_CHECKING:
     from assignors.answer import Outcome
-
-BAD_INPUT = 2
-"""Exit status when a question could not be read, or the user's own assignor failed."""
 
 
 def assign_lines(lines: Iterable[str | bytes]) -> Iterator[str]:
@@ -30,7 +29,7 @@ def assign_lines(lines: Iterable[str | bytes]) -> Iterator[str]:
     {"assignment": {"A": [["t", 0], ["t", 1]], "B": [["t", 2]]}}
     {"error": "line 2: assignor: Field required"}
     """
-    from assignors.answer import outcomes  # noqa: PLC0415 -- other commands start without it
+    from assignors.answer import outcomes
 
     return map(as_json, outcomes(lines))
 
@@ -65,7 +64,7 @@ def assign(
     Exit status 2 if a line cannot be read or an assignor of your own fails. Where Kafka's own
     class would fail, the answer says so, and that is no bad input.
     """
-    from assignors.answer import outcomes  # noqa: PLC0415 -- other commands start without it
+    from assignors.answer import outcomes
 
     show = _table_printer() if table else _print_json
     bad = False
@@ -78,7 +77,7 @@ def assign(
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command("assign")(assign)
+    app.command("assign", short_help="Ask an assignor who gets what.")(assign)
 
 
 def _read_lines(file: str) -> Iterator[bytes]:
@@ -89,8 +88,7 @@ def _read_lines(file: str) -> Iterator[bytes]:
         with Path(file).open("rb") as opened:
             yield from opened
     except OSError as error:
-        typer.echo(f"rebalance assign: cannot read {file}: {error.strerror}", err=True)
-        raise typer.Exit(BAD_INPUT) from error
+        raise RefusedError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def _print_json(outcome: Outcome) -> None:
@@ -98,6 +96,6 @@ def _print_json(outcome: Outcome) -> None:
 
 
 def _table_printer() -> Callable[[Outcome], None]:
-    from emulator.cli.assign_table import print_table  # noqa: PLC0415 -- only people need rich
+    from emulator.cli.assign_table import print_table
 
     return print_table

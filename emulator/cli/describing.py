@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from shlex import quote
 
+from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
+from emulator.cli.choosing import Chosen
 from emulator.report.subject import GroupFacts, Subject
 from emulator.scenario.manifest import KAFKA
 from emulator.scenario.model import CommitPolicy, Group, Scenario
@@ -20,11 +22,12 @@ from emulator.scenario.units import US_PER_MS, format_duration, format_moment, f
 from emulator.world.consumers import common_protocol, make_assignors
 
 
-def subject_of(name: str, scenario: Scenario, overrides: Sequence[str]) -> Subject:
-    """Return what reports say of a scenario; *name* and *overrides* as on the command line."""
+def subject_of(chosen: Chosen) -> Subject:
+    """Return what reports say of a scenario."""
+    scenario = chosen.scenario
     return Subject(
-        name=quote(name),
-        options="".join(f" --set {quote(override)}" for override in overrides),
+        name=quote(chosen.name),
+        options="".join(f" --set {quote(override)}" for override in chosen.overrides),
         title=scenario.title,
         kafka=KAFKA,
         run_for=format_span(scenario.run_for),
@@ -58,6 +61,7 @@ def _facts(group: Group) -> GroupFacts:
         assignors=tuple(assignor.name for assignor in assignors),
         cooperative=common_protocol(assignors) is RebalanceProtocol.COOPERATIVE,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
+        shared=not all(map(is_exclusive, assignors)),
         commits=_in_words(policy, settings.auto_commit_interval_ms),
         habits=frozenset(_habits(policy)),
         settings=settings_in_force(settings),
@@ -65,7 +69,7 @@ def _facts(group: Group) -> GroupFacts:
 
 
 def _habits(policy: CommitPolicy) -> list[str]:
-    found = [policy.call]
+    found: list[str] = [policy.call]
     if policy.call in ("sync", "async"):
         found += ["before work"] if policy.when == "before" else []
         found += ["each record"] if policy.when == "record" else []

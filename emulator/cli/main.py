@@ -25,11 +25,7 @@ from typer.core import TyperGroup
 
 from emulator import __version__
 from emulator.cli import assign, compare, explain, run, scenarios, schema, verify
-
-KAFKA = "4.4.0"
-"""The version of Apache Kafka that is followed."""
-
-BAD_INPUT = 2
+from emulator.cli.refusals import BAD_INPUT, message_of
 
 
 class Commands(TyperGroup):
@@ -40,8 +36,6 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            from emulator.cli.refusals import message_of  # noqa: PLC0415  only when one is due
-
             message = message_of(error)
             if message is None:
                 raise
@@ -51,6 +45,8 @@ class Commands(TyperGroup):
 
 def _say_version(wanted: bool) -> None:
     if wanted:
+        from emulator.scenario.manifest import KAFKA
+
         print(f"rebalance {__version__}, follows Apache Kafka {KAFKA}")
         raise typer.Exit
 
@@ -75,6 +71,7 @@ app = typer.Typer(
     cls=Commands,
     callback=about,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from typing import TypeVar
 
 from emulator.cli.progress import Progress
@@ -24,19 +25,23 @@ def in_order(
     *,
     jobs: int,
     progress: Progress,
+    folders: Sequence[Path] = (),
 ) -> Iterator[Result]:
     """Yield ``work(task)`` of each task, in order of the tasks.
 
     *work* is a function of a module, and tasks and results can be pickled, so that processes can
-    share them. An exception of one task ends all.
+    share them. An exception of one task ends all. *folders*: where those processes look for
+    modules first.
     """
     with progress:
-        for done, result in enumerate(_results(work, tasks, jobs), start=1):
+        for done, result in enumerate(_results(work, tasks, jobs, folders), start=1):
             progress.tell(done, len(tasks))
             yield result
 
 
-def _results(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
+def _results(
+    work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, folders: Sequence[Path]
+) -> Iterator[Result]:
     jobs = min(jobs, len(tasks))
     if jobs <= 1:
         yield from map(work, tasks)
@@ -45,7 +50,7 @@ def _results(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -
         jobs,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_begin,
-        initargs=(list(sys.path),),
+        initargs=([*map(str, folders), *sys.path],),
     )
     try:
         yield from executor.map(work, tasks)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+BAD_INPUT = 2
+"""Exit status when what the user gave cannot be used."""
+
 
 class RefusedError(Exception):
     """What was asked for cannot be done; the message says why, and what can."""
@@ -11,10 +14,11 @@ def message_of(error: Exception) -> str | None:
     """Return what to tell the user about *error*; None if it is no fault of theirs.
 
     A scenario, a capture, an assignor of the user's own, or the call itself can be refused.
+    Nothing is imported while all goes well.
     """
-    from assignors.errors import AssignorError  # noqa: PLC0415  nothing is imported while
-    from emulator.scenario.problems import ScenarioError  # noqa: PLC0415  all goes well
-    from emulator.verify.reading import CaptureError  # noqa: PLC0415
+    from assignors.errors import AssignorError
+    from emulator.scenario.problems import ScenarioError
+    from emulator.verify.reading import CaptureError
 
     if isinstance(error, AssignorError | CaptureError | RefusedError | ScenarioError):
         return str(error)

@@ -18,7 +18,6 @@ from emulator.scenario.manifest import manifest
 
 def run_seeds(
     chosen: Chosen,
-    overrides: Sequence[str],
     first: int | None,
     count: int,
     jobs: int | None,
@@ -28,7 +27,7 @@ def run_seeds(
     """Play the seeds and print the summary; return whether the expectations hold."""
     scenario = chosen.scenario
     tasks = [Task(scenario, seed) for seed in seeds_from(scenario, first, count)]
-    runs = list(play_all(tasks, jobs))
+    runs = list(play_all(tasks, jobs, chosen.folder))
     expectations = check_expectations(bounds_of(scenario), [run.metrics for run in runs])
     tally = Tally(
         seeds=[run.seed for run in runs],
@@ -41,7 +40,7 @@ def run_seeds(
         document = {**manifest(scenario), **_document(runs, tally)}
         print(json.dumps(document, ensure_ascii=False))
     else:
-        print(*seeds_screen(subject_of(chosen.name, scenario, overrides), tally), sep="\n")
+        print(*seeds_screen(subject_of(chosen), tally), sep="\n")
     return all(expected.ok for expected in expectations)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emulator.scenario import catalogue
-from emulator.scenario.problems import ScenarioError
+if TYPE_CHECKING:
+    from emulator.scenario.catalogue import Entry
 
 Name = Annotated[str, typer.Argument(help="A name from the list.")]
 
@@ -19,7 +19,9 @@ def register(app: typer.Typer) -> None:
     """Add the command and its two verbs to the application."""
     scenarios = typer.Typer(
         name="scenarios",
-        help="List, show and copy the scenarios that come with the emulator.",
+        help="List, show and copy the scenarios that come with the emulator.\n\n"
+        "Example: rebalance scenarios",
+        short_help="List, show and copy the scenarios that come with the emulator.",
         invoke_without_command=True,
     )
     scenarios.callback()(list_all)
@@ -38,12 +40,14 @@ def list_all(
     """
     if context.invoked_subcommand is not None:
         return
+    from emulator.scenario import catalogue
+
     entries = [catalogue.entry(name) for name in catalogue.names()]
     for entry in entries:
         print(json.dumps(asdict(entry), ensure_ascii=False) if as_json else _for_people(entry))
 
 
-def _for_people(entry: catalogue.Entry) -> str:
+def _for_people(entry: Entry) -> str:
     about = "\n".join(f"    {line}" for line in entry.about)
     return f"{entry.name}\n{about}"
 
@@ -53,10 +57,9 @@ def show(name: Name) -> None:
 
     Example: rebalance scenarios show member-crashes
     """
-    try:
-        print(catalogue.read(name), end="")
-    except ScenarioError as error:
-        _fail(error)
+    from emulator.scenario import catalogue
+
+    print(catalogue.read(name), end="")
 
 
 def copy(
@@ -68,12 +71,6 @@ def copy(
 
     Example: rebalance scenarios copy member-crashes my-crash.toml
     """
-    try:
-        print(catalogue.copy(name, destination, overwrite=force))
-    except ScenarioError as error:
-        _fail(error)
+    from emulator.scenario import catalogue
 
-
-def _fail(error: ScenarioError) -> None:
-    typer.echo(str(error), err=True)
-    raise typer.Exit(2)
+    print(catalogue.copy(name, destination, overwrite=force))

@@ -9,7 +9,7 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("schema")(schema)
+    app.command("schema", short_help="Print the JSON Schema of scenario files.")(schema)
 
 
 def schema() -> None:
@@ -17,6 +17,6 @@ def schema() -> None:
 
     Example: rebalance schema > scenario.schema.json
     """
-    from emulator.scenario.schema import file_schema  # noqa: PLC0415  keeps other commands quick
+    from emulator.scenario.schema import file_schema
 
     print(json.dumps(file_schema(), indent=2, ensure_ascii=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from emulator.cli.pool import cores, in_order
@@ -39,9 +40,10 @@ def seeds_from(scenario: Scenario, first: int | None, count: int) -> list[int]:
     return [(begin + number) % MOST_SEED for number in range(count)]
 
 
-def play_all(tasks: Sequence[Task], jobs: int | None) -> Iterator[SeedRun]:
-    """Yield the results of all tasks, in order."""
-    yield from in_order(play_one, tasks, jobs=jobs or cores(), progress=Progress("runs"))
+def play_all(tasks: Sequence[Task], jobs: int | None, folder: Path) -> Iterator[SeedRun]:
+    """Yield the results of all tasks, in order; *folder*: where the scenario's file is."""
+    progress = Progress("runs")
+    return in_order(play_one, tasks, jobs=jobs or cores(), progress=progress, folders=[folder])
 
 
 def play_one(task: Task) -> SeedRun:

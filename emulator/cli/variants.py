@@ -11,8 +11,9 @@ from emulator.cli.refusals import RefusedError
 if TYPE_CHECKING:
     from emulator.scenario.model import Scenario
 
+INSTANCE_ID = "group.instance.id"
 STRATEGY = "partition.assignment.strategy"
-AS_WRITTEN = "as written"
+AS_WRITTEN = "as-written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ def read_variants(texts: Sequence[str], scenario: Scenario) -> list[Variant]:
     One alone is held against the scenario as it is written. Raise RefusedError if one cannot be
     read, or if two have one name.
     """
-    wanted = list(texts) or list(NAMED)
+    wanted = list(texts) or list(USUAL)
     variants = [_read(text, scenario) for text in wanted]
     if len(variants) == 1:
         variants.insert(0, Variant(AS_WRITTEN, ()))
@@ -102,9 +103,18 @@ def _static(scenario: Scenario) -> list[str]:
 
 
 def _protocol(scenario: Scenario, assignor: str, *, static: bool) -> list[str]:
-    """Give every group one assignor, and members an instance id or not."""
-    overrides = []
+    """Give every group one assignor, and its members instance ids or none.
+
+    Raise RefusedError if members are to have none and the scenario says which they have.
+    """
+    overrides: list[str] = []
     for group in scenario.group:
+        named = any(INSTANCE_ID in {**group.settings, **m.settings} for m in group.members)
+        if named and not static:
+            raise RefusedError(
+                f"--with: members of {group.id} have their own {INSTANCE_ID} in the scenario, so "
+                "it cannot be played without; take as-written, and path=value"
+            )
         path = f"group[{group.id}]"
         overrides += [f"{path}.settings[{STRATEGY}]={assignor}"]
         overrides += [f"{path}.static={str(static).lower()}"]
@@ -120,4 +130,5 @@ NAMED: dict[str, Callable[[Scenario], list[str]]] = {
     "static": _static,
     AS_WRITTEN: lambda _scenario: [],
 }
+USUAL = ("eager", "cooperative", "static")
 """``eager``: range. ``cooperative``: cooperative-sticky alone. ``static``: eager with instance ids."""

@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
+
+from emulator.cli.options import JobsOption
+
+SOMETHING_OUTSIDE = 1
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("verify")(verify)
+    app.command("verify", short_help="Hold captured runs of a real Kafka against the emulator.")(
+        verify
+    )
 
 
-def verify() -> None:
-    """x."""
+def verify(
+    captures: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="CAPTURE...", help="A captured run, a folder of runs, or one of such folders."
+        ),
+    ],
+    seeds: Annotated[
+        int,
+        typer.Option("--seeds", min=0, help="How many seeds show the spread where it was a race."),
+    ] = 200,
+    jobs: JobsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line a run.")] = False,
+) -> None:
+    """Hold captured runs of a real Kafka against the emulator, figure by figure.
+
+    Example: rebalance verify examples/captures
+
+    From each captured run a scenario is built and played; generations, assignments, listener
+    calls, duplicates, losses and takeover times are put side by side. What the calm prediction
+    misses is inside all the same if it lies within the spread of many seeds.
+    Exit status 1 if something is outside.
+    """
+    from emulator.cli.verify_runs import verify_runs
+
+    if not verify_runs(captures, seeds, jobs, as_json=as_json):
+        raise typer.Exit(SOMETHING_OUTSIDE)

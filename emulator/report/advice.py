@@ -17,11 +17,21 @@ SHORTER_SESSION = (
     "after shorter pauses."
 )
 
+GIVEN_TWICE = "The assignor gave the partition to several members, and all of them worked on it."
+SHARED_OFFSETS = (
+    "Members that each need every record commit to the group's one set of offsets: one of them "
+    "began behind what another had committed."
+)
+
 _SETTING = re.compile(r"\{([a-z.]+)\}")
 
 
 def reason_of(case: Case) -> str:
     """Return what happened where a ledger names this cause."""
+    if case.cause is Cause.TWO_OWNERS and case.given_twice:
+        return GIVEN_TWICE
+    if case.cause is Cause.COMMITTED_AHEAD and case.group.shared:
+        return SHARED_OFFSETS
     return WHY[case.cause]
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from rich import box
 from rich.table import Table
 
-from emulator.measure import Comparison, Expected, Metrics, compare, summarise
+from emulator.measure import Comparison, Metrics, compare, summarise
 from emulator.report.figures_shown import as_lines, cells, shown, why
 from emulator.report.headings import heading, in_force
 from emulator.report.subject import Subject
-from emulator.report.wording import counted, difference, figure, paragraph
+from emulator.report.wording import difference, figure, paragraph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,6 @@ class Column:
     subject: Subject
     metrics: Sequence[Metrics]
     causes: Sequence[Mapping[str, int]]
-    expectations: Sequence[Expected]
 
 
 def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
@@ -34,8 +33,9 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
     yield next(heading(first.subject, named))
     yield ""
     for column in columns:
-        for group in column.subject.groups:
-            yield from paragraph(in_force(group), f"{column.name}: ", "  ")
+        for group, base in zip(column.subject.groups, first.subject.groups, strict=True):
+            text = in_force(group, None if column is first else base)
+            yield from paragraph(f"{column.name}: {text}", "", "  ")
     yield ""
     yield from as_lines(_table(columns))
     if several:
@@ -44,7 +44,6 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
             "the interval that holds the true mean with 95 % confidence."
         )
     yield from _causes(columns)
-    yield from _expectations(columns)
 
 
 def _table(columns: Sequence[Column]) -> Table:
@@ -82,14 +81,3 @@ def _causes(columns: Sequence[Column]) -> Iterator[str]:
     for column in columns:
         if causes := list(why(column.causes)):
             yield from ("", f"Why, in records, {column.name}", *causes)
-
-
-def _expectations(columns: Sequence[Column]) -> Iterator[str]:
-    """Yield the expectations that fail under some setting."""
-    for column in columns:
-        failed = [expected for expected in column.expectations if not expected.ok]
-        if failed:
-            number = counted(len(failed), "expectation", "expectations")
-            yield from ("", f"{number} of the scenario would fail, {column.name}")
-        for expected in failed:
-            yield from paragraph(expected.message, "  FAILED  ")

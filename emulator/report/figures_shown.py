@@ -34,6 +34,9 @@ IF_ANY = {
 }
 """Shown only if some run has any."""
 
+AS_NEEDED = 1_000
+"""Columns for a table whose lines stay whole, so that it can be pasted elsewhere."""
+
 
 def shown(runs: Sequence[Metrics]) -> Iterator[tuple[str, str]]:
     """Yield the metrics worth a row, each with its label."""
@@ -57,12 +60,12 @@ def why(causes: Sequence[Mapping[str, int]]) -> Iterator[str]:
             yield f"{mean:>9}  a run: {cause}, in {seeds[cause]} of {len(causes)} seeds"
 
 
-def as_lines(table: Table) -> Iterator[str]:
-    """Yield a table as lines of plain text, as wide as they need to be."""
-    console = Console(width=1000, no_color=True, highlight=False)
+def as_lines(table: Table, width: int = AS_NEEDED) -> Iterator[str]:
+    """Yield a table as lines of plain text; what is too wide for *width* columns is broken."""
+    console = Console(width=width, no_color=True, highlight=False)
     with console.capture() as caught:
         console.print(table)
-    yield from (line.strip() for line in caught.get().splitlines() if line.strip())
+    yield from (line.rstrip() for line in caught.get().splitlines() if line.strip())
 
 
 def cells(*values: str) -> list[Text]:

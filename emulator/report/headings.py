@@ -20,18 +20,26 @@ def heading(subject: Subject, seeds: str) -> Iterator[str]:
         yield f"and {len(subject.groups) - MOST_GROUPS} more groups"
 
 
-def in_force(group: GroupFacts) -> str:
-    """Say what of a group's settings decides what a failure costs."""
+def in_force(group: GroupFacts, besides: GroupFacts | None = None) -> str:
+    """Say what of a group's settings decides what a failure costs.
+
+    *besides*: the same group elsewhere; what both have is left out.
+    """
+    known = [] if besides is None else _parts(besides)
+    parts = [part for part in _parts(group) if part not in known]
+    return f"{group.id}: {', '.join(parts) or 'the same'}"
+
+
+def _parts(group: GroupFacts) -> list[str]:
     settings = group.settings
     protocol = "cooperative" if group.cooperative else "eager"
     members = f"{group.members} {'static ' if group.static else ''}members"
-    parts = [
-        f"{group.id}: {members.removesuffix('s') if group.members == 1 else members}",
+    return [
+        members.removesuffix("s") if group.members == 1 else members,
         f"{', '.join(group.assignors)} ({protocol})",
         group.commits,
         *(f"{name}={settings[name]}" for name in NAMED),
     ]
-    return ", ".join(parts)
 
 
 NAMED = (

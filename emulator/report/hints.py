@@ -32,6 +32,9 @@ class Case:
     evictions: frozenset[str]
     """Why members were removed from groups in this run, or dropped out by themselves."""
 
+    given_twice: bool
+    """Whether an assignor of the user's own gave a partition to several members."""
+
     def commits(self, *habits: str) -> bool:
         """Say whether members commit in one of these ways."""
         return not self.group.habits.isdisjoint(habits)
@@ -100,7 +103,9 @@ STAY_A_MEMBER = (
     Hint(
         "Let {session.timeout.ms} outlast the pauses and network failures that members survive; "
         "the price: a real crash is noticed later.",
-        lambda case: _evicted(case) or not case.verbs.isdisjoint(SILENCES),
+        lambda case: (
+            not case.given_twice and (_evicted(case) or not case.verbs.isdisjoint(SILENCES))
+        ),
     ),
     Hint(
         "Keep the time between two polls below {max.poll.interval.ms}: a smaller "
@@ -179,14 +184,17 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         ),
     ),
     Cause.TWO_OWNERS: (
+        Hint("Let the assignor give each partition to one member.", lambda case: case.given_twice),
         *STAY_A_MEMBER,
         Hint(
-            "The old owner hears of it at its next poll(): a smaller "
-            "{max.poll.records} makes that sooner."
+            "The old owner hears of it at its next poll(): a smaller {max.poll.records} makes that "
+            "sooner.",
+            lambda case: not case.given_twice,
         ),
         Hint(
             "Only where the results go can both be told apart: idempotent writes, or transactions "
-            "that carry the group's metadata (sendOffsetsToTransaction)."
+            "that carry the group's metadata (sendOffsetsToTransaction).",
+            lambda case: not case.given_twice,
         ),
     ),
     Cause.KEPT_REWOUND: (
@@ -253,6 +261,10 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.COMMITTED_AHEAD: (
         Hint(
+            "Give each member that needs every record a group.id of its own.",
+            lambda case: case.group.shared,
+        ),
+        Hint(
             "Commit after the work: committing first turns every crash into a loss.",
             lambda case: case.commits("before work"),
         ),
@@ -263,7 +275,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "Finish the batch before close(): with enable.auto.commit=true it commits all that "
             "poll() returned, processed or not. Or commit processed offsets yourself.",
-            _auto,
+            lambda case: _auto(case) and not case.group.shared,
         ),
     ),
     Cause.DISCARDED: (

@@ -6,34 +6,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from emulator.measure import Entry, Expected, Finding, Ledger, Metrics, Owner
+from emulator.measure import Entry, Finding, Ledger, Owner
+from emulator.report.told import Told
 
 Clock = Callable[[int], str] | None
 """Tells a time of the run as clock time; None: the scenario has none."""
 
 
-def run_document(
-    head: Mapping[str, Any],
-    clock: Clock,
-    *,
-    seed: int,
-    digest: str,
-    ledger: Ledger,
-    metrics: Metrics,
-    findings: tuple[Finding, ...],
-    expectations: tuple[Expected, ...],
-) -> dict[str, Any]:
+def run_document(head: Mapping[str, Any], told: Told, clock: Clock) -> dict[str, Any]:
     """Return what ``run --json`` prints; *head* names the scenario and what is in force."""
     return {
         **head,
-        "seed": seed,
-        "digest": digest,
-        **totals(ledger),
-        "rebalances": metrics["rebalances"],
-        "ledger": [entry_document(entry, clock) for entry in ledger.entries],
-        "metrics": metrics.as_dict(),
-        "expectations": [asdict(expected) for expected in expectations],
-        "findings": [finding_document(finding, clock) for finding in findings],
+        "seed": told.seed,
+        "digest": told.digest,
+        **totals(told.ledger),
+        "rebalances": told.metrics["rebalances"],
+        "ledger": [entry_document(entry, clock) for entry in told.ledger.entries],
+        "metrics": told.metrics.as_dict(),
+        "expectations": [asdict(expected) for expected in told.expectations],
+        "findings": [finding_document(finding, clock) for finding in told.findings],
     }
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from emulator.measure import Entry, EntryKind, Expected, Finding, Ledger, Metrics, Severity
+from emulator.measure import Entry, EntryKind, Expected, Law, Ledger, Metrics, Severity
 from emulator.report.advice import hints_for, reason_of, standstill_hints
-from emulator.report.chronicle import Chronicle, Happening
+from emulator.report.chronicle import Happening
 from emulator.report.headings import heading
 from emulator.report.hints import Case
-from emulator.report.subject import Subject
+from emulator.report.told import Told
 from emulator.report.wording import counted, figure, listed, paragraph, span
 
 MOST_HAPPENINGS = 8
@@ -21,20 +20,6 @@ MOST_HINTS = 6
 
 COLUMN = 15
 """Where the text beside a heading or number begins."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A finished run, and what it is about."""
-
-    subject: Subject
-    seed: int
-    digest: str
-    ledger: Ledger
-    metrics: Metrics
-    findings: tuple[Finding, ...]
-    expectations: tuple[Expected, ...]
-    chronicle: Chronicle
 
 
 def run_screen(told: Told) -> Iterator[str]:
@@ -145,15 +130,16 @@ def _cause(told: Told, entries: Sequence[Entry]) -> Iterator[str]:
 
 def _case(told: Told, entries: Sequence[Entry]) -> Case:
     tables = told.metrics.tables
-    cause = entries[0].cause
+    cause, group = entries[0].cause, told.subject.group(entries[0].group)
     assert cause is not None, "only partial entries have none"
     return Case(
         cause=cause,
         subject=told.subject,
-        group=told.subject.group(entries[0].group),
+        group=group,
         details=frozenset(entry.detail for entry in entries if entry.detail),
         verbs=frozenset(entry.root.verb for entry in entries if entry.root),
         evictions=frozenset([*tables["evictions.by_reason"], *tables["drop_outs.by_reason"]]),
+        given_twice=any(finding.law is Law.GIVEN_TWICE for finding in told.findings),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich import box
 from rich.table import Table
 
-from emulator.measure import Estimate, Expected, Finding, Metrics, summarise
+from emulator.measure import Estimate, Expected, Finding, Metrics, Summary, summarise
 from emulator.report.figures_shown import as_lines, cells, shown, why
 from emulator.report.headings import heading
 from emulator.report.subject import Subject
@@ -61,11 +61,15 @@ def _table(tally: Tally) -> Table:
     for title in ("least", "half are within", "95 in 100 are within", "most", "mean"):
         table.add_column(title, justify="right")
     for name, label in shown(tally.metrics):
-        summary = summarise([run[name] for run in tally.metrics])
-        middle = [within(summary.median), within(summary.p95)]
-        ends = [figure(summary.minimum), figure(summary.maximum)]
-        table.add_row(*cells(label, ends[0], *middle, ends[1], figure(summary.mean.value)))
+        table.add_row(*cells(label, *_row(summarise([run[name] for run in tally.metrics]))))
     return table
+
+
+def _row(summary: Summary) -> list[str]:
+    least, most = figure(summary.minimum), figure(summary.maximum)
+    if summary.minimum == summary.maximum:
+        return [least] * 5
+    return [least, within(summary.median), within(summary.p95), most, figure(summary.mean.value)]
 
 
 def within(estimate: Estimate) -> str:
@@ -74,9 +78,11 @@ def within(estimate: Estimate) -> str:
     >>> within(Estimate(62, 60, None, 0.95)), within(Estimate(3, 3, 3, 0.95))
     ('62 (60 to …)', '3')
     """
-    low, high = ("…" if end is None else figure(end) for end in (estimate.low, estimate.high))
     value = figure(estimate.value)
-    return value if value == low == high else f"{value} ({low} to {high})"
+    ends = ["…" if end is None else figure(end) for end in (estimate.low, estimate.high)]
+    if set(ends) <= {"…"} or set(ends) == {value}:
+        return value
+    return f"{value} ({ends[0]} to {ends[1]})"
 
 
 def _findings(tally: Tally) -> Iterator[str]:

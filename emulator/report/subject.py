@@ -20,6 +20,9 @@ class GroupFacts:
     static: bool
     """Whether all its members have instance ids."""
 
+    shared: bool
+    """Whether its assignor means to give a partition to several members."""
+
     commits: str
     """Who commits when, in words: ``auto commit every 5s``."""
 

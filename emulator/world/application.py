@@ -15,7 +15,7 @@ from emulator.world.handler import Batch, Flaw
 from emulator.world.kernel import Rank
 from emulator.world.listener import Listener
 from emulator.world.policy_commits import PolicyCommits
-from protocols.classic.client.values import CommitResult, Failed
+from protocols.classic.client.calls import CommitResult, Failed
 from protocols.fetching import Handed
 from protocols.step import Call
 

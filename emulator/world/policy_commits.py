@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.world.kernel import Rank
-from protocols.classic.client.values import CommitResult
+from protocols.classic.client.calls import CommitResult
 from protocols.messages import OffsetToCommit
 
 if TYPE_CHECKING:

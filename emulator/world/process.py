@@ -24,9 +24,9 @@ from emulator.world.network import Party
 from emulator.world.poll_loop import PollLoop
 from emulator.world.post import kind_of
 from emulator.world.progress import Progress
+from protocols.classic.client.calls import Closed, CommitResult, Failed
 from protocols.classic.client.machine import POLL, Client
 from protocols.classic.client.rejoin import RETRY
-from protocols.classic.client.values import Closed, CommitResult, Failed
 from protocols.messages import Envelope, FetchResponse
 from protocols.step import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, Tell
 

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from assignors.answer import Outcome, outcomes
 from assignors.types import TopicPartition
-from emulator.cli.assign import assign_lines, register
+from emulator.cli import main
+from emulator.cli.assign import assign_lines
 from emulator.cli.assign_table import runs, summary
 
 MEMBERS = [
@@ -44,11 +45,8 @@ DEFECT = json.dumps({"assignor": "sticky", "input": NEVER_ENDS})
 
 @pytest.fixture
 def app() -> typer.Typer:
-    """Give a command line that has this command among others."""
-    made = typer.Typer()
-    made.command("other")(lambda: None)
-    register(made)
-    return made
+    """Give the command line."""
+    return main.app
 
 
 def asked(line: str) -> Outcome:
@@ -113,7 +111,7 @@ def test_a_file_that_cannot_be_read_exits_with_2(app: typer.Typer, tmp_path: Pat
     result = CliRunner().invoke(app, ["assign", str(tmp_path / "absent.jsonl")])
 
     assert result.exit_code == 2
-    assert "absent.jsonl: No such file" in result.stderr
+    assert "absent.jsonl: cannot be read: No such file" in result.stderr
 
 
 def test_the_table_says_who_gets_what_and_gives_up_what(app: typer.Typer) -> None:

@@ -1,0 +1,103 @@
+"""``rebalance compare``: every variant under the same seeds, as a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from emulator.cli.choosing import Chosen, choose
+from emulator.cli.describing import subject_of
+from emulator.cli.seeds import Task, play_all, seeds_from
+from emulator.cli.variants import read_variants
+from emulator.measure import check_expectations, compare, summarise
+from emulator.measure.catalogue import VALUES
+from emulator.playing import bounds_of
+from emulator.report.comparison_screen import Column, comparison_screen
+from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION, manifest
+
+Variants = Mapping[str, Chosen]
+"""By name, in the order of the columns."""
+
+
+def choose_variants(
+    name: str, texts: Sequence[str], overrides: Sequence[str], *, yes: bool
+) -> Variants:
+    """Load the scenario once for each variant; its own overrides come after those of all."""
+    base = choose(name, overrides, yes=yes)
+    return {
+        variant.name: choose(name, [*overrides, *variant.overrides], yes=yes)
+        for variant in read_variants(texts, base.scenario)
+    }
+
+
+def compare_variants(
+    variants: Variants, first_seed: int | None, count: int, jobs: int | None, *, as_json: bool
+) -> None:
+    """Play the same seeds under each variant and print what came of them."""
+    first = next(iter(variants.values()))
+    seeds = seeds_from(first.scenario, first_seed, count)
+    columns = _play(variants, seeds, jobs)
+    if as_json:
+        print(json.dumps(_document(variants, seeds, columns), ensure_ascii=False))
+    else:
+        print(*comparison_screen(seeds, columns), sep="\n")
+
+
+def _play(variants: Variants, seeds: Sequence[int], jobs: int | None) -> list[Column]:
+    tasks = [Task(chosen.scenario, seed) for chosen in variants.values() for seed in seeds]
+    runs = play_all(tasks, jobs, next(iter(variants.values())).folder)
+    columns = []
+    for name, chosen in variants.items():
+        mine = [next(runs) for _ in seeds]
+        column = Column(
+            name=name,
+            subject=subject_of(chosen),
+            metrics=[run.metrics for run in mine],
+            causes=[run.by_cause for run in mine],
+        )
+        columns.append(column)
+    return columns
+
+
+def _document(
+    variants: Variants, seeds: Sequence[int], columns: Sequence[Column]
+) -> dict[str, Any]:
+    first = columns[0]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kafka": KAFKA,
+        "scenario": first.subject.title,
+        "seeds": list(seeds),
+        "variants": [
+            {
+                "name": column.name,
+                "set": list(chosen.overrides),
+                **manifest(chosen.scenario),
+                **_figures(first, column),
+                "expectations": _expectations(chosen, column),
+            }
+            for chosen, column in zip(variants.values(), columns, strict=True)
+        ],
+    }
+
+
+def _figures(first: Column, column: Column) -> dict[str, Any]:
+    """Return the figures of a column: seed by seed, summed up, and against the first column."""
+    base, values = (
+        {metric.name: [run[metric.name] for run in each.metrics] for metric in VALUES}
+        for each in (first, column)
+    )
+    return {
+        "by_cause": [dict(causes) for causes in column.causes],
+        "values": values,
+        "summary": {name: asdict(summarise(values[name])) for name in values},
+        "differences": {name: asdict(compare(base[name], values[name])) for name in values},
+    }
+
+
+def _expectations(chosen: Chosen, column: Column) -> list[dict[str, Any]]:
+    """Hold the scenario's expectations against a column; they were written for one setting."""
+    checked = check_expectations(bounds_of(chosen.scenario), column.metrics)
+    return [asdict(expected) for expected in checked]

@@ -1,0 +1,57 @@
+"""``rebalance explain``: play the run again with all it has, and tell one entry's story."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from emulator.cli.choosing import Chosen
+from emulator.cli.describing import clock_of
+from emulator.cli.refusals import RefusedError
+from emulator.measure import Entry, Line, explain
+from emulator.playing import Run, run
+from emulator.report.entry_screen import entry_screen
+from emulator.report.run_document import entry_document, timed
+from emulator.scenario.manifest import KAFKA, manifest
+from emulator.scenario.units import format_moment
+
+
+def explain_entry(chosen: Chosen, name: str, seed: int | None, *, as_json: bool) -> None:
+    """Print the story of the entry called *name*; raise RefusedError if there is none."""
+    scenario = chosen.scenario
+    finished = run(scenario, seed, polls=True)
+    entry = _entry(finished, name)
+    lines = explain(entry, finished.events)
+    if as_json:
+        print(json.dumps(_document(chosen, finished, entry, lines), ensure_ascii=False))
+        return
+    title = f"{scenario.title} | seed {finished.seed} | Apache Kafka {KAFKA}"
+    screen = entry_screen(title, entry, lines, lambda at_us: format_moment(at_us, scenario.start))
+    print(*screen, sep="\n")
+
+
+def _entry(finished: Run, name: str) -> Entry:
+    try:
+        return finished.ledger.entry(name.upper())
+    except KeyError as error:
+        raise RefusedError(f"seed {finished.seed}: {error.args[0]}") from None
+
+
+def _document(chosen: Chosen, finished: Run, entry: Entry, lines: Sequence[Line]) -> dict[str, Any]:
+    clock = clock_of(chosen.scenario)
+    return {
+        **manifest(chosen.scenario),
+        "seed": finished.seed,
+        "digest": finished.digest,
+        "entry": entry_document(entry, clock),
+        "lines": [
+            {
+                "event": line.event,
+                **timed(line.at_us, clock),
+                "text": line.text,
+                "shown": line.shown,
+            }
+            for line in lines
+        ],
+    }

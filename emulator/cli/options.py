@@ -1,0 +1,35 @@
+"""The arguments and options that commands share, so that all of them speak alike."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+ScenarioArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A scenario file, or a name of the catalogue (rebalance scenarios).",
+    ),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, max=2**64 - 1, help="Seed; by default the scenario's own."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change a key, as in group[billing].settings[session.timeout.ms]=10s; repeatable.",
+    ),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="Processes that share several runs; by default all cores."),
+]
+YesOption = Annotated[
+    bool, typer.Option("--yes", help="Run it even if it has more than a thousand million events.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]

@@ -1,0 +1,67 @@
+"""``rebalance run``: one run, told on one screen or as one JSON document."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+from emulator.cli.choosing import Chosen
+from emulator.cli.describing import clock_of, subject_of
+from emulator.cli.progress import Progress
+from emulator.events import Event
+from emulator.playing import Run, run
+from emulator.report.chronicle import Chronicle
+from emulator.report.told import Told
+from emulator.scenario.manifest import manifest
+
+
+def run_one(chosen: Chosen, seed: int | None, events: Path | None, *, as_json: bool) -> bool:
+    """Play one seed and print it; return whether the scenario's expectations hold.
+
+    *events*: the Parquet file to write, if one is wanted.
+    """
+    chronicle = Chronicle()
+    finished = _play(chosen, seed, events, chronicle)
+    told = Told(
+        subject=subject_of(chosen),
+        seed=finished.seed,
+        digest=finished.digest,
+        ledger=finished.ledger,
+        metrics=finished.metrics,
+        findings=finished.findings,
+        expectations=finished.expectations(),
+        chronicle=chronicle,
+    )
+    if as_json:
+        from emulator.report.run_document import run_document
+
+        document = run_document(manifest(chosen.scenario), told, clock_of(chosen.scenario))
+        print(json.dumps(document, ensure_ascii=False))
+    else:
+        from emulator.report.run_screen import run_screen
+
+        print(*run_screen(told), sep="\n")
+    return finished.ok
+
+
+def _play(chosen: Chosen, seed: int | None, events: Path | None, chronicle: Chronicle) -> Run:
+    """Play the run; nothing of it is kept but what is counted, told, or written to a file."""
+    scenario = chosen.scenario
+    with ExitStack() as stack:
+        progress = stack.enter_context(Progress("simulated seconds"))
+        listeners = [chronicle.hear]
+        if progress.seen:
+            listeners.append(lambda event: progress.watch(event, scenario.run_for))
+        if events is not None:
+            from emulator.cli.events_file import open_events
+
+            used = scenario.seed if seed is None else seed
+            listeners.append(stack.enter_context(open_events(events, scenario, used)).write)
+
+        def tell(event: Event) -> None:
+            for listen in listeners:
+                listen(event)
+
+        sink = chronicle.hear if len(listeners) == 1 else tell
+        return run(scenario, seed, keep_events=False, sink=sink)

@@ -1,0 +1,54 @@
+"""``rebalance verify``: judge every captured run, then print all of them together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from emulator.cli.pool import cores, in_order
+from emulator.cli.progress import Progress
+from emulator.cli.verify_tables import one_run, overview
+from emulator.verify.capture import find_runs, read_capture
+from emulator.verify.figures import as_json as line_of
+from emulator.verify.verifying import Figures, Play, Verdict, figures_of, verify
+
+
+def verify_runs(captures: Sequence[Path], seeds: int, jobs: int | None, *, as_json: bool) -> bool:
+    """Judge the runs at all paths and print the verdicts; return whether all are inside.
+
+    Raise CaptureError, before anything is played or printed, if one of them is not sound.
+    """
+    runs = [run for path in captures for run in find_runs(path)]
+    if len(runs) > 1:
+        for run in runs:
+            read_capture(run)
+    verdicts = list(_judged(runs, seeds, jobs))
+    if as_json:
+        for verdict in verdicts:
+            print(json.dumps(_line(verdict), ensure_ascii=False))
+    else:
+        print(*(overview(verdicts) if len(verdicts) > 1 else one_run(verdicts[0])), sep="\n")
+    return not any(verdict.outside for verdict in verdicts)
+
+
+def _judged(runs: Sequence[Path], seeds: int, jobs: int | None) -> Iterator[Verdict]:
+    with Progress("captured runs") as progress:
+        for done, run in enumerate(runs):
+            progress.tell(done, len(runs))
+            yield verify(run, seeds, partial(_play_all, jobs=jobs or cores()))
+
+
+def _play_all(plays: Sequence[Play], jobs: int) -> Iterator[Figures]:
+    name = "/".join(plays[0].path.parts[-2:])
+    return in_order(figures_of, plays, jobs=jobs, progress=Progress(f"seeds of {name}"))
+
+
+def _line(verdict: Verdict) -> dict[str, Any]:
+    """Return one run's line of ``--json``; a skipped one is neither inside nor outside."""
+    line = line_of(verdict.capture, verdict.figures)
+    if verdict.skipped is not None:
+        return {**line, "inside": None, "skipped": verdict.skipped}
+    return {**line, "seeds": verdict.seeds}

@@ -1,0 +1,127 @@
+"""Verdicts on captured runs for people: one run figure by figure, or many in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from emulator.report.figures_shown import as_lines, cells
+from emulator.report.wording import WIDTH, counted, figure, listed
+from emulator.verify.figures import EQUAL, SHOWN, Figure
+from emulator.verify.verifying import Verdict
+
+SUMMED_UP = ("duplicates", "lost", "takeover_first_s")
+"""The figures that an overview shows of every run."""
+
+
+def one_run(verdict: Verdict) -> Iterator[str]:
+    """Yield the lines about one captured run, figure by figure."""
+    yield f"{verdict.capture}: {_judgement(verdict)}"
+    if verdict.skipped is not None:
+        return
+    yield ""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("figure", no_wrap=True)
+    table.add_column("real")
+    table.add_column("emulated")
+    table.add_column("allowed", max_width=20)
+    table.add_column("")
+    for each in verdict.figures:
+        table.add_row(*cells(*_row(each)))
+    yield from as_lines(table, WIDTH)
+
+
+def overview(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield the lines about many captured runs: one each, then what is outside."""
+    compared = [verdict for verdict in verdicts if verdict.skipped is None]
+    outside = [verdict for verdict in compared if verdict.outside]
+    table = Table(box=box.MARKDOWN)
+    table.add_column("captured run")
+    for name in SUMMED_UP:
+        table.add_column(name, justify="center")
+    table.add_column("verdict")
+    for verdict in compared:
+        table.add_row(*cells(*_overview_row(verdict)))
+    if compared:
+        yield "In each cell: real / emulated."
+        yield ""
+        yield from as_lines(table)
+        yield ""
+    for verdict in verdicts:
+        if verdict.skipped is not None:
+            yield f"{verdict.capture}: skipped: {verdict.skipped}"
+    for verdict in outside:
+        yield f"{verdict.capture}: {_judgement(verdict)}"
+        yield from (f"    {_against(each)}" for each in verdict.outside)
+    yield _summary(len(compared), len(outside), len(verdicts) - len(compared))
+
+
+def _summary(compared: int, outside: int, skipped: int) -> str:
+    text = f"{counted(compared, 'run')} compared: {compared - outside} inside, {outside} outside"
+    return f"{text}; {skipped} skipped" if skipped else text
+
+
+def _judgement(verdict: Verdict) -> str:
+    if verdict.skipped is not None:
+        return f"skipped: {verdict.skipped}"
+    by = f", judged by the spread of {verdict.seeds} seeds" if verdict.seeds else ""
+    if not verdict.outside:
+        return f"inside{by}"
+    return f"OUTSIDE{by}: {listed([each.name for each in verdict.outside])}"
+
+
+def _overview_row(verdict: Verdict) -> list[str]:
+    by_name = {each.name: each for each in verdict.figures}
+    pairs = [(by_name[name].real, by_name[name].emulated) for name in SUMMED_UP]
+    row = [verdict.capture, *(f"{_shown(real)} / {_shown(emulated)}" for real, emulated in pairs)]
+    if verdict.outside:
+        return [*row, f"OUTSIDE: {listed([each.name for each in verdict.outside])}"]
+    return [*row, f"inside ({verdict.seeds} seeds)" if verdict.seeds else "inside"]
+
+
+def _row(each: Figure) -> list[str]:
+    real, emulated = _shown(each.real), _shown(each.emulated)
+    if real == emulated and len(real) > len("the same"):
+        emulated = "the same"
+    verdict = "" if each.allowed == SHOWN else "inside" if each.inside else "OUTSIDE"
+    return [each.name, real, emulated, _allowed(each), verdict]
+
+
+def _allowed(each: Figure) -> str:
+    return each.allowed if isinstance(each.allowed, str) else f"± {figure(each.allowed)}"
+
+
+def _against(each: Figure) -> str:
+    allowed = "must be equal" if each.allowed == EQUAL else f"allowed {_allowed(each)}"
+    return f"{each.name}: real {_shown(each.real)}, emulated {_shown(each.emulated)}, {allowed}"
+
+
+def _shown(value: Any) -> str:
+    """Return what is compared as people read it.
+
+    >>> _shown([["revoked", []], ["assigned", ["t0-0", "t0-1"]]])
+    'revoked nothing; assigned t0-0 t0-1'
+    >>> _shown({"m1.1": ["t0-0"]}), _shown([1, 2]), _shown(None), _shown(6.25)
+    ('m1.1 t0-0', '1, 2', 'none', '6.25')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name} {_words(words)}" for name, words in value.items())
+    if isinstance(value, list | tuple):
+        calls = all(isinstance(item, list | tuple) for item in value)
+        if calls and value:
+            return "; ".join(f"{call} {_words(words)}" for call, words in value)
+        return "; ".join(map(str, value)) if _are_lines(value) else ", ".join(map(str, value))
+    return figure(value) if isinstance(value, int | float) else str(value)
+
+
+def _are_lines(value: Sequence[Any]) -> bool:
+    return any(isinstance(item, str) and " " in item for item in value)
+
+
+def _words(words: Sequence[str]) -> str:
+    return " ".join(words) or "nothing"

@@ -1,0 +1,23 @@
+"""A finished run as its reports see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emulator.measure import Expected, Finding, Ledger, Metrics
+from emulator.report.chronicle import Chronicle
+from emulator.report.subject import Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A finished run, and what it is about."""
+
+    subject: Subject
+    seed: int
+    digest: str
+    ledger: Ledger
+    metrics: Metrics
+    findings: tuple[Finding, ...]
+    expectations: tuple[Expected, ...]
+    chronicle: Chronicle

@@ -1,0 +1,70 @@
+"""``rebalance explain``: one entry of a ledger, step by step."""
+
+from __future__ import annotations
+
+from .commands import changed, rebalance, written
+
+
+def test_an_entry_is_told_step_by_step(tmp_path):
+    """Who owned, what was committed, what broke, who came next and where it began."""
+    status, out, err = rebalance("explain", written(tmp_path), "D1")
+
+    told = [
+        "because:  crashed while uncommitted",
+        "it began: crash billing-1 at 0:00:18.000 (crash-1)",
+        "the coordinator accepts commit",
+        "poll",
+        "0:00:18.000 * fault crash-1 begins: crash billing-1",
+        "is removed from billing: session expired",
+        "billing is stable in generation 2",
+        "* shows the cause",
+    ]
+    assert (0, "") == (status, err)
+    assert sorted(map(out.index, told)) == [out.index(text) for text in told]
+
+
+def test_the_entry_is_that_of_the_same_seed_and_settings(tmp_path):
+    """Ids are stable, so that run and explain speak of the same thing."""
+    path = written(tmp_path, changed(('at = "18s"', 'between = ["15s", "20s"]')))
+    key = "group[billing].settings[auto.commit.interval.ms]=2s"
+    same = ("--seed", 4, "--set", key, "--json")
+
+    ledger = rebalance("run", path, *same).document["ledger"]
+    document = rebalance("explain", path, ledger[-1]["id"], *same).document
+
+    assert ledger[-1] == document["entry"]
+    assert {link["event"] for link in ledger[-1]["chain"]} & {
+        line["event"] for line in document["lines"] if line["shown"]
+    }
+
+
+def test_the_letter_may_be_small(tmp_path):
+    """Nobody should fail at a shift key."""
+    path = written(tmp_path)
+
+    assert rebalance("explain", path, "D1") == rebalance("explain", path, "d1")
+
+
+def test_an_unknown_entry_is_refused_with_those_there_are(tmp_path):
+    """The message saves another run."""
+    status, out, err = rebalance("explain", written(tmp_path), "D99", "--seed", 3)
+
+    assert (2, "") == (status, out)
+    assert "seed 3: no ledger entry 'D99'; there are D1 to D2" in err
+
+
+def test_of_an_empty_ledger_there_is_nothing_to_explain():
+    """And that is said."""
+    status, _, err = rebalance("explain", "quiet", "D1", "--set", "run_for=15s")
+
+    assert 2 == status
+    assert "none: the ledger is empty" in err
+
+
+def test_times_are_clock_times_where_the_scenario_has_a_start(tmp_path):
+    """As on the run's own screen."""
+    start = ('run_for = "40s"', 'run_for = "40s"\nstart = 2026-05-04T09:00:00Z')
+
+    _, out, _ = rebalance("explain", written(tmp_path, changed(start)), "D1")
+
+    assert "  2026-05-04 09:00:18.000 * fault crash-1 begins" in out

@@ -1,0 +1,219 @@
+"""Captured runs are held against their emulation: verdicts, races, and captures that are spoiled."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from emulator.scenario.problems import ScenarioError
+from emulator.verify import verifying
+from emulator.verify.capture import find_runs
+from emulator.verify.figures import EQUAL, Figure
+from emulator.verify.reading import CaptureError
+from emulator.verify.verifying import Play, Verdict, figures_of, verify
+
+CALM = [
+    "crash-range-auto/run-1",
+    "latest-increase-range/run-1",
+    "nocommit-eager-join/run-1",
+    "precommit-crash/run-2",
+    "static-crash-return/run-21",
+]
+RACES = ["join-cooperative-auto/run-21", "pause-zombie-range/run-21"]
+
+
+@pytest.mark.parametrize("name", CALM)
+def test_what_is_no_race_is_predicted_by_the_calm_run(kept, name):
+    """One play, without chance, is enough."""
+    verdict = verify(kept / name)
+
+    assert (name, (), 0) == (verdict.capture, verdict.outside, verdict.seeds)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", RACES)
+def test_a_race_lies_within_the_spread_of_seeds(kept, name):
+    """What the calm run misses is inside if some machine like the real one comes to it."""
+    verdict = verify(kept / name)
+
+    assert (name, ()) == (verdict.capture, verdict.outside)
+
+
+def test_the_offsets_log_is_compared_where_it_was_dumped(kept):
+    """Types and keys of the group's records, in the order of the log."""
+    by_name = {
+        figure.name: figure for figure in figures_of(Play(kept / "crash-range-auto/run-1", None))
+    }
+
+    records = by_name["records"]
+    assert records.inside
+    assert "GroupMetadata, generation 2" in records.emulated
+    assert "OffsetCommit t0-2, t0-1, t0-0" in records.emulated
+    assert records.real == records.emulated
+
+
+def test_without_a_dump_there_is_nothing_said_of_records(kept):
+    """Only some runs have one."""
+    names = {figure.name for figure in figures_of(Play(kept / "precommit-crash/run-2", None))}
+
+    assert "records" not in names
+    assert {"generations", "duplicates", "lost", "takeover_first_s", "calls.m1.1"} <= names
+
+
+def test_a_seed_is_a_machine_of_its_own_and_always_the_same(kept):
+    """Spreads can be found again."""
+    path = kept / "pause-zombie-range/run-21"
+
+    one, again, other = (figures_of(Play(path, seed)) for seed in (1, 1, 2))
+
+    assert one == again
+    assert one != other
+
+
+@pytest.mark.parametrize(("spread", "inside"), [((8.0, 9.0), True), ((8.0, 8.5), False)])
+def test_what_the_calm_run_misses_is_judged_by_the_seeds(kept, monkeypatch, spread, inside):
+    """And the seeds are only played if something is missed."""
+
+    def takeover(seconds: float) -> tuple[Figure, ...]:
+        return (Figure("takeover_first_s", 8.8, seconds, 0.3, abs(8.8 - seconds) <= 0.3),)
+
+    asked: list[int | None] = []
+
+    def play_all(plays):
+        asked.extend(play.seed for play in plays)
+        return map(takeover, spread)
+
+    monkeypatch.setattr(verifying, "figures_of", lambda _: takeover(7.0))
+    verdict = verify(kept / CALM[0], 2, play_all)
+
+    assert [1, 2] == asked
+    assert (2, inside) == (verdict.seeds, not verdict.outside)
+
+
+def test_without_seeds_only_the_calm_run_counts(kept, monkeypatch):
+    """For those in a hurry."""
+    missed = Figure("generations", [1], [2], EQUAL, False)
+    monkeypatch.setattr(verifying, "figures_of", lambda _: (missed,))
+
+    verdict = verify(kept / CALM[0], 0)
+
+    assert Verdict(capture=CALM[0], figures=(missed,)) == verdict
+
+
+def test_what_is_not_modelled_is_skipped_with_the_reason(copied):
+    """It is neither inside nor outside."""
+    for path in copied.glob("*.jsonl.gz"):
+        lines = gzip.decompress(path.read_bytes()).decode()
+        told = lines.replace('"c.group.protocol":"classic"', '"c.group.protocol":"consumer"')
+        path.write_bytes(gzip.compress(told.encode()))
+
+    verdict = verify(copied)
+
+    assert verdict.skipped is not None
+    assert "KIP-848" in verdict.skipped
+    assert () == verdict.figures
+
+
+# -- spoiled captures --------------------------------------------------------------------------
+
+junk = st.sampled_from([None, True, -1, 0, 1, 10**20, 1.5, "", "x", "t0-99", [], [1], {}, {"a": 1}])
+
+
+@st.composite
+def spoiled(draw: st.DrawFn, document: Any) -> Any:
+    """Draw a JSON document with one of its values replaced or left out."""
+    node = document = json.loads(json.dumps(document))
+    while True:
+        place = draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node))))
+        below = node[place]
+        if isinstance(below, dict | list) and below and draw(st.integers(0, 3)):
+            node = below
+        elif draw(st.booleans()):
+            node[place] = draw(junk)
+            return document
+        else:
+            del node[place]
+            return document
+
+
+def spoil(draw: st.DrawFn, run: Path) -> None:
+    """Spoil one value, or one line, of one file of a captured run."""
+    documents = [run / "meta.json", run / "summary.json", run.parent / "scenario.json"]
+    file = draw(st.sampled_from([*documents, *sorted(run.glob("*.gz"))]))
+    if file in documents:
+        file.write_text(json.dumps(draw(spoiled(json.loads(file.read_text())))))
+        return
+    lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+    at = draw(st.integers(0, len(lines) - 1))
+    if file.name.endswith(".jsonl.gz"):
+        lines[at] = json.dumps(draw(spoiled(json.loads(lines[at]))))
+    else:
+        cut = draw(st.integers(0, len(lines[at])))
+        lines[at] = lines[at][:cut] + draw(st.text(max_size=3)) + lines[at][cut + 3 :]
+    file.write_bytes(gzip.compress("\n".join(lines).encode("utf-8", "surrogatepass")))
+
+
+def check_spoiled(tmp_path: Path, data: st.DataObject, kept: Path) -> None:
+    target = tmp_path / "static-crash-return"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(kept / "static-crash-return", target)
+    spoil(data.draw, target / "run-21")
+    verifying.forget()
+    with contextlib.suppress(CaptureError, ScenarioError):
+        verdict = verify(target / "run-21", 0)
+        assert verdict.skipped or verdict.figures
+
+
+@given(data=st.data())
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15
+)
+def test_a_spoiled_capture_is_refused_or_judged(tmp_path, kept, data):
+    """Whatever a file holds, it is never a traceback."""
+    check_spoiled(tmp_path, data, kept)
+
+
+@pytest.mark.long
+@given(data=st.data())
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=500
+)
+def test_many_spoiled_captures_are_refused_or_judged(tmp_path, kept, data):
+    """The same as above, for longer."""
+    check_spoiled(tmp_path, data, kept)
+
+
+# -- all of them -------------------------------------------------------------------------------
+
+KNOWN_OUTSIDE = {
+    "close-range-auto/run-2": {"takeover_first_s"},
+    "crash-range-auto/run-3": {"takeover_first_s"},
+}
+"""Slow machines: something in the run took a second that nothing in its logs explains."""
+
+
+@pytest.mark.long
+def test_every_capture_at_hand_is_inside():
+    """All classic Java runs, races judged by 200 seeds."""
+    folder = os.environ.get("REBALANCE_CAPTURES")
+    if not folder:
+        pytest.skip("REBALANCE_CAPTURES names no folder of captures")
+    verdicts = [verify(path) for path in find_runs(Path(folder))]
+
+    outside = {
+        verdict.capture: {figure.name for figure in verdict.outside}
+        for verdict in verdicts
+        if verdict.outside
+    }
+    compared = [verdict for verdict in verdicts if verdict.skipped is None]
+    assert compared
+    assert outside.items() <= KNOWN_OUTSIDE.items()
