@@ -1,0 +1,265 @@
+"""Logs as arithmetic: what is appended, what is visible, what is retained."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assignors.types import TopicPartition
+from emulator.scenario.model import Bursts, BurstShape, Poisson, Topic
+from emulator.world.arrivals import NEVER
+from emulator.world.topics import PartitionLog, Topics
+
+REPLICATION = 700
+
+
+def made(brokers=3, factor=3, racks=(), replication=REPLICATION, seed=0):
+    return Topics(seed, brokers, factor, lambda _: replication, racks)
+
+
+def log_of(topic, replication=REPLICATION) -> PartitionLog:
+    return made(replication=replication).create(topic, 0).partitions[0]
+
+
+logs = st.builds(
+    lambda rate, backlog, at, replication: log_of(
+        Topic(name="t", rate=rate, backlog=backlog, backlog_at=at), replication
+    ),
+    st.sampled_from(
+        [
+            0.0,
+            1_000.0,
+            333.3,
+            Poisson(poisson=400.0),
+            Bursts(bursts=BurstShape(rate=2_000.0, lasting=5_000, every=20_000)),
+        ]
+    ),
+    st.sampled_from([0, 0, 7]),
+    st.sampled_from([0, 3_000]),
+    st.sampled_from([0, 1, REPLICATION, 5_000]),
+)
+spells = st.lists(st.integers(0, 30_000), min_size=0, max_size=8).map(
+    lambda ends: sorted(ends)[: len(ends) // 2 * 2]
+)
+
+
+def disturb(log, ends, *, lasting=False):
+    """Freeze and thaw in turn; *lasting*: the last freeze is still on."""
+    for number, when in enumerate(ends):
+        if number % 2 == 0:
+            log.freeze(when)
+        elif not lasting or number < len(ends) - 1:
+            log.thaw(when)
+
+
+@given(logs, spells, st.lists(st.integers(0, 45_000), min_size=1, max_size=10))
+def test_a_record_is_visible_exactly_when_the_high_watermark_has_passed_it(log, ends, instants):
+    """``visible_us`` and ``high_watermark`` are each other's inverse, also over past freezes."""
+    disturb(log, ends)
+    for instant in instants:
+        below = log.high_watermark(instant)
+        assert log.visible_us(below) > instant
+        assert below == 0 or log.visible_us(below - 1) <= instant
+
+
+@given(logs, spells, st.lists(st.integers(0, 45_000), min_size=1, max_size=10))
+def test_while_the_high_watermark_stands_nobody_knows_when_the_next_record_shows(
+    log, ends, instants
+):
+    """What it has passed was visible in its time; the rest is not, for as long as it stands."""
+    disturb(log, ends, lasting=True)
+    stands = log.high_watermark(10**6)
+    if ends:
+        assert log.high_watermark(ends[-2]) == stands
+        assert NEVER == log.visible_us(stands)
+    for instant in instants:
+        below = log.high_watermark(instant)
+        assert log.visible_us(below) > instant
+        assert below == 0 or log.visible_us(below - 1) <= instant
+
+
+@given(logs, st.integers(0, 30_000), st.integers(0, 15_000))
+def test_a_freeze_lets_nothing_more_become_visible_and_a_thaw_everything(log, begin, length):
+    """At the thaw the high watermark is where it would have been without the freeze."""
+    undisturbed = log.high_watermark(begin), log.high_watermark(begin + length)
+    log.freeze(begin)
+    frozen = log.high_watermark(begin + length)
+    log.thaw(begin + length)
+
+    assert undisturbed == (frozen, log.high_watermark(begin + length))
+
+
+def test_a_freeze_on_top_of_a_freeze_changes_nothing():
+    """It goes on since the first; and a thaw of what is not frozen is none."""
+    log = log_of(Topic(name="t", rate=1_000.0))
+    log.thaw(500)
+    log.freeze(10_000)
+    log.freeze(20_000)
+
+    assert log.high_watermark(10_000) == log.high_watermark(30_000)
+    log.thaw(40_000)
+    assert 40_000 == log.visible_us(15)
+
+
+def test_a_record_is_visible_one_replication_after_it_was_appended():
+    """The log end runs ahead of the high watermark by as much."""
+    log = log_of(Topic(name="t", rate=1_000.0))
+
+    assert (5_000, 5_000 + REPLICATION) == (log.appended_at(5), log.visible_us(5))
+    assert (6, 5) == (log.end(5_000), log.high_watermark(5_000))
+    assert 6 == log.high_watermark(5_000 + REPLICATION)
+
+
+def test_a_backlog_is_there_at_once_and_before_everything_else():
+    """New records come behind it, from when it is there."""
+    log = log_of(Topic(name="t", rate=1_000.0, backlog=40, backlog_at=9_000))
+
+    assert (0, 41) == (log.end(8_999), log.end(9_000))
+    assert [9_000, 9_000, 9_000, 10_000] == [log.appended_at(k) for k in (0, 39, 40, 41)]
+    assert [9_000 + REPLICATION] * 2 == [log.visible_us(k) for k in (0, 39)]
+
+
+def test_a_record_that_never_comes_is_never_visible():
+    """Behind the end of production there is nothing to wait for."""
+    log = log_of(Topic(name="t", rate=1_000.0, produce_until=10_000))
+
+    assert log.visible_us(10) >= NEVER
+    assert log.visible_us(9) == 9_000 + REPLICATION
+    log.freeze(50_000)
+    assert log.visible_us(10) >= NEVER
+
+
+@given(logs, st.integers(-5_000, 40_000), st.integers(0, 40_000))
+def test_the_first_offset_at_or_after_an_instant_is_that_of_a_search_by_hand(log, instant, now):
+    """Only what is visible is found; -1 says that there is none yet."""
+    found = (
+        offset for offset in range(log.high_watermark(now)) if log.appended_at(offset) >= instant
+    )
+
+    assert next(found, -1) == log.first_at_or_after(instant, now)
+
+
+@given(logs, st.lists(st.integers(-100, 40_000), max_size=5))
+def test_retention_drops_what_was_appended_before_and_nothing_else(log, oldest):
+    """The log start never falls; it says whether anything was dropped."""
+    for when in oldest:
+        before = log.start
+        kept = next(k for k in range(10**6) if log.appended_at(k) >= max(when, 0))
+        assert (log.start < kept) is log.retain(when)
+        assert max(before, kept) == log.start
+
+
+def test_the_first_offset_after_an_instant_is_not_below_the_log_start():
+    """What retention dropped cannot be found."""
+    log = log_of(Topic(name="t", rate=1_000.0))
+    log.retain(8_000)
+
+    assert [8, 8, 9] == [log.first_at_or_after(at, 50_000) for at in (0, 3_000, 9_000)]
+
+
+# -- topics ----------------------------------------------------------------------------------------
+
+
+def test_a_topic_created_again_gets_another_id():
+    """Its records begin anew, and the ids are the same in every run of the seed."""
+    topics = made()
+    one = topics.create(Topic(name="t", rate=1.0), 0)
+    topics.delete("t")
+    two = topics.create(Topic(name="t", rate=1.0), 5_000_000)
+    other = topics.create(Topic(name="u"), 0)
+
+    assert 3 == len({one.topic_id, two.topic_id, other.topic_id})
+    assert {22} == {len(log.topic_id) for log in (one, two, other)}
+    assert one.topic_id == made().create(Topic(name="t"), 0).topic_id
+    assert one.topic_id != made(seed=1).create(Topic(name="t"), 0).topic_id
+    assert (0, 1) == (two.partitions[0].end(4_999_999), two.partitions[0].end(5_000_000))
+
+
+def test_partitions_that_are_added_begin_empty():
+    """They have no backlog, and records from then on; those there were stay as they are."""
+    topics = made()
+    log = topics.create(Topic(name="t", partitions=2, rate=1.0, backlog=50), 0)
+    first = list(log.partitions)
+    topics.add_partitions(log, 4, 10_000_000)
+
+    assert 4 == len(log.partitions)
+    assert first == log.partitions[:2]
+    assert [0, 0] == [partition.end(9_999_999) for partition in log.partitions[2:]]
+    assert [10, 10] == [partition.end(20_000_000 - 1) for partition in log.partitions[2:]]
+
+
+def test_partitions_are_placed_in_turn_where_nobody_says_otherwise():
+    """Leaders go round the brokers; the copies stand on those that follow."""
+    topics = made(brokers=4, factor=2)
+    placed = topics.create(Topic(name="t", partitions=5), 0).partitions
+    chosen = topics.create(Topic(name="u", partitions=3, leaders=(4, 4), replication=3), 0)
+
+    assert [(1, 2), (2, 3), (3, 4), (4, 1), (1, 2)] == [log.replicas for log in placed]
+    assert [(4, 1, 2), (4, 1, 2), (3, 4, 1)] == [log.replicas for log in chosen.partitions]
+    assert [4, 4, 3] == [log.leader for log in chosen.partitions]
+
+
+def test_there_are_never_more_copies_than_brokers():
+    """A replication factor above that is lowered."""
+    assert (1, 2) == made(brokers=2, factor=3).create(Topic(name="t"), 0).partitions[0].replicas
+
+
+def test_a_partition_that_does_not_exist_is_not_found():
+    """Nor one of a topic that is gone."""
+    topics = made()
+    log = topics.create(Topic(name="t", partitions=2), 0)
+
+    assert log.partitions[1] is topics.find(TopicPartition("t", 1))
+    assert topics.find(TopicPartition("t", 2)) is None
+    assert topics.find(TopicPartition("x", 0)) is None
+    topics.delete("t")
+    assert topics.find(TopicPartition("t", 1)) is None
+
+
+def test_metadata_shows_the_topics_asked_for_that_exist():
+    """All of them, by name, when nobody asks for any."""
+    topics = made()
+    for name in "cab":
+        topics.create(Topic(name=name), 0)
+
+    def shown(names):
+        return [topic.name for topic in topics.describe(names)]
+
+    assert ["a", "b", "c"] == shown(None)
+    assert ["c", "a"] == shown(("c", "x", "a"))
+
+
+def test_metadata_shows_the_present_leaders():
+    """Also one that has changed."""
+    topics = made()
+    topics.create(Topic(name="t", partitions=3), 0).partitions[1].leader = -1
+    (shown,) = topics.describe(("t",))
+
+    assert (1, -1, 3) == shown.leaders
+
+
+@pytest.mark.parametrize(
+    ("racks", "shown"),
+    [
+        ((), ()),
+        (("a", "b", "c"), (("a", "b"), ("b", "c"), ("c", "a"))),
+        (("a", "b"), (("a", "b"), ("b", "a"), ("a", "a"))),
+    ],
+)
+def test_metadata_shows_the_racks_of_each_partitions_copies(racks, shown):
+    """Racks go round where fewer are named than there are brokers."""
+    topics = made(factor=2, racks=racks)
+    topics.create(Topic(name="t", partitions=3), 0)
+    (described,) = topics.describe(None)
+
+    assert shown == described.racks
+
+
+def test_all_partitions_are_listed_in_order():
+    """By topic, then by number."""
+    topics = made()
+    topics.create(Topic(name="b", partitions=2), 0)
+    topics.create(Topic(name="a"), 0)
+
+    assert ["a-0", "b-0", "b-1"] == [str(tp) for tp, _ in topics.partitions()]
