@@ -7,13 +7,13 @@ say() {
     printf '\n\n=== %s\n$ %s\n\n' "$1" "$2"
 }
 
-say "A rolling deploy of four members, one after the other, while records come in" \
-    "rebalance run rolling-restart-eager"
-rebalance run rolling-restart-eager
+say "A rolling deploy of an eager group: what was processed twice, and why" \
+    "rebalance run deploy-kills-in-mid-batch"
+rebalance run deploy-kills-in-mid-batch
 
 say "The same deploy under three protocols, five seeds each" \
-    "rebalance compare rolling-restart-eager --with eager --with cooperative --with static --seeds 5"
-rebalance compare rolling-restart-eager --with eager --with cooperative --with static --seeds 5
+    "rebalance compare deploy-kills-in-mid-batch --with eager --with cooperative --with static --seeds 5"
+rebalance compare deploy-kills-in-mid-batch --with eager --with cooperative --with static --seeds 5
 
 say "Can it be trusted? A run of a real Kafka 4.4.0, held against what is predicted for it" \
     "rebalance verify examples/captures"

@@ -26,6 +26,7 @@ SHOWS = {
     "coordinator-broker-dies": {Cause.MESSAGE_LOST},
     "d1-commit-refused-in-rebalance": {Cause.REFUSED},
     "d3-older-commit-wins": {Cause.REWIND, Cause.REFUSED, Cause.REVOKED},
+    "deploy-kills-in-mid-batch": {Cause.CRASHED},
     "eager-repeats-kept": {Cause.KEPT_REWOUND, Cause.REVOKED},
     "expansion-by-duration": {Cause.RESET_BY_DURATION},
     "f3-commit-every-n": {Cause.CRASHED},
