@@ -1,0 +1,22 @@
+"""Print the pages into ``docs/``: ``python -m emulator.pages``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from emulator.pages.causes import causes_page
+from emulator.pages.metrics import metrics_page
+from emulator.pages.scenario_files import scenario_files_page
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+PAGES = {
+    "causes.md": causes_page,
+    "metrics.md": metrics_page,
+    "scenario-files.md": scenario_files_page,
+}
+
+if __name__ == "__main__":
+    DOCS.mkdir(exist_ok=True)
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
