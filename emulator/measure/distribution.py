@@ -16,6 +16,9 @@ from dataclasses import dataclass
 
 CONFIDENCE = 0.95
 
+_DECIMALS = 9
+"""What floating point leaves of a difference between equal times lies below these."""
+
 _ACCURACY = 1e-12
 
 
@@ -83,7 +86,9 @@ def compare(
     """
     if len(first) != len(second) or not first:
         raise ValueError(f"{len(first)} and {len(second)} runs do not make pairs")
-    differences = [after - before for before, after in zip(first, second, strict=True)]
+    differences = [
+        round(after - before, _DECIMALS) for before, after in zip(first, second, strict=True)
+    ]
     return Comparison(
         runs=len(differences),
         mean=mean(differences, confidence),

@@ -1,0 +1,61 @@
+"""What the README shows is what happens."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import emulator
+from emulator.cli.main import app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+SHOWN = re.findall(r"^```console\n\$ rebalance (.*)\n((?s:.*?))^```$", README, re.MULTILINE)
+"""Commands, and what they print."""
+
+LINKS = re.findall(r"\]\(([^)#]+)\)", README)
+
+
+@pytest.mark.parametrize(("command", "printed"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_a_command_prints_what_is_shown(command, printed, monkeypatch):
+    """Line by line, and ends well."""
+    monkeypatch.chdir(ROOT)
+    answer = CliRunner().invoke(app, shlex.split(command))
+
+    assert answer.exit_code == 0
+    assert printed.splitlines() == answer.stdout.rstrip().splitlines()
+
+
+def test_there_are_commands_to_hold_it_to():
+    """The first one plays the main job's scenario."""
+    assert len(SHOWN) >= 4
+    assert SHOWN[0][0] == "run deploy-kills-in-mid-batch"
+
+
+def test_the_scenario_shown_keeps_its_expectations():
+    """It loads, something is repeated, and the bounds hold."""
+    (written,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    run = emulator.run(emulator.loads(written))
+
+    assert run.ok
+    assert run.ledger.reprocessed > 0
+
+
+def test_the_python_shown_does_what_it_says():
+    """As a session."""
+    results = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+
+    assert results.attempted > 3
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_links_lead_to_files_of_the_repository(link):
+    """Each of them."""
+    assert (ROOT / link).exists()
