@@ -270,7 +270,7 @@ def main() -> None:
         return
     console = Console()
     table = Table(title="Assignors: milliseconds a call, one core, uniform subscriptions")
-    headings = ("partitions x members", "assignor", "phase", "ours", "asked", "peak MB")
+    headings = ("partitions x members", "assignor", "phase", "ours", "wanted", "peak MB")
     for heading in (*headings, "kafka-python", "its time / ours"):
         table.add_column(heading, justify="left" if heading in headings[:3] else "right")
     with console.status("measuring") as status:

@@ -1,6 +1,6 @@
 """The exact mode against the model of an afternoon, in one process, as ratios of CPU time.
 
-``python -m benchmarks.exact_mode`` runs both sizes of the issue; ``--quick`` a tenth of the second.
+``python -m benchmarks.exact_mode`` runs two sizes; ``--quick`` a tenth of the second.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def compare(name: str, members: int, partitions: int, seconds: int, crashes: lis
     plain_s, ours_s = (min(column) for column in zip(*taken, strict=True))
     print(f"{name}: plain {plain_s:.2f} s ({group.polls:,} polls, {group.duplicates} duplicates)")
     print(f"{'':{len(name)}}  ours  {ours_s:.2f} s ({run.ledger.reprocessed} duplicates)")
-    print(f"{'':{len(name)}}  ratio {ours_s / plain_s:.2f} (asked: at most 3)")
+    print(f"{'':{len(name)}}  ratio {ours_s / plain_s:.2f} (wanted: at most 3)")
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ def main() -> None:
     large = min(per_member_us(SIZES[1]) for _ in range(ROUNDS - 3))
     print(f"one rebalance: {SIZES[0]:,} members {small:.0f} us a member")
     print(f"               {SIZES[1]:,} members {large:.0f} us a member")
-    print(f"               ratio {large / small:.2f} (asked: at most 1.3)")
+    print(f"               ratio {large / small:.2f} (wanted: at most 1.3)")
 
 
 if __name__ == "__main__":
