@@ -37,13 +37,16 @@ class Phase(enum.Enum):
 class Reading:
     """One assigned partition, as its consumer reads it."""
 
-    __slots__ = ("leader", "partition", "phase", "position", "why")
+    __slots__ = ("leader", "partition", "phase", "position", "retry_us", "why")
 
     def __init__(self, partition: TopicPartition, leader: int) -> None:
         self.partition = partition
         self.leader = leader
         self.phase = Phase.INITIALIZING
         self.position = UNSET
+        self.retry_us = 0
+        """When its reset may be asked for (again)."""
+
         self.why = ""
 
 
@@ -109,8 +112,13 @@ class Fetcher:
         self._group_by_leader()
 
     @property
+    def leaderless(self) -> bool:
+        """Whether nobody is known to lead some partition it reads."""
+        return NO_LEADER in self._by_leader
+
+    @property
     def assigned(self) -> tuple[TopicPartition, ...]:
-        """The partitions it reads, in order of assignment."""
+        """The partitions it reads: in order of assignment, those that gave records last."""
         return tuple(self._readings)
 
     # -- positions ---------------------------------------------------------------------------
@@ -134,7 +142,22 @@ class Fetcher:
         reading = self._readings[partition]
         reading.position = UNSET
         reading.phase = Phase.RESETTING
+        reading.retry_us = 0
         reading.why = why
+
+    def to_reset(self, now: int) -> tuple[TopicPartition, ...]:
+        """Return the partitions whose reset may be asked for now."""
+        return tuple(tp for tp, r in self._readings.items() if _resets(r) and r.retry_us <= now)
+
+    def ask_again(self, partitions: Iterable[TopicPartition], at_us: int) -> None:
+        """Let the resets of *partitions* be asked for again at *at_us*, not before."""
+        for tp in partitions:
+            if self.holds(tp, Phase.RESETTING):
+                self._readings[tp].retry_us = at_us
+
+    def next_reset_us(self) -> int | None:
+        """Return when the next reset may be asked for; None if no partition waits for one."""
+        return min((r.retry_us for r in self._readings.values() if _resets(r)), default=None)
 
     def reset_reason(self, partition: TopicPartition) -> str:
         """Return why the last reset of ``partition`` was needed."""
@@ -144,6 +167,11 @@ class Fetcher:
         """Say whether ``partition`` is assigned and in ``phase``."""
         reading = self._readings.get(partition)
         return reading is not None and reading.phase is phase
+
+    def reads_at(self, partition: TopicPartition, offset: int) -> bool:
+        """Say whether ``partition`` is read, and at this offset."""
+        reading = self._readings.get(partition)
+        return reading is not None and reading.position == offset != UNSET
 
     def leader(self, partition: TopicPartition) -> int:
         """Return the broker that leads ``partition`` as far as the client knows."""
@@ -188,11 +216,12 @@ class Fetcher:
         self._in_flight.discard(response.node)
         failed = []
         for part in response.partitions:
+            reading = self._readings.get(part.partition)
             if part.error:
                 failed.append(part)
-                continue
-            reading = self._readings.get(part.partition)
-            if reading is not None and part.next_offset > part.first:
+                if reading is not None:
+                    self._to_the_end(reading)
+            elif reading is not None and part.next_offset > part.first:
                 self._buffer.append(_Completed(reading, part.first, part.next_offset))
         return failed
 
@@ -281,10 +310,11 @@ class Fetcher:
 
     def _to_the_end(self, reading: Reading) -> None:
         """Let a partition that gave records wait for its next turn behind the others."""
-        readings = self._by_leader.get(reading.leader)
-        if readings is not None and len(readings) > 1:
-            del readings[reading.partition]
-            readings[reading.partition] = reading
+        tp = reading.partition
+        for readings in (self._readings, self._by_leader.get(reading.leader, {})):
+            if len(readings) > 1:
+                del readings[tp]
+                readings[tp] = reading
 
     @property
     def buffered(self) -> int:
@@ -300,6 +330,10 @@ class Fetcher:
             assert (reading.position == UNSET) == (reading.phase is not Phase.READING)
         for completed in self._buffer:
             assert completed.position <= completed.next_offset
+
+
+def _resets(reading: Reading) -> bool:
+    return reading.phase is Phase.RESETTING
 
 
 @lru_cache(maxsize=1 << 16)  # a poll asks for the same few again and again

@@ -28,7 +28,7 @@ from protocols.classic.client.values import (
 from protocols.errors import ErrorCode
 from protocols.facts import CommitEnded, CommitSent
 from protocols.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetToCommit
-from protocols.step import Step, Tell
+from protocols.step import Return, Step, Tell
 
 REBALANCING = "RebalanceInProgressException"
 COMMIT_FAILED = "CommitFailedException"
@@ -163,6 +163,8 @@ def commit_async(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
     """Send a commit and go on; its callback runs at a later poll or commit (4.4)."""
+    if state.poisoned is not None:
+        return Step(state, (Return(state.poisoned),))
     if not offsets:
         return Step(state)
     exception = refused_locally(state)
@@ -183,8 +185,7 @@ def replace_state(step: Step[ClientState], **changes: object) -> Step[ClientStat
 def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Run the callbacks of asynchronous commits that ended (step 2b).
 
-    A retriable failure of an automatic commit brings its next try forward (4.2); fencing
-    poisons the consumer for good.
+    A retriable failure of an automatic commit brings its next try forward (4.2).
     """
     if not state.callbacks:
         return Step(state)
@@ -192,8 +193,6 @@ def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
         if flight.kind == "auto" and error in RETRIED:
             retry = now + consumer.settings.retry_backoff_ms * MS
             state = replace(state, autocommit_us=retry)
-        if error is ErrorCode.FENCED_INSTANCE_ID and flight.kind == "async":
-            state = replace(state, poisoned=Failed(FENCED, error))
     return Step(replace(state, callbacks=()))
 
 
@@ -225,13 +224,31 @@ def _side_effects(
         return Step(
             request_rejoin(state, "offset commit failed since group is already rebalancing")
         )
-    if flight.generation != state.generation:
+    if error is ErrorCode.FENCED_INSTANCE_ID:
+        return Step(_poisoned(state, flight))
+    if _moved_on(state, flight):
         return Step(state)
     if error is ErrorCode.ILLEGAL_GENERATION:
         return reset_by(state, error.name, "OFFSET_COMMIT", keep_member_id=True)
     if error is ErrorCode.UNKNOWN_MEMBER_ID:
         return reset_by(state, error.name, "OFFSET_COMMIT", keep_member_id=False)
     return Step(state)
+
+
+def _moved_on(state: ClientState, flight: InFlight) -> bool:
+    """Say whether a newer join is under way, so that a refusal of the old generation is no news."""
+    preparing = state.membership is Membership.PREPARING_REBALANCE
+    return preparing and flight.generation != state.generation
+
+
+def _poisoned(state: ClientState, flight: InFlight) -> ClientState:
+    """Note that a newer process has our instance id: after such a commit every call throws (4.4).
+
+    A commitSync throws by itself.
+    """
+    if flight.kind in ("sync", "close") or flight.generation != state.generation:
+        return state
+    return replace(state, poisoned=Failed(FENCED, ErrorCode.FENCED_INSTANCE_ID))
 
 
 def commit_ended(
@@ -263,19 +280,16 @@ def _prepared(state: ClientState, number: int, error: ErrorCode) -> Prepare:
 
 def exception_for(state: ClientState, flight: InFlight, error: ErrorCode) -> str:
     """Return the exception that ends a commitSync after a refusal that is not retried (4.5)."""
-    moved_on = flight.generation != state.generation
-    joining = state.membership in (
-        Membership.PREPARING_REBALANCE,
-        Membership.COMPLETING_REBALANCE,
-    )
     match error:
         case ErrorCode.REBALANCE_IN_PROGRESS:
             return REBALANCING
-        case ErrorCode.ILLEGAL_GENERATION | ErrorCode.UNKNOWN_MEMBER_ID:
-            return REBALANCING if moved_on and joining else COMMIT_FAILED
-        case ErrorCode.FENCED_INSTANCE_ID if moved_on:
-            return REBALANCING if joining else COMMIT_FAILED
-        case ErrorCode.FENCED_INSTANCE_ID:
+        case ErrorCode.FENCED_INSTANCE_ID if flight.generation == state.generation:
             return FENCED
+        case (
+            ErrorCode.ILLEGAL_GENERATION
+            | ErrorCode.UNKNOWN_MEMBER_ID
+            | ErrorCode.FENCED_INSTANCE_ID
+        ):
+            return REBALANCING if _moved_on(state, flight) else COMMIT_FAILED
         case _:
             return "KafkaException"

@@ -135,7 +135,7 @@ def heartbeat_answered(
         case ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_NOT_AVAILABLE:
             return _failed(state, consumer, f"heartbeat answered {error.name}", now)
     if flight.generation != state.generation:
-        return Step(state)
+        return Step(_session_reset(state, consumer, now))
     match error:
         case ErrorCode.UNKNOWN_MEMBER_ID:
             return reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
@@ -144,7 +144,8 @@ def heartbeat_answered(
         case ErrorCode.FENCED_INSTANCE_ID:
             return _fenced(state, error)
         case _:
-            return Step(replace(state, beat=None, poisoned=Failed("KafkaException", error)))
+            died = replace(state, beat=None, died=Failed("KafkaException", error))
+            return Step(request_rejoin(died, f"heartbeat answered {error.name}"))
 
 
 def _session_reset(state: ClientState, consumer: Consumer, now: int) -> ClientState:
@@ -160,19 +161,24 @@ def _failed(state: ClientState, consumer: Consumer, reason: str, now: int) -> St
         step = forget_coordinator(state, consumer, reason, now)
     else:
         step = Step(state)
-    beat = step.state.beat
+    return step.then(lambda s: heartbeat_lost(s, consumer, now))
+
+
+def heartbeat_lost(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the next heartbeat after a back-off instead of the interval: this one failed."""
+    beat = state.beat
     if beat is None:
-        return step
+        return Step(state)
     due = now + backoff_us(consumer, "heartbeat", beat.failures, now)
-    beat = replace(beat, due_us=due, failures=beat.failures + 1)
-    return Step(replace(step.state, beat=beat), step.effects)
+    after = replace(state, beat=replace(beat, due_us=due, failures=beat.failures + 1))
+    return Step(after, (next_turn(after, consumer, now),))
 
 
 def _fenced(state: ClientState, error: ErrorCode) -> Step[ClientState]:
     """Let the thread die; the next poll throws (a newer process has our instance id)."""
     step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
     failed = Failed("FencedInstanceIdException", error)
-    return Step(replace(step.state, poisoned=failed), step.effects)
+    return Step(replace(step.state, died=failed), step.effects)
 
 
 def leave(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:

@@ -51,6 +51,16 @@ Assignments = tuple[tuple[str, tuple[TopicPartition, ...]], ...]
 
 _LOSES_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 
+_FATAL = frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED})
+_FATAL_TO_JOIN = _FATAL | {
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    ErrorCode.INVALID_SESSION_TIMEOUT,
+    ErrorCode.INVALID_GROUP_ID,
+    ErrorCode.GROUP_MAX_SIZE_REACHED,
+    ErrorCode.UNSUPPORTED_VERSION,
+}
+"""Errors with an exception of their own; what else is not expected becomes a KafkaException."""
+
 
 def _fail(
     state: ClientState, exception: str, reaction: Reaction, error: ErrorCode = ErrorCode.NONE
@@ -88,7 +98,8 @@ def join_answered(
             return reset_by(failed, error.name, "JOIN_GROUP", keep_member_id=False)
     if error in _LOSES_COORDINATOR:
         return _coordinator_gone(state, consumer, error, "JoinGroup", now)
-    return Step(_fail(state, _exception_name(error), Reaction.THROW, error))
+    exception = _exception_name(error) if error in _FATAL_TO_JOIN else "KafkaException"
+    return Step(_fail(state, exception, Reaction.THROW, error))
 
 
 def _coordinator_gone(
@@ -101,7 +112,7 @@ def _coordinator_gone(
 
 
 def _exception_name(error: ErrorCode) -> str:
-    words = error.name.split("_")
+    words = error.name.removesuffix("_FAILED").split("_")
     return "".join(word.capitalize() for word in words) + "Exception"
 
 
@@ -257,7 +268,8 @@ def sync_answered(
             return reset_by(failed, error.name, "SYNC_GROUP", keep_member_id=keep)
     if error in _LOSES_COORDINATOR:
         return _coordinator_gone(state, consumer, error, "SyncGroup", now)
-    return Step(_fail(state, _exception_name(error), Reaction.THROW, error))
+    exception = _exception_name(error) if error in _FATAL else "KafkaException"
+    return Step(_fail(state, exception, Reaction.THROW, error))
 
 
 def _synced(state: ClientState, response: SyncGroupResponse, *, current: bool) -> ClientState:

@@ -62,7 +62,6 @@ class Client:
 
     def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
         """Poll: the step holds ``Return(records)``, or the machine waits and returns later."""
-        self.consumer.clock.polled_us = now
         self._poll_until = now + timeout_us
         return Step(self.state, self._turn(now))
 
@@ -105,7 +104,7 @@ class Client:
         """Go on after a listener call has returned."""
         calling = self.state.app
         assert isinstance(calling, Calling), f"no listener call is running: {call}"
-        step = self._after_call(calling, now)
+        step = self._after_call(calling, call, now)
         if calling.poll_until_us is None:
             return self._took(step, now)
         effects = self._become(step)
@@ -114,10 +113,10 @@ class Client:
         self._poll_until = calling.poll_until_us
         return Step(self.state, effects + self._turn(now))
 
-    def _after_call(self, calling: Calling, now: int) -> Step[ClientState]:
+    def _after_call(self, calling: Calling, call: Call, now: int) -> Step[ClientState]:
         match calling.resume:
             case Resume.JOIN:
-                return rejoin.prepared(self.state, self.consumer, now)
+                return rejoin.prepared(self.state, self.consumer, call.partitions, now)
             case Resume.REVOKED:
                 return rejoin.revoked(self.state, self.consumer, calling, now)
             case Resume.ASSIGNED:
@@ -160,9 +159,11 @@ class Client:
         body = envelope.body
         if type(body) is FetchResponse:
             return self._fetched(body, now)
-        if self._pumping():
+        if self._pumping() and not self.state.inbox:
             return self._took(responses.respond(self.state, self.consumer, envelope, now), now)
         after = replace(self.state, inbox=(*self.state.inbox, envelope))
+        if self._pumping():
+            return self._took(responses.pump(after, self.consumer, now), now)
         effects: tuple[Effect, ...] = ()
         if after.beat is not None:
             effects = (heartbeat.next_turn(after, self.consumer, now),)
@@ -218,9 +219,9 @@ class Client:
         """Turn the poll loop until poll returns, waits, or makes a listener call."""
         until = self._poll_until
         assert until is not None
+        self.consumer.clock.polled_us = now
         effects: tuple[Effect, ...] = ()
         if not self._calm or now >= turn.due_us(self.state, self.consumer):
-            self.consumer.clock.polled_us = now
             effects = self._group_turn(now, until)
             if self._poll_until is None:
                 return effects
@@ -265,10 +266,9 @@ class Client:
         return self._turn(now)
 
     def _wait_until(self, until: int) -> int:
-        if not self._calm:
-            beat = self.state.beat
-            return until if beat is None else min(until, beat.due_us)
-        return min(until, turn.due_us(self.state, self.consumer))
+        if self._calm:
+            return min(until, turn.due_us(self.state, self.consumer))
+        return turn.wait_until_us(self.state, self.consumer, until)
 
     # -- carrying a step over --------------------------------------------------------------------
 

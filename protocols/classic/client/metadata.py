@@ -36,8 +36,8 @@ def refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
     node = brokers[metadata.attempt % len(brokers)]
     number, state = take_number(state)
     limit = now + consumer.settings.request_timeout_ms * MS
-    asking = replace(metadata, in_flight=number, retry_us=limit)
     request = MetadataRequest(topics=_watched(state, consumer))
+    asking = replace(metadata, in_flight=number, retry_us=limit, asked=request.topics)
     return Step(
         replace(state, metadata=asking), (Send(node, request, number), SetTimer(METADATA, limit))
     )
@@ -47,6 +47,11 @@ def _watched(state: ClientState, consumer: Consumer) -> tuple[str, ...] | None:
     if consumer.topics is None:
         return None
     return tuple(sorted(state.group_topics.union(consumer.topics)))
+
+
+def covers_all(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether the last request asked for all that is watched now."""
+    return state.metadata.asked == _watched(state, consumer)
 
 
 def want(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -80,13 +85,15 @@ def received(
     )
     before = state.metadata
     attempt = before.attempt + 1 if incomplete else 0
-    wait = backoff_us(consumer, "metadata", attempt, now)
+    outdated = not covers_all(state, consumer)
+    wait = 0 if outdated else backoff_us(consumer, "metadata", attempt, now)
     after = Metadata(
         topics=topics,
         version=before.version + 1,
         seen=before.seen,
         fetched_us=now,
-        wanted=incomplete,
+        wanted=incomplete or outdated,
+        asked=before.asked,
         attempt=attempt,
         retry_us=now + wait,
         brokers=response.brokers,
@@ -125,7 +132,12 @@ def look(state: ClientState, consumer: Consumer) -> ClientState:
 
 
 def changed(state: ClientState) -> ClientState:
-    """Ask for a rejoin if the metadata or the subscription demand one (J3, J4)."""
+    """Ask for a rejoin if the metadata or the subscription demand one (J3, J4).
+
+    One that is asked for already keeps its reason.
+    """
+    if state.rejoin is not None:
+        return state
     if state.leader_snapshot is not None and state.leader_snapshot != state.snapshot:
         return request_rejoin(state, "cached metadata has changed")
     if state.joined_with is not None and state.joined_with != state.subscribed:

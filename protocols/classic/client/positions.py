@@ -5,7 +5,6 @@ Source: ``ConsumerCoordinator.initWithCommittedOffsetsIfNeeded``, ``OffsetFetche
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from protocols.classic.client import metadata
 from protocols.classic.client.calls import Failed
 from protocols.classic.client.rejoin import RETRY
 from protocols.classic.client.requests import MS, ask, backoff_us, forget_coordinator, take_number
-from protocols.classic.client.values import Asked, ClientState, Consumer, Known
+from protocols.classic.client.values import Asked, ClientState, Consumer, Known, OffsetsAsked
 from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
 from protocols.fetching import NO_LEADER, Phase
@@ -27,11 +26,8 @@ from protocols.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
+from protocols.settings import by_duration_ms
 from protocols.step import Effect, Return, Send, SetTimer, Step, Tell
-
-_DURATION = re.compile(
-    r"by_duration:P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$"
-)
 
 
 def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -42,7 +38,17 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
     step = Step(state)
     if fetcher.in_phase(Phase.INITIALIZING):
         step = _fetch_committed(state, consumer, now)
-    return step.then(lambda s: _list_offsets(s, consumer, now))
+    step = step.then(lambda s: _list_offsets(s, consumer, now))
+    again = _next_try_us(step.state, consumer, now)
+    return step if again is None else step.also(SetTimer(RETRY, again))
+
+
+def _next_try_us(state: ClientState, consumer: Consumer, now: int) -> int | None:
+    """Return when the next question about positions may be asked, if one has to wait."""
+    waits = [consumer.fetcher.next_reset_us()]
+    if waiting_for_committed(consumer):
+        waits.append(state.offsets_retry_us)
+    return min((wait for wait in waits if wait is not None and wait > now), default=None)
 
 
 def waiting_for_committed(consumer: Consumer) -> bool:
@@ -51,21 +57,23 @@ def waiting_for_committed(consumer: Consumer) -> bool:
 
 
 def _fetch_committed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    if state.offsets_wanted is not None or not isinstance(state.coordinator, Known):
+    """Ask the coordinator, unless the same is asked already in this generation."""
+    if now < state.offsets_retry_us or not isinstance(state.coordinator, Known):
         return Step(state)
-    if now < state.offsets_retry_us:
-        return Step(state, (SetTimer(RETRY, state.offsets_retry_us),))
     partitions = consumer.fetcher.in_phase(Phase.INITIALIZING)
+    asking = OffsetsAsked(state.next_correlation_id, state.generation, partitions)
+    known = state.offsets_asked
+    if known is not None and known[1:] == asking[1:]:
+        return Step(state)
     request = OffsetFetchRequest(group_id=consumer.group_id, partitions=partitions)
-    wanted = replace(state, offsets_wanted=state.next_correlation_id)
-    return ask(wanted, consumer, Asked.OFFSETS, request, now)
+    return ask(replace(state, offsets_asked=asking), consumer, Asked.OFFSETS, request, now)
 
 
 def offsets_answered(
     state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
     """Take committed offsets as positions; where there is none the reset policy decides."""
-    state = replace(state, offsets_wanted=None)
+    state = replace(state, offsets_asked=None)
     errors = [entry.error for entry in response.offsets if entry.error is not ErrorCode.NONE]
     error = response.error or (errors[0] if errors else ErrorCode.NONE)
     if error is not ErrorCode.NONE:
@@ -88,18 +96,20 @@ def offsets_answered(
 def offsets_failed(
     state: ClientState, consumer: Consumer, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Try the OffsetFetch again after the back-off."""
+    """Try the OffsetFetch again after the back-off, or throw what no other try would mend."""
+    if not error.retriable:
+        return Step(replace(state, offsets_asked=None), (Return(Failed("KafkaException", error)),))
     retry = now + backoff_us(consumer, "offsets", state.offsets_attempt, now)
     state = replace(
         state,
-        offsets_wanted=None,
+        offsets_asked=None,
         offsets_attempt=state.offsets_attempt + 1,
         offsets_retry_us=retry,
     )
     gone = error in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if gone and isinstance(state.coordinator, Known):
         return forget_coordinator(state, consumer, f"OffsetFetch answered {error.name}", now)
-    return Step(state, (SetTimer(RETRY, retry),))
+    return Step(state)
 
 
 def _without_offset(
@@ -117,38 +127,30 @@ def _without_offset(
 # -- resets --------------------------------------------------------------------------------------
 
 
-def duration_us(policy: str) -> int:
-    """Return the length of a ``by_duration:<ISO-8601 duration>`` policy, in microseconds."""
-    match = _DURATION.match(policy)
-    assert match is not None, f"not a by_duration policy: {policy}"
-    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    return int((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000)
-
-
 def _timestamp(consumer: Consumer, now: int) -> int:
     policy = consumer.settings.auto_offset_reset
     if policy == "earliest":
         return EARLIEST_TIMESTAMP
     if policy == "latest":
         return LATEST_TIMESTAMP
-    return consumer.epoch_ms + (now - duration_us(policy)) // MS
+    back = by_duration_ms(policy)
+    assert back is not None, f"no reset policy: {policy}"
+    return consumer.epoch_ms + now // MS - back
 
 
 def _list_offsets(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask the leaders for the reset positions that nobody has asked for yet."""
-    resetting = consumer.fetcher.in_phase(Phase.RESETTING)
-    asked = {tp for partitions in state.listing.values() for tp in partitions}
-    wanted = [tp for tp in resetting if tp not in asked]
+    """Ask the leaders for the reset positions, each partition once in request.timeout.ms."""
+    wanted = consumer.fetcher.to_reset(now)
     if not wanted:
         return Step(state)
-    if now < state.listing_retry_us:
-        return Step(state, (SetTimer(RETRY, state.listing_retry_us),))
     step = Step(state)
+    gate = now + consumer.settings.request_timeout_ms * MS
     timestamp = _timestamp(consumer, now)
     for leader, partitions in _by_leader(wanted, consumer).items():
         if leader == NO_LEADER:
             step = step.then(lambda s: metadata.want(s, consumer, now))
             continue
+        consumer.fetcher.ask_again(partitions, gate)
         number, after = take_number(step.state)
         listing = {**after.listing, number: partitions}
         request = ListOffsetsRequest(partitions=tuple((tp, timestamp) for tp in partitions))
@@ -170,29 +172,24 @@ def _by_leader(
 def listed(
     state: ClientState, consumer: Consumer, number: int, response: ListOffsetsResponse, now: int
 ) -> Step[ClientState]:
-    """Take the answers; an error, or no record that young, means another try later."""
+    """Take the answers; after an error, or if no record is that young, another try comes later."""
     listing = {n: partitions for n, partitions in state.listing.items() if n != number}
     state = replace(state, listing=listing)
     told: list[Effect] = []
-    retry_ms = 0
-    stale = False
+    failed = []
     for entry in response.offsets:
         if not consumer.fetcher.holds(entry.partition, Phase.RESETTING):
             continue
         if entry.error is ErrorCode.NONE and entry.offset >= 0:
             consumer.fetcher.seek(entry.partition, entry.offset)
             told.append(Tell(_reset_fact(consumer, entry.partition, entry.offset)))
-        elif entry.error is ErrorCode.NONE:
-            retry_ms = max(retry_ms, consumer.settings.request_timeout_ms)
-        else:
-            stale = True
-            retry_ms = max(retry_ms, consumer.settings.retry_backoff_ms)
-    if retry_ms:
-        retry = now + retry_ms * MS
-        state = replace(state, listing_retry_us=retry)
-        told.append(SetTimer(RETRY, retry))
+        elif entry.error is not ErrorCode.NONE:
+            failed.append(entry.partition)
     step = Step(state, tuple(told))
-    return step.then(lambda s: metadata.want(s, consumer, now)) if stale else step
+    if not failed:
+        return step
+    consumer.fetcher.ask_again(failed, now + consumer.settings.retry_backoff_ms * MS)
+    return step.then(lambda s: metadata.want(s, consumer, now))
 
 
 def _reset_fact(consumer: Consumer, partition: TopicPartition, offset: int) -> PositionSet:
@@ -207,7 +204,8 @@ def listing_failed(
     """A ListOffsets got no answer: its partitions are asked for again after rho."""
     listing = {n: partitions for n, partitions in state.listing.items() if n != number}
     retry = now + consumer.settings.retry_backoff_ms * MS
-    return Step(replace(state, listing=listing, listing_retry_us=retry), (SetTimer(RETRY, retry),))
+    consumer.fetcher.ask_again(state.listing[number], retry)
+    return Step(replace(state, listing=listing))
 
 
 # -- fetch errors ---------------------------------------------------------------------------------
@@ -220,6 +218,9 @@ def fetch_failed(
     step = Step(state)
     for part in failed:
         if not consumer.fetcher.holds(part.partition, Phase.READING):
+            continue
+        stale = part.first >= 0 and not consumer.fetcher.reads_at(part.partition, part.first)
+        if stale:
             continue
         if part.error is not ErrorCode.OFFSET_OUT_OF_RANGE:
             consumer.fetcher.stale(part.partition)

@@ -11,7 +11,8 @@ from dataclasses import replace
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.classic.client.calls import Calling, Failed, Outside, Resume
 from protocols.classic.client.commits import all_consumed, commit_automatically
-from protocols.classic.client.membership import request_rejoin
+from protocols.classic.client.membership import request_rejoin, reset
+from protocols.classic.client.metadata import changed
 from protocols.classic.client.rebalancing import (
     JoinFailed,
     Joining,
@@ -40,6 +41,11 @@ RETRY = "poll-retry"
 def needed(state: ClientState) -> bool:
     """Say whether a rejoin is needed or pending (``rejoinNeededOrPending``)."""
     return state.rejoin is not None or state.future is not None
+
+
+def pauses(state: ClientState) -> bool:
+    """Say whether the next join has to wait for another turn of the poll loop."""
+    return isinstance(state.future, JoinFailed) and state.future.reaction is Reaction.LATER
 
 
 def advance(
@@ -130,18 +136,17 @@ def _before_joining(
         gone = tuple(tp for tp in owned if tp.topic not in state.subscribed)
         call = Call("revoked", tuple(sorted(gone))) if gone else None
     if call is None:
-        return prepared(state, consumer, now)
+        return prepared(state, consumer, (), now)
     return Step(replace(state, app=Calling(Resume.JOIN, poll_until_us)), (call,))
 
 
-def prepared(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Go on after the listener call of onJoinPrepare: the assignment changes, then JoinGroup."""
-    state = replace(state, app=Outside())
-    if consumer.protocol is RebalanceProtocol.EAGER or state.generation.lost:
-        state = replace(state, assignment=(), revoking=False)
-    else:
-        kept = tuple(tp for tp in state.assignment if tp.topic in state.subscribed)
-        state = replace(state, assignment=kept)
+def prepared(
+    state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
+) -> Step[ClientState]:
+    """Go on after the listener call of onJoinPrepare: what it was told of goes, then JoinGroup."""
+    given_up = frozenset(gone)
+    kept = tuple(tp for tp in state.assignment if tp not in given_up)
+    state = replace(state, app=Outside(), assignment=kept, revoking=False)
     return _send_join(state, consumer, now)
 
 
@@ -193,8 +198,9 @@ def _complete(
 ) -> Step[ClientState]:
     """Apply a finished join (onJoinComplete), unless the generation was reset meanwhile."""
     if state.generation.id != synced.generation or state.membership is not Membership.STABLE:
-        dropped = replace(state, future=None)
-        return advance(dropped, consumer, now, poll_until_us)
+        reason = "rebalance failed since the generation was reset before its callback"
+        step = reset(replace(state, future=None), reason, keep_member_id=False)
+        return step.then(lambda s: advance(s, consumer, now, poll_until_us))
     if any(not _subscribes(state, consumer, tp) for tp in synced.assignment):
         reason = "received assignments that do not match the current subscription"
         again = replace(state, future=None, prepare=PrepareNeeded())
@@ -228,6 +234,7 @@ def _take(
     """Take the new assignment and tell the listener what is new in it."""
     owned = state.assignment
     assignment = tuple(sorted(synced.assignment))
+    state = _extended(state, consumer, assignment)
     assignor = next(a for a in consumer.assignors if a.name == synced.protocol)
     assignor.on_assignment(synced.assignment, synced.generation)
     interval = consumer.settings.auto_commit_interval_ms * MS
@@ -243,4 +250,18 @@ def _take(
         prepare=PrepareNeeded(),
         app=Calling(Resume.ASSIGNED, poll_until_us),
     )
-    return Step(after, (Call("assigned", added),))
+    return Step(changed(after), (Call("assigned", added),))
+
+
+def _extended(
+    state: ClientState, consumer: Consumer, assignment: tuple[TopicPartition, ...]
+) -> ClientState:
+    """Subscribe to assigned topics that match the pattern but were not seen yet (3.5, 6.11)."""
+    if consumer.matches is None:
+        return state
+    given = {tp.topic for tp in assignment}
+    return replace(
+        state,
+        subscribed=tuple(sorted(given.union(state.subscribed))),
+        joined_with=tuple(sorted(given.union(state.joined_with or ()))),
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assignors.types import TopicPartition
 from protocols.classic.client.values import (
     Asked,
     ClientState,
@@ -129,8 +128,3 @@ def forget_coordinator(
         inbox=(*state.inbox, lost),
     )
     return Step(after, (Tell(CoordinatorLost(reason=reason)),))
-
-
-def partitions_of(offsets: tuple[OffsetToCommit, ...]) -> tuple[TopicPartition, ...]:
-    """Return which partitions a commit concerns."""
-    return tuple(entry.partition for entry in offsets)

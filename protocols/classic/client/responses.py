@@ -85,7 +85,7 @@ def respond(
 
 
 def _leader_goes_on(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    if isinstance(state.future, AwaitingMetadata):
+    if isinstance(state.future, AwaitingMetadata) and metadata.covers_all(state, consumer):
         return joining.elected(state, consumer, state.future.response, now)
     return Step(state)
 
@@ -108,11 +108,15 @@ def _from_coordinator(
         case SyncGroupResponse() as body:
             return joining.sync_answered(state, consumer, flight, body, now)
         case OffsetFetchResponse() as body:
-            if state.offsets_wanted != number:
+            if not _awaits_offsets(state, number):
                 return Step(state)
             return positions.offsets_answered(state, consumer, body, now)
         case _:
             return Step(state)
+
+
+def _awaits_offsets(state: ClientState, number: int) -> bool:
+    return state.offsets_asked is not None and state.offsets_asked.number == number
 
 
 def _commit_answered(
@@ -185,7 +189,9 @@ def _lose_one(
             return step.then(
                 lambda s: sync_commit.answered(s, consumer, number, flight, error, now)
             )
-        case Asked.OFFSETS if state.offsets_wanted == number:
+        case Asked.HEARTBEAT:
+            return heartbeat.heartbeat_lost(state, consumer, now)
+        case Asked.OFFSETS if _awaits_offsets(state, number):
             return positions.offsets_failed(state, consumer, ErrorCode.NETWORK_EXCEPTION, now)
         case _:
             return Step(state)

@@ -17,6 +17,7 @@ from protocols.classic.client.commits import (
     local_error,
     refuse,
     refused_locally,
+    run_callbacks,
     send_commit,
 )
 from protocols.classic.client.lookup import look_up
@@ -43,6 +44,9 @@ def begin(
     assert isinstance(outer, Outside | Calling | Closing), f"commitSync from {outer}"
     app = CommittingSync(offsets, kind, deadline_us, outer)
     state = replace(state, app=app)
+    if state.poisoned is not None:
+        refusal = CommitResult(offsets, state.poisoned.exception, state.poisoned.error)
+        return _end(state, app, refusal)
     if not offsets:
         return _end(state, app, CommitResult(offsets))
     return advance(state, consumer, now)
@@ -79,10 +83,25 @@ def answered(
     error: ErrorCode,
     now: int,
 ) -> Step[ClientState]:
-    """React to the fate of the commit that commitSync waits for."""
+    """React to the fate of the commit that commitSync waits for.
+
+    Callbacks of asynchronous commits before it run first, to tell of commits in their order.
+    """
     app = state.app
     if not isinstance(app, CommittingSync) or app.correlation_id != number:
         return Step(state)
+    step = run_callbacks(state, consumer, now)
+    return step.then(lambda s: _react(s, consumer, app, flight, error, now))
+
+
+def _react(
+    state: ClientState,
+    consumer: Consumer,
+    app: CommittingSync,
+    flight: InFlight,
+    error: ErrorCode,
+    now: int,
+) -> Step[ClientState]:
     if error is ErrorCode.NONE:
         return _end(state, app, CommitResult(app.offsets))
     if error not in RETRIED:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.classic.client import commits, heartbeat, lookup, metadata, positions, rejoin
-from protocols.classic.client.calls import Calling
+from protocols.classic.client.calls import Calling, Failed
 from protocols.classic.client.responses import pump
 from protocols.classic.client.values import (
     ClientState,
@@ -31,7 +31,9 @@ def calm(state: ClientState, consumer: Consumer) -> bool:
         and not state.callbacks
         and not state.inbox
         and state.poisoned is None
+        and state.died is None
         and consumer.fetcher.all_reading()
+        and not consumer.fetcher.leaderless
     )
 
 
@@ -43,13 +45,30 @@ def due_us(state: ClientState, consumer: Consumer) -> int:
     return min(state.beat.due_us, state.autocommit_us)
 
 
+def wait_until_us(state: ClientState, consumer: Consumer, until: int) -> int:
+    """Return when a client that is not calm turns again by itself, at the latest at ``until``."""
+    if state.beat is not None:
+        until = min(until, state.beat.due_us)
+    commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
+    if commits_due and isinstance(state.coordinator, Known):
+        until = min(until, state.autocommit_us)
+    return until
+
+
 def take(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -> Step[ClientState]:
     """Run one turn; afterwards the application thread may be in a listener call."""
+    if without_subscription(state):
+        failed = Failed("IllegalStateException", message="nothing is subscribed")
+        return Step(state, (Return(failed),))
     if state.poisoned is not None:
         return Step(state, (Return(state.poisoned),))
+    if state.died is not None:
+        return Step(replace(state, died=None), (Return(state.died),))
     step = metadata.refresh(metadata.look(state, consumer), consumer, now)
     step = step.then(lambda s: commits.run_callbacks(s, consumer, now))
     step = step.then(lambda s: _wake_heartbeat(s, consumer, now))
+    if isinstance(step.state.coordinator, Unknown):
+        step = step.then(lambda s: pump(s, consumer, now))
     if isinstance(step.state.coordinator, Unknown):
         return step.then(lambda s: lookup.look_up(s, consumer, now))
     if rejoin.needed(step.state):
@@ -57,7 +76,10 @@ def take(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -
         if rejoin.needed(step.state) or interrupted(step):
             return step
     step = step.then(lambda s: commits.autocommit_due(s, consumer, now))
-    return step.then(lambda s: positions.advance(s, consumer, now))
+    step = step.then(lambda s: positions.advance(s, consumer, now))
+    if consumer.fetcher.leaderless:
+        return step.then(lambda s: metadata.want(s, consumer, now))
+    return step
 
 
 def interrupted(step: Step[ClientState]) -> bool:
@@ -91,7 +113,7 @@ def _join(
     while True:
         before = step.state
         step = step.then(lambda s: rejoin.advance(s, consumer, now, poll_until_us))
-        if interrupted(step) or not rejoin.needed(step.state):
+        if interrupted(step) or not rejoin.needed(step.state) or rejoin.pauses(before):
             return step
         step = step.then(lambda s: pump(s, consumer, now))
         if step.state is before:

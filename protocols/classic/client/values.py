@@ -117,6 +117,14 @@ class InFlight(NamedTuple):
     """For a commit: auto, prepare, close, sync or async."""
 
 
+class OffsetsAsked(NamedTuple):
+    """An OffsetFetch whose answer is waited for, as long as nobody has to ask for more."""
+
+    number: int
+    generation: Generation
+    partitions: tuple[TopicPartition, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Metadata:
     """The client's copy of topics and leaders, and when to ask again."""
@@ -130,6 +138,9 @@ class Metadata:
     in_flight: int | None = None
     wanted: bool = True
     """An update was asked for before the age limit."""
+
+    asked: tuple[str, ...] | None = ()
+    """The topics of the last request; None: all."""
 
     attempt: int = 0
     retry_us: int = 0
@@ -187,15 +198,17 @@ class ClientState:
     listing: dict[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
     """ListOffsets in flight: correlation id to partitions."""
 
-    listing_retry_us: int = 0
-    offsets_wanted: int | None = None
-    """Correlation id of the OffsetFetch in flight for new partitions."""
+    offsets_asked: OffsetsAsked | None = None
+    """The OffsetFetch in flight for new partitions."""
 
     offsets_retry_us: int = 0
     offsets_attempt: int = 0
     metadata: Metadata = Metadata()
+    died: Failed | None = None
+    """What the heartbeat thread died of; the next poll throws it."""
+
     poisoned: Failed | None = None
-    """An error every later call throws (fencing)."""
+    """An error every later call throws (a fenced asynchronous commit)."""
 
 
 class PollClock:
