@@ -41,6 +41,10 @@ def _formation(capture: Capture) -> Iterator[model.Fault]:
             yield _delay(up.member, "JoinGroup", "request", up.started_us, sent[0], f"join-{name}")
         if len(sent) > 1 and first:
             yield _delay(up.member, "JoinGroup", "response", up.started_us, sent[1], f"id-{name}")
+        if len(sent) > 1 and first and up.joined_us is not None:
+            yield _delay(
+                up.member, "JoinGroup", "response", sent[1], up.joined_us, f"join-answer-{name}"
+            )
         if first and up.assigned_us is not None:
             yield _delay(
                 up.member, "SyncGroup", "response", up.started_us, up.assigned_us, f"sync-{name}"
@@ -82,7 +86,9 @@ def _last_contact(capture: Capture) -> Iterator[model.Fault]:
     contact = facts.last_contact(capture, first.member, first.at_us)
     if contact is None or contact.by != "Heartbeat":
         return
-    interval = _heartbeat_us(capture, first.member)
+    trace = facts.trace_at(capture, first.member, first.at_us)
+    assert trace is not None, "who had contact has a trace"
+    interval = facts.heartbeat_interval_us(trace)
     earliest = max(0, contact.at_us - interval - 20_000)
     match = {"kind": "Heartbeat", "part": "request", "member": first.member}
     held = model.MessageMatch.model_validate({**match, "before": contact.at_us})
@@ -90,11 +96,6 @@ def _last_contact(capture: Capture) -> Iterator[model.Fault]:
     for number in (1, 2):
         gone = model.MessageMatch.model_validate({**match, "before": first.at_us})
         yield model.LoseMessage(id=f"no-heartbeat-{number}", at=contact.at_us, message=gone)
-
-
-def _heartbeat_us(capture: Capture, member: str) -> int:
-    settings = _settings(capture, member)
-    return int(settings.kafka.get("heartbeat.interval.ms", "3000")) * 1_000
 
 
 def _settings(capture: Capture, member: str) -> MemberSettings:

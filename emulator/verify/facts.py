@@ -28,6 +28,9 @@ from emulator.verify.traces import Listened, Polled, SyncCommit, Trace, Worked
 METADATA_MAX_AGE_US = 300_000_000
 """Kafka's default of ``metadata.max.age.ms``."""
 
+HEARTBEAT_INTERVAL_US = 3_000_000
+"""Kafka's default of ``heartbeat.interval.ms``."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartUp:
@@ -224,6 +227,11 @@ def last_metadata_refresh(capture: Capture, member: str, before_us: int) -> int 
 def metadata_max_age_us(trace: Trace) -> int:
     """Return how old a member's metadata may get."""
     return milliseconds(trace, "c.metadata.max.age.ms") or METADATA_MAX_AGE_US
+
+
+def heartbeat_interval_us(trace: Trace) -> int:
+    """Return how often a member sends heartbeats."""
+    return milliseconds(trace, "c.heartbeat.interval.ms") or HEARTBEAT_INTERVAL_US
 
 
 def heartbeat_round_trips(capture: Capture) -> tuple[int, ...]:

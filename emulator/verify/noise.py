@@ -3,17 +3,20 @@
 The figures were read off all captures: the way of a message from half a quick round trip, the
 lateness of threads from how much longer than its interval the period of heartbeats is, the slow
 first steps of a Java process from its first rebalance. A busy run gets as much more of it as its
-members were slower than usual in getting their first assignment.
+members were slower than usual in getting their first assignment; how late its threads were is
+also told by the faulted member's last heartbeat: each before it was that late.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
 from statistics import median
 
 from emulator.scenario.model import Lognormal, LognormalShape
 from emulator.verify import facts
 from emulator.verify.capture import Capture
+from emulator.verify.client_logs import heartbeats_sent, times_of
 from emulator.world.distributions import sampler
 from emulator.world.draws import stream_key
 
@@ -60,10 +63,19 @@ BUSY = Noise(
 USUAL_US = 80 * MS
 """From JoinGroup answer to first assignment, on the busy machine, in the usual run."""
 
+USUAL_LATE_US = 11 * MS
+"""How late threads are in that run, on average; it goes with the root of that time (fitted)."""
+
 LONGEST_US = 500 * MS
 WARM_UP_LEAST_US, WARM_UP_SHARE, WARM_UP_MOST_US = 40 * MS, 1.35, 450 * MS
 """From first assignment to first record of a backlog: so much, and more where the way to that
 assignment was slow (fitted to the 33 first members of captures that begin with a backlog)."""
+
+LEAST_LATE_US, MOST_LATE_US = 1 * MS, 90 * MS
+"""A heartbeat's lateness, on average over a run; one of 100 ms would be the thread's next turn."""
+
+FEWEST_HEARTBEATS = 4
+"""Fewer do not tell an average."""
 
 LATE_WARM_UP_US = 90 * MS
 """The same for a process that starts while others run."""
@@ -71,15 +83,48 @@ LATE_WARM_UP_US = 90 * MS
 
 def noise_of(capture: Capture) -> Noise:
     """Return the noise of a captured run's machine."""
+    late = _lateness(capture)
     if capture.quiet:
-        return QUIET
+        return QUIET if late is None else _as_late(QUIET, late)
     taken = [taken for up in facts.start_ups(capture) if (taken := _way_in(capture, up))]
-    factor = max(1.0, median(taken) / USUAL_US) if taken else 1.0
-    return replace(
+    slow = median(taken) / USUAL_US if taken else 1.0
+    noise = replace(
         BUSY,
-        way_p99=min(LONGEST_US, int(BUSY.way_p99 * factor)),
-        late_p99=min(LONGEST_US, int(BUSY.late_p99 * factor)),
+        way_p99=min(LONGEST_US, int(BUSY.way_p99 * max(1.0, slow))),
+        late_p99=min(LONGEST_US, int(BUSY.late_p99 * max(1.0, slow))),
     )
+    return _as_late(noise, int(USUAL_LATE_US * sqrt(slow)) if late is None else late)
+
+
+def _as_late(noise: Noise, mean_us: int) -> Noise:
+    """Return the noise of a machine whose threads were that late on average."""
+    factor = mean_us / noise.late_mean
+    return replace(
+        noise,
+        late=max(1, int(noise.late * factor)),
+        late_p99=max(noise.late_p99, min(LONGEST_US, int(noise.late_p99 * factor))),
+        late_mean=mean_us,
+    )
+
+
+def _lateness(capture: Capture) -> int | None:
+    """Return how late heartbeats were, from when the faulted member's last one was sent."""
+    faulted = next((act.member for act in capture.actions if act.member is not None), None)
+    trace = None if faulted is None else facts.trace_at(capture, faulted, capture.fault_us)
+    if trace is None:
+        return None
+    log = capture.client_logs[trace.name]
+    sent = [at_us for at_us in heartbeats_sent(log) if at_us <= capture.fault_us]
+    answered = times_of(log, "Received successful JoinGroup response")
+    enabled = [at_us for at_us in answered if sent and at_us <= sent[-1]]
+    if not enabled:
+        return None
+    interval_us = facts.heartbeat_interval_us(trace)
+    number = (sent[-1] - enabled[-1]) // interval_us
+    if number < FEWEST_HEARTBEATS:
+        return None
+    late_us = (sent[-1] - enabled[-1]) // number - interval_us
+    return late_us if LEAST_LATE_US <= late_us <= MOST_LATE_US else None
 
 
 def _way_in(capture: Capture, up: facts.StartUp) -> int | None:

@@ -19,7 +19,7 @@ from emulator.scenario.resolution import (
 from emulator.world.distributions import Sampler, constant_of, sampler
 from emulator.world.draws import draw, stream_key
 from emulator.world.handler import Batch, Flaw, WorkTimes
-from protocols.classic.client.values import Consumer
+from protocols.classic.client.values import Consumer, punctual
 from protocols.settings import ConsumerSettings
 
 
@@ -95,6 +95,7 @@ class Blueprint:
             jitter=_jitter(key),
             epoch_ms=self.epoch_ms,
             brokers=self.brokers,
+            late=self.lateness_us or punctual,
         )
 
 

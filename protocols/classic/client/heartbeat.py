@@ -1,7 +1,8 @@
 """The heartbeat thread, and leaving when the application stopped polling (spec 2).
 
 Source: ``AbstractCoordinator.HeartbeatThread``, ``Heartbeat``. The thread turns at multiples of
-``retry.backoff.ms`` after it was enabled; a poll wakes it when a heartbeat is due.
+``retry.backoff.ms`` after it was enabled, or last sent a heartbeat; a poll wakes it when one is
+due.
 """
 
 from __future__ import annotations
@@ -104,6 +105,7 @@ def turn(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
 def _send_heartbeat(
     state: ClientState, beat: Beat, consumer: Consumer, now: int
 ) -> Step[ClientState]:
+    """Send a heartbeat; the thread sleeps from here on, so one that comes late delays the next."""
     due = now + consumer.settings.heartbeat_interval_ms * MS
     request = HeartbeatRequest(
         group_id=consumer.group_id,
@@ -111,7 +113,7 @@ def _send_heartbeat(
         member_id=state.generation.member_id,
         group_instance_id=consumer.settings.group_instance_id,
     )
-    waiting = replace(state, beat=replace(beat, due_us=due))
+    waiting = replace(state, beat=replace(beat, phase_us=now, due_us=due))
     return ask(waiting, consumer, Asked.HEARTBEAT, request, now)
 
 

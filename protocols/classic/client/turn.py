@@ -90,9 +90,11 @@ def interrupted(step: Step[ClientState]) -> bool:
 
 
 def _wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Wake the heartbeat thread if a heartbeat is due; the thread may be late all the same."""
     if state.beat is None or now < state.beat.due_us:
         return Step(state)
-    return heartbeat.turn(state, consumer, now)
+    due = state.beat.due_us
+    return heartbeat.turn(state, consumer, max(now, due + consumer.late(due)))
 
 
 def _join(

@@ -220,6 +220,12 @@ class PollClock:
         self.polled_us = 0
 
 
+def punctual(now: int) -> int:
+    """Return the lateness of a thread that runs as soon as it is woken: 0."""
+    del now
+    return 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
     """What a client is built with; only its data plane (fetcher, clock) ever changes."""
@@ -240,6 +246,9 @@ class Consumer:
 
     epoch_ms: int
     """Wall clock, in epoch ms, at time 0."""
+
+    late: Callable[[int], int] = punctual
+    """How many microseconds after it is due the heartbeat thread gets to send, at the least."""
 
     fetcher: Fetcher = field(default_factory=Fetcher)
     clock: PollClock = field(default_factory=PollClock)

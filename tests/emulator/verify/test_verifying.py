@@ -22,13 +22,13 @@ from emulator.verify.reading import CaptureError
 from emulator.verify.verifying import Play, Verdict, figures_of, verify
 
 CALM = [
-    "crash-range-auto/run-1",
+    "pause-zombie-range/run-21",
     "latest-increase-range/run-1",
     "nocommit-eager-join/run-1",
     "precommit-crash/run-2",
     "static-crash-return/run-21",
 ]
-RACES = ["join-cooperative-auto/run-21", "pause-zombie-range/run-21"]
+RACES = ["crash-range-auto/run-1", "join-cooperative-auto/run-21"]
 
 
 @pytest.mark.parametrize("name", CALM)
