@@ -49,6 +49,7 @@ from emulator.events.run import (
     BrokerUp,
     FaultBegan,
     FaultEnded,
+    FaultMissed,
     LagSampled,
     MessageLost,
     PartitionsAdded,
@@ -80,6 +81,7 @@ __all__ = [
     "Event",
     "FaultBegan",
     "FaultEnded",
+    "FaultMissed",
     "GroupEmptied",
     "GroupStabilised",
     "JoinPhaseEnded",
@@ -114,6 +116,7 @@ What = (
     | TopicDeleted
     | FaultBegan
     | FaultEnded
+    | FaultMissed
     | BrokerDown
     | BrokerUp
     | ConsumerStarted

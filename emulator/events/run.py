@@ -76,6 +76,19 @@ class FaultEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FaultMissed:
+    """A fault or act of the scenario never took effect; told at the end of the run.
+
+    ``why``: its moment never came, or how many messages like the chosen one were sent.
+    """
+
+    fault: str
+    verb: str
+    target: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerDown:
     """A broker stopped answering for good."""
 

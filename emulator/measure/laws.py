@@ -16,6 +16,9 @@ from emulator import events as ev
 from emulator.measure.entries import EntryKind, Ledger
 from emulator.measure.readings import Handler, Key
 
+OVERTAKEN = "out of range"
+"""Why a position was reset when retention had overtaken it: the topic does that to the run."""
+
 
 class Law(enum.StrEnum):
     """What must hold, or what is worth a warning."""
@@ -27,6 +30,7 @@ class Law(enum.StrEnum):
     QUIET_IS_EMPTY = "an undisturbed run has an empty ledger"
     COMMIT_AHEAD = "commit ahead of the work"
     GIVEN_TWICE = "a partition assigned twice"
+    FAULT_MISSED = "a fault that never struck"
 
 
 class Severity(enum.StrEnum):
@@ -103,6 +107,9 @@ class LawChecker:
     def _table(self) -> dict[type, Handler]:
         return {
             ev.FaultBegan: self._disturb,
+            ev.FaultMissed: self._missed,
+            ev.MessageLost: self._disturb,
+            ev.OffsetsDropped: self._disturb,
             ev.ConsumerStarted: self._started,
             ev.ConsumerStopped: self._stopped,
             ev.TopicCreated: self._act,
@@ -135,8 +142,12 @@ class LawChecker:
 
     # -- what disturbs -----------------------------------------------------------------------
 
-    def _disturb(self, _: ev.Event, _what: ev.FaultBegan) -> None:
+    def _disturb(self, _: ev.Event, _what: object) -> None:
         self._disturbed = True
+
+    def _missed(self, _: ev.Event, what: ev.FaultMissed) -> None:
+        text = f"never struck: {what.fault}, {what.target}: {what.why}"
+        self._find(None, Law.FAULT_MISSED, Severity.WARNING, what.fault, text)
 
     def _act(self, _: ev.Event, _what: object) -> None:
         """Take what would form a group, had it come earlier, as an act upon it."""
@@ -194,6 +205,7 @@ class LawChecker:
     # -- work and commits --------------------------------------------------------------------
 
     def _opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
+        self._disturbed |= what.why == OVERTAKEN
         readers = self._readers.setdefault((what.group, what.partition), {})
         for name, other in readers.items():
             if self._collide(what, name, other):

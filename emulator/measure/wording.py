@@ -96,6 +96,7 @@ def _stopped(what: ev.ConsumerStopped, _: TopicPartition) -> str:
 WORDS: dict[type, Words] = {
     ev.FaultBegan: lambda w, _: f"fault {w.fault} begins: {w.verb} {w.target}",
     ev.FaultEnded: lambda w, _: f"fault {w.fault} ends: {w.verb} {w.target}",
+    ev.FaultMissed: lambda w, _: f"fault {w.fault} never struck ({w.verb} {w.target}): {w.why}",
     ev.BrokerDown: lambda w, _: f"broker {w.broker} goes down",
     ev.BrokerUp: lambda w, _: f"broker {w.broker} is up",
     ev.ConsumerStarted: lambda w, _: f"process {w.consumer} starts (incarnation {w.incarnation})",

@@ -29,6 +29,10 @@ class Aims:
         """Whether nobody waits for any step."""
         return not self._awaited
 
+    def awaited(self, member: str, step: str) -> bool:
+        """Say whether anybody waits for a member to reach a step."""
+        return bool(self._awaited) and (member, step) in self._awaited
+
     def wait(self, step: Step, action: Callable[[], object]) -> None:
         """Call ``action`` the ``nth`` time the member reaches the step."""
         key = (step.member, step.step)
@@ -47,4 +51,6 @@ class Aims:
             awaited.left -= 1
             if awaited.left == 0:
                 waiting.remove(awaited)
+                if not waiting:
+                    del self._awaited[member, step]
                 awaited.action()

@@ -6,12 +6,11 @@ listener call, close (:class:`Doing`). Each method is one thing that happens to 
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
-from emulator.world.handler import Batch, Flaw
+from emulator.world.handler import Batch, Doing, Flaw
 from emulator.world.kernel import Rank
 from emulator.world.listener import Listener
 from emulator.world.policy_commits import PolicyCommits
@@ -21,16 +20,6 @@ from protocols.step import Call
 
 if TYPE_CHECKING:
     from emulator.world.process import Process
-
-
-class Doing(enum.Enum):
-    """What the application thread is in the middle of."""
-
-    POLLING = "poll"
-    WORKING = "its handler"
-    COMMITTING = "commitSync"
-    LISTENING = "its rebalance listener"
-    CLOSING = "close"
 
 
 class Application:
@@ -159,13 +148,9 @@ class Application:
             return
         self.doing = Doing.WORKING
         self._token = token = self._token + 1
-        if self._blueprint.per_record or batch.flaws:
-            when = batch.end_us(batch.reported)
-        else:
-            when = batch.end_us(batch.count - 1)
-        self._kernel.at(
-            when, Rank.APPLICATION, self._blueprint.index, lambda _: self._worked(token)
-        )
+        when = batch.end_us(batch.reported if self._each_record or batch.flaws else batch.count - 1)
+        index = self._blueprint.index
+        self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._worked(token))
 
     def _worked(self, token: int) -> None:
         process = self._process
@@ -181,10 +166,14 @@ class Application:
             return
         else:
             self._skip(batch)
-        if batch.reported < batch.count:
-            self._record_done(batch)
-        else:
-            self._record_done(batch) if self._blueprint.per_record else self._batch_done(batch)
+        each = self._each_record or batch.reported < batch.count
+        (self._record_done if each else self._batch_done)(batch)
+
+    @property
+    def _each_record(self) -> bool:
+        """Whether something looks at each record: the policy, or a fault that waits for one."""
+        aims = self._services.aims
+        return self._blueprint.per_record or aims.awaited(self._blueprint.name, "record done")
 
     def _report(self, batch: Batch, until_us: int) -> None:
         """Count what is finished by ``until_us`` as processed."""
@@ -328,22 +317,31 @@ class Application:
         if self._leave is not None:
             return
         self._leave = mid_batch
-        if self.doing is Doing.POLLING:
+        if self.doing is Doing.POLLING and self._process.busy:
+            self._kernel.at(
+                self._kernel.now, Rank.APPLICATION, self._blueprint.index, lambda _: self._wake_up()
+            )
+        elif self.doing is Doing.POLLING:
             self._close()
         elif self.doing is Doing.WORKING and mid_batch and self._batch is not None:
             self._batch.leave_after(self._batch.finished(self._kernel.now))
             self.go_on(self._batch)
 
+    def _wake_up(self) -> None:
+        """Leave a poll that was about to return when close was asked for, unless it has."""
+        process = self._process
+        if process.alive and self.doing is Doing.POLLING and not process.hold(self._wake_up):
+            self._close()
+
     def _close(self) -> None:
         self.doing = Doing.CLOSING
         self.closing = True
         self._batch = None
-        self._services.aims.reached(self._blueprint.name, "closing")
-        self._process.close_client(self._blueprint.close_timeout_us)
+        self.step("closing", lambda: self._process.close_client(self._blueprint.close_timeout_us))
 
     def closed(self) -> None:
         """Take the end of close(): the process ends."""
-        self._process.stop("closed", None)
+        self._process.stop("closed", self._services.causes.disturbed.get(self._blueprint.name))
 
     def abandon(self) -> None:
         """Forget everything that was to come: the process is gone."""

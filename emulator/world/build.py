@@ -75,10 +75,12 @@ def play(
     services.recorder.write(started)
     _create_topics(services)
     _make_shards(services)
-    Faults(services).begin()
+    faults = Faults(services)
+    faults.begin()
     _start_consumers(services)
     Samples(services, check=check).begin()
     services.kernel.run(scenario.run_for)
+    faults.tell_missed()
     _end(services)
     return Outcome(services.recorder.digest, services.kernel.scheduled)
 

@@ -42,6 +42,10 @@ class Deadlines:
         """Forget ``name``."""
         self._due.pop(name, None)
 
+    def due(self, now: int) -> bool:
+        """Say whether some deadline may have come and its wake-up has not."""
+        return bool(self._heap) and self._heap[0][0] <= now
+
     def close(self) -> None:
         """Forget everything: the machine is gone."""
         self._open = False

@@ -1,7 +1,8 @@
 """Faults and acts: each one a short script in virtual time, begun when its moment comes.
 
 A script aimed at a step of the protocol begins inside that step: "when the batch is done" is
-after its last record and before anything that would follow.
+after its last record and before anything that would follow. A fault that chooses a message
+begins, and is over, when that message is sent.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import simpy
 from emulator import events
 from emulator.scenario import model
 from emulator.scenario.parties import COORDINATOR_OF, broker_number
+from emulator.world.chosen import Chosen, Strike
 from emulator.world.draws import draw, stream_key
 from emulator.world.network import broker_name
-from emulator.world.post import Chosen
+from emulator.world.targets import target_of
 
 if TYPE_CHECKING:
     from emulator.world.process import Process
@@ -52,9 +54,9 @@ class Faults:
             model.CreateTopic: self._create_topic,
             model.DeleteTopic: self._delete_topic,
             model.RollingRestart: self._rolling_restart,
-            model.LoseMessage: self._lose_message,
-            model.DelayMessage: self._delay_message,
         }
+        self._chosen: dict[str, Chosen] = {}
+        """Messages that faults have chosen, by the fault's id."""
 
     def begin(self) -> None:
         """Let every fault wait for its moment."""
@@ -106,16 +108,54 @@ class Faults:
             self._services.kernel.process(rest())
 
     def _play(self, fault: model.Fault) -> Script:
-        began = self._began(fault.id, fault.verb, _target(fault), None)
-        self._signals[fault.id, "begins"].succeed()
+        if isinstance(fault, model.LoseMessage | model.DelayMessage):
+            self._choose(fault)
+            return
+        began = self._begins(fault)
         yield from self._scripts[type(fault)](fault, began)
-        ended = events.FaultEnded(fault=fault.id, verb=fault.verb, target=_target(fault))
+        self._ends(fault, began)
+
+    def _begins(self, fault: model.Fault) -> int:
+        began = self._began(fault.id, fault.verb, target_of(fault), None)
+        self._signals[fault.id, "begins"].succeed()
+        return began
+
+    def _ends(self, fault: model.Fault, began: int) -> None:
+        ended = events.FaultEnded(fault=fault.id, verb=fault.verb, target=target_of(fault))
         self._services.recorder.write(ended, began)
         self._signals[fault.id, "ends"].succeed()
 
     def _began(self, name: str, verb: str, target: str, cause: int | None) -> int:
         began = events.FaultBegan(fault=name, verb=verb, target=target)
         return self._services.recorder.write(began, cause)
+
+    def tell_missed(self) -> None:
+        """Write, at the end of a run, which faults and acts never took effect, and why."""
+        for fault in self._faults:
+            if not self._signals[fault.id, "begins"].triggered:
+                chosen = self._chosen.get(fault.id)
+                missed = events.FaultMissed(
+                    fault=fault.id,
+                    verb=fault.verb,
+                    target=target_of(fault),
+                    why="its moment never came" if chosen is None else str(chosen),
+                )
+                self._services.recorder.write(missed)
+
+    def _choose(self, fault: model.LoseMessage | model.DelayMessage) -> None:
+        """Wait for a message: with it the fault begins and is over, there and then."""
+
+        def strike(now: int) -> Strike:
+            began = self._begins(fault)
+            self._services.causes.disturbed[fault.message.member] = began
+            self._ends(fault, began)
+            if isinstance(fault, model.LoseMessage):
+                return Strike(began, loses=True)
+            late = max(0, (fault.until or 0) - now) if fault.by is None else fault.by
+            return Strike(began, late_us=late)
+
+        self._chosen[fault.id] = chosen = Chosen(fault.message, strike)
+        self._services.post.choose(chosen)
 
     def _wait(self, length_us: int | None) -> Script:
         if length_us:
@@ -237,23 +277,6 @@ class Faults:
             services.causes.disturbed[name] = began
         return names
 
-    def _lose_message(self, fault: model.LoseMessage, began: int) -> Script:
-        self._choose(fault.message, began, lambda _now: None)
-        yield from ()
-
-    def _delay_message(self, fault: model.DelayMessage, began: int) -> Script:
-        def late(now: int) -> int:
-            return fault.by if fault.by is not None else max(0, (fault.until or 0) - now)
-
-        self._choose(fault.message, began, late)
-        yield from ()
-
-    def _choose(
-        self, match: model.MessageMatch, began: int, strike: Callable[[int], int | None]
-    ) -> None:
-        self._services.causes.disturbed[match.member] = began
-        self._services.post.choose(Chosen(match, strike))
-
     # -- brokers ---------------------------------------------------------------------------------
 
     def _broker(self, party: str) -> int:
@@ -317,24 +340,3 @@ class Faults:
             for shard in services.shards:
                 shard.topic_deleted(fault.topic, log.topic_id)
         yield from ()
-
-
-def _target(fault: model.Fault) -> str:
-    """Return what a fault is done to, as text."""
-    match fault:
-        case model.Cut(parties=(one, other)):
-            return f"{one} and {other}"
-        case model.LoseMessage(message=m) | model.DelayMessage(message=m):
-            return f"{m.kind} {m.part} of {m.member}"
-        case model.CrashBroker(broker=target) | model.PauseBroker(broker=target):
-            return target
-        case model.MoveCoordinator(group=target) | model.RollingRestart(group=target):
-            return target
-        case (
-            model.AddPartitions(topic=target)
-            | model.CreateTopic(topic=target)
-            | model.DeleteTopic(topic=target)
-        ):
-            return target
-        case _:
-            return fault.member

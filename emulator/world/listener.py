@@ -59,7 +59,12 @@ class Listener:
                 process.progress.close(tp, why, event)
                 self._application.commits.forget(tp)
         process.services.aims.reached(self._blueprint.name, call.listener)
-        if process.alive:
+        self._return(call)
+
+    def _return(self, call: Call) -> None:
+        """Give control back to the client, if the process still runs."""
+        process = self._process
+        if process.alive and not process.hold(lambda: self._return(call)):
             self._application.listened()
             process.carry_out(process.client.called(call, self._kernel.now))
 

@@ -199,11 +199,19 @@ class PollLoop:
                     break
         return True
 
+    def returns(self, now: int) -> bool:
+        """Say whether a poll that waits ends now: of equal times, timers go by name."""
+        waiting = self._until_us != NOT_WAITING and self._ahead is None
+        return waiting and now >= min(self._until_us, self._due_us)
+
     def _waited(self, moment: Moment) -> None:
         """The poll is over without records, or the client has something to do."""
         if moment is not self._awaited:
             return
         now = self._kernel.now
+        if self._process.timers_due(now):
+            self.unfold()
+            return
         if now >= self._due_us:
             self.unfold()
             self._process.wake_poll()

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from assignors.types import TopicPartition
 from emulator.events import MessageLost, RequestsCounted
-from emulator.scenario.model import MessageMatch
-from emulator.world.arrivals import NEVER
 from emulator.world.brokers import NOBODY
+from emulator.world.chosen import Chosen, ChosenMessages
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, broker_name
 from protocols.errors import ErrorCode
@@ -53,7 +52,7 @@ class Post:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._chosen: list[Chosen] = []
+        self._chosen = ChosenMessages()
         self._answers: dict[type, Callable[[Any, int], Message]] = {
             MetadataRequest: self._metadata,
             FindCoordinatorRequest: self._coordinator,
@@ -76,12 +75,13 @@ class Post:
             return
         kind = kind_of(message)
         self.counts[kind] += 1
-        self._services.aims.reached(process.blueprint.name, f"sent {kind}")
         settings = process.blueprint.settings
         header = Header(
             process.name, effect.correlation_id, settings.client_id or process.blueprint.name
         )
         self._carry(process, node, Envelope(header, message), kind)
+        step = "commit sent" if kind == "OffsetCommit" else f"sent {kind}"
+        self._services.aims.reached(process.blueprint.name, step)
 
     def _send_fetch(self, process: Process, broker: int, request: FetchRequest) -> None:
         if self._services.brokers.up(broker):
@@ -97,14 +97,13 @@ class Post:
         if not services.brokers.up(broker):
             self._refuse(process, node)
             return
-        extra = self._extra(kind, "request", here.name, now)
+        strike = self._chosen.strike(kind, "request", here.name, now)
         grouped = node != broker
-        dropped = not services.wire.passes(here.name, there.name) or extra is None
+        dropped = strike.loses or not services.wire.passes(here.name, there.name)
         if dropped or (grouped and services.wire.loses(here, there, now)):
-            self._lost(kind, here.name, there.name, envelope.header)
+            self._lost(kind, here.name, there.name, envelope.header, strike.fault)
             return
-        assert extra is not None
-        arrival = now + services.wire.delay(here, there, now) + extra
+        arrival = now + services.wire.delay(here, there, now) + strike.late_us
         arrival = services.wire.in_order(process.name, there.name, node, arrival)
 
         def arrive(_: Any) -> None:
@@ -133,10 +132,14 @@ class Post:
         index = process.blueprint.index
         self._services.kernel.at(when, Rank.AT_CLIENT, index, refused)
 
-    def _lost(self, kind: str, sender: str, receiver: str, header: Header) -> None:
+    def _lost(
+        self, kind: str, sender: str, receiver: str, header: Header, fault: int | None
+    ) -> None:
+        """Write that a message is lost; ``fault``: the event of the one that chose it."""
         commit = f"{header.client}#{header.correlation_id}" if kind == "OffsetCommit" else ""
         lost = MessageLost(kind=kind, sender=sender, receiver=receiver, commit=commit)
-        event = self._services.recorder.write(lost, self._services.causes.commits.get(commit))
+        cause = self._services.causes.commits.get(commit) if fault is None else fault
+        event = self._services.recorder.write(lost, cause)
         if commit:
             self._services.causes.commits[commit] = event
 
@@ -161,16 +164,18 @@ class Post:
         process = services.crew.process(header.client)
         if process is None or not services.brokers.up(broker):
             return
+        if not services.brokers.answers(broker):
+            services.brokers.hold(broker, lambda: self.answer(broker, header, message))
+            return
         now = services.kernel.now
         here, there = Party(broker_name(broker), "brokers"), process.party
         kind = kind_of(message)
-        extra = self._extra(kind, "response", there.name, now)
-        dropped = not services.wire.passes(here.name, there.name) or extra is None
+        strike = self._chosen.strike(kind, "response", there.name, now)
+        dropped = strike.loses or not services.wire.passes(here.name, there.name)
         if dropped or (kind in _GROUP_KINDS and services.wire.loses(here, there, now)):
-            self._lost(kind, here.name, there.name, header)
+            self._lost(kind, here.name, there.name, header, strike.fault)
             return
-        assert extra is not None
-        arrival = now + services.wire.delay(here, there, now) + extra
+        arrival = now + services.wire.delay(here, there, now) + strike.late_us
         connection = coordinator_node(broker) if kind in _GROUP_KINDS else broker
         arrival = services.wire.in_order(here.name, process.name, connection, arrival)
         envelope = Envelope(header, message)
@@ -221,37 +226,9 @@ class Post:
         self.counts.clear()
         self.counted_since_us = self._services.kernel.now
 
-    # -- chosen messages -------------------------------------------------------------------------
-
     def choose(self, chosen: Chosen) -> None:
         """Lose or delay one message that is still to come."""
-        self._chosen.append(chosen)
-
-    def _extra(self, kind: str, part: str, member: str, now: int) -> int | None:
-        """Return how much later a message arrives, None if it is to be lost."""
-        if not self._chosen:
-            return 0
-        self._chosen = [chosen for chosen in self._chosen if now < chosen.before_us]
-        for chosen in self._chosen:
-            if (chosen.kind, chosen.part, chosen.member) == (kind, part, member):
-                chosen.left -= 1
-                if chosen.left == 0:
-                    self._chosen.remove(chosen)
-                    return chosen.strike(now)
-        return 0
-
-
-class Chosen:
-    """A message picked by kind, direction, member and number, and what becomes of it."""
-
-    def __init__(self, match: MessageMatch, strike: Callable[[int], int | None]) -> None:
-        self.kind = match.kind
-        self.part = match.part
-        self.member = match.member
-        self.left = match.nth
-        self.before_us = NEVER if match.before is None else match.before
-        self.strike = strike
-        """Takes the time; returns the extra delay, or None to lose the message."""
+        self._chosen.add(chosen)
 
 
 _GROUP_KINDS = frozenset(

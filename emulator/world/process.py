@@ -113,6 +113,15 @@ class Process:
         if self._loop is not None:
             self._loop.unfold(before_arrivals=before_arrivals)
 
+    @property
+    def busy(self) -> bool:
+        """Whether it is in the middle of what its client asked for."""
+        return self._busy
+
+    def timers_due(self, now: int) -> bool:
+        """Say whether a timer of the client runs out at this very instant."""
+        return self._deadlines.due(now)
+
     def wake_poll(self) -> None:
         """Wake the client's poll: its time is up, or a heartbeat or commit is due."""
         self._wake(POLL, self.services.kernel.now)
@@ -185,12 +194,21 @@ class Process:
         kind = kind_of(envelope.body)
         if kind in ("JoinGroup", "SyncGroup"):
             self.services.aims.reached(self.blueprint.name, f"received {kind}")
-        self.carry_out(self.client.handle(envelope, self.services.kernel.now))
+        self._take(envelope)
+
+    def _take(self, envelope: Envelope) -> None:
+        """Let the client have a response, unless a fault has just struck the process."""
+        if self.alive and not self.hold(lambda: self._take(envelope)):
+            self.carry_out(self.client.handle(envelope, self.services.kernel.now))
 
     def _wake(self, timer: str, now: int) -> None:
-        if self._loop is not None and self._loop.folded and timer in (POLL, RETRY):
-            return
-        self.unfold()
+        if self._loop is not None and self._loop.folded:
+            if timer in (POLL, RETRY):
+                return
+            poll_first = timer > POLL and self._loop.returns(now)
+            self.unfold()
+            if poll_first:
+                self._wake(POLL, now)
         if not self.alive or self.hold(lambda: self._wake(timer, self.services.kernel.now)):
             return
         self.carry_out(self.client.wake(timer, now))
@@ -198,13 +216,23 @@ class Process:
     # -- what its client wants -------------------------------------------------------------------
 
     def carry_out(self, step: Step[Any]) -> None:
-        """Carry out a step's effects in order; what they lead to comes after them."""
-        self._effects.extend(step.effects)
-        if self._busy:
+        """Carry out a step's effects in order; what they lead to comes after them.
+
+        A fault aimed at one of them may end or pause the process: no more of them, or not yet.
+        """
+        if not self.alive:
             return
+        self._effects.extend(step.effects)
+        if not self._busy:
+            self._go_on()
+
+    def _go_on(self) -> None:
         self._busy = True
         try:
             while self._effects:
+                if self._held is not None:
+                    self._held.append(self._go_on)
+                    return
                 effect = self._effects.popleft()
                 _CARRIED_OUT[type(effect)](self, effect)
         finally:

@@ -54,6 +54,9 @@ class Shard:
         self._ids = stream_key(services.seed, "member ids", str(number))
         self._next_id = 0
         self._timers: Deadlines | None = None
+        self._late: set[str] = set()
+        """Timers that ran out while its broker was paused."""
+
         self.coordinator: GroupCoordinator | None = None
         self._loads = 0
         self.unloaded = False
@@ -125,6 +128,7 @@ class Shard:
         """Let the coordinator go without a word: its broker died."""
         if self._timers is not None:
             self._timers.close()
+        self._late.clear()
         self.coordinator = None
         self.unloaded = True
 
@@ -146,11 +150,15 @@ class Shard:
         if self.coordinator is None:
             return
         if self._services.brokers.hold(self.leader, lambda: self._wake_late(timer)):
-            return
-        self._carry_out(self.coordinator.wake(timer, now))
+            self._late.add(timer)
+        else:
+            self._carry_out(self.coordinator.wake(timer, now))
 
     def _wake_late(self, timer: str) -> None:
-        self._wake(timer, self._services.kernel.now)
+        """Wake for a timer that a paused broker missed, unless it was set anew or cancelled."""
+        if timer in self._late:
+            self._late.remove(timer)
+            self._wake(timer, self._services.kernel.now)
 
     def _durable(self, log_offset: int) -> None:
         if self.coordinator is not None:
@@ -205,9 +213,11 @@ class Shard:
                     self._services.post.answer(self.leader, header, message)
                 case SetTimer(name=name, deadline_us=deadline):
                     assert self._timers is not None
+                    self._late.discard(name)
                     self._timers.set(name, deadline)
                 case CancelTimer(name=name):
                     assert self._timers is not None
+                    self._late.discard(name)
                     self._timers.cancel(name)
                 case Tell(fact=fact):
                     self._told(fact)

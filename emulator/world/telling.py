@@ -97,7 +97,6 @@ class Teller:
             processed=tuple(-1 if end is None else end for end in done),
         )
         self._causes.commits[name] = self._write(sent)
-        self._services.aims.reached(process.blueprint.name, "commit sent")
 
     def _commit_ended(self, process: Process, fact: facts.CommitEnded) -> None:
         name = commit_name(process.name, fact.correlation_id)
@@ -192,8 +191,7 @@ class Teller:
     # -- coordinators ----------------------------------------------------------------------------
 
     def _member_added(self, _: Shard, fact: facts.MemberAdded) -> None:
-        process = self._services.crew.process(fact.client)
-        consumer = fact.client if process is None else process.blueprint.name
+        consumer = self._sender(fact.client)
         self._names[fact.member_id] = consumer
         added = events.MemberAdded(
             group=fact.group,
