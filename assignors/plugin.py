@@ -74,13 +74,17 @@ def is_exclusive(assignor: Assignor) -> bool:
 def user_code(name: str, doing: str) -> Iterator[None]:
     """Run a plug-in's code: what it raises becomes a :class:`PluginError` that says so.
 
-    A defect of Kafka's passes through: a plug-in may delegate to a built-in assignor.
+    So does ``sys.exit()``; Ctrl-C alone ends the process. A defect of Kafka's passes through: a
+    plug-in may delegate to a built-in assignor.
     """
     try:
         yield
-    except (AssignorDefectError, AssignorError):
+    except (AssignorDefectError, AssignorError, KeyboardInterrupt, GeneratorExit):
         raise
-    except Exception as error:
+    except SystemExit as error:
+        reason = f"it ends the process (status {error.code}) instead"
+        raise PluginError(f"The assignor {name!r} failed to {doing}: {reason}") from error
+    except BaseException as error:
         raise PluginError(
             f"The assignor {name!r} failed to {doing}: {type(error).__name__}: {error}"
         ) from error

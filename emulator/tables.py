@@ -25,6 +25,7 @@ and the settings in force. Rows are written in groups, so memory does not grow w
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -37,7 +38,7 @@ import pyarrow.parquet as pq
 
 from emulator.events import Event, PartlyProcessed, values_of
 
-ROWS = 65_536
+ROWS = 16_384
 """Rows of one group of the file, and all that is held in memory."""
 
 COLUMNS = (
@@ -72,14 +73,15 @@ class EventFile:
     ) -> None:
         columns = [column for column in COLUMNS if start is not None or column[0] != "clock"]
         self._path = path
-        self._part = path.with_name(f".{path.name}.part")
+        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
         self._schema = pa.schema(columns, metadata=dict(metadata))
         self._start = start
         self._rows: list[Row] = []
-        self._writer = pq.ParquetWriter(self._part, self._schema, compression="zstd")
+        self._file = self._part.open("wb")
+        self._writer = pq.ParquetWriter(self._file, self._schema, compression="zstd")
 
     def write(self, event: Event) -> None:
-        """Take in one event."""
+        """Take in one event; raise OSError if there is no room for it."""
         self._rows.append(row_of(event, self._start))
         if len(self._rows) >= ROWS:
             self._flush()
@@ -93,17 +95,22 @@ class EventFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give the file its name; after an error, leave nothing."""
+        """Give the file its name; after an error, also one of these last steps, leave nothing."""
         try:
             if error is None:
                 self._flush()
-        finally:
-            with suppress(OSError):
                 self._writer.close()
-            if error is None:
+                self._file.close()
                 self._part.replace(self._path)
-            else:
-                self._part.unlink(missing_ok=True)
+        finally:
+            self._leave_nothing()
+
+    def _leave_nothing(self) -> None:
+        """Close what is open, and remove the file beside if it is still there."""
+        for close in (self._writer.close, self._file.close):
+            with suppress(OSError):
+                close()
+        self._part.unlink(missing_ok=True)
 
     def _flush(self) -> None:
         if not self._rows:

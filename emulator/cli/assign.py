@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from emulator.cli.refusals import BAD_INPUT, RefusedError
+from emulator.cli.helping import Examples, with_examples
+from emulator.cli.refusals import BAD_INPUT, RefusedError, reason_of
+from emulator.cli.saying import say
 
 if TYPE_CHECKING:
     from assignors.answer import Outcome
@@ -58,44 +62,64 @@ def assign(
 ) -> None:
     """Ask an assignor who gets what.
 
-    Example: echo '{"assignor": "range", "input": {"partitionsPerTopic": {"t": 3}, "members":
-    [{"id": "A", "topics": ["t"]}, {"id": "B", "topics": ["t"]}]}}' | rebalance assign --table
+    A question is one line of JSON: assignor and input. In input stand partitionsPerTopic, and
+    members, each with id and topics; if need be with ownedPartitions, generation, rack,
+    groupInstanceId; and topicIds, partitionRacks. The assignors are range, roundrobin, sticky,
+    cooperative-sticky, server-range, server-uniform, or "module:function" for your own.
 
-    Exit status 2 if a line cannot be read or an assignor of your own fails. Where Kafka's own
-    class would fail, the answer says so, and that is no bad input.
+    An answer is one line of JSON, in order of the questions: {"assignment": …} or {"error": …}.
+    A line that cannot be read is answered with an error that names it, and the rest is answered
+    all the same; only blank lines have no answer. given_twice names partitions that two members
+    got from an assignor that did not declare exclusive = False.
+
+    Exit status: 0 fine; 2 a line cannot be read, or an assignor of your own fails. Where Kafka's
+    own class would fail, the answer says which defect it is, and that is no bad input.
     """
     from assignors.answer import outcomes
 
     show = _table_printer() if table else _print_json
     bad = False
     for outcome in outcomes(_read_lines(file)):
-        show(outcome)
         bad = bad or outcome.is_bad_input
+        if not show(outcome):
+            break
     if bad:
         raise typer.Exit(BAD_INPUT)
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command("assign", short_help="Ask an assignor who gets what.")(assign)
+    app.command(
+        "assign",
+        short_help="Ask an assignor who gets what.",
+        help=with_examples(assign, EXAMPLES),
+    )(assign)
+
+
+EXAMPLES: Examples = (
+    (
+        "one question, for people",
+        """printf '%s' '{"assignor": "range", "input": {"partitionsPerTopic": {"t": 3}, ' \\
+    '"members": [{"id": "A", "topics": ["t"]}, {"id": "B", "topics": ["t"]}]}}' |
+    rebalance assign --table""",
+    ),
+)
 
 
 def _read_lines(file: str) -> Iterator[bytes]:
-    if file == "-":
-        yield from sys.stdin.buffer
-        return
     try:
-        with Path(file).open("rb") as opened:
+        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as opened:
+            yield opened.readline().removeprefix(BOM_UTF8)
             yield from opened
-    except OSError as error:
-        raise RefusedError(f"{file}: cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise RefusedError(f"{file or repr(file)}: cannot be read: {reason_of(error)}") from None
 
 
-def _print_json(outcome: Outcome) -> None:
-    print(as_json(outcome))
+def _print_json(outcome: Outcome) -> bool:
+    return say(as_json(outcome))
 
 
-def _table_printer() -> Callable[[Outcome], None]:
+def _table_printer() -> Callable[[Outcome], bool]:
     from emulator.cli.assign_table import print_table
 
     return print_table

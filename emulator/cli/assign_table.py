@@ -10,11 +10,16 @@ from rich.text import Text
 
 from assignors.answer import Answer, Outcome
 from assignors.types import Assignment, TopicPartition
+from emulator.cli.saying import say
+from emulator.report.wording import width
 
 
-def print_table(outcome: Outcome) -> None:
-    """Print *outcome* for people."""
-    Console().print(as_table(outcome))
+def print_table(outcome: Outcome) -> bool:
+    """Print *outcome* for people; return whether somebody still reads."""
+    console = Console(width=width())
+    with console.capture() as caught:
+        console.print(as_table(outcome))
+    return say(*map(str.rstrip, caught.get().splitlines()))
 
 
 def as_table(outcome: Outcome) -> RenderableType:
@@ -23,7 +28,8 @@ def as_table(outcome: Outcome) -> RenderableType:
         where = f"line {outcome.line_number}: " if outcome.defect else ""
         return Text(f"{where}{outcome.error}", style="yellow" if outcome.defect else "red")
     assignment, owned = outcome.answer.checked.assignment, outcome.answer.owned
-    table = Table(title=f"line {outcome.line_number}: {outcome.assignor}", title_justify="left")
+    title = Text(f"line {outcome.line_number}: {outcome.assignor}", style="italic")
+    table = Table(title=title, title_justify="left")
     for heading in ("member", "partitions", "has", "new to it", "gives up"):
         table.add_column(heading, justify="right" if heading == "partitions" else "left")
     for member in sorted(assignment):

@@ -1,18 +1,26 @@
-"""Which scenario a command is about: a file or a name of the catalogue, with ``--set`` applied."""
+"""Which scenario a command is about: a file, a name of the catalogue, or the input."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.cli.refusals import RefusedError
 from emulator.measure.checks import is_expectable
 from emulator.measure.metrics import unknown_metric
 from emulator.scenario import catalogue
-from emulator.scenario.estimate import refuse_large
-from emulator.scenario.load import load_with
+from emulator.scenario.estimate import MOST_EVENTS, estimate, refuse_large
+from emulator.scenario.load import decoded, loads, text_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint
+
+STDIN = "-"
+"""As the name of a scenario: it is read from the input."""
+
+PIPED = "the input"
+"""What that is called in errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +34,57 @@ class Chosen:
     """Where its file is; an assignor of the user's own may be beside it."""
 
 
-def choose(name: str, overrides: Sequence[str] = (), *, yes: bool = False) -> Chosen:
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What a scenario's file says, and where it is."""
+
+    name: str
+    """What the user called it."""
+
+    source: str
+    """What it is called in errors: a file's path."""
+
+    text: str
+    folder: Path
+
+
+def choose(name: str, overrides: Sequence[str] = (), *, yes: bool = False, runs: int = 1) -> Chosen:
     """Load the scenario called *name*, with some keys changed.
 
     Raise ScenarioError if there is none, if it is not right, or if it expects something of a
-    metric that does not exist; unless *yes*, also if it is too large to be meant.
+    metric that does not exist; unless *yes*, also if so many *runs* of it are too large to be
+    meant.
     """
+    return choose_from(read(name), overrides, yes=yes, runs=runs)
+
+
+def read(name: str) -> Text:
+    """Read the scenario called *name*: a file, one of the catalogue, or ``-``, the input."""
+    if name == STDIN:
+        return Text(name, PIPED, decoded(sys.stdin.buffer.read(), PIPED), Path.cwd())
     path = _path_of(name)
-    scenario = load_with(path, overrides)
-    _refuse_unknown_metrics(scenario, path)
+    return Text(name, str(path), text_of(str(path)), path.parent.resolve())
+
+
+def choose_from(
+    written: Text, overrides: Sequence[str] = (), *, yes: bool = False, runs: int = 1
+) -> Chosen:
+    """Load a scenario that has been read; otherwise like :func:`choose`."""
+    scenario = loads(written.text, written.source, overrides, folder=written.folder)
+    _refuse_unknown_metrics(scenario, written.source)
     if not yes:
-        refuse_large(scenario, str(path))
-    return Chosen(name, tuple(overrides), scenario, path.parent.resolve())
+        refuse_large(scenario, written.source)
+        _refuse_many(scenario, runs)
+    return Chosen(written.name, tuple(overrides), scenario, written.folder)
+
+
+def _refuse_many(scenario: Scenario, runs: int) -> None:
+    events = estimate(scenario).events
+    if events * runs > MOST_EVENTS:
+        raise RefusedError(
+            f"{runs:,} runs of about {events:.1e} events each; allowed are {MOST_EVENTS:.0e} in "
+            "all. Take fewer --seeds; --yes runs them all the same"
+        )
 
 
 def _path_of(name: str) -> Path:
@@ -60,11 +107,11 @@ def _exists(path: Path) -> bool:
         return True  # what cannot even be looked up is refused when it is read
 
 
-def _refuse_unknown_metrics(scenario: Scenario, path: Path) -> None:
+def _refuse_unknown_metrics(scenario: Scenario, source: str) -> None:
     problems = [
         Problem(f"expect[{name}]", unknown_metric(name))
         for name in scenario.expect
         if not is_expectable(name)
     ]
     if problems:
-        raise ScenarioError(str(path), problems)
+        raise ScenarioError(source, problems)

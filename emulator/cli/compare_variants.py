@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from emulator.cli.choosing import Chosen, choose
+from emulator.cli.choosing import Chosen, choose_from, read
 from emulator.cli.describing import subject_of
+from emulator.cli.saying import say_all, say_json
 from emulator.cli.seeds import Task, play_all, seeds_from
 from emulator.cli.variants import read_variants
 from emulator.measure import check_expectations, compare, summarise
@@ -22,13 +22,15 @@ Variants = Mapping[str, Chosen]
 
 
 def choose_variants(
-    name: str, texts: Sequence[str], overrides: Sequence[str], *, yes: bool
+    name: str, texts: Sequence[str], overrides: Sequence[str], *, yes: bool, seeds: int
 ) -> Variants:
     """Load the scenario once for each variant; its own overrides come after those of all."""
-    base = choose(name, overrides, yes=yes)
+    written = read(name)
+    variants = read_variants(texts, choose_from(written, overrides, yes=yes).scenario)
+    runs = seeds * len(variants)
     return {
-        variant.name: choose(name, [*overrides, *variant.overrides], yes=yes)
-        for variant in read_variants(texts, base.scenario)
+        variant.name: choose_from(written, [*overrides, *variant.overrides], yes=yes, runs=runs)
+        for variant in variants
     }
 
 
@@ -40,9 +42,9 @@ def compare_variants(
     seeds = seeds_from(first.scenario, first_seed, count)
     columns = _play(variants, seeds, jobs)
     if as_json:
-        print(json.dumps(_document(variants, seeds, columns), ensure_ascii=False))
+        say_json(_document(variants, seeds, columns))
     else:
-        print(*comparison_screen(seeds, columns), sep="\n")
+        say_all(comparison_screen(seeds, columns))
 
 
 def _play(variants: Variants, seeds: Sequence[int], jobs: int | None) -> list[Column]:

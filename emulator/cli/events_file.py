@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from emulator.cli.refusals import RefusedError
+from emulator.cli.refusals import RefusedError, reason_of
 from emulator.scenario.manifest import manifest
 from emulator.scenario.model import Scenario
 from emulator.tables import EventFile
+
+MAGIC = b"PAR1"
+"""Begins every Parquet file."""
 
 
 def open_events(path: Path, scenario: Scenario, seed: int) -> EventFile:
@@ -18,9 +21,27 @@ def open_events(path: Path, scenario: Scenario, seed: int) -> EventFile:
         name: value if isinstance(value, str) else json.dumps(value) for name, value in head.items()
     }
     try:
-        if path.is_dir():
-            raise IsADirectoryError(None, "it is a folder")
-        return EventFile(path, {**metadata, "seed": str(seed)}, scenario.start)
+        reason = _objection(path)
+        if reason is None:
+            return EventFile(path, {**metadata, "seed": str(seed)}, scenario.start)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RefusedError(f"{path}: cannot be written: {reason}") from None
+        reason = reason_of(error)
+    raise RefusedError(f"--events: {path}: cannot be written: {reason}")
+
+
+def _objection(path: Path) -> str | None:
+    """Say why a file of that name must not be written: what is there may be dear to somebody."""
+    if path.is_dir():
+        return "it is a folder; name a file in it"
+    if path.suffix != ".parquet":
+        return "the name of a Parquet file ends in .parquet"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    if not path.exists():
+        return None
+    if not path.is_file():
+        return "it is no file but a device or a pipe"
+    with path.open("rb") as there:
+        if there.read(len(MAGIC)) != MAGIC:
+            return "there is a file of that name that is not Parquet; take another name"
+    return None

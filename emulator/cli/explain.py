@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from emulator.cli.helping import Examples, with_examples
 from emulator.cli.options import (
     JsonOption,
     ScenarioArgument,
@@ -17,7 +18,20 @@ from emulator.cli.options import (
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("explain", short_help="Tell how one entry of a ledger came about.")(explain)
+    app.command(
+        "explain",
+        short_help="Tell how one entry of a ledger came about.",
+        help=with_examples(explain, EXAMPLES),
+    )(explain)
+
+
+EXAMPLES: Examples = (
+    ("the first entry that rebalance run shows", "rebalance explain member-crashes D1"),
+    (
+        "of another run",
+        "rebalance explain member-crashes D2 --seed 7 --set 'topic[orders].rate=50/s'",
+    ),
+)
 
 
 def explain(
@@ -32,10 +46,14 @@ def explain(
 ) -> None:
     """Explain one entry of a ledger: who owned, who polled, which commit was lost, and when.
 
-    Example: rebalance explain member-crashes D1
-
     D is for processed again, L for lost, P for cut off; rebalance run names the entries. The
-    run is played again, so seed and settings must be those it had.
+    run is played again, so seed and settings must be those it had. An entry that does not exist
+    is refused with those that do.
+
+    --json prints one line, one JSON object: entry as in rebalance run --json, and lines, each
+    with its time, the number of its event, text, and shown, whether it shows the cause.
+
+    Exit status: 0 fine; 2 bad input.
     """
     from emulator.cli.choosing import choose
     from emulator.cli.explain_entry import explain_entry

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from emulator.cli.choosing import Chosen
 from emulator.cli.describing import clock_of
 from emulator.cli.refusals import RefusedError
+from emulator.cli.saying import say_all, say_json
 from emulator.measure import Entry, Line, explain
 from emulator.playing import Run, run
 from emulator.report.entry_screen import entry_screen
@@ -24,11 +24,11 @@ def explain_entry(chosen: Chosen, name: str, seed: int | None, *, as_json: bool)
     entry = _entry(finished, name)
     lines = explain(entry, finished.events)
     if as_json:
-        print(json.dumps(_document(chosen, finished, entry, lines), ensure_ascii=False))
+        say_json(_document(chosen, finished, entry, lines))
         return
     title = f"{scenario.title} | seed {finished.seed} | Apache Kafka {KAFKA}"
     screen = entry_screen(title, entry, lines, lambda at_us: format_moment(at_us, scenario.start))
-    print(*screen, sep="\n")
+    say_all(screen)
 
 
 def _entry(finished: Run, name: str) -> Entry:

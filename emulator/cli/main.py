@@ -7,6 +7,7 @@ exit status meaning
 1           an expectation failed, or something lies outside in ``verify``
 2           bad input: one message on stderr, no traceback, nothing half-written
 130         interrupted by Ctrl-C
+143, 129    told to end (SIGTERM), or its terminal went away (SIGHUP)
 =========== ================================================================
 
 Commands import what they need when they are called, so that ``rebalance --help`` needs nothing
@@ -16,16 +17,29 @@ and ``rebalance run`` no tables, no Parquet and no captures.
 from __future__ import annotations
 
 import gc
-import os
-import sys
-from typing import Annotated, Any
+import signal
+from types import FrameType
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from emulator import __version__
 from emulator.cli import assign, compare, explain, run, scenarios, schema, verify
-from emulator.cli.refusals import BAD_INPUT, message_of
+from emulator.cli.helping import Examples, with_examples
+from emulator.cli.refusals import BAD_INPUT, RefusedError, message_of
+from emulator.cli.saying import NO_ROOM, flush, open_streams, say
+
+FATAL_SIGNAL = 128
+"""A shell's status of a process that a signal ended: this and the signal's number."""
+
+
+class ToldToEndError(KeyboardInterrupt):
+    """A signal asks the process to end: all that is open is closed on the way out."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.status = FATAL_SIGNAL + number
 
 
 class Commands(TyperGroup):
@@ -35,6 +49,10 @@ class Commands(TyperGroup):
         """Run the command; a refusal is printed and ends with status 2."""
         try:
             return super().invoke(ctx)
+        except ToldToEndError as told:
+            raise typer.Exit(told.status) from None
+        except BrokenPipeError:
+            raise typer.Exit from None
         except Exception as error:
             message = message_of(error)
             if message is None:
@@ -43,11 +61,19 @@ class Commands(TyperGroup):
             raise typer.Exit(BAD_INPUT) from None
 
 
+EXAMPLES: Examples = (
+    ("which scenarios there are to begin with", "rebalance scenarios"),
+    ("what one failure costs, and why", "rebalance run member-crashes"),
+    ("how the first entry of its ledger came about", "rebalance explain member-crashes D1"),
+    ("eager, cooperative and static side by side", "rebalance compare rolling-restart-eager"),
+)
+
+
 def _say_version(wanted: bool) -> None:
     if wanted:
         from emulator.scenario.manifest import KAFKA
 
-        print(f"rebalance {__version__}, follows Apache Kafka {KAFKA}")
+        say(f"rebalance {__version__}, follows Apache Kafka {KAFKA}")
         raise typer.Exit
 
 
@@ -61,7 +87,10 @@ def about(
 ) -> None:
     """Replay failures of Kafka consumer groups; count what they repeat and lose, and say why.
 
-    Example: rebalance run member-crashes
+    rebalance COMMAND --help tells more of each command.
+
+    Exit status: 0 fine; 1 an expectation of the scenario failed, or something lies outside in
+    verify; 2 bad input, with one message on stderr and nothing half-written; 130 interrupted.
     """
     del version
 
@@ -70,8 +99,9 @@ app = typer.Typer(
     name="rebalance",
     cls=Commands,
     callback=about,
+    help=with_examples(about, EXAMPLES),
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -83,15 +113,21 @@ for command in (run, compare, explain, assign, verify, scenarios, schema):
 def main() -> None:
     """Run the command line and end the process with its exit status."""
     gc.freeze()
+    open_streams()
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _end)
     try:
-        app(prog_name="rebalance")
-    finally:
-        _flush()
+        try:
+            app(prog_name="rebalance")
+        finally:
+            flush()
+    except (OSError, RefusedError) as error:
+        if isinstance(error, OSError) and error.errno not in NO_ROOM:
+            raise
+        typer.echo(str(error), err=True)
+        raise SystemExit(BAD_INPUT) from None
 
 
-def _flush() -> None:
-    """Write what is left; a reader that has gone away (``| head``) is no error."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    raise ToldToEndError(number)

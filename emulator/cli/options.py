@@ -6,11 +6,14 @@ from typing import Annotated
 
 import typer
 
+MOST_SEEDS = 1_000_000
+"""Of one command."""
+
 ScenarioArgument = Annotated[
     str,
     typer.Argument(
         metavar="SCENARIO",
-        help="A scenario file, or a name of the catalogue (rebalance scenarios).",
+        help="A scenario file, a name of the catalogue (rebalance scenarios), or - for the input.",
     ),
 ]
 SeedOption = Annotated[
@@ -22,12 +25,17 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="Change a key, as in group[billing].settings[session.timeout.ms]=10s; repeatable.",
+        help="Change a key of the scenario: names of things and of Kafka's settings stand in "
+        "brackets, as in group[billing].settings[session.timeout.ms]=10s, "
+        "group[billing].member[billing-1].work=50ms, topic[orders].skew=[2, 1], "
+        "fault[crash-1].at=2min; repeatable, the last one wins.",
     ),
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option("--jobs", min=1, help="Processes that share several runs; by default all cores."),
+    typer.Option(
+        "--jobs", min=1, max=1_024, help="Processes that share several runs; by default all cores."
+    ),
 ]
 YesOption = Annotated[
     bool, typer.Option("--yes", help="Run it even if it has more than a thousand million events.")

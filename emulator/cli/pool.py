@@ -6,14 +6,19 @@ import multiprocessing
 import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError
+
+AHEAD = 4
+"""Tasks that are given out for each process, so that none has to wait for its next one."""
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -53,7 +58,7 @@ def _results(
         initargs=([*map(str, folders), *sys.path],),
     )
     try:
-        yield from executor.map(work, tasks)
+        yield from _shared(executor, work, tasks, jobs * AHEAD)
     except BaseException as error:
         _abandon(executor)
         if isinstance(error, BrokenProcessPool):
@@ -63,16 +68,36 @@ def _results(
     executor.shutdown()
 
 
+def _shared(
+    executor: ProcessPoolExecutor,
+    work: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    most: int,
+) -> Iterator[Result]:
+    """Yield the results in order; at most so many tasks are given out at a time."""
+    given: deque[Future[Result]] = deque()
+    rest = iter(tasks)
+    while True:
+        given.extend(executor.submit(work, task) for task in islice(rest, most - len(given)))
+        if not given:
+            return
+        yield given.popleft().result()
+
+
 def cores() -> int:
     """Return how many processes can work at once."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _abandon(executor: ProcessPoolExecutor) -> None:
-    """Let nobody work on what nobody waits for."""
-    executor.shutdown(wait=False, cancel_futures=True)
+    """Let nobody work on what nobody waits for.
+
+    Nothing is cancelled: a task that is cancelled while its process ends would be an error in
+    the thread that looks after both.
+    """
     for child in multiprocessing.active_children():
         child.terminate()
+    executor.shutdown()
 
 
 def _begin(path: list[str]) -> None:

@@ -10,6 +10,11 @@ class RefusedError(Exception):
     """What was asked for cannot be done; the message says why, and what can."""
 
 
+def reason_of(error: OSError | ValueError) -> str:
+    """Return why a file could not be read or written, in few words."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def message_of(error: Exception) -> str | None:
     """Return what to tell the user about *error*; None if it is no fault of theirs.
 
@@ -22,4 +27,6 @@ def message_of(error: Exception) -> str | None:
 
     if isinstance(error, AssignorError | CaptureError | RefusedError | ScenarioError):
         return str(error)
+    if isinstance(error, MemoryError):
+        return "Memory ran out. Shorten run_for, or take fewer partitions, members or --jobs"
     return None

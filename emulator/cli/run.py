@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from emulator.cli.helping import Examples, with_examples
 from emulator.cli.options import (
+    MOST_SEEDS,
     JobsOption,
     JsonOption,
     ScenarioArgument,
@@ -18,10 +20,32 @@ from emulator.cli.options import (
 
 EXPECTATION_FAILED = 1
 
+EXAMPLES: Examples = (
+    ("a scenario of the catalogue", "rebalance run member-crashes"),
+    (
+        "the same with another setting",
+        "rebalance run member-crashes --set 'group[billing].settings[session.timeout.ms]=10s'",
+    ),
+    ("how much it is a matter of luck", "rebalance run member-crashes --seeds 10"),
+    (
+        "a copy of your own",
+        "rebalance scenarios copy member-crashes mine.toml; rebalance run mine.toml",
+    ),
+    (
+        "every event of seed 7, for your own queries",
+        "rebalance run member-crashes --seed 7 --events events.parquet",
+    ),
+    ("a scenario from a pipe", "rebalance scenarios show quiet | rebalance run -"),
+)
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("run", short_help="Play a scenario: what is repeated, what is lost, and why.")(run)
+    app.command(
+        "run",
+        short_help="Play a scenario: what is repeated, what is lost, and why.",
+        help=with_examples(run, EXAMPLES),
+    )(run)
 
 
 def run(
@@ -29,7 +53,7 @@ def run(
     seed: SeedOption = None,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", min=1, help="Run so many seeds, and sum them up."),
+        typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Run so many seeds, and sum them up."),
     ] = None,
     jobs: JobsOption = None,
     overrides: SetOption = None,
@@ -42,16 +66,25 @@ def run(
 ) -> None:
     """Play a scenario: what is processed again, what is lost, and why, message by message.
 
-    Example: rebalance run member-crashes --set 'group[billing].settings[session.timeout.ms]=10s'
+    With --seeds, how the figures are spread over so many seeds, from --seed on, and which seed
+    is the worst; --jobs changes nothing but the time it takes.
 
-    With --seeds 100: how the figures are spread over 100 seeds, and which seed is the worst.
-    Exit status 1 if an expectation of the scenario fails.
+    --json prints one line, one JSON object. Of one run: seed, digest, reprocessed, lost, partial,
+    by_cause, rebalances, ledger, metrics, expectations, findings. With --seeds: seeds;
+    worst_seed; runs, a list of the same for each seed, from seed to metrics, without the ledger;
+    summary, with quantiles and their intervals; expectations over all seeds. Both:
+    schema_version, kafka, scenario, scenario_hash, settings.
+
+    --events writes every event as it happens, however long the run, to a file beside FILE that
+    takes its name when all is written. A Parquet file of that name is replaced, nothing else is.
+
+    Exit status: 0 fine; 1 an expectation of the scenario failed; 2 bad input.
     """
     from emulator.cli.choosing import choose
 
     if seeds is not None and events is not None:
         raise typer.BadParameter("--events is of one run, and --seeds of many; use one of them")
-    chosen = choose(scenario, overrides or (), yes=yes)
+    chosen = choose(scenario, overrides or (), yes=yes, runs=seeds or 1)
     if seeds is None:
         from emulator.cli.run_one import run_one
 

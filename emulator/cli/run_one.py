@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from pathlib import Path
 
 from emulator.cli.choosing import Chosen
 from emulator.cli.describing import clock_of, subject_of
 from emulator.cli.progress import Progress
+from emulator.cli.refusals import RefusedError, reason_of
+from emulator.cli.saying import say_all, say_json
 from emulator.events import Event
 from emulator.playing import Run, run
 from emulator.report.chronicle import Chronicle
@@ -37,16 +38,26 @@ def run_one(chosen: Chosen, seed: int | None, events: Path | None, *, as_json: b
         from emulator.report.run_document import run_document
 
         document = run_document(manifest(chosen.scenario), told, clock_of(chosen.scenario))
-        print(json.dumps(document, ensure_ascii=False))
+        say_json(document)
     else:
         from emulator.report.run_screen import run_screen
 
-        print(*run_screen(told), sep="\n")
+        say_all(run_screen(told))
     return finished.ok
 
 
 def _play(chosen: Chosen, seed: int | None, events: Path | None, chronicle: Chronicle) -> Run:
     """Play the run; nothing of it is kept but what is counted, told, or written to a file."""
+    try:
+        return _told(chosen, seed, events, chronicle)
+    except OSError as error:
+        if events is None:
+            raise
+        raise RefusedError(f"--events: {events}: cannot be written: {reason_of(error)}") from None
+
+
+def _told(chosen: Chosen, seed: int | None, events: Path | None, chronicle: Chronicle) -> Run:
+    """Play the run and tell each event to all who want to hear of it."""
     scenario = chosen.scenario
     with ExitStack() as stack:
         progress = stack.enter_context(Progress("simulated seconds"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from emulator.cli.choosing import Chosen
 from emulator.cli.describing import subject_of
+from emulator.cli.saying import say_all, say_json
 from emulator.cli.seeds import SeedRun, Task, play_all, seeds_from
 from emulator.measure import check_expectations, summarise
 from emulator.measure.catalogue import VALUES
@@ -37,10 +37,9 @@ def run_seeds(
         expectations=expectations,
     )
     if as_json:
-        document = {**manifest(scenario), **_document(runs, tally)}
-        print(json.dumps(document, ensure_ascii=False))
+        say_json({**manifest(scenario), **_document(runs, tally)})
     else:
-        print(*seeds_screen(subject_of(chosen), tally), sep="\n")
+        say_all(seeds_screen(subject_of(chosen), tally))
     return all(expected.ok for expected in expectations)
 
 

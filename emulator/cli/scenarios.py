@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emulator.cli.helping import Examples, with_examples
+from emulator.cli.saying import say
+
 if TYPE_CHECKING:
     from emulator.scenario.catalogue import Entry
 
@@ -19,32 +22,45 @@ def register(app: typer.Typer) -> None:
     """Add the command and its two verbs to the application."""
     scenarios = typer.Typer(
         name="scenarios",
-        help="List, show and copy the scenarios that come with the emulator.\n\n"
-        "Example: rebalance scenarios",
+        help=with_examples(list_all, EXAMPLES),
         short_help="List, show and copy the scenarios that come with the emulator.",
         invoke_without_command=True,
     )
     scenarios.callback()(list_all)
+    scenarios.command("list", short_help="The same as no command at all.")(list_again)
     scenarios.command("show")(show)
     scenarios.command("copy")(copy)
     app.add_typer(scenarios)
 
 
+EXAMPLES: Examples = (
+    ("all of them, each with the question it answers", "rebalance scenarios"),
+    ("one of them", "rebalance scenarios show member-crashes"),
+    ("to change it and run it", "rebalance scenarios copy member-crashes my-crash.toml"),
+)
+AsLines = Annotated[bool, typer.Option("--json", help="One JSON line a scenario.")]
+
+
 def list_all(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line a scenario.")] = False,
+    as_json: AsLines = False,
 ) -> None:
-    """List the scenarios that come with the emulator, each with the question it answers.
+    """List, show and copy the scenarios that come with the emulator."""
+    if context.invoked_subcommand is None:
+        _list(as_json)
 
-    Example: rebalance scenarios
-    """
-    if context.invoked_subcommand is not None:
-        return
+
+def list_again(as_json: AsLines = False) -> None:
+    """List the scenarios, each with the question it answers."""
+    _list(as_json)
+
+
+def _list(as_json: bool) -> None:
     from emulator.scenario import catalogue
 
     entries = [catalogue.entry(name) for name in catalogue.names()]
     for entry in entries:
-        print(json.dumps(asdict(entry), ensure_ascii=False) if as_json else _for_people(entry))
+        say(json.dumps(asdict(entry)) if as_json else _for_people(entry))
 
 
 def _for_people(entry: Entry) -> str:
@@ -53,13 +69,10 @@ def _for_people(entry: Entry) -> str:
 
 
 def show(name: Name) -> None:
-    """Print a scenario of the catalogue.
-
-    Example: rebalance scenarios show member-crashes
-    """
+    """Print a scenario of the catalogue."""
     from emulator.scenario import catalogue
 
-    print(catalogue.read(name), end="")
+    say(catalogue.read(name).removesuffix("\n"))
 
 
 def copy(
@@ -69,8 +82,8 @@ def copy(
 ) -> None:
     """Copy a scenario of the catalogue, to change it and run it.
 
-    Example: rebalance scenarios copy member-crashes my-crash.toml
+    Prints where it is. A file that exists is not replaced but with --force.
     """
     from emulator.scenario import catalogue
 
-    print(catalogue.copy(name, destination, overwrite=force))
+    say(str(catalogue.copy(name, destination, overwrite=force)))

@@ -6,17 +6,29 @@ import json
 
 import typer
 
+from emulator.cli.helping import Examples, with_examples
+from emulator.cli.saying import say
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("schema", short_help="Print the JSON Schema of scenario files.")(schema)
+    app.command(
+        "schema",
+        short_help="Print the JSON Schema of scenario files.",
+        help=with_examples(schema, EXAMPLES),
+    )(schema)
+
+
+EXAMPLES: Examples = (
+    ("a file that your editor can be told of", "rebalance schema > scenario.schema.json"),
+)
 
 
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors that complete and check them.
 
-    Example: rebalance schema > scenario.schema.json
+    It is JSON Schema, draft 2020-12, of what a TOML file says.
     """
     from emulator.scenario.schema import file_schema
 
-    print(json.dumps(file_schema(), indent=2, ensure_ascii=False))
+    say(json.dumps(file_schema(), indent=2))

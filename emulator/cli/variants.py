@@ -45,6 +45,8 @@ def _read(text: str, scenario: Scenario) -> Variant:
     """Read ``eager``, ``name: path=value, …`` or ``name: eager, path=value``."""
     name, colon, rest = _cut(text, ":")
     parts = split_list(rest) if colon else [text.strip()]
+    if not parts or (colon and not name.strip()):
+        raise RefusedError(f"--with {text!r}: a name stands before the colon, and keys after it")
     overrides: list[str] = []
     for part in parts:
         if "=" in part:

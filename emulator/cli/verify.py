@@ -7,16 +7,25 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.options import JobsOption
+from emulator.cli.helping import Examples, with_examples
+from emulator.cli.options import MOST_SEEDS, JobsOption
 
 SOMETHING_OUTSIDE = 1
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command("verify", short_help="Hold captured runs of a real Kafka against the emulator.")(
-        verify
-    )
+    app.command(
+        "verify",
+        short_help="Hold captured runs of a real Kafka against the emulator.",
+        help=with_examples(verify, EXAMPLES),
+    )(verify)
+
+
+EXAMPLES: Examples = (
+    ("one run, or a folder of runs, or one of such folders", "rebalance verify examples/captures"),
+    ("for machines, a line a run", "rebalance verify examples/captures --json"),
+)
 
 
 def verify(
@@ -28,19 +37,28 @@ def verify(
     ],
     seeds: Annotated[
         int,
-        typer.Option("--seeds", min=0, help="How many seeds show the spread where it was a race."),
+        typer.Option(
+            "--seeds",
+            min=0,
+            max=MOST_SEEDS,
+            help="How many seeds show the spread where it was a race.",
+        ),
     ] = 200,
     jobs: JobsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line a run.")] = False,
 ) -> None:
     """Hold captured runs of a real Kafka against the emulator, figure by figure.
 
-    Example: rebalance verify examples/captures
-
     From each captured run a scenario is built and played; generations, assignments, listener
     calls, duplicates, losses and takeover times are put side by side. What the calm prediction
-    misses is inside all the same if it lies within the spread of many seeds.
-    Exit status 1 if something is outside.
+    misses is inside all the same if it lies within the spread of many seeds. One run is shown
+    figure by figure; several are summed up in one table.
+
+    --json prints a line a run: capture, inside, seeds (by how many it was judged; 0: the calm
+    prediction was enough), and figures, each with name, real, emulated, allowed, inside. Of a
+    run that cannot be compared, inside is null, and skipped says why.
+
+    Exit status: 0 all inside; 1 something is outside; 2 bad input: then nothing is printed.
     """
     from emulator.cli.verify_runs import verify_runs
 

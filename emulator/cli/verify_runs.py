@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from emulator.cli.pool import cores, in_order
 from emulator.cli.progress import Progress
+from emulator.cli.saying import say_all, say_json
 from emulator.cli.verify_tables import one_run, overview
 from emulator.verify.capture import find_runs, read_capture
 from emulator.verify.figures import as_json as line_of
@@ -21,17 +21,22 @@ def verify_runs(captures: Sequence[Path], seeds: int, jobs: int | None, *, as_js
 
     Raise CaptureError, before anything is played or printed, if one of them is not sound.
     """
-    runs = [run for path in captures for run in find_runs(path)]
+    runs = [run for path in captures for run in find_runs(_named(path))]
     if len(runs) > 1:
         for run in runs:
             read_capture(run)
     verdicts = list(_judged(runs, seeds, jobs))
     if as_json:
         for verdict in verdicts:
-            print(json.dumps(_line(verdict), ensure_ascii=False))
+            say_json(_line(verdict))
     else:
-        print(*(overview(verdicts) if len(verdicts) > 1 else one_run(verdicts[0])), sep="\n")
+        say_all(overview(verdicts) if len(verdicts) > 1 else one_run(verdicts[0]))
     return not any(verdict.outside for verdict in verdicts)
+
+
+def _named(path: Path) -> Path:
+    """Return a path by which the folder above can be found, too."""
+    return path.resolve() if path.name in ("", "..") else path
 
 
 def _judged(runs: Sequence[Path], seeds: int, jobs: int | None) -> Iterator[Verdict]:

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 
 from emulator.report.figures_shown import as_lines, cells
-from emulator.report.wording import WIDTH, counted, figure, listed
+from emulator.report.wording import counted, figure, listed, width
 from emulator.verify.figures import EQUAL, SHOWN, Figure
 from emulator.verify.verifying import Verdict
 
@@ -31,7 +31,7 @@ def one_run(verdict: Verdict) -> Iterator[str]:
     table.add_column("")
     for each in verdict.figures:
         table.add_row(*cells(*_row(each)))
-    yield from as_lines(table, WIDTH)
+    yield from as_lines(table, width())
 
 
 def overview(verdicts: Sequence[Verdict]) -> Iterator[str]:

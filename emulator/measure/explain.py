@@ -106,22 +106,40 @@ class _Story:
             self.until = event.id
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines, neighbouring work of one owner joined."""
+        """Yield the lines, neighbouring work and polls of one owner joined."""
         bases = [] if self._base is None else [self._base]
         kept = sorted([*self._prelude, *self._kept, *bases], key=lambda event: event.id)
         at = 0
         while at < len(kept):
             run = at + 1
-            while run < len(kept) and _continues(kept[run - 1].what, kept[run].what):
+            while run < len(kept) and self._continues(kept[run - 1].what, kept[run].what):
                 run += 1
-            yield self._line(kept[at], kept[run - 1])
+            yield self._line(kept[at], kept[run - 1], run - at)
             at = run
 
-    def _line(self, first: ev.Event, last: ev.Event) -> Line:
+    def _continues(self, one: ev.What, other: ev.What) -> bool:
+        """Say whether two pieces of work, or two polls, are one in the telling."""
+        if isinstance(one, ev.Processed) and isinstance(other, ev.Processed):
+            return one.consumer == other.consumer and one.next_offset == other.first
+        if isinstance(one, ev.Polled) and isinstance(other, ev.Polled):
+            (_, end), (first, _) = self._handed(one), self._handed(other)
+            return one.consumer == other.consumer and end == first
+        return False
+
+    def _handed(self, what: ev.Polled) -> tuple[int, int]:
+        """Return the range of this partition that a poll handed out."""
+        ends = [(first, end) for each, first, end in what.ranges if each == self._partition]
+        return ends[0][0], ends[-1][1]
+
+    def _line(self, first: ev.Event, last: ev.Event, events: int) -> Line:
         text = in_words(first.what, self._partition)
         if isinstance(first.what, ev.Processed) and isinstance(last.what, ev.Processed):
             worked = span(first.what.first, last.what.next_offset)
             text = f"{first.what.consumer} processes {self._partition} {worked}"
+        elif isinstance(first.what, ev.Polled) and isinstance(last.what, ev.Polled) and events > 1:
+            got = span(self._handed(first.what)[0], self._handed(last.what)[1])
+            text = f"the last of {events} polls that hand {first.what.consumer} {got} of "
+            text += str(self._partition)
         return Line(last.at_us, text, first.id, self._shows(first))
 
     def _shows(self, event: ev.Event) -> bool:
@@ -197,16 +215,6 @@ class _Story:
 
 def _speaks_of(what: ev.CommitAccepted, partition: TopicPartition) -> bool:
     return offset_of(what.offsets, partition) is not None
-
-
-def _continues(one: ev.What, other: ev.What) -> bool:
-    """Say whether two pieces of work are one in the telling."""
-    return (
-        isinstance(one, ev.Processed)
-        and isinstance(other, ev.Processed)
-        and one.consumer == other.consumer
-        and one.next_offset == other.first
-    )
 
 
 def _without_refrains(lines: list[Line]) -> Iterator[Line]:

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from emulator.measure import Comparison, Metrics, compare, summarise
 from emulator.report.figures_shown import as_lines, cells, shown, why
 from emulator.report.headings import heading, in_force
 from emulator.report.subject import Subject
-from emulator.report.wording import difference, figure, paragraph
+from emulator.report.wording import difference, figure, paragraph, width
+
+Rows = Sequence[tuple[str, str]]
+"""Metrics, each with its label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +41,8 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
             text = in_force(group, None if column is first else base)
             yield from paragraph(f"{column.name}: {text}", "", "  ")
     yield ""
-    yield from as_lines(_table(columns))
+    for table in _tables(columns):
+        yield from table
     if several:
         yield from paragraph(
             f"Means of {len(seeds)} seeds. Differences are to {first.name}, seed by seed, with "
@@ -46,17 +51,32 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
     yield from _causes(columns)
 
 
-def _table(columns: Sequence[Column]) -> Table:
+def _tables(columns: Sequence[Column]) -> Iterator[list[str]]:
+    """Yield one table; several, each with the first column, where one would be too wide."""
+    rows = list(shown([run for column in columns for run in column.metrics]))
+    first, *rest = columns
+    while rest:
+        several = next(n for n in range(len(rest), 0, -1) if n == 1 or _fits(first, rest[:n], rows))
+        if len(rest) < len(columns) - 1:
+            yield [""]
+        yield _table([first, *rest[:several]], rows)
+        rest = rest[several:]
+
+
+def _fits(first: Column, rest: Sequence[Column], rows: Rows) -> bool:
+    return max(map(len, _table([first, *rest], rows))) <= width()
+
+
+def _table(columns: Sequence[Column], rows: Rows) -> list[str]:
     table = Table(box=box.MARKDOWN)
     table.add_column("")
     for at, column in enumerate(columns):
-        table.add_column(column.name, justify="right")
+        table.add_column(Text(column.name), justify="right")
         if at:
             table.add_column("difference", justify="right")
-    every = [run for column in columns for run in column.metrics]
-    for name, label in shown(every):
+    for name, label in rows:
         table.add_row(*cells(label, *_row(name, columns)))
-    return table
+    return list(as_lines(table))
 
 
 def _row(name: str, columns: Sequence[Column]) -> Iterator[str]:

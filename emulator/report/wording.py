@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from shutil import get_terminal_size
 from textwrap import wrap
 
 WIDTH = 100
+"""Columns of a report at most."""
+
+NARROWEST = 40
+"""A report is no narrower, whatever the terminal is."""
+
+
+def width() -> int:
+    """Return how many columns a report has: those of the terminal or of ``COLUMNS``, at most 100.
+
+    A file or a pipe has 100.
+    """
+    columns = get_terminal_size((WIDTH, 0)).columns
+    return min(max(columns, NARROWEST), WIDTH)
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -54,14 +68,14 @@ def span(seconds: float) -> str:
 
 
 def paragraph(text: str, first: str = "", rest: str | None = None) -> list[str]:
-    """Break a text into lines of at most 100 columns.
+    """Break a text into lines as wide as a report, which is at most 100 columns.
 
     *first* begins the first line, *rest* the others (as many blanks by default).
     """
     rest = " " * len(first) if rest is None else rest
     return wrap(
         text,
-        WIDTH,
+        width(),
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,

@@ -22,7 +22,7 @@ def load(path: str | Path) -> Scenario:
 def load_with(path: str | Path, overrides: Sequence[str]) -> Scenario:
     """Read a scenario file with some keys changed, each given as ``path=value``."""
     name = str(path)
-    return loads(_text_of(name), name, overrides, folder=Path(path).parent)
+    return loads(text_of(name), name, overrides, folder=Path(path).parent)
 
 
 def loads(
@@ -59,11 +59,20 @@ def check(scenario: Scenario, name: str = "scenario", folder: Path | None = None
         raise ScenarioError(name, problems)
 
 
-def _text_of(name: str) -> str:
+def text_of(name: str) -> str:
+    """Return what a scenario file says; raise ScenarioError if it cannot be read."""
     try:
-        return Path(name).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        reason = f"not a text: byte {error.start} is no UTF-8"
+        content = Path(name).read_bytes()
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-    raise ScenarioError(name, [Problem("", reason)])
+        raise ScenarioError(name, [Problem("", reason)]) from None
+    return decoded(content, name)
+
+
+def decoded(content: bytes, name: str) -> str:
+    """Return the text of a scenario file's bytes; raise ScenarioError if they are none."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        reason = f"not a text: byte {error.start} is no UTF-8"
+        raise ScenarioError(name, [Problem("", reason)]) from None

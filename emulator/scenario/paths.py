@@ -147,13 +147,21 @@ def _members(group: dict[str, Any]) -> Any:
 
 # -- reading and listing paths ---------------------------------------------------------------
 
-_SEGMENT = re.compile(r"\.?([^.\[\]=]+)|\[([^\]]*)\]")
+_SEGMENT = re.compile(
+    r"""\.?(?P<key>[^.\[\]="']+) | \.?(?P<mark>["'])(?P<quoted>.*?)(?P=mark)
+    | \[(?P<inner>["'])(?P<both>.*?)(?P=inner)\] | \[(?P<name>[^\]]*)\]""",
+    re.VERBOSE,
+)
 
 
 def split(path: str) -> list[str] | None:
     """Return the segments of a path, those in brackets with their bracket; None if malformed.
 
+    A name in quotes, as TOML has it, is the same as one in brackets.
+
     >>> split("group[billing].settings[session.timeout.ms]")
+    ['group', '[billing', 'settings', '[session.timeout.ms']
+    >>> split('group[billing].settings."session.timeout.ms"')
     ['group', '[billing', 'settings', '[session.timeout.ms']
     """
     segments, end = [], 0
@@ -161,7 +169,8 @@ def split(path: str) -> list[str] | None:
         match = _SEGMENT.match(path, end)
         if match is None:
             return None
-        segments.append(f"[{match[2]}" if match[1] is None else match[1])
+        key, *named = match.group("key", "quoted", "both", "name")
+        segments.append(key or next(f"[{name}" for name in named if name is not None))
         end = match.end()
     return segments or None
 

@@ -99,6 +99,8 @@ def _one_record(size: int) -> int:
 def _refuse_bare(value: float, info: ValidationInfo, example: str) -> None:
     """Refuse a number without a unit in a file; in Python it has the inner unit."""
     if info.context is not None:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"not a number; write one with its unit, such as {example.format(5)}")
         raise ValueError(f"a unit is missing, write {example.format(str(value)[:20])}")
 
 

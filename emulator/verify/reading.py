@@ -138,7 +138,7 @@ def read_text(path: Path) -> str:
     place = Place(path)
     try:
         packed = path.read_bytes()
-        return (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode()
+        return (_unpacked(packed) if path.suffix == ".gz" else packed).decode()
     except FileNotFoundError:
         raise place.error("the file is missing") from None
     except EOFError:
@@ -149,6 +149,12 @@ def read_text(path: Path) -> str:
         raise place.error(f"not UTF-8 text (byte {error.start})") from None
     except OSError as error:
         raise place.error(f"cannot be read ({error.strerror})") from None
+
+
+def _unpacked(packed: bytes) -> bytes:
+    if not packed:
+        raise EOFError("gzip has at least a header, also of nothing")
+    return gzip.decompress(packed)
 
 
 def read_lines(path: Path) -> list[str]:

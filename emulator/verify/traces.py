@@ -211,7 +211,7 @@ def read_trace(path: Path, units: Units) -> Trace:
 
 
 def _in_order(lines: Iterator[Fields], units: Units) -> Iterator[Entry]:
-    latest_us = 0
+    latest_us = worked_us = 0
     for fields in lines:
         if fields.text("e") in UNUSED:
             continue
@@ -221,6 +221,13 @@ def _in_order(lines: Iterator[Fields], units: Units) -> Iterator[Entry]:
                 f"inconsistent times: {latest_us - entry.at_us} us older than an entry above it"
             )
         latest_us = max(latest_us, entry.at_us)
+        if isinstance(entry, Worked):
+            if entry.began_us < worked_us:
+                raise fields.place.error(
+                    f"inconsistent times: work that begins {worked_us - entry.began_us} us before "
+                    "that on an entry above it has ended"
+                )
+            worked_us = entry.at_us
         yield entry
 
 

@@ -46,8 +46,6 @@ def _problems(
             made.append(load_assignor(name, member.assignor_config, folders=folders))
         except (AssignorError, TypeError, ValueError) as error:
             yield Problem(path, str(error), name)
-        except SystemExit:
-            yield Problem(path, "ends the process instead of making an assignor", name)
     if len(made) == len(names):
         yield from _disagreements(path, names, made)
 

@@ -53,9 +53,9 @@ class Answer(NamedTuple):
         return json.loads(self.out)
 
 
-def rebalance(*arguments: object) -> Answer:
-    """Call ``rebalance`` with these arguments."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+def rebalance(*arguments: object, given: str | bytes = "") -> Answer:
+    """Call ``rebalance`` with these arguments; *given* is its input."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=given)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Answer(result.exit_code, result.stdout, result.stderr)

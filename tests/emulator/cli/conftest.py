@@ -61,6 +61,13 @@ def raising_later():
     return FunctionAssignor("raising-later", assign)
 
 
+def ending():
+    def assign(topics, subscriptions):
+        raise SystemExit(5)
+
+    return FunctionAssignor("ending", assign)
+
+
 def junk():
     return FunctionAssignor("junk", lambda topics, subscriptions: 7)
 

@@ -114,6 +114,37 @@ def test_a_file_that_cannot_be_read_exits_with_2(app: typer.Typer, tmp_path: Pat
     assert "absent.jsonl: cannot be read: No such file" in result.stderr
 
 
+def test_a_mark_at_the_beginning_is_no_part_of_the_first_line(app: typer.Typer) -> None:
+    """Some editors write one."""
+    result = CliRunner().invoke(app, ["assign"], input=b"\xef\xbb\xbf" + question("range").encode())
+
+    assert result.exit_code == 0
+    assert "assignment" in json.loads(result.stdout)
+
+
+def test_an_assignor_that_ends_the_process_is_an_error_of_its_line(app: typer.Typer) -> None:
+    """The lines behind it are answered all the same."""
+    lines = f"{question('sys:exit')}\n{question('range')}\n"
+
+    result = CliRunner().invoke(app, ["assign"], input=lines)
+
+    assert result.exit_code == 2
+    ended, answered = map(json.loads, result.stdout.splitlines())
+    assert "it ends the process" in ended["error"]
+    assert "assignment" in answered
+
+
+def test_a_name_is_shown_as_it_is(app: typer.Typer) -> None:
+    """Brackets in it are no markup."""
+    members = [{"id": "[red]A[/red]", "topics": ["[b]t"]}]
+    line = question("range", members=members, partitionsPerTopic={"[b]t": 1})
+
+    result = CliRunner().invoke(app, ["assign", "--table"], input=line)
+
+    assert "[red]A[/red]" in result.stdout
+    assert "[b]t 0" in result.stdout
+
+
 def test_the_table_says_who_gets_what_and_gives_up_what(app: typer.Typer) -> None:
     """One row a member, then balance and moves."""
     result = CliRunner().invoke(app, ["assign", "--table"], input=question("cooperative-sticky"))

@@ -168,6 +168,42 @@ def test_an_assignor_that_is_wrong_is_refused_by_name(plugin, tmp_path, name, sa
     assert before == {each for each in tmp_path.iterdir() if each.name != "__pycache__"}
 
 
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("1 / 0", "failed to be imported: ZeroDivisionError"),
+        ("raise ValueError('not today')", "failed to be imported: ValueError: not today"),
+        ("raise SystemExit(3)", "failed to be imported: it ends the process (status 3)"),
+        ("import sys; sys.exit()", "it ends the process (status None)"),
+        ("class Halt(BaseException): ...\nraise Halt('now')", "Halt: now"),
+        ("def broken(:", "SyntaxError"),
+        ("import no_such_library", "there is no module 'no_such_library'"),
+        ("def create(): raise SystemExit('made nothing')", "it ends the process (status made"),
+        ("import signal\ndef create(): raise RecursionError", "RecursionError"),
+        ("create = 7", "is no function"),
+    ],
+)
+def test_an_assignor_that_cannot_be_had_is_refused(tmp_path, code, said):
+    """Whatever its module does when it is imported; also when asked without a scenario."""
+    module = f"module_{abs(hash(code))}"
+    (tmp_path / f"{module}.py").write_text(code)
+    path = written(tmp_path, changed(('= "range"', f'= "{module}:create"')))
+
+    for command in (["run", path], ["run", path, "--seeds", 2, "--jobs", 2], ["compare", path]):
+        err = refused(*command)
+        assert said in err
+        assert 1 == err.count("\n")
+
+
+def test_an_assignor_that_ends_the_process_in_a_run_is_refused(plugin, tmp_path):
+    """As one that raises; also in another process."""
+    path = plugin("ending")
+
+    for jobs in (1, 2):
+        err = refused("run", path, "--seeds", 2, "--jobs", jobs)
+        assert "'ending' failed to assign: it ends the process (status 5) instead" in err
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_assignor_that_fails_in_another_process_is_refused_too(plugin, jobs):
     """The message comes back."""

@@ -103,6 +103,50 @@ def test_a_column_that_cannot_be_read_is_refused(tmp_path, text, said):
     assert said in err
 
 
+@pytest.mark.parametrize("text", [":", "a:", ": eager", "a: ,"])
+def test_a_column_without_a_name_or_without_keys_is_refused(tmp_path, text):
+    """It is a slip of the pen."""
+    status, out, err = rebalance("compare", written(tmp_path), "--with", text)
+
+    assert (2, "") == (status, out)
+    assert "a name stands before the colon, and keys after it" in err
+
+
+def test_names_of_columns_are_shown_as_they_are(tmp_path):
+    """A path in brackets is no markup."""
+    key = "group[billing].static=true"
+
+    _, out, _ = rebalance("compare", written(tmp_path), "--with", key)
+
+    assert ["", "as-written", key, "difference"] == columns(out)
+
+
+def test_many_columns_stand_in_several_tables(tmp_path):
+    """Each begins with the column that all are compared with, and fits."""
+    names = [f"session of {seconds}s" for seconds in (7, 8, 9, 10, 11)]
+    key = "group[billing].settings[session.timeout.ms]"
+    texts = [f"{name}: {key}={name.split()[-1]}" for name in names]
+    options = [option for text in ["eager", *texts] for option in ("--with", text)]
+
+    status, out, _ = rebalance("compare", written(tmp_path), *options, "--jobs", 1)
+
+    heads = [line for line in out.splitlines() if line.startswith("|") and "difference" in line]
+    assert 0 == status
+    assert len(heads) > 1
+    assert all("| eager |" in head for head in heads)
+    assert names == [name for head in heads for name in names if name in head]
+    assert max(map(len, out.splitlines())) <= WIDTH
+
+
+def test_a_scenario_from_the_input_is_read_once(tmp_path):
+    """All columns are of the same text."""
+    options = ("--with", "eager", "--with", "static", "--jobs", 1, "--json")
+
+    piped = rebalance("compare", "-", *options, given=CRASH)
+
+    assert rebalance("compare", written(tmp_path), *options) == piped
+
+
 def test_two_columns_of_one_name_are_refused():
     """Nobody could tell them apart."""
     with pytest.raises(RefusedError, match="two columns are called 'eager'"):

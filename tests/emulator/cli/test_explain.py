@@ -38,6 +38,14 @@ def test_the_entry_is_that_of_the_same_seed_and_settings(tmp_path):
     }
 
 
+def test_polls_of_a_few_records_each_are_told_together(tmp_path):
+    """A screen of polls hides what matters."""
+    _, out, _ = rebalance("explain", written(tmp_path), "D1")
+
+    assert 1 == out.count(" polls that hand billing-1 ")
+    assert len(out.splitlines()) < 35
+
+
 def test_the_letter_may_be_small(tmp_path):
     """Nobody should fail at a shift key."""
     path = written(tmp_path)

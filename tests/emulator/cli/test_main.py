@@ -37,15 +37,6 @@ def test_the_version_is_that_of_the_distribution():
     assert importlib.metadata.version("rebalance-emulator") == __version__
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_each_command_has_an_example(command):
-    """An example is what people read first."""
-    status, out, _ = rebalance(command, "--help")
-
-    assert 0 == status
-    assert f"Example: {'echo' if command == 'assign' else f'rebalance {command}'}" in out
-
-
 def test_help_names_every_command_in_one_whole_line():
     """Nothing is cut off in the list of commands."""
     _, out, _ = rebalance("--help")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import multiprocessing
 import operator
 import os
 import pickle
@@ -55,6 +56,18 @@ def test_a_process_that_is_killed_is_told_not_waited_for():
     """Memory may have run out; fewer processes may help."""
     with pytest.raises(RefusedError, match="Try fewer --jobs"):
         shared(os._exit, 2)
+
+
+def test_nobody_works_on_what_nobody_waits_for():
+    """Ctrl-C and SIGTERM end the processes that share the work, too."""
+    results = in_order(operator.neg, [*range(50)], jobs=2, progress=Progress("runs"))
+    assert 0 == next(results)
+
+    results.close()
+
+    for child in multiprocessing.active_children():
+        child.join(10)
+    assert [] == multiprocessing.active_children()
 
 
 def test_there_is_a_core_to_work_on():

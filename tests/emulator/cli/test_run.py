@@ -98,6 +98,73 @@ def test_set_changes_one_key_and_is_repeated_in_the_command_shown(tmp_path):
     assert f"explain {path} D1 --seed 0 --set '{key}'" in out
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "group[billing].settings[auto.commit.interval.ms]=1s",
+        "group[billing].settings.auto.commit.interval.ms=1s",
+        'group[billing].settings."auto.commit.interval.ms"=1s',
+        "group['billing'].settings[\"auto.commit.interval.ms\"]=1000",
+        "group[billing].settings['auto.commit.interval.ms']='1s'",
+    ],
+)
+def test_set_takes_every_spelling_of_a_setting(tmp_path, key):
+    """In brackets as we show it, dotted or quoted as TOML has it."""
+    path = written(tmp_path)
+
+    assert "auto commit every 1s" in rebalance("run", path, "--set", key).out
+
+
+def test_set_takes_members_lists_and_several_keys_the_last_one_wins(tmp_path):
+    """As in a file."""
+    path = written(tmp_path)
+    keys = [
+        "topic[orders].skew=[2, 1, 1, 0]",
+        "group[billing].member[billing-0].work=1ms",
+        "group[billing].settings[partition.assignment.strategy]=roundrobin,range",
+        "fault[crash-1].at=12s",
+        "fault[crash-1].at=14s",
+    ]
+
+    _, out, _ = rebalance("run", path, *(word for key in keys for word in ("--set", key)))
+
+    assert "billing: 2 members, roundrobin, range (eager)" in out
+    assert "  0:00:14.000  billing-1 crashes" in out
+
+
+@pytest.mark.parametrize(
+    ("key", "near"),
+    [
+        (
+            "group[billing].settings[session.timeout]=9s",
+            "group[billing].settings[session.timeout.ms]",
+        ),
+        ('group[billing].settings."sesion.timeout.ms"=9s', "settings[session.timeout.ms]"),
+        ("group.billing.static=true", "group[billing].static"),
+        ("topic[order].rate=9/s", "topic[orders].rate"),
+        ("fault[0].at=9s", "fault[crash-1].at"),
+        ("run-for=9s", "run_for"),
+    ],
+)
+def test_set_offers_the_nearest_paths(tmp_path, key, near):
+    """Nobody knows all of them."""
+    status, out, err = rebalance("run", written(tmp_path), "--set", key)
+
+    assert (2, "") == (status, out)
+    assert f"--set {key}: no such key; nearest: " in err
+    assert near in err
+
+
+def test_a_scenario_may_come_from_the_input(tmp_path):
+    """For those who make it with a program."""
+    out = rebalance("run", written(tmp_path), "--json").out
+
+    assert out == rebalance("run", "-", "--json", given=changed()).out
+    assert out == rebalance("run", "-", "--json", given=b"\xef\xbb\xbf" + changed().encode()).out
+    status, _, err = rebalance("run", "-", given=b"\xff")
+    assert (2, "the input: not a text: byte 0 is no UTF-8\n") == (status, err)
+
+
 def test_a_failed_expectation_is_shown_and_exits_with_1(tmp_path):
     """For those who run it in a pipeline."""
     path = written(tmp_path, changed(("lost = 0", 'lost = ">= 1"')))

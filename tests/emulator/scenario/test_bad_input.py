@@ -89,7 +89,7 @@ def test_a_file_that_is_no_scenario_is_refused(content, said):
         (('"10ms"', "true"), "group[billing].work = true: wrong type"),
         (('"10min"', '"-5s"'), 'run_for = "-5s": negative'),
         (('"10min"', '"99999999999d"'), "too long; the longest time is 36500d"),
-        (('"10min"', "nan"), "run_for = nan: a unit is missing"),
+        (('"10min"', "nan"), "run_for = nan: not a number"),
         (('"10min"', '"0s"'), "too short"),
         (('"10min"', "2026-05-04"), "run_for = 2026-05-04: wrong type"),
         (("run_for", "start = 2026-05-04\nrun_for"), "start = 2026-05-04: wrong type"),

@@ -1,0 +1,118 @@
+"""The help of every command: examples that work, all statuses, and lines that fit."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from emulator.report.wording import WIDTH
+
+from .commands import rebalance, written
+
+ROOT = Path(__file__).parents[3]
+COMMANDS = ["", "run", "compare", "explain", "assign", "verify", "scenarios", "schema"]
+ALL = [*COMMANDS, "scenarios show", "scenarios copy", "scenarios list"]
+EXAMPLES = re.compile(r"^  Examples:\n((?:    .*\n)+)", re.MULTILINE)
+
+
+def help_of(command: str) -> str:
+    """Return the help of a command."""
+    status, out, err = rebalance(*command.split(), "--help")
+    assert (0, "") == (status, err)
+    return out
+
+
+def examples() -> list[str]:
+    """Return the commands that the helps show, each once."""
+    found = [EXAMPLES.search(help_of(command)) for command in COMMANDS]
+    assert all(found)
+    blocks = [block for match in found if match for block in match[1].split("    # ")[1:]]
+    return list(dict.fromkeys(block.partition("\n")[2] for block in blocks))
+
+
+@pytest.mark.parametrize("example", examples())
+def test_the_examples_of_the_help_work_as_they_stand(example, tmp_path):
+    """People copy them before they read anything."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    scripts = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", example],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": scripts},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert done.stdout or any(tmp_path.glob("*.json"))
+
+
+@pytest.mark.parametrize("command", ["", "run", "compare", "explain", "assign", "verify"])
+def test_the_help_tells_the_exit_statuses(command):
+    """Pipelines depend on them."""
+    told = " ".join(help_of(command).split())
+
+    assert "Exit status: 0 " in told
+    assert re.search(r"; 2 (bad input|a line cannot be read)", told)
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "explain", "verify"])
+def test_the_help_tells_what_json_has(command):
+    """So that nobody has to guess the keys from one example."""
+    assert "--json prints " in " ".join(help_of(command).split())
+
+
+@pytest.mark.parametrize(
+    ("call", "keys"),
+    [
+        (
+            ("run", "--json"),
+            "seed digest reprocessed lost partial by_cause rebalances ledger metrics",
+        ),
+        (
+            ("run", "--json", "--seeds", 2, "--jobs", 1),
+            "seeds worst_seed runs summary expectations",
+        ),
+        (("compare", "--json", "--jobs", 1), "seeds variants"),
+        (("explain", "--json"), "entry lines"),
+    ],
+)
+def test_json_has_the_keys_that_the_help_names(tmp_path, call, keys):
+    """And the help names them."""
+    command, *options = call
+    entry = ["D1"] if command == "explain" else []
+
+    document = rebalance(command, written(tmp_path), *entry, *options).document
+
+    assert set(keys.split()) <= document.keys()
+    told = " ".join(help_of(command).split()).partition("--json prints ")[2]
+    assert not [key for key in keys.split() if key not in told]
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize("command", ALL)
+def test_the_help_fits(command, columns, monkeypatch):
+    """In the usual terminal, and never wider than a report; no line is cut off."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    lines = help_of(command).splitlines()
+
+    assert max(map(len, lines)) <= WIDTH
+    assert not [
+        line
+        for line in lines
+        if line.endswith("...") and "COMMAND" not in line and "CAPTURE" not in line
+    ]
+
+
+def test_the_list_can_be_asked_for_by_name():
+    """``scenarios list`` is what people type."""
+    assert rebalance("scenarios") == rebalance("scenarios", "list")
+    assert rebalance("scenarios", "--json") == rebalance("scenarios", "list", "--json")
