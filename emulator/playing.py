@@ -11,7 +11,7 @@ from emulator.measure import Expected, Finding, Ledger, Measurement, Metrics, ch
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings
 from emulator.world.build import NOTHING_REPLAYED, Replay, play
-from emulator.world.consumers import make_assignors
+from emulator.world.consumer.blueprints import make_assignors
 from emulator.world.recorder import Sink
 
 

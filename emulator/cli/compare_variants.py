@@ -12,7 +12,7 @@ from emulator.cli.saying import say_all, say_json
 from emulator.cli.seeds import Task, play_all, seeds_from
 from emulator.cli.variants import read_variants
 from emulator.measure import check_expectations, compare, summarise
-from emulator.measure.catalogue import VALUES
+from emulator.measure.meters.catalogue import VALUES
 from emulator.playing import bounds_of
 from emulator.report.comparison_screen import Column, comparison_screen
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION, manifest

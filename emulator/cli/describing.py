@@ -19,7 +19,7 @@ from emulator.scenario.resolution import (
     settings_in_force,
 )
 from emulator.scenario.units import US_PER_MS, format_duration, format_moment, format_span
-from emulator.world.consumers import common_protocol, make_assignors
+from emulator.world.consumer.blueprints import common_protocol, make_assignors
 
 
 def subject_of(chosen: Chosen) -> Subject:

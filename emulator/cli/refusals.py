@@ -23,7 +23,7 @@ def message_of(error: Exception) -> str | None:
     """
     from assignors.errors import AssignorError
     from emulator.scenario.problems import ScenarioError
-    from emulator.verify.reading import CaptureError
+    from emulator.verify.captured.reading import CaptureError
 
     if isinstance(error, AssignorError | CaptureError | RefusedError | ScenarioError):
         return str(error)

@@ -11,7 +11,7 @@ from emulator.cli.pool import cores, in_order
 from emulator.cli.progress import Progress
 from emulator.cli.saying import say_all, say_json
 from emulator.cli.verify_tables import one_run, overview
-from emulator.verify.capture import find_runs, read_capture
+from emulator.verify.captured.capture import find_runs, read_capture
 from emulator.verify.figures import as_json as line_of
 from emulator.verify.verifying import Figures, Play, Verdict, figures_of, verify
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from emulator.measure.distribution import order_statistic
-from emulator.measure.metrics import Metrics, is_metric, unknown_metric
+from emulator.measure.meters.metrics import Metrics, is_metric, unknown_metric
 
 RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.measure.entries import Entry, EntryKind
+from emulator.measure.ledger.entries import Entry, EntryKind
 from emulator.measure.wording import in_words, offset_of, span
 
 _COMMIT = re.compile(r"commit \S+")

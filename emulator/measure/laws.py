@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.measure.entries import EntryKind, Ledger
-from emulator.measure.readings import Handler, Key
+from emulator.measure.ledger.entries import EntryKind, Ledger
+from emulator.measure.meters.readings import Handler, Key
 
 OVERTAKEN = "out of range"
 """Why a position was reset when retention had overtaken it: the topic does that to the run."""

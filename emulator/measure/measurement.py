@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from emulator.events import Event
-from emulator.measure.entries import Ledger
 from emulator.measure.laws import Finding, LawChecker
-from emulator.measure.ledger import Accountant
-from emulator.measure.metrics import Metrics, MetricsMeter
+from emulator.measure.ledger.accountant import Accountant
+from emulator.measure.ledger.entries import Ledger
+from emulator.measure.meters.metrics import Metrics, MetricsMeter
 
 
 @dataclass(frozen=True, slots=True)

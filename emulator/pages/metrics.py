@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from emulator.measure.catalogue import as_markdown
+from emulator.measure.meters.catalogue import as_markdown
 
 _OPENING = """\
 # Metrics
 
-Printed from `emulator/measure/catalogue.py` by `python -m emulator.pages`; change the catalogue,
+Printed from `emulator/measure/meters/catalogue.py` by `python -m emulator.pages`; change the catalogue,
 not this page. `rebalance run SCENARIO --json` gives them under `metrics`: values by name, then
 `tables` and `listings`. A scenario's `[expect]` speaks of a value by its name, `lost = 0`, and of
 one entry of a table as `"reprocessed.by_cause[rewind]" = "<= 200"`; an absent entry is 0.

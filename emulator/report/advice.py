@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from emulator.measure.entries import Cause
-from emulator.measure.metrics import Metrics
+from emulator.measure.ledger.entries import Cause
+from emulator.measure.meters.metrics import Metrics
 from emulator.report.hints import HINTS, Case
 from emulator.report.subject import GroupFacts, Subject
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from emulator.measure.entries import Cause
+from emulator.measure.ledger.entries import Cause
 from emulator.report.subject import GroupFacts, Subject
 
 RESTARTS = frozenset({"restart", "rolling_restart", "close"})

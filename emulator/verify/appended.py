@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.verify.offsets_dump import Commit, Group, LogEntry
+from emulator.verify.captured.offsets_dump import Commit, Group, LogEntry
 from protocols.records import GroupMetadataValue, OffsetCommitKey, Record
 
 

@@ -13,7 +13,7 @@ duplicates, lost    as many as a quarter second of work or production in each pa
 takeover_first_s    10 %, or 0.5 s if that is more (0.3 s on a quiet machine)
 takeover_last_s     shown only: the order among inherited partitions is not compared
 commits.M           shown only: how many there were is a matter of time
-records             the offsets log's records of the group (:mod:`emulator.verify.offsets_dump`)
+records             the offsets log's records of the group (:mod:`emulator.verify.captured.offsets_dump`)
 =================== =========================================================================
 """
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from emulator.verify.capture import Capture
+from emulator.verify.captured.capture import Capture
 from emulator.verify.observed import Observed, View
 
 SHARE_S = 0.25

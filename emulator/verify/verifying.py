@@ -18,7 +18,9 @@ from emulator.events import Event
 from emulator.scenario.estimate import refuse_large
 from emulator.scenario.load import check
 from emulator.verify.appended import Appended
-from emulator.verify.capture import Capture, read_capture, why_not_comparable
+from emulator.verify.captured.capture import Capture, read_capture, why_not_comparable
+from emulator.verify.captured.offsets_dump import dump_of, entries, outline, read_dump
+from emulator.verify.captured.reading import CaptureError
 from emulator.verify.figures import (
     Figure,
     Terms,
@@ -27,11 +29,9 @@ from emulator.verify.figures import (
     judged_by_spread,
     terms_of,
 )
-from emulator.verify.history import history
+from emulator.verify.history.run import history
 from emulator.verify.observed import Observed, observe
-from emulator.verify.offsets_dump import dump_of, entries, outline, read_dump
-from emulator.verify.reading import CaptureError
-from emulator.verify.rebuild import Rebuilt, rebuild
+from emulator.verify.prediction.rebuild import Rebuilt, rebuild
 from emulator.world.build import play
 
 SEEDS = 200

@@ -9,23 +9,23 @@ from typing import Any
 from emulator import events
 from emulator.scenario.model import Group, Scenario, Topic
 from emulator.scenario.resolution import broker_settings
-from emulator.world.aims import Aims
-from emulator.world.brokers import Brokers
-from emulator.world.consumers import blueprints
-from emulator.world.crew import Crew
+from emulator.world.cluster.brokers import Brokers
+from emulator.world.cluster.shards import Shard
+from emulator.world.cluster.topics import Topics
+from emulator.world.consumer.blueprints import blueprints
+from emulator.world.consumer.crew import Crew
+from emulator.world.consumer.fetches import Fetches
+from emulator.world.consumer.handler import WorkTimes
 from emulator.world.distributions import sampler
 from emulator.world.draws import stream_key
-from emulator.world.faults import Faults
-from emulator.world.fetches import Fetches
-from emulator.world.handler import WorkTimes
+from emulator.world.faults.acts import Faults
+from emulator.world.faults.aims import Aims
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.post import Post
 from emulator.world.recorder import Recorder, Sink
 from emulator.world.sampling import Samples
 from emulator.world.services import Services
-from emulator.world.shards import Shard
 from emulator.world.telling import Teller
-from emulator.world.topics import Topics
 from protocols.offsets_topic import partition_for
 from protocols.records import Record
 

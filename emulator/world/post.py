@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from assignors.types import TopicPartition
 from emulator.events import MessageLost, RequestsCounted
-from emulator.world.brokers import NOBODY
-from emulator.world.chosen import Chosen, ChosenMessages
+from emulator.world.cluster.brokers import NOBODY
+from emulator.world.faults.chosen import Chosen, ChosenMessages
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, broker_name
 from protocols.errors import ErrorCode
@@ -38,7 +38,7 @@ from protocols.messages import (
 from protocols.step import Send
 
 if TYPE_CHECKING:
-    from emulator.world.process import Process
+    from emulator.world.consumer.process import Process
     from emulator.world.services import Services
 
 

@@ -12,21 +12,21 @@ from assignors.types import TopicPartition
 from emulator.events import TopicCreated
 from emulator.scenario.model import Scenario
 from emulator.world.causes import Causes
+from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Kernel
 from emulator.world.network import Wire
 from emulator.world.recorder import Recorder
-from emulator.world.topics import Topics
 from protocols.messages import coordinator_node
 from protocols.records import Record
 from protocols.settings import BrokerSettings
 
 if TYPE_CHECKING:
-    from emulator.world.aims import Aims
-    from emulator.world.brokers import Brokers
-    from emulator.world.crew import Crew
-    from emulator.world.fetches import Fetches
+    from emulator.world.cluster.brokers import Brokers
+    from emulator.world.cluster.shards import Shard
+    from emulator.world.consumer.crew import Crew
+    from emulator.world.consumer.fetches import Fetches
+    from emulator.world.faults.aims import Aims
     from emulator.world.post import Post
-    from emulator.world.shards import Shard
     from emulator.world.telling import Teller
 
 
@@ -60,7 +60,7 @@ class Services:
         start = scenario.start
         self.epoch_ms = 0 if start is None else int(start.timestamp() * 1000)
         self.folding = True
-        """Whether calm consumers poll by arithmetic (:mod:`emulator.world.poll_loop`)."""
+        """Whether calm consumers poll by arithmetic (:mod:`emulator.world.consumer.poll_loop`)."""
 
         self.appended: list[Callable[[tuple[Record, ...]], None]] = []
         """Called with every batch appended to the offsets topic."""

@@ -13,9 +13,9 @@ from protocols.errors import ErrorCode
 from protocols.fetching import Handed
 
 if TYPE_CHECKING:
-    from emulator.world.process import Process
+    from emulator.world.cluster.shards import Shard
+    from emulator.world.consumer.process import Process
     from emulator.world.services import Services
-    from emulator.world.shards import Shard
 
 
 def commit_name(process: str, correlation_id: int) -> str:

@@ -19,7 +19,7 @@ from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError
 from emulator.events import Event, GroupEmptied
 from emulator.scenario.problems import Problem, ScenarioError
-from emulator.verify.reading import CaptureError
+from emulator.verify.captured.reading import CaptureError
 
 
 def shared(work, jobs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.measure.entries import Cause, EntryKind
+from emulator.measure.ledger.entries import Cause, EntryKind
 
 from .history import History
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.measure.entries import Ledger
-from emulator.measure.ledger import Accountant
+from emulator.measure.ledger.accountant import Accountant
+from emulator.measure.ledger.entries import Ledger
 
 GROUP = "billing"
 P0 = TopicPartition("orders", 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
-from emulator.measure.accounting import SEGMENTS, Coverage
-from emulator.measure.entries import Cause
-from emulator.measure.epochs import Blame, Epoch
+from emulator.measure.ledger.accounting import SEGMENTS, Coverage
+from emulator.measure.ledger.entries import Cause
+from emulator.measure.ledger.epochs import Blame, Epoch
 
 
 def epoch(number, start=0):

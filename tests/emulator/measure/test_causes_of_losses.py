@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assignors.types import TopicPartition
-from emulator.measure.entries import Cause, EntryKind
+from emulator.measure.ledger.entries import Cause, EntryKind
 
 from .causes_of import only, owner_at_work
 from .history import P1, History

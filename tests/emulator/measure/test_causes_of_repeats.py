@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.measure.entries import Cause
+from emulator.measure.ledger.entries import Cause
 
 from .causes_of import only, owner_at_work
 from .history import History

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.measure.checks import check_expectations, is_expectable
-from emulator.measure.metrics import Metrics
+from emulator.measure.meters.metrics import Metrics
 
 CAUSE = "reprocessed.by_cause[two owners at once]"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.measure.commits import CommitMeter
+from emulator.measure.meters.commits import CommitMeter
 
 from .history import P0, P1, History
 from .meters import read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.measure.explain import explain
-from emulator.measure.ledger import Accountant
+from emulator.measure.ledger.accountant import Accountant
 from emulator.measure.wording import WORDS, in_words
 
 from .history import GROUP, P0, P1, History

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.measure.lag import LagMeter
+from emulator.measure.meters.lag import LagMeter
 
 from .history import History
 from .meters import read

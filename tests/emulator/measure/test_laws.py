@@ -6,7 +6,7 @@ import dataclasses
 
 from emulator import events as ev
 from emulator.measure.laws import Law, LawChecker, Severity
-from emulator.measure.ledger import Accountant
+from emulator.measure.ledger.accountant import Accountant
 
 from .history import GROUP, P0, History
 

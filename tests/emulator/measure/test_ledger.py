@@ -8,9 +8,9 @@ import pytest
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.measure.accounts import TURNS
-from emulator.measure.entries import Cause, EntryKind
-from emulator.measure.ledger import Accountant
+from emulator.measure.ledger.accountant import Accountant
+from emulator.measure.ledger.accounts import TURNS
+from emulator.measure.ledger.entries import Cause, EntryKind
 
 from .history import GROUP, P0, P1, History
 

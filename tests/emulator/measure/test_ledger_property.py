@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
-from emulator.measure import accounting, accounts
-from emulator.measure.entries import EntryKind, Ledger
-from emulator.measure.ledger import Accountant
+from emulator.measure.ledger import accounting, accounts
+from emulator.measure.ledger.accountant import Accountant
+from emulator.measure.ledger.entries import EntryKind, Ledger
 
 from .history import History
 

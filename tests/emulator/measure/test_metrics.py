@@ -7,9 +7,9 @@ import json
 import pytest
 
 from emulator import events as ev
-from emulator.measure.catalogue import LISTINGS, TABLES, VALUES, as_markdown
 from emulator.measure.measurement import measure
-from emulator.measure.metrics import is_metric
+from emulator.measure.meters.catalogue import LISTINGS, TABLES, VALUES, as_markdown
+from emulator.measure.meters.metrics import is_metric
 
 from .history import P0, P1, History
 

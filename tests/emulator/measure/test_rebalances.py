@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from assignors.types import TopicPartition
-from emulator.measure.moves import Moves, count_moves
-from emulator.measure.rebalances import RebalanceMeter, reason_kind
+from emulator.measure.meters.moves import Moves, count_moves
+from emulator.measure.meters.rebalances import RebalanceMeter, reason_kind
 
 from .history import History
 from .meters import read

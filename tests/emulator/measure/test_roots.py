@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from emulator.events import BrokerUp, ConsumerStarted, Event, FaultBegan
-from emulator.measure import roots
-from emulator.measure.roots import START, Roots
+from emulator.measure.ledger import roots
+from emulator.measure.ledger.roots import START, Roots
 
 CRASH = FaultBegan(fault="f1", verb="crash", target="a and b")
 

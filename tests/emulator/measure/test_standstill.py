@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.measure.standstill import StandstillMeter
+from emulator.measure.meters.standstill import StandstillMeter
 
 from .history import P0, P1, History
 from .meters import read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator import events as ev
-from emulator.measure.takeover import TakeoverMeter
+from emulator.measure.meters.takeover import TakeoverMeter
 
 from .history import P0, P1, History
 from .meters import read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator import events as ev
-from emulator.measure.traffic import MemberMeter, TrafficMeter
+from emulator.measure.meters.traffic import MemberMeter, TrafficMeter
 
 from .history import GROUP, History
 from .meters import read

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.verify.capture import Capture, find_runs, read_capture, why_not_comparable
+from emulator.verify.captured.capture import Capture, find_runs, read_capture, why_not_comparable
 
 KEPT = Path(__file__).parents[2] / "captures"
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.verify.capture import find_runs, read_capture, why_not_comparable
+from emulator.verify.captured.capture import find_runs, read_capture, why_not_comparable
+from emulator.verify.captured.reading import CaptureError
 from emulator.verify.figures import terms_of
-from emulator.verify.history import history
+from emulator.verify.history.run import history
 from emulator.verify.observed import observe
-from emulator.verify.reading import CaptureError
 
 
 def rewrite(path: Path, old: str, new: str) -> None:

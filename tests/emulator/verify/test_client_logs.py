@@ -3,7 +3,7 @@
 import gzip
 
 from assignors.types import TopicPartition
-from emulator.verify.client_logs import (
+from emulator.verify.captured.client_logs import (
     AutoCommit,
     Joined,
     PositionSet,

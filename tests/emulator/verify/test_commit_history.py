@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from emulator.events import CommitAccepted, CommitAnswered, CommitSent
-from emulator.verify.capture import read_capture
-from emulator.verify.coordinator_log import OffsetLine, offset_lines, requests
-from emulator.verify.history import history
-from emulator.verify.traces import Committed
+from emulator.verify.captured.capture import read_capture
+from emulator.verify.captured.coordinator_log import OffsetLine, offset_lines, requests
+from emulator.verify.captured.traces import Committed
+from emulator.verify.history.run import history
 
 
 def without(path: Path, part: str) -> None:

@@ -5,8 +5,9 @@ from statistics import median
 import pytest
 
 from assignors.types import TopicPartition
-from emulator.verify.coordinator_log import CoordinatorLine
-from emulator.verify.facts import (
+from emulator.verify.captured.coordinator_log import CoordinatorLine
+from emulator.verify.captured.traces import Polled
+from emulator.verify.prediction.facts import (
     arrivals,
     due_us,
     first_timer_us,
@@ -20,7 +21,6 @@ from emulator.verify.facts import (
     service_times,
     start_ups,
 )
-from emulator.verify.traces import Polled
 
 CRASH = "crash-range-auto/run-1"
 

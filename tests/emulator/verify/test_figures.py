@@ -18,7 +18,7 @@ from emulator.verify.figures import (
     terms_of,
     tolerance,
 )
-from emulator.verify.history import history
+from emulator.verify.history.run import history
 from emulator.verify.observed import Observed, View, observe
 
 TERMS = Terms(

@@ -30,7 +30,7 @@ from emulator.events import (
     RunStarted,
     TopicCreated,
 )
-from emulator.verify.history import history
+from emulator.verify.history.run import history
 
 CRASH = "crash-range-auto/run-1"
 KEPT = (

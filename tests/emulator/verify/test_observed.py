@@ -15,11 +15,11 @@ from emulator.events import (
     Processed,
     TopicCreated,
 )
-from emulator.measure.entries import EntryKind
-from emulator.measure.ledger import Accountant
-from emulator.verify.capture import find_runs, read_capture
+from emulator.measure.ledger.accountant import Accountant
+from emulator.measure.ledger.entries import EntryKind
+from emulator.verify.captured.capture import find_runs, read_capture
 from emulator.verify.figures import terms_of
-from emulator.verify.history import history
+from emulator.verify.history.run import history
 from emulator.verify.observed import View, observe
 
 VIEW = View(prefix="x.", fault_us=100, faulted=None, end_us=1000)

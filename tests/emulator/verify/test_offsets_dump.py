@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.verify.capture import find_runs, read_capture
-from emulator.verify.offsets_dump import (
+from emulator.verify.captured.capture import find_runs, read_capture
+from emulator.verify.captured.offsets_dump import (
     Commit,
     Group,
     dump_of,
@@ -15,7 +15,7 @@ from emulator.verify.offsets_dump import (
     outline,
     read_dump,
 )
-from emulator.verify.reading import CaptureError
+from emulator.verify.captured.reading import CaptureError
 
 GROUP = "crash-range-auto-1-hrkn4"
 LINE = (

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from emulator.scenario.problems import ScenarioError
 from emulator.verify import verifying
-from emulator.verify.capture import find_runs
+from emulator.verify.captured.capture import find_runs
+from emulator.verify.captured.reading import CaptureError
 from emulator.verify.figures import EQUAL, Figure
-from emulator.verify.reading import CaptureError
 from emulator.verify.verifying import Play, Verdict, figures_of, verify
 
 CALM = [

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.scenario.model import Bursts, BurstShape, Poisson, Topic
-from emulator.world.arrivals import NEVER, SECOND_US, arrivals_of
+from emulator.world.cluster.arrivals import NEVER, SECOND_US, arrivals_of
 
 rates = st.one_of(
     st.sampled_from([0.001, 0.5, 1.0, 3.0, 7.0, 10.0, 1_000 / 3, 12_345.678, 1_000_000.0]),

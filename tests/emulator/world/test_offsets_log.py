@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from emulator.events import Appended, CommitAccepted, OffsetsDropped
 from emulator.scenario.load import loads
 from emulator.world.build import Replay, play
+from emulator.world.cluster.offsets_log import OffsetsLog, kind_of, size_of
 from emulator.world.kernel import Kernel, Rank
-from emulator.world.offsets_log import OffsetsLog, kind_of, size_of
 from protocols.classic.coordinator import GroupCoordinator
 from protocols.records import (
     GroupMetadataKey,

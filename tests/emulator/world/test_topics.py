@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
 from emulator.scenario.model import Bursts, BurstShape, Poisson, Topic
-from emulator.world.arrivals import NEVER
-from emulator.world.topics import PartitionLog, Topics
+from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.topics import PartitionLog, Topics
 
 REPLICATION = 700
 

@@ -1,0 +1,1 @@
+"""Events to the ledger: who processed what again or never, and why."""

@@ -1,0 +1,67 @@
+"""What became of commits: accepted, refused, lost on the way, or counted without a word."""
+
+from __future__ import annotations
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.measure.ledger.epochs import Trouble
+from emulator.measure.ledger.offsets import Committed, InFlight, OffsetBook
+from emulator.measure.ledger.ownership import Ownership, link_to
+
+
+class Fates:
+    """Follows each commit and tells the epoch it speaks of when it did not come to count."""
+
+    def __init__(self, ownership: Ownership, offsets: OffsetBook) -> None:
+        self._ownership = ownership
+        self._offsets = offsets
+
+    def accepted(self, event: ev.Event, what: ev.CommitAccepted) -> None:
+        """Store what the coordinator appended."""
+        holdings = self._ownership.consumer(what.consumer).holdings
+
+        def honest(partition: TopicPartition, committed: Committed) -> bool:
+            """Say whether the sender's epoch began below what is committed, knowing it."""
+            holding = holdings.get(partition)
+            if holding is None:
+                return False
+            epoch, since = holding[0], committed.event
+            return since is None or (epoch.start < committed.offset and epoch.opened_event > since)
+
+        self._offsets.accept(event, what, honest)
+
+    def refused(self, event: ev.Event, what: ev.CommitRefused) -> None:
+        """Tell the epochs a commit speaks of that it was refused."""
+        self._offsets.landed(what.consumer, what.commit)
+        link = link_to(event, f"commit {what.commit} of {what.consumer} refused: {what.error}")
+        for partition, offset in what.offsets:
+            epoch = self._ownership.committer(what.consumer, what.group, partition)
+            if epoch is not None and (epoch.refused is None or epoch.refused.offset < offset):
+                epoch.refused = Trouble(offset, link, what.error)
+
+    def answered(self, event: ev.Event, what: ev.CommitAnswered) -> None:
+        """Note a commit whose sender was told of a failure."""
+        flight = self._offsets.landed(what.consumer, what.commit)
+        if flight is not None and what.error != "NONE":
+            self._unheard(event, flight, what.error)
+
+    def message_lost(self, event: ev.Event, what: ev.MessageLost) -> None:
+        """Note a commit whose request or response never arrived."""
+        if not what.commit:
+            return
+        for party in (what.sender, what.receiver):
+            flight = self._offsets.flight(party, what.commit)
+            if flight is not None:
+                self._unheard(event, flight, what.kind)
+
+    def _unheard(self, event: ev.Event, flight: InFlight, detail: str) -> None:
+        """A commit's sender will not hear of it: it counts unseen, or never came to count."""
+        if flight.accepted:
+            self._offsets.unheard(flight)
+            return
+        sent = flight.sent
+        link = link_to(event, f"commit {sent.commit} of {sent.consumer} lost on its way: {detail}")
+        for partition, offset in sent.offsets:
+            epoch = self._ownership.committer(sent.consumer, sent.group, partition)
+            if epoch is not None and (epoch.lost is None or epoch.lost.offset < offset):
+                epoch.lost = Trouble(offset, link, detail)

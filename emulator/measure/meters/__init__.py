@@ -1,0 +1,1 @@
+"""Events to metrics: one meter for each kind of figure."""

@@ -1,0 +1,1 @@
+"""What a captured run is made of, read and checked."""

@@ -1,0 +1,1 @@
+"""A captured run as the emulator's own events."""

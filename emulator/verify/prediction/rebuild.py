@@ -1,0 +1,230 @@
+"""From a captured run to a scenario that may predict it.
+
+Taken from the capture: names, ids, settings, where partitions were led, what was produced when,
+how long each record took, when what was done; how long each process took to send its first
+JoinGroup; when the first members had their first assignment; the faulted member's last sign of
+life and the leader's last look at the topics before the fault. Everything else is predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from assignors.types import TopicPartition
+from emulator.scenario.model import (
+    Cluster,
+    CommitPolicy,
+    Constant,
+    Distribution,
+    Group,
+    Lognormal,
+    LognormalShape,
+    Member,
+    Network,
+    Scenario,
+    Topic,
+)
+from emulator.verify.captured.capture import Capture, Production
+from emulator.verify.captured.settings import MemberSettings
+from emulator.verify.prediction import facts
+from emulator.verify.prediction.acts import acts_of
+from emulator.verify.prediction.noise import Noise, noise_of
+from emulator.verify.prediction.starts import start_us
+from emulator.world.build import Replay
+from emulator.world.consumer.handler import WorkTimes
+
+MS = 1_000
+RECORD_BYTES = 100
+"""The captures' records are small: a whole backlog of 1,600 comes with one fetch."""
+
+_POLICIES = {
+    "auto": CommitPolicy(call="auto"),
+    "sync-per-poll": CommitPolicy(call="sync", when="batch"),
+    "async-per-poll": CommitPolicy(call="async", when="batch"),
+    "sync-per-record": CommitPolicy(call="sync", when="record"),
+    "noargs-per-record": CommitPolicy(call="sync", when="record", arguments=False),
+    "sync-before": CommitPolicy(call="sync", when="before"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A scenario, and what a run of it replays instead of drawing it."""
+
+    scenario: Scenario
+    replay: Callable[[], Replay]
+    """Makes a fresh replay: it counts what it has handed out, so each run needs its own."""
+
+
+def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
+    """Return the scenario of a captured run.
+
+    *seed*: draws the noise of the machine; None: a machine without chance, at its average.
+    """
+    noise = noise_of(capture)
+    members = facts.members(capture)
+    group = Group(
+        id=capture.group,
+        members=tuple(_member(capture, member) for member in members),
+        topics=_first_topics(members),
+        pattern=next((member.pattern for member in members if member.pattern), None),
+        coordinator=capture.coordinator,
+        lateness=_lateness(noise, seed),
+    )
+    scenario = Scenario(
+        title=capture.name,
+        run_for=capture.end_us,
+        cluster=Cluster(
+            brokers=3,
+            replication=Constant(constant=_replication_us(capture)),
+            settings={"min.insync.replicas": 2},
+        ),
+        network=Network(latency=_latency(noise, seed)),
+        topic=tuple(_topic(capture, production) for production in capture.productions),
+        group=(group,),
+        fault=acts_of(capture, noise, seed),
+    )
+    return Rebuilt(scenario, lambda: _replay(capture))
+
+
+def _first_topics(members: tuple[MemberSettings, ...]) -> tuple[str, ...]:
+    return next((member.topics for member in members if member.topics), ())
+
+
+# -- the cluster -----------------------------------------------------------------------------------
+
+
+def _latency(noise: Noise, seed: int | None) -> Distribution:
+    if seed is None:
+        return Constant(constant=noise.way)
+    return Lognormal(lognormal=LognormalShape(median=noise.way, p99=noise.way_p99))
+
+
+def _lateness(noise: Noise, seed: int | None) -> Distribution:
+    if seed is None:
+        return Constant(constant=noise.late_mean)
+    return Lognormal(lognormal=LognormalShape(median=noise.late, p99=noise.late_p99))
+
+
+def _replication_us(capture: Capture) -> int:
+    """Return how long an append takes to be durable: the median commitSync less its way."""
+    taken = facts.commit_sync_times(capture)
+    return max(1 * MS, int(median(taken)) - 1 * MS) if taken else 2 * MS
+
+
+# -- topics ----------------------------------------------------------------------------------------
+
+
+def _topic(capture: Capture, production: Production) -> Topic:
+    leaders = facts.partition_leaders(capture)
+    partitions = [TopicPartition(production.topic, p) for p in range(production.partitions)]
+    late = any(act.do == "maketopic" and act.topic == production.topic for act in capture.actions)
+    formed = production.preload_when_formed
+    return Topic(
+        name=production.topic,
+        partitions=production.partitions,
+        rate=1e9 / (production.tick_ns * production.partitions),
+        backlog=production.preload,
+        backlog_at=production.start_us if formed else 0,
+        record_size=RECORD_BYTES,
+        created="by act" if late else 0,
+        produce_from=production.start_us,
+        produce_until=_last_due(capture, production) + 1,
+        leaders=tuple(leaders.get(tp, tp.partition % 3 + 1) for tp in partitions),
+    )
+
+
+def _last_due(capture: Capture, production: Production) -> int:
+    """Return when the last record of a topic was due; production ends by count."""
+    due = [
+        facts.due_us(production, partition, end - production.preload - 1)
+        for partition, end in enumerate(production.ends[: production.partitions])
+    ]
+    added = [
+        facts.due_us(addition, partition, production.ends[partition] - 1)
+        for addition in capture.additions
+        if addition.topic == production.topic
+        for partition in range(addition.first, addition.to)
+    ]
+    return max([*due, *added])
+
+
+# -- members ---------------------------------------------------------------------------------------
+
+
+def _member(capture: Capture, member: MemberSettings) -> Member:
+    first = next(up for up in facts.start_ups(capture) if up.member == member.member)
+    late = any(act.do == "start" and act.member == member.member for act in capture.actions)
+    begins_late = late and first.started_us >= capture.fault_us - 1_000_000
+    settings = {name: _value(text) for name, text in member.kafka.items()}
+    settings["client.id"] = member.member
+    if member.instance_id is not None:
+        settings["group.instance.id"] = member.instance_id
+    return Member(
+        name=member.member,
+        settings=settings,
+        topics=member.topics or None,
+        pattern=member.pattern,
+        commit=_policy(member),
+        poll_timeout=member.poll_timeout_us,
+        start="by act" if begins_late else start_us(capture, first),
+    )
+
+
+def _value(text: str) -> object:
+    """Return a setting as a scenario has it, from the text a Java client was given."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.isdecimal() else text
+
+
+def _policy(member: MemberSettings) -> CommitPolicy:
+    if member.mode in _POLICIES:
+        return _POLICIES[member.mode]
+    return CommitPolicy(
+        call="sync",
+        when="every",
+        every=member.commit_every_us,
+        on_revoke=member.mode == "timer-sync-on-revoke",
+    )
+
+
+# -- what is replayed --------------------------------------------------------------------------------
+
+
+def _replay(capture: Capture) -> Replay:
+    return Replay(work=_work_times(capture), member_ids=_member_ids(capture))
+
+
+def _work_times(capture: Capture) -> WorkTimes:
+    """Replay the time each record really took, in order of its repetitions; else the median."""
+    taken = facts.service_times(capture)
+    hung = [act for act in capture.actions if act.do == "hang"]
+    every = [time for times in taken.values() for time in times]
+    usual = int(median(every)) if every else MS
+    most = 1_000_000 if hung else max(every, default=usual)
+    done: dict[tuple[TopicPartition, int], int] = {}
+
+    def time_of(tp: TopicPartition, offset: int) -> int:
+        key = (tp, offset)
+        times = taken.get(key, ())
+        number = done.get(key, 0)
+        done[key] = number + 1
+        time = times[number] if number < len(times) else usual
+        return time if time <= most else usual
+
+    return time_of
+
+
+def _member_ids(capture: Capture) -> Callable[[str], str | None]:
+    """Give out the ids that the real coordinator gave, in order, by client or instance id."""
+    left: dict[str, Iterator[str]] = {}
+    by_prefix: dict[str, list[str]] = {}
+    for trace in sorted(capture.traces, key=lambda trace: trace.started_us):
+        for member_id in trace.member_ids():
+            by_prefix.setdefault(member_id[:-37], []).append(member_id)
+    for prefix, ids in by_prefix.items():
+        left[prefix] = iter(dict.fromkeys(ids))
+    return lambda prefix: next(left.get(prefix, iter(())), None)

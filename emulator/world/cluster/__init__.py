@@ -1,0 +1,1 @@
+"""Brokers with their coordinators, topics, and what producers write."""

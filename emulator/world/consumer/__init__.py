@@ -1,0 +1,1 @@
+"""Consumers: processes with a client, a poll loop and a handler."""

@@ -1,0 +1,348 @@
+"""The application thread of a consumer: poll, work, commit by policy, listen, close.
+
+At any time it waits for exactly one of: poll, the end of some work, a commitSync, the end of a
+listener call, close (:class:`Doing`). Each method is one thing that happens to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from assignors.types import TopicPartition
+from emulator.world.consumer.handler import Batch, Doing, Flaw
+from emulator.world.consumer.listener import Listener
+from emulator.world.consumer.policy_commits import PolicyCommits
+from emulator.world.kernel import Rank
+from protocols.classic.client.calls import CommitResult, Failed
+from protocols.fetching import Handed
+from protocols.step import Call
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.process import Process
+
+
+class Application:
+    """What runs in a process beside the client."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._services = process.services
+        self._blueprint = process.blueprint
+        self._kernel = process.services.kernel
+        self.doing = Doing.POLLING
+        self._batch: Batch | None = None
+        self._token = 0
+        self.commits = PolicyCommits(process)
+        self._listener = Listener(process, self)
+        self._leave: bool | None = None
+        """Close was asked for: False after the batch, True after the record under work."""
+
+        self.closing = False
+        self._pending_hang_us = 0
+        self._paused_us: int | None = None
+        self._uncommitted = None if self._blueprint.plain else self.commits.uncommitted
+        self._worked_through = process.progress.worked
+
+    # -- poll -----------------------------------------------------------------------------------
+
+    def poll(self) -> None:
+        """Call poll, or close if that was asked for."""
+        if self._leave is not None:
+            self._close()
+            return
+        self.doing = Doing.POLLING
+        now = self._kernel.now
+        if self._blueprint.plain and self._process.polls(now):
+            return
+        client = self._process.client
+        self._process.carry_out(client.poll(now, self._blueprint.poll_timeout_us))
+
+    def polled(self, ranges: tuple[Handed, ...]) -> None:
+        """Take what poll returned."""
+        if not ranges:
+            self._nothing()
+            return
+        if self._blueprint.commit.when == "before":
+            self.step("polled", lambda: self._commit_before(ranges))
+        else:
+            self.step("polled", lambda: self._work(ranges))
+
+    def _nothing(self) -> None:
+        """Go on after an empty poll: a commit by the clock may be due all the same."""
+        policy = self._blueprint.commit
+        if policy.when == "every" and policy.between_batches and self.commits.due:
+            self._commit(dict(self.commits.uncommitted), self._next_poll)
+        else:
+            self.poll()
+
+    def step(self, name: str, then: Callable[[], None]) -> None:
+        """Pass a step that faults may aim at, and go on if the process still can."""
+        aims = self._services.aims
+        if aims.idle:
+            then()
+            return
+        aims.reached(self._blueprint.name, name)
+        if self._process.alive and not self._process.hold(then):
+            then()
+
+    def threw(self, failed: Failed) -> None:
+        """Die of an exception that no application can go on from."""
+        reason = f"{failed.exception} ({failed.error.name})" if failed.error else failed.exception
+        self._process.stop("failed", None, reason)
+
+    # -- for the loop that polls in the client's place ------------------------------------------
+
+    @property
+    def calm(self) -> bool:
+        """Whether nobody wants anything of the handler but work."""
+        return self._leave is None and not self._pending_hang_us
+
+    def work_on(self, batch: Batch) -> None:
+        """Begin a batch whose end somebody else looks after."""
+        self._batch = batch
+        self.doing = Doing.WORKING
+
+    def put_away(self) -> None:
+        """End a batch that somebody else has counted."""
+        self._batch = None
+        self.doing = Doing.POLLING
+
+    def worked_off(self) -> None:
+        """End that batch."""
+        batch = self._batch
+        assert batch is not None, "work ended that nobody had begun"
+        self._count(batch, batch.count)
+        self._batch = None
+        self.doing = Doing.POLLING
+
+    # -- work -----------------------------------------------------------------------------------
+
+    def _commit_before(self, ranges: tuple[Handed, ...]) -> None:
+        self._commit(None, lambda result: self._work_unless_refused(ranges, result))
+
+    def _work_unless_refused(self, ranges: tuple[Handed, ...], result: CommitResult) -> None:
+        if self.commits.refused(result):
+            self._discard(ranges)
+        else:
+            self._work(ranges)
+
+    def _work(self, ranges: tuple[Handed, ...]) -> None:
+        if self._leave:
+            self._close()
+            return
+        batch = Batch.of(ranges, self._kernel.now)
+        self._blueprint.plan(batch)
+        if self._blueprint.group.poison:
+            self._services.teller.handed(self._process, ranges)
+        self._batch = batch
+        if self._pending_hang_us:
+            batch.stretch(0, self._pending_hang_us)
+            self._pending_hang_us = 0
+        self.go_on(batch)
+
+    def go_on(self, batch: Batch) -> None:
+        """Wait for the end of the batch, or of its next record if something looks at each."""
+        if batch.reported == batch.count:
+            self._batch_done(batch)
+            return
+        self.doing = Doing.WORKING
+        self._token = token = self._token + 1
+        when = batch.end_us(batch.reported if self._each_record or batch.flaws else batch.count - 1)
+        index = self._blueprint.index
+        self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._worked(token))
+
+    def _worked(self, token: int) -> None:
+        process = self._process
+        if token != self._token or not process.alive or process.paused:
+            return
+        batch = self._batch
+        assert batch is not None, "work ended that nobody had begun"
+        flaw = batch.flaws.get(batch.reported) if batch.flaws else None
+        if flaw is None:
+            self._report(batch, self._kernel.now)
+        elif flaw is Flaw.STOP:
+            process.stop("failed", None, "the handler raised")
+            return
+        else:
+            self._skip(batch)
+        each = self._each_record or batch.reported < batch.count
+        (self._record_done if each else self._batch_done)(batch)
+
+    @property
+    def _each_record(self) -> bool:
+        """Whether something looks at each record: the policy, or a fault that waits for one."""
+        aims = self._services.aims
+        return self._blueprint.per_record or aims.awaited(self._blueprint.name, "record done")
+
+    def _report(self, batch: Batch, until_us: int) -> None:
+        """Count what is finished by ``until_us`` as processed."""
+        finished = batch.finished(until_us)
+        if finished > batch.reported:
+            self._count(batch, finished)
+
+    def _count(self, batch: Batch, finished: int) -> None:
+        began = batch.began_us(batch.reported)
+        for part in batch.part(batch.reported, finished):
+            self._worked_through(part.partition, part.next_offset, began)
+            if self._uncommitted is not None:
+                self._uncommitted[part.partition] = part.next_offset
+        self.commits.processed(finished - batch.reported)
+        batch.reported = finished
+
+    def _skip(self, batch: Batch) -> None:
+        """Go on behind a record whose work failed."""
+        tp, offset = batch.record(batch.reported)
+        cause = self._services.causes.disturbed.get(self._blueprint.name)
+        self._process.progress.let_go(Handed(tp, offset, offset + 1), "skipped", cause)
+        self.commits.uncommitted[tp] = offset + 1
+        batch.reported += 1
+
+    def _discard(self, ranges: tuple[Handed, ...]) -> None:
+        """Throw records away after a refused commit, and poll again."""
+        cause = self._services.causes.refused.get(self._blueprint.name)
+        for part in ranges:
+            self._process.progress.let_go(part, "discarded", cause)
+        self._batch = None
+        self.poll()
+
+    def settle(self) -> None:
+        """Count what is finished by now, for someone who is about to read it."""
+        if self.doing is Doing.WORKING and self._batch is not None and not self._batch.flaws:
+            now = self._kernel.now
+            self._report(self._batch, now if self._paused_us is None else self._paused_us)
+
+    def under_work(self) -> tuple[TopicPartition, int, int] | None:
+        """Return partition, offset and begin of the record under work, if there is one."""
+        batch = self._batch
+        if self.doing is not Doing.WORKING or batch is None or batch.reported >= batch.count:
+            return None
+        tp, offset = batch.record(batch.reported)
+        return tp, offset, batch.began_us(batch.reported)
+
+    # -- commits by policy ------------------------------------------------------------------------
+
+    def _record_done(self, batch: Batch) -> None:
+        self.step("record done", lambda: self._after_record(batch))
+
+    def _after_record(self, batch: Batch) -> None:
+        tp, offset = batch.record(batch.reported - 1)
+        policy = self._blueprint.commit
+        if policy.when == "record":
+            self._commit({tp: offset + 1}, lambda result: self._next_record(batch, result))
+        elif policy.when == "every" and not policy.between_batches and self.commits.due:
+            self._commit(
+                dict(self.commits.uncommitted), lambda result: self._next_record(batch, result)
+            )
+        else:
+            self.go_on(batch)
+
+    def _next_record(self, batch: Batch, result: CommitResult) -> None:
+        if self.commits.refused(result):
+            self._discard(tuple(batch.part(batch.reported, batch.count)))
+            return
+        if self._leave:
+            self._close()
+            return
+        batch.shift(self._kernel.now - batch.end_us(batch.reported - 1))
+        self.go_on(batch)
+
+    def _batch_done(self, batch: Batch) -> None:
+        self._batch = None
+        self.step("batch done", lambda: self._after_batch(batch))
+
+    def _after_batch(self, batch: Batch) -> None:
+        policy = self._blueprint.commit
+        if self._leave:
+            self._close()
+        elif policy.when == "batch" and policy.call in ("sync", "async"):
+            ends = {part.partition: part.next_offset for part in batch.ranges}
+            self._commit(ends, self._next_poll)
+        elif policy.when == "every" and policy.between_batches and self.commits.due:
+            self._commit(dict(self.commits.uncommitted), self._next_poll)
+        else:
+            self.poll()
+
+    def _next_poll(self, result: CommitResult) -> None:
+        self.commits.refused(result)
+        if self._process.alive:
+            self.poll()
+
+    def _commit(
+        self, ends: dict[TopicPartition, int] | None, then: Callable[[CommitResult], None]
+    ) -> None:
+        self.doing = Doing.COMMITTING
+        self.commits.commit(ends, then)
+
+    # -- the rebalance listener -------------------------------------------------------------------
+
+    def call(self, call: Call) -> None:
+        """Run the listener."""
+        self.doing = Doing.LISTENING
+        self._listener.call(call)
+
+    def listened(self) -> None:
+        """Take the end of a listener call."""
+        self.doing = Doing.CLOSING if self.closing else Doing.POLLING
+
+    # -- interruptions ----------------------------------------------------------------------------
+
+    def hang(self, length_us: int) -> None:
+        """Let the handler hang on the next record it begins."""
+        self._process.unfold(before_arrivals=True)
+        batch = self._batch
+        if batch is not None and self.doing is Doing.WORKING:
+            following = batch.finished(self._kernel.now) + 1
+            if following < batch.count:
+                batch.stretch(following, length_us)
+                self.go_on(batch)
+                return
+        self._pending_hang_us += length_us
+
+    def pause(self) -> None:
+        """Stop where it is."""
+        self.settle()
+        self._paused_us = self._kernel.now
+
+    def resume(self) -> None:
+        """Go on with the record under work."""
+        self._paused_us = None
+        batch = self._batch
+        if self.doing is Doing.WORKING and batch is not None:
+            batch.resume(batch.reported, self._kernel.now)
+            self.go_on(batch)
+
+    def leave(self, *, mid_batch: bool) -> None:
+        """Stop after the batch, or after the record under work, and close."""
+        if self._leave is not None:
+            return
+        self._leave = mid_batch
+        if self.doing is Doing.POLLING and self._process.busy:
+            self._kernel.at(
+                self._kernel.now, Rank.APPLICATION, self._blueprint.index, lambda _: self._wake_up()
+            )
+        elif self.doing is Doing.POLLING:
+            self._close()
+        elif self.doing is Doing.WORKING and mid_batch and self._batch is not None:
+            self._batch.leave_after(self._batch.finished(self._kernel.now))
+            self.go_on(self._batch)
+
+    def _wake_up(self) -> None:
+        """Leave a poll that was about to return when close was asked for, unless it has."""
+        process = self._process
+        if process.alive and self.doing is Doing.POLLING and not process.hold(self._wake_up):
+            self._close()
+
+    def _close(self) -> None:
+        self.doing = Doing.CLOSING
+        self.closing = True
+        self._batch = None
+        self.step("closing", lambda: self._process.close_client(self._blueprint.close_timeout_us))
+
+    def closed(self) -> None:
+        """Take the end of close(): the process ends."""
+        self._process.stop("closed", self._services.causes.disturbed.get(self._blueprint.name))
+
+    def abandon(self) -> None:
+        """Forget everything that was to come: the process is gone."""
+        self._token += 1

@@ -1,0 +1,197 @@
+"""The consumers of a scenario as blueprints: what each incarnation of one is built from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from assignors.registry import load_assignor
+from assignors.types import Assignor, RebalanceProtocol, TopicPartition
+from emulator.scenario.model import CommitPolicy, Group, Member, Poison, Scenario
+from emulator.scenario.resolution import (
+    commit_policy,
+    consumer_settings,
+    poll_timeout_us,
+    subscription_of,
+    work_of,
+)
+from emulator.world.consumer.handler import Batch, Flaw, WorkTimes
+from emulator.world.distributions import Sampler, constant_of, sampler
+from emulator.world.draws import draw, stream_key
+from protocols.classic.client.values import Consumer, punctual
+from protocols.settings import ConsumerSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blueprint:
+    """One consumer of the scenario, whatever its incarnation."""
+
+    name: str
+    index: int
+    """Its place among all consumers; breaks ties."""
+
+    group: Group
+    member: Member
+    settings: ConsumerSettings
+    commit: CommitPolicy
+    poll_timeout_us: int
+    listener_us: Sampler
+    lateness_us: Sampler | None
+    """How late its timers run out; None: never."""
+
+    each_us: int | None
+    """Work of any record, if it is the same for all and none is poisoned."""
+
+    work: WorkTimes
+    flaws: dict[tuple[TopicPartition, int], Flaw]
+    seed: int
+    epoch_ms: int
+    brokers: tuple[int, ...]
+
+    @property
+    def close_timeout_us(self) -> int:
+        """How long close() may take."""
+        return self.group.close_timeout
+
+    @property
+    def plain(self) -> bool:
+        """Whether the application does nothing but poll and work."""
+        return self.commit.call in ("auto", "none") and not self.group.poison
+
+    @property
+    def per_record(self) -> bool:
+        """Whether the application looks at each record, not only at the end of a batch."""
+        policy = self.commit
+        return policy.when == "record" or (policy.when == "every" and not policy.between_batches)
+
+    def plan(self, batch: Batch) -> None:
+        """Lay down how long each record of a batch will take, and which ones fail."""
+        if self.each_us is not None:
+            batch.take_each(self.each_us)
+            return
+        batch.take(self.work)
+        if self.flaws:
+            found = {
+                index: self.flaws[record]
+                for index, record in enumerate(batch.records())
+                if record in self.flaws
+            }
+            batch.flaws = found or None
+
+    def consumer(self, process: str) -> Consumer:
+        """Return what a client of a new incarnation is built with."""
+        assignors = make_assignors(self.settings, self.member)
+        key = stream_key(self.seed, "jitter", self.name)
+        topics, pattern = subscription_of(self.group, self.member)
+        return Consumer(
+            name=process,
+            group_id=self.group.id,
+            settings=self.settings,
+            assignors=assignors,
+            protocol=common_protocol(assignors),
+            topics=None if pattern else topics,
+            matches=_matcher(pattern) if pattern else None,
+            jitter=_jitter(key),
+            epoch_ms=self.epoch_ms,
+            brokers=self.brokers,
+            late=self.lateness_us or punctual,
+        )
+
+
+def make_assignors(settings: ConsumerSettings, member: Member) -> tuple[Assignor, ...]:
+    """Make a consumer's own assignors, in its order of preference."""
+    names = settings.partition_assignment_strategy
+    return tuple(load_assignor(name, member.assignor_config) for name in names)
+
+
+def common_protocol(assignors: tuple[Assignor, ...]) -> RebalanceProtocol:
+    """Return the highest protocol all assignors support (spec consumer-client 3.6)."""
+    shared = set(assignors[0].rebalance_protocols)
+    for assignor in assignors[1:]:
+        shared &= set(assignor.rebalance_protocols)
+    return max(shared)
+
+
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern)
+    return lambda topic: compiled.fullmatch(topic) is not None
+
+
+def _jitter(key: int) -> Callable[[str, int], float]:
+    return lambda _what, when: draw(key, when)
+
+
+def _work_times(group: Group, member: Member, seed: int) -> WorkTimes:
+    """Return the work of each record: drawn by its address, the same for whoever does it."""
+    distribution = work_of(group, member)
+    samplers: dict[TopicPartition, Sampler] = {}
+    poison = {(p.topic, p.partition, p.offset): p for p in group.poison}
+
+    def time_of(tp: TopicPartition, offset: int) -> int:
+        sample = samplers.get(tp)
+        if sample is None:
+            sample = samplers[tp] = sampler(distribution, stream_key(seed, "work", str(tp)))
+        bad = poison.get((tp.topic, tp.partition, offset)) if poison else None
+        return sample(offset) if bad is None else _poisoned(bad, sample(offset))
+
+    return time_of
+
+
+def _poisoned(bad: Poison, usual_us: int) -> int:
+    once = usual_us if bad.work is None else bad.work
+    if bad.error != "retry":
+        return once
+    return once * (bad.attempts + 1) + bad.backoff * bad.attempts
+
+
+def blueprints(scenario: Scenario, seed: int, work: WorkTimes | None) -> list[Blueprint]:
+    """Return every consumer of a scenario, in its order.
+
+    *work*: the time of each record, instead of the scenario's distributions.
+    """
+    found: list[Blueprint] = []
+    for group in scenario.group:
+        for member in group.members:
+            found.append(_blueprint(scenario, group, member, len(found), seed, work))
+    return found
+
+
+def _blueprint(
+    scenario: Scenario,
+    group: Group,
+    member: Member,
+    index: int,
+    seed: int,
+    work: WorkTimes | None,
+) -> Blueprint:
+    constant = constant_of(work_of(group, member))
+    plain = work is None and not group.poison
+    late = sampler(group.lateness, stream_key(seed, "lateness", member.name))
+    start = scenario.start
+    return Blueprint(
+        name=member.name,
+        index=index,
+        group=group,
+        member=member,
+        settings=consumer_settings(group, member),
+        commit=commit_policy(group, member),
+        poll_timeout_us=poll_timeout_us(group, member),
+        listener_us=sampler(group.listener, stream_key(seed, "listener", member.name)),
+        lateness_us=None if constant_of(group.lateness) == 0 else late,
+        each_us=constant if plain else None,
+        work=work or _work_times(group, member, seed),
+        flaws=_flaws(group.poison),
+        seed=seed,
+        epoch_ms=0 if start is None else int(start.timestamp() * 1000),
+        brokers=tuple(range(1, scenario.cluster.brokers + 1)),
+    )
+
+
+def _flaws(poison: tuple[Poison, ...]) -> dict[tuple[TopicPartition, int], Flaw]:
+    reactions = {"skip": Flaw.SKIP, "stop": Flaw.STOP}
+    return {
+        (TopicPartition(p.topic, p.partition), p.offset): reactions[p.error]
+        for p in poison
+        if p.error in reactions
+    }

@@ -1,0 +1,81 @@
+"""All consumers of a run: who runs in which incarnation, who was started, who is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from emulator.world.consumer.process import Process
+from emulator.world.consumer.progress import Owners
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.blueprints import Blueprint
+    from emulator.world.services import Services
+
+
+class Crew:
+    """Starts processes and finds them."""
+
+    def __init__(self, services: Services, blueprints: Sequence[Blueprint]) -> None:
+        self._services = services
+        self._blueprints = {blueprint.name: blueprint for blueprint in blueprints}
+        self._incarnations: dict[str, int] = {}
+        self._running: dict[str, Process] = {}
+        self._processes: dict[str, Process] = {}
+        self._owners: dict[str, Owners] = {}
+
+    def owners(self, group: str) -> Owners:
+        """Return who of a group holds which partition, and how far they are."""
+        return self._owners.setdefault(group, Owners())
+
+    def topics(self, group: str) -> set[str]:
+        """Return the topics that the running members of a group subscribe to."""
+        members = (p for p in self._running.values() if p.blueprint.group.id == group)
+        return {topic for process in members for topic in process.client.state.subscribed}
+
+    def start(self, consumer: str, cause: int | None) -> Process | None:
+        """Start a consumer that does not run; return the new process."""
+        if consumer in self._running:
+            return None
+        number = self._incarnations.get(consumer, 0) + 1
+        self._incarnations[consumer] = number
+        process = Process(self._blueprints[consumer], number, self._services)
+        self._running[consumer] = process
+        self._processes[process.name] = process
+        process.start(cause)
+        return process
+
+    def stand_in(self, consumer: str) -> str:
+        """Make a blueprint like a consumer's under another name; return the name."""
+        name = f"{consumer}+"
+        model = self._blueprints[consumer]
+        settings = model.settings
+        self._blueprints[name] = replace(
+            model, name=name, index=len(self._blueprints), settings=settings
+        )
+        return name
+
+    def running(self, consumer: str) -> Process | None:
+        """Return the process of a consumer, None if it does not run."""
+        return self._running.get(consumer)
+
+    def process(self, name: str) -> Process | None:
+        """Return a process that still exists, by its own name."""
+        return self._processes.get(name)
+
+    def ended(self, process: Process, event: int) -> None:
+        """Forget a process that has ended."""
+        consumer = process.blueprint.name
+        self._running.pop(consumer, None)
+        self._processes.pop(process.name, None)
+        self._services.fetches.forget(process)
+        self._services.causes.disturbed[consumer] = event
+
+    def everyone(self) -> list[Process]:
+        """Return every running process, in the order of the scenario."""
+        return sorted(self._running.values(), key=lambda process: process.blueprint.index)
+
+    def of_group(self, group: str) -> list[str]:
+        """Return the consumers of a group, in the order of the scenario."""
+        return [b.name for b in self._blueprints.values() if b.group.id == group]

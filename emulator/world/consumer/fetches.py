@@ -1,0 +1,232 @@
+"""Fetches as arithmetic: when a broker answers, and with what (spec consumer-client 1.4).
+
+A broker answers a fetch when there is enough to answer, or after ``fetch.max.wait.ms`` (F3).
+When that will be is known as soon as the fetch is sent, because arrivals are arithmetic; it is
+worked out again for what is under way whenever something stops or changes hands.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.topics import Topics
+from emulator.world.consumer.under_way import AT_ONCE, UnderWay, Want
+from emulator.world.kernel import Rank
+from emulator.world.network import Party, broker_name
+from protocols.errors import ErrorCode
+from protocols.fetch_session import FetchSession
+from protocols.messages import (
+    Disconnected,
+    Envelope,
+    FetchedRecords,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    Header,
+)
+
+if TYPE_CHECKING:
+    from assignors.types import TopicPartition
+    from emulator.world.consumer.process import Process
+    from emulator.world.services import Services
+
+NO_HEADER = Header("", -1)
+
+
+class Fetches:
+    """All fetches under way, and the fetch sessions of the brokers."""
+
+    def __init__(self, services: Services, topics: Topics) -> None:
+        self._services = services
+        self._topics = topics
+        self._under_way: dict[str, dict[int, UnderWay]] = {}
+        self._sessions: dict[str, dict[int, FetchSession[Want]]] = {}
+
+    def send(self, process: Process, broker: int, request: FetchRequest) -> None:
+        """Take a fetch on its way to ``broker``."""
+        sessions = self._sessions.setdefault(process.name, {})
+        session = sessions.get(broker)
+        if session is None:
+            session = sessions[broker] = FetchSession()
+        settings = process.blueprint.settings
+        now = self._services.kernel.now
+
+        def keep(want: Want | None, part: FetchPartition) -> Want:
+            log = self._topics.find(part.partition)
+            if want is None or want.offset != part.offset or want.log is not log:
+                want = Want(part.partition, part.offset, log)
+            want.when_us = _visible_us(want, broker, settings.fetch_min_bytes, now)
+            return want
+
+        session.renew(request.partitions, keep)
+        wire, party = self._services.wire, _party(broker)
+        out, back = wire.link(process.party, party), wire.link(party, process.party)
+        fetch = UnderWay(process, broker, session, out, back)
+        fetch.send(now)
+        self._under_way.setdefault(process.name, {})[broker] = fetch
+        self._hold(fetch)
+        self._await(fetch)
+
+    def _hold(self, fetch: UnderWay) -> None:
+        """Let no answer come where the broker does not run or the way is cut."""
+        if not self._reachable(fetch):
+            fetch.ready_us = fetch.arrives_us = NEVER
+
+    def _reachable(self, fetch: UnderWay) -> bool:
+        services = self._services
+        if not services.brokers.answers(fetch.broker):
+            return False
+        if not services.wire.is_cut:
+            return True
+        here, there = fetch.process.blueprint.name, broker_name(fetch.broker)
+        return services.wire.passes(here, there) and services.wire.passes(there, here)
+
+    # -- arrival ---------------------------------------------------------------------------------
+
+    def _await(self, fetch: UnderWay) -> None:
+        """Let the answer arrive as an event; without one the connection times out (N8)."""
+        fetch.live = True
+        index = fetch.process.blueprint.index
+        if fetch.arrives_us < NEVER:
+            when = fetch.arrives_us
+            self._services.kernel.at(
+                when, Rank.RECORDS_AT_CLIENT, index, lambda _: self._arrive(fetch)
+            )
+            return
+        timeout = fetch.process.blueprint.settings.request_timeout_ms * 1_000
+        when = max(self._services.kernel.now, fetch.asked_us + timeout)
+        self._services.kernel.at(when, Rank.CLIENT_TIMER, index, lambda _: self._late(fetch))
+
+    def _current(self, fetch: UnderWay) -> bool:
+        mine = self._under_way.get(fetch.process.name)
+        return mine is not None and mine.get(fetch.broker) is fetch
+
+    def _arrive(self, fetch: UnderWay) -> None:
+        now = self._services.kernel.now
+        if fetch.live and self._current(fetch) and fetch.arrives_us == now:
+            fetch.process.receive(Envelope(NO_HEADER, self.take(fetch)))
+
+    def _late(self, fetch: UnderWay) -> None:
+        if fetch.live and self._current(fetch) and fetch.arrives_us >= NEVER:
+            self.drop(fetch.process, fetch.broker)
+            fetch.process.receive(Envelope(NO_HEADER, Disconnected(fetch.broker)))
+
+    def take(self, fetch: UnderWay) -> FetchResponse:
+        """Take a fetch off the wire and return its answer, as of when the broker gave it."""
+        self.drop(fetch.process, fetch.broker)
+        settings = fetch.process.blueprint.settings
+        room = settings.fetch_max_bytes
+        found: list[FetchedRecords] = []
+        for want in list(fetch.wants.cached.values()):
+            if want.when_us > fetch.ready_us:
+                continue
+            answer = self._read(want, fetch, room, first=not found)
+            found.append(answer)
+            if not answer.error:
+                assert want.log is not None
+                room -= (answer.next_offset - answer.first) * want.log.record_size
+                fetch.wants.answered(want.partition)
+            if room <= 0:
+                break
+        return FetchResponse(fetch.broker, tuple(found))
+
+    def _read(self, want: Want, fetch: UnderWay, room: int, *, first: bool) -> FetchedRecords:
+        """Return what one partition answers."""
+        log = want.log
+        if log is None:
+            return _error(want.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if log.leader != fetch.broker:
+            return _error(want.partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if not log.start <= want.offset <= log.end(fetch.ready_us):
+            return _error(want.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
+        most = fetch.process.blueprint.settings.max_partition_fetch_bytes
+        most = max(min(most, room) // log.record_size, 1 if first else 0)
+        count = min(log.high_watermark(fetch.ready_us) - want.offset, most)
+        return FetchedRecords(want.partition, want.offset, want.offset + max(count, 0))
+
+    # -- fetches that a poll loop looks for itself -------------------------------------------------
+
+    def of(self, process: Process) -> dict[int, UnderWay]:
+        """Return the fetches of one process that are under way, by broker."""
+        return self._under_way.get(process.name, {})
+
+    def go_live(self, process: Process) -> None:
+        """Let all answers of a process arrive as events again."""
+        for fetch in self.of(process).values():
+            if not fetch.live:
+                self._await(fetch)
+
+    # -- disturbances ----------------------------------------------------------------------------
+
+    def plan_again(self) -> None:
+        """Something stopped, went on, or changed hands: answers come at other times now."""
+        now = self._services.kernel.now
+        for name in sorted(self._under_way):
+            for fetch in list(self._under_way[name].values()):
+                fetch.process.unfold(before_arrivals=True)
+                if not self._current(fetch):
+                    continue
+                least = fetch.process.blueprint.settings.fetch_min_bytes
+                for want in fetch.wants.cached.values():
+                    want.log = self._topics.find(want.partition)
+                    want.when_us = _visible_us(want, fetch.broker, least, now)
+                if fetch.ready_us > now:
+                    fetch.plan(max(fetch.asked_us, now))
+                    self._hold(fetch)
+                    self._await(fetch)
+
+    def overtaken(self) -> bool:
+        """Say whether retention has overtaken what some fetch asks for."""
+        return any(
+            want.log is not None and want.offset < want.log.start
+            for mine in self._under_way.values()
+            for fetch in mine.values()
+            for want in fetch.wants.cached.values()
+        )
+
+    def forget(self, process: Process) -> None:
+        """A process ended, and its connections with it."""
+        self._under_way.pop(process.name, None)
+        self._sessions.pop(process.name, None)
+
+    def broken(self, broker: int) -> list[Process]:
+        """A broker died: return the processes whose fetch to it has failed."""
+        for mine in self._under_way.values():
+            for fetch in list(mine.values()):
+                fetch.process.unfold(before_arrivals=True)
+        for sessions in self._sessions.values():
+            sessions.pop(broker, None)
+        lost = [mine.pop(broker, None) for _, mine in sorted(self._under_way.items())]
+        return [fetch.process for fetch in lost if fetch is not None]
+
+    def drop(self, process: Process, broker: int) -> None:
+        """Forget the fetch of one process to one broker."""
+        self.of(process).pop(broker, None)
+
+
+def look_ahead(want: Want, least_bytes: int) -> None:
+    """Work out from when on the records at a want's new offset can be answered."""
+    log = want.log
+    assert log is not None, "there are records in it"
+    if least_bytes <= log.record_size:
+        want.when_us = log.visible_us(want.offset)
+    else:
+        want.when_us = log.visible_us(want.offset + -(-least_bytes // log.record_size) - 1)
+
+
+def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:
+    """Return from when on a broker has enough of one partition to answer, or an error."""
+    log = want.log
+    if log is None or log.leader != broker or not log.start <= want.offset <= log.end(now):
+        return AT_ONCE
+    look_ahead(want, least_bytes)
+    return want.when_us
+
+
+def _party(broker: int) -> Party:
+    return Party(broker_name(broker), "brokers")
+
+
+def _error(partition: TopicPartition, error: ErrorCode) -> FetchedRecords:
+    return FetchedRecords(partition, -1, -1, error)

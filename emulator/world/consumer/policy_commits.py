@@ -1,0 +1,110 @@
+"""The commits an application makes itself, by its policy, and what it does when one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from assignors.types import TopicPartition
+from emulator.world.kernel import Rank
+from protocols.classic.client.calls import CommitResult
+from protocols.messages import OffsetToCommit
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.process import Process
+
+Then = Callable[[CommitResult], None]
+
+
+class PolicyCommits:
+    """Commits of one process; ``uncommitted``: partition to next offset, since the last one."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._policy = process.blueprint.commit
+        self._kernel = process.services.kernel
+        self._then: Then | None = None
+        self.uncommitted: dict[TopicPartition, int] = {}
+        self._records = 0
+        self._last_us = self._kernel.now
+
+    def processed(self, records: int) -> None:
+        """Count records processed since the last commit."""
+        self._records += records
+
+    def forget(self, tp: TopicPartition) -> None:
+        """Leave a partition out of commits to come: it is no longer ours."""
+        self.uncommitted.pop(tp, None)
+
+    @property
+    def due(self) -> bool:
+        """Whether a commit by time or count is due; the clock runs on while none is needed."""
+        now = self._kernel.now
+        late = self._policy.every is not None and now - self._last_us >= self._policy.every
+        many = self._policy.records is not None and self._records >= self._policy.records
+        if late and not self.uncommitted:
+            self._last_us = now
+        return bool(self.uncommitted) and (late or many)
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    def commit(self, ends: dict[TopicPartition, int] | None, then: Then) -> None:
+        """Commit as the policy says, then go on; None: without arguments, all that poll gave."""
+        offsets = self._offsets(ends) if ends is not None and self._policy.arguments else None
+        self.uncommitted.clear()
+        self._records = 0
+        self._last_us = self._kernel.now
+        if self._policy.call == "async":
+            self._send_async(offsets)
+            then(CommitResult(()))
+        else:
+            self._send_sync(offsets, then)
+
+    def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
+        """Commit what is processed of some partitions, as a listener does before it lets go."""
+        done = self._process.progress.done
+        ends = {tp: end for tp in partitions if (end := done(tp)) is not None}
+        if ends:
+            self._send_sync(self._offsets(ends), lambda _: then())
+        else:
+            then()
+
+    def _send_sync(self, offsets: tuple[OffsetToCommit, ...] | None, then: Then) -> None:
+        self._then = then
+        self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
+
+    def _send_async(self, offsets: tuple[OffsetToCommit, ...] | None) -> None:
+        self._process.carry_out(self._process.client.commit_async(self._kernel.now, offsets))
+
+    def _offsets(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
+        back = 1 if self._policy.off_by_one else 0
+        return tuple(OffsetToCommit(tp, max(0, end - back)) for tp, end in ends.items())
+
+    # -- how they end ----------------------------------------------------------------------------
+
+    def committed(self, result: CommitResult) -> None:
+        """Take the end of a commitSync."""
+        then, self._then = self._then, None
+        assert then is not None, "a commit ended that nobody waited for"
+        then(result)
+
+    def refused(self, result: CommitResult) -> bool:
+        """React to a failed commit; say whether the rest of the batch is to be thrown away."""
+        if result.exception is None:
+            return False
+        if self._policy.on_refusal == "stop":
+            self._process.stop("failed", None, result.exception)
+        return self._policy.on_refusal == "discard"
+
+    def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+        """Make the mistake of sending a failed commit again later, whatever came since."""
+        pause = self._policy.retry_older
+        if pause is not None:
+            when = self._kernel.now + pause
+            index = self._process.blueprint.index
+            self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._send_again(offsets))
+
+    def _send_again(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+        process = self._process
+        if process.alive and not process.hold(lambda: self._send_again(offsets)):
+            self._send_async(offsets)

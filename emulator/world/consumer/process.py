@@ -1,0 +1,290 @@
+"""One incarnation of a consumer: a process with a client in it, from its start to its end.
+
+It carries out what its client asks (the wire, timers, listener calls) and runs the
+application's loop around it: poll, work, commit by policy, poll again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from emulator.events import (
+    ConsumerPaused,
+    ConsumerResumed,
+    ConsumerStarted,
+    ConsumerStopped,
+    Polled,
+)
+from emulator.world.consumer.application import Application
+from emulator.world.consumer.poll_loop import PollLoop
+from emulator.world.consumer.progress import Progress
+from emulator.world.deadlines import Deadlines
+from emulator.world.kernel import Rank
+from emulator.world.network import Party
+from emulator.world.post import kind_of
+from protocols.classic.client.calls import Closed, CommitResult, Failed
+from protocols.classic.client.machine import POLL, Client
+from protocols.classic.client.rejoin import RETRY
+from protocols.messages import Envelope, FetchResponse
+from protocols.step import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, Tell
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.blueprints import Blueprint
+    from emulator.world.services import Services
+
+
+class Process:
+    """A running consumer."""
+
+    def __init__(self, blueprint: Blueprint, incarnation: int, services: Services) -> None:
+        self.blueprint: Final = blueprint
+        self.services: Final = services
+        self.incarnation: Final = incarnation
+        self.name: Final = f"{blueprint.name}.{incarnation}"
+        self.party: Final = Party(blueprint.name, "clients")
+        self.alive = True
+        self.ended = services.kernel.env.event()
+        """Happens when the process ends."""
+
+        self.progress = Progress(
+            blueprint.name,
+            blueprint.group.id,
+            services.recorder,
+            services.crew.owners(blueprint.group.id),
+            self.settle,
+            self.unfold,
+        )
+        self.client = Client(blueprint.consumer(self.name))
+        self.application = Application(self)
+        self._loop = PollLoop(self) if services.folding else None
+        self._deadlines = Deadlines(services.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
+        self._effects: deque[Effect] = deque()
+        self._busy = False
+        self._held: list[Callable[[], None]] | None = None
+        self._unread: list[Envelope] = []
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def start(self, cause: int | None) -> None:
+        """Begin: subscribe and poll."""
+        started = ConsumerStarted(
+            consumer=self.blueprint.name,
+            group=self.blueprint.group.id,
+            incarnation=self.incarnation,
+            instance_id=self.blueprint.settings.group_instance_id,
+        )
+        causes = self.services.causes
+        causes.started[self.blueprint.name] = self.services.recorder.write(started, cause)
+        self.application.poll()
+
+    def stop(self, how: str, cause: int | None, reason: str = "") -> int:
+        """End the process, here and now; return the event of its end."""
+        self.unfold(before_arrivals=True)
+        stopped = ConsumerStopped(
+            consumer=self.blueprint.name, group=self.blueprint.group.id, how=how, reason=reason
+        )
+        self.settle()
+        self.progress.tell_all(self.progress.owned)
+        self.alive = False
+        self._held = None
+        self._deadlines.close()
+        self._effects.clear()
+        self.application.abandon()
+        event = self.services.recorder.write(stopped, cause)
+        why = "closed" if how == "closed" else "crashed"
+        unfinished = self.application.under_work()
+        for tp in self.progress.owned:
+            self.progress.close(tp, "failed" if how == "failed" else why, event)
+        if unfinished is not None:
+            tp, offset, began_us = unfinished
+            self.progress.partly(tp, offset, began_us, event)
+        self.services.crew.ended(self, event)
+        self.ended.succeed()
+        return event
+
+    def polls(self, now: int) -> bool:
+        """Poll by arithmetic if the consumer is calm; say whether it is."""
+        return self._loop is not None and self._loop.poll(now)
+
+    def unfold(self, *, before_arrivals: bool = False) -> None:
+        """Stop polling by arithmetic: something happens to the process."""
+        if self._loop is not None:
+            self._loop.unfold(before_arrivals=before_arrivals)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is in the middle of what its client asked for."""
+        return self._busy
+
+    def timers_due(self, now: int) -> bool:
+        """Say whether a timer of the client runs out at this very instant."""
+        return self._deadlines.due(now)
+
+    def wake_poll(self) -> None:
+        """Wake the client's poll: its time is up, or a heartbeat or commit is due."""
+        self._wake(POLL, self.services.kernel.now)
+
+    def leave(self, *, mid_batch: bool) -> None:
+        """Ask the process to end in order (SIGTERM)."""
+        self.unfold(before_arrivals=True)
+        if not self.hold(lambda: self.leave(mid_batch=mid_batch)):
+            self.application.leave(mid_batch=mid_batch)
+
+    def close_client(self, timeout_us: int) -> None:
+        """Call close() on the consumer; it ends in the process's end."""
+        self.carry_out(self.client.close(self.services.kernel.now, timeout_us))
+
+    def settle(self) -> None:
+        """Count what the handler has finished by now, for someone who is about to read it."""
+        if self._loop is not None:
+            self._loop.catch_up(self.services.kernel.now)
+            self._loop.tell()
+        self.application.settle()
+
+    @property
+    def paused(self) -> bool:
+        """Whether the whole process is stopped for a while."""
+        return self._held is not None
+
+    def pause(self, cause: int) -> int:
+        """Stop everything in the process; what arrives or comes due is held back."""
+        self.unfold(before_arrivals=True)
+        self._held = []
+        self.application.pause()
+        return self.services.recorder.write(ConsumerPaused(consumer=self.blueprint.name), cause)
+
+    def resume(self, cause: int) -> None:
+        """Go on: what was held back happens now, in its order, and then what has arrived.
+
+        A Java thread that waited on the network finds its timeout used up before it looks at
+        what came meanwhile (seen in all captures of paused processes).
+        """
+        held, self._held = self._held or [], None
+        self.services.recorder.write(ConsumerResumed(consumer=self.blueprint.name), cause)
+        self.application.resume()
+        for action in held:
+            if self.alive:
+                action()
+        unread, self._unread = self._unread, []
+        for envelope in unread:
+            self.receive(envelope)
+
+    def hold(self, action: Callable[[], None]) -> bool:
+        """Put an action off if the process is paused; say whether it was."""
+        if self._held is None:
+            return False
+        self._held.append(action)
+        return True
+
+    # -- what happens to it ---------------------------------------------------------------------
+
+    def receive(self, envelope: Envelope) -> None:
+        """Take a response off the wire."""
+        if not self.alive:
+            return
+        if self._held is not None:
+            self._unread.append(envelope)
+            return
+        self.unfold()
+        if type(envelope.body) is FetchResponse:
+            self.carry_out(self.client.handle(envelope, self.services.kernel.now))
+            return
+        kind = kind_of(envelope.body)
+        if kind in ("JoinGroup", "SyncGroup"):
+            self.services.aims.reached(self.blueprint.name, f"received {kind}")
+        self._take(envelope)
+
+    def _take(self, envelope: Envelope) -> None:
+        """Let the client have a response, unless a fault has just struck the process."""
+        if self.alive and not self.hold(lambda: self._take(envelope)):
+            self.carry_out(self.client.handle(envelope, self.services.kernel.now))
+
+    def _wake(self, timer: str, now: int) -> None:
+        if self._loop is not None and self._loop.folded:
+            if timer in (POLL, RETRY):
+                return
+            poll_first = timer > POLL and self._loop.returns(now)
+            self.unfold()
+            if poll_first:
+                self._wake(POLL, now)
+        if not self.alive or self.hold(lambda: self._wake(timer, self.services.kernel.now)):
+            return
+        self.carry_out(self.client.wake(timer, now))
+
+    # -- what its client wants -------------------------------------------------------------------
+
+    def carry_out(self, step: Step[Any]) -> None:
+        """Carry out a step's effects in order; what they lead to comes after them.
+
+        A fault aimed at one of them may end or pause the process: no more of them, or not yet.
+        """
+        if not self.alive:
+            return
+        self._effects.extend(step.effects)
+        if not self._busy:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self._busy = True
+        try:
+            while self._effects:
+                if self._held is not None:
+                    self._held.append(self._go_on)
+                    return
+                effect = self._effects.popleft()
+                _CARRIED_OUT[type(effect)](self, effect)
+        finally:
+            self._busy = False
+
+    def _send(self, effect: Send) -> None:
+        self.services.post.send(self, effect)
+
+    def _set_timer(self, effect: SetTimer) -> None:
+        late = self.blueprint.lateness_us
+        extra = late(effect.deadline_us) if late is not None else 0
+        self._deadlines.set(effect.name, effect.deadline_us + extra)
+
+    def _cancel_timer(self, effect: CancelTimer) -> None:
+        self._deadlines.cancel(effect.name)
+
+    def _call(self, effect: Call) -> None:
+        self.application.call(effect)
+
+    def _tell(self, effect: Tell) -> None:
+        self.services.teller.client(self, effect.fact)
+
+    def _return(self, effect: Return) -> None:
+        value = effect.value
+        if type(value) is tuple:
+            self._polled(value)
+        elif isinstance(value, CommitResult):
+            self.application.commits.committed(value)
+        elif isinstance(value, Closed):
+            self.application.closed()
+        elif isinstance(value, Failed):
+            self.application.threw(value)
+
+    def _polled(self, records: tuple[Any, ...]) -> None:
+        for part in records:
+            self.progress.handed(part.partition, part.next_offset)
+        if records and self.services.recorder.polls:
+            polled = Polled(
+                consumer=self.blueprint.name,
+                group=self.blueprint.group.id,
+                generation=self.client.state.generation.id,
+                ranges=tuple((p.partition, p.first, p.next_offset) for p in records),
+            )
+            self.services.recorder.write(polled)
+        self.application.polled(records)
+
+
+_CARRIED_OUT: Final[dict[type, Callable[[Process, Any], None]]] = {
+    Send: Process._send,  # noqa: SLF001 (a table of this class's own methods)
+    SetTimer: Process._set_timer,  # noqa: SLF001
+    CancelTimer: Process._cancel_timer,  # noqa: SLF001
+    Call: Process._call,  # noqa: SLF001
+    Tell: Process._tell,  # noqa: SLF001
+    Return: Process._return,  # noqa: SLF001
+}

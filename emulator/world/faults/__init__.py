@@ -1,0 +1,1 @@
+"""Faults and acts, and the moments they are aimed at."""

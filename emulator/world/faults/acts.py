@@ -1,0 +1,342 @@
+"""Faults and acts: each one a short script in virtual time, begun when its moment comes.
+
+A script aimed at a step of the protocol begins inside that step: "when the batch is done" is
+after its last record and before anything that would follow. A fault that chooses a message
+begins, and is over, when that message is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from emulator import events
+from emulator.scenario import model
+from emulator.scenario.parties import COORDINATOR_OF, broker_number
+from emulator.world.draws import draw, stream_key
+from emulator.world.faults.chosen import Chosen, Strike
+from emulator.world.faults.targets import target_of
+from emulator.world.network import broker_name
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.process import Process
+    from emulator.world.services import Services
+
+Script = Generator[simpy.Event, Any, None]
+
+
+class Faults:
+    """Plays the faults and acts of a scenario."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._env = services.kernel.env
+        self._faults = services.scenario.fault
+        self._signals: dict[tuple[str, str], simpy.Event] = {
+            (fault.id, phase): self._env.event()
+            for fault in self._faults
+            for phase in ("begins", "ends")
+        }
+        self._scripts: dict[type, Callable[[Any, int], Script]] = {
+            model.Crash: self._crash,
+            model.Close: self._close,
+            model.Start: self._start,
+            model.Pause: self._pause,
+            model.Hang: self._hang,
+            model.Cut: self._cut,
+            model.CrashBroker: self._crash_broker,
+            model.PauseBroker: self._pause_broker,
+            model.MoveCoordinator: self._move_coordinator,
+            model.AddPartitions: self._add_partitions,
+            model.CreateTopic: self._create_topic,
+            model.DeleteTopic: self._delete_topic,
+            model.RollingRestart: self._rolling_restart,
+        }
+        self._chosen: dict[str, Chosen] = {}
+        """Messages that faults have chosen, by the fault's id."""
+
+    def begin(self) -> None:
+        """Let every fault wait for its moment."""
+        for fault in self._faults:
+            when = fault.when
+            if isinstance(when, model.Step) and not fault.delay:
+                self._services.aims.wait(when, partial(self._inside, fault))
+            else:
+                self._services.kernel.process(self._play_when_due(fault))
+
+    # -- moments ---------------------------------------------------------------------------------
+
+    def _play_when_due(self, fault: model.Fault) -> Script:
+        yield from self._moment(fault)
+        if fault.delay:
+            yield self._env.timeout(fault.delay)
+        yield from self._play(fault)
+
+    def _moment(self, fault: model.Fault) -> Script:
+        match fault.when:
+            case model.After(fault=other, phase=phase):
+                yield self._signals[other, phase]
+            case model.Step() as step:
+                reached = self._env.event()
+                self._services.aims.wait(step, reached.succeed)
+                yield reached
+            case None:
+                yield self._env.timeout(self._instant(fault))
+
+    def _instant(self, fault: model.Fault) -> int:
+        if fault.between is None:
+            assert fault.at is not None, "a fault has a time"
+            return fault.at
+        low, high = fault.between
+        key = stream_key(self._services.seed, "fault", fault.id)
+        return low + int(draw(key, 0) * (high - low))
+
+    def _inside(self, fault: model.Fault) -> None:
+        """Play up to the first wait right now, and the rest in its time."""
+        script = self._play(fault)
+        first = next(script, None)
+
+        def rest() -> Script:
+            assert first is not None
+            yield first
+            yield from script
+
+        if first is not None:
+            self._services.kernel.process(rest())
+
+    def _play(self, fault: model.Fault) -> Script:
+        if isinstance(fault, model.LoseMessage | model.DelayMessage):
+            self._choose(fault)
+            return
+        began = self._begins(fault)
+        yield from self._scripts[type(fault)](fault, began)
+        self._ends(fault, began)
+
+    def _begins(self, fault: model.Fault) -> int:
+        began = self._began(fault.id, fault.verb, target_of(fault), None)
+        self._signals[fault.id, "begins"].succeed()
+        return began
+
+    def _ends(self, fault: model.Fault, began: int) -> None:
+        ended = events.FaultEnded(fault=fault.id, verb=fault.verb, target=target_of(fault))
+        self._services.recorder.write(ended, began)
+        self._signals[fault.id, "ends"].succeed()
+
+    def _began(self, name: str, verb: str, target: str, cause: int | None) -> int:
+        began = events.FaultBegan(fault=name, verb=verb, target=target)
+        return self._services.recorder.write(began, cause)
+
+    def tell_missed(self) -> None:
+        """Write, at the end of a run, which faults and acts never took effect, and why."""
+        for fault in self._faults:
+            if not self._signals[fault.id, "begins"].triggered:
+                chosen = self._chosen.get(fault.id)
+                missed = events.FaultMissed(
+                    fault=fault.id,
+                    verb=fault.verb,
+                    target=target_of(fault),
+                    why="its moment never came" if chosen is None else str(chosen),
+                )
+                self._services.recorder.write(missed)
+
+    def _choose(self, fault: model.LoseMessage | model.DelayMessage) -> None:
+        """Wait for a message: with it the fault begins and is over, there and then."""
+
+        def strike(now: int) -> Strike:
+            began = self._begins(fault)
+            self._services.causes.disturbed[fault.message.member] = began
+            self._ends(fault, began)
+            if isinstance(fault, model.LoseMessage):
+                return Strike(began, loses=True)
+            late = max(0, (fault.until or 0) - now) if fault.by is None else fault.by
+            return Strike(began, late_us=late)
+
+        self._chosen[fault.id] = chosen = Chosen(fault.message, strike)
+        self._services.post.choose(chosen)
+
+    def _wait(self, length_us: int | None) -> Script:
+        if length_us:
+            yield self._env.timeout(length_us)
+
+    # -- consumers -------------------------------------------------------------------------------
+
+    def _running(self, consumer: str, cause: int) -> Process | None:
+        self._services.causes.disturbed[consumer] = cause
+        return self._services.crew.running(consumer)
+
+    def _crash(self, fault: model.Crash, began: int) -> Script:
+        process = self._running(fault.member, began)
+        if process is not None:
+            process.stop("crashed", began)
+        if fault.restart_after is not None:
+            yield from self._wait(fault.restart_after)
+            self._services.crew.start(fault.member, began)
+
+    def _close(self, fault: model.Close, began: int) -> Script:
+        yield from self._stop_member(
+            fault.member, began, mid_batch=fault.mid_batch, grace=fault.grace
+        )
+        if fault.restart_after is not None:
+            yield from self._wait(fault.restart_after)
+            self._services.crew.start(fault.member, began)
+
+    def _stop_member(
+        self, consumer: str, cause: int, *, mid_batch: bool, grace: int | None
+    ) -> Script:
+        """Close a member and wait for its end; kill it when its grace is over.
+
+        Without any grace it is killed at once, before it could begin to close.
+        """
+        process = self._running(consumer, cause)
+        if process is None:
+            return
+        if grace == 0:
+            process.stop("killed", cause)
+            return
+        process.leave(mid_batch=mid_batch)
+        if not process.alive:
+            return
+        if grace is None:
+            yield process.ended
+            return
+        yield process.ended | self._env.timeout(grace)
+        if process.alive:
+            process.stop("killed", cause)
+
+    def _start(self, fault: model.Start, began: int) -> Script:
+        self._services.crew.start(fault.member, began)
+        yield from ()
+
+    def _pause(self, fault: model.Pause, began: int) -> Script:
+        process = self._running(fault.member, began)
+        if process is None or process.paused:
+            return
+        process.pause(began)
+        yield self._env.timeout(fault.lasting)
+        if process.alive:
+            process.resume(began)
+
+    def _hang(self, fault: model.Hang, began: int) -> Script:
+        process = self._running(fault.member, began)
+        if process is not None:
+            process.application.hang(fault.lasting)
+        yield self._env.timeout(fault.lasting)
+
+    def _rolling_restart(self, fault: model.RollingRestart, began: int) -> Script:
+        for index, consumer in enumerate(self._order(fault)):
+            if index:
+                yield from self._wait(fault.gap)
+            name = f"{fault.id}/{consumer}"
+            restart = self._began(name, "restart", consumer, began)
+            successor = consumer
+            if fault.surge:
+                successor = self._services.crew.stand_in(consumer)
+                self._services.crew.start(successor, restart)
+                yield from self._wait(fault.down_time)
+            yield from self._stop_member(
+                consumer, restart, mid_batch=fault.mid_batch, grace=fault.grace
+            )
+            if not fault.surge:
+                yield from self._wait(fault.down_time)
+                self._services.crew.start(successor, restart)
+
+    def _order(self, fault: model.RollingRestart) -> list[str]:
+        if not isinstance(fault.order, str):
+            return list(fault.order)
+        listed = self._services.crew.of_group(fault.group)
+        return listed if fault.order == "listed" else listed[::-1]
+
+    # -- the network -----------------------------------------------------------------------------
+
+    def _cut(self, fault: model.Cut, began: int) -> Script:
+        one, other = (self._names(party, began) for party in fault.parties)
+        wire = self._services.wire
+        cuts = [wire.cut(one, other)]
+        if not fault.one_way:
+            cuts.append(wire.cut(other, one))
+        self._services.fetches.plan_again()
+        yield self._env.timeout(fault.lasting)
+        for cut in cuts:
+            wire.heal(cut)
+        self._services.fetches.plan_again()
+
+    def _names(self, party: str, began: int) -> list[str]:
+        """Return the names a party of a cut stands for; consumers among them are disturbed."""
+        services = self._services
+        if party == "brokers" or party.startswith(COORDINATOR_OF) or broker_number(party):
+            numbers = services.brokers.numbers if party == "brokers" else (self._broker(party),)
+            return [broker_name(number) for number in numbers]
+        everyone = [
+            b for group in services.scenario.group for b in services.crew.of_group(group.id)
+        ]
+        names = everyone if party == "clients" else [party]
+        for name in names:
+            services.causes.disturbed[name] = began
+        return names
+
+    # -- brokers ---------------------------------------------------------------------------------
+
+    def _broker(self, party: str) -> int:
+        number = broker_number(party)
+        if number is not None:
+            return number
+        return self._services.shard_of(party.removeprefix(COORDINATOR_OF)).leader
+
+    def _crash_broker(self, fault: model.CrashBroker, began: int) -> Script:
+        broker = self._broker(fault.broker)
+        self._services.causes.brokers = began
+        self._services.brokers.crash(broker, began)
+        if fault.restart_after is not None:
+            yield self._env.timeout(fault.restart_after)
+            self._services.brokers.restart(broker, began)
+
+    def _pause_broker(self, fault: model.PauseBroker, began: int) -> Script:
+        broker = self._broker(fault.broker)
+        self._services.causes.brokers = began
+        self._services.brokers.pause(broker, began)
+        yield self._env.timeout(fault.lasting)
+        self._services.brokers.resume(broker, began)
+
+    def _move_coordinator(self, fault: model.MoveCoordinator, began: int) -> Script:
+        shard = self._services.shard_of(fault.group)
+        if fault.to is None:
+            others = [b for b in shard.replicas if b != shard.leader]
+            following = others[0] if others else shard.leader
+        else:
+            following = self._broker(fault.to)
+        self._services.causes.brokers = began
+        shard.move(following)
+        yield from ()
+
+    # -- topics ----------------------------------------------------------------------------------
+
+    def _add_partitions(self, fault: model.AddPartitions, began: int) -> Script:
+        services = self._services
+        log = services.topics.logs.get(fault.topic)
+        if log is not None:
+            services.topics.add_partitions(log, fault.to, services.kernel.now)
+            added = events.PartitionsAdded(
+                topic=fault.topic, topic_id=log.topic_id, partitions=fault.to
+            )
+            services.causes.topics = services.recorder.write(added, began)
+            services.topics_changed()
+        yield from ()
+
+    def _create_topic(self, fault: model.CreateTopic, began: int) -> Script:
+        if fault.topic not in self._services.topics.logs:
+            self._services.create_topic(fault.topic, began)
+        yield from ()
+
+    def _delete_topic(self, fault: model.DeleteTopic, began: int) -> Script:
+        services = self._services
+        if fault.topic in services.topics.logs:
+            log = services.topics.delete(fault.topic)
+            deleted = events.TopicDeleted(topic=fault.topic, topic_id=log.topic_id)
+            services.causes.topics = services.recorder.write(deleted, began)
+            services.topics_changed()
+            for shard in services.shards:
+                shard.topic_deleted(fault.topic, log.topic_id)
+        yield from ()
