@@ -21,6 +21,10 @@ EVENTS_PER_POLL = 4
 EVENTS_PER_HEARTBEAT = 3
 EVENTS_PER_COMMIT = 4
 
+COMMITTED_TOGETHER = 10
+SAMPLED_TOGETHER = 10
+"""So many offsets in a commit, or partitions in a sample of lag, take as long as an event."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -40,10 +44,13 @@ class Estimate:
 def estimate(scenario: Scenario) -> Estimate:
     """Return about how many events a run of the scenario has."""
     polls = heartbeats = commits = 0.0
+    samples = 0
     for group in scenario.group:
+        partitions = sum(topic.partitions for topic in _topics_of(group, scenario))
         group_polls, group_commits = _data_plane(group, scenario)
         polls += group_polls
-        commits += group_commits
+        commits += group_commits * max(1.0, partitions / len(group.members) / COMMITTED_TOGETHER)
+        samples += partitions * scenario.run_for // scenario.lag_every
     for group, member in members_of(scenario):
         settings = consumer_settings(group, member)
         heartbeats += scenario.run_for / (settings.heartbeat_interval_ms * US_PER_MS)
@@ -51,7 +58,7 @@ def estimate(scenario: Scenario) -> Estimate:
         polls=int(polls * EVENTS_PER_POLL),
         heartbeats=int(heartbeats * EVENTS_PER_HEARTBEAT),
         commits=int(commits * EVENTS_PER_COMMIT),
-        samples=len(scenario.group) * scenario.run_for // scenario.lag_every,
+        samples=samples // SAMPLED_TOGETHER,
     )
 
 
@@ -103,13 +110,14 @@ def _spaced_commits(policy: CommitPolicy, records: float, run_for: int) -> float
 
 
 def _records_of(group: Group, scenario: Scenario) -> float:
+    return sum(_records_in(topic, scenario.run_for) for topic in _topics_of(group, scenario))
+
+
+def _topics_of(group: Group, scenario: Scenario) -> list[Topic]:
+    """Return what a group may read; a pattern may match everything."""
     wanted = {topic for member in group.members for topic in subscription_of(group, member)[0]}
     everything = any(subscription_of(group, member)[1] for member in group.members)
-    return sum(
-        _records_in(topic, scenario.run_for)
-        for topic in scenario.topic
-        if everything or topic.name in wanted
-    )
+    return [topic for topic in scenario.topic if everything or topic.name in wanted]
 
 
 def _records_in(topic: Topic, run_for: int) -> float:

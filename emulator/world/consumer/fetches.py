@@ -139,7 +139,7 @@ class Fetches:
         if log.leader != fetch.broker:
             return _error(want.partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if not log.start <= want.offset <= log.end(fetch.ready_us):
-            return _error(want.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
+            return _error(want.partition, ErrorCode.OFFSET_OUT_OF_RANGE, want.offset)
         most = fetch.process.blueprint.settings.max_partition_fetch_bytes
         most = max(min(most, room) // log.record_size, 1 if first else 0)
         count = min(log.high_watermark(fetch.ready_us) - want.offset, most)
@@ -228,5 +228,5 @@ def _party(broker: int) -> Party:
     return Party(broker_name(broker), "brokers")
 
 
-def _error(partition: TopicPartition, error: ErrorCode) -> FetchedRecords:
-    return FetchedRecords(partition, -1, -1, error)
+def _error(partition: TopicPartition, error: ErrorCode, asked: int = -1) -> FetchedRecords:
+    return FetchedRecords(partition, asked, asked, error)
