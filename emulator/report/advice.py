@@ -11,6 +11,9 @@ from emulator.report.hints import HINTS, Case
 from emulator.report.subject import GroupFacts, Subject
 
 LONG_STANDSTILL_S = 10
+LEAST_HEARTBEATS = 4
+"""A session timeout of so many heartbeat intervals is short already."""
+
 SHORTER_SESSION = (
     "Stand-still: a dead member is noticed after {session.timeout.ms}. A smaller one, not below "
     "three times {heartbeat.interval.ms}, ends it sooner; the price: living members are given up "
@@ -47,6 +50,9 @@ def standstill_hints(subject: Subject, metrics: Metrics) -> list[str]:
     if short or "session expired" not in metrics.tables["evictions.by_reason"]:
         return []
     group = max(subject.groups, key=lambda group: int(group.settings["session.timeout.ms"]))
+    least_ms = LEAST_HEARTBEATS * int(group.settings["heartbeat.interval.ms"])
+    if int(group.settings["session.timeout.ms"]) <= least_ms:
+        return []
     return [_with_values(SHORTER_SESSION, subject, group)]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from assignors.types import TopicPartition
 from emulator import events
 from emulator.scenario.model import Poison
+from emulator.world.consumer.doing import Ending
 from protocols import facts
 from protocols.errors import ErrorCode
 from protocols.fetching import Handed
@@ -182,7 +183,7 @@ class Teller:
             cause = causes.rebalance.get(heard.group)
         else:
             cause = causes.dropped.get(heard.consumer)
-        if process.application.closing:
+        if process.application.ending is Ending.BEGUN:
             cause = causes.disturbed.get(heard.consumer)
         event = self._write(heard, cause)
         causes.called[heard.consumer] = event

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
-from emulator.world.consumer.handler import Batch, Doing, Flaw
+from emulator.world.consumer.doing import Doing, Ending
+from emulator.world.consumer.handler import Batch, Flaw
 from emulator.world.consumer.listener import Listener
 from emulator.world.consumer.policy_commits import PolicyCommits
 from emulator.world.kernel import Rank
@@ -35,10 +36,7 @@ class Application:
         self._token = 0
         self.commits = PolicyCommits(process)
         self._listener = Listener(process, self)
-        self._leave: bool | None = None
-        """Close was asked for: False after the batch, True after the record under work."""
-
-        self.closing = False
+        self.ending = Ending.NOT_ASKED
         self._pending_hang_us = 0
         self._paused_us: int | None = None
         self._uncommitted = None if self._blueprint.plain else self.commits.uncommitted
@@ -48,7 +46,7 @@ class Application:
 
     def poll(self) -> None:
         """Call poll, or close if that was asked for."""
-        if self._leave is not None:
+        if self.ending is not Ending.NOT_ASKED:
             self._close()
             return
         self.doing = Doing.POLLING
@@ -96,7 +94,7 @@ class Application:
     @property
     def calm(self) -> bool:
         """Whether nobody wants anything of the handler but work."""
-        return self._leave is None and not self._pending_hang_us
+        return self.ending is Ending.NOT_ASKED and not self._pending_hang_us
 
     def work_on(self, batch: Batch) -> None:
         """Begin a batch whose end somebody else looks after."""
@@ -128,7 +126,7 @@ class Application:
             self._work(ranges)
 
     def _work(self, ranges: tuple[Handed, ...]) -> None:
-        if self._leave:
+        if self.ending is Ending.AFTER_RECORD:
             self._close()
             return
         batch = Batch.of(ranges, self._kernel.now)
@@ -241,7 +239,7 @@ class Application:
         if self.commits.refused(result):
             self._discard(tuple(batch.part(batch.reported, batch.count)))
             return
-        if self._leave:
+        if self.ending is Ending.AFTER_RECORD:
             self._close()
             return
         batch.shift(self._kernel.now - batch.end_us(batch.reported - 1))
@@ -253,7 +251,7 @@ class Application:
 
     def _after_batch(self, batch: Batch) -> None:
         policy = self._blueprint.commit
-        if self._leave:
+        if self.ending is Ending.AFTER_RECORD:
             self._close()
         elif policy.when == "batch" and policy.call in ("sync", "async"):
             ends = {part.partition: part.next_offset for part in batch.ranges}
@@ -283,7 +281,7 @@ class Application:
 
     def listened(self) -> None:
         """Take the end of a listener call."""
-        self.doing = Doing.CLOSING if self.closing else Doing.POLLING
+        self.doing = Doing.CLOSING if self.ending is Ending.BEGUN else Doing.POLLING
 
     # -- interruptions ----------------------------------------------------------------------------
 
@@ -314,9 +312,9 @@ class Application:
 
     def leave(self, *, mid_batch: bool) -> None:
         """Stop after the batch, or after the record under work, and close."""
-        if self._leave is not None:
+        if self.ending is not Ending.NOT_ASKED:
             return
-        self._leave = mid_batch
+        self.ending = Ending.AFTER_RECORD if mid_batch else Ending.AFTER_BATCH
         if self.doing is Doing.POLLING and self._process.busy:
             self._kernel.at(
                 self._kernel.now, Rank.APPLICATION, self._blueprint.index, lambda _: self._wake_up()
@@ -335,7 +333,7 @@ class Application:
 
     def _close(self) -> None:
         self.doing = Doing.CLOSING
-        self.closing = True
+        self.ending = Ending.BEGUN
         self._batch = None
         self.step("closing", lambda: self._process.close_client(self._blueprint.close_timeout_us))
 

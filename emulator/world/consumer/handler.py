@@ -18,16 +18,6 @@ WorkTimes = Callable[[TopicPartition, int], int]
 """Partition and offset to the microseconds the handler spends on that record."""
 
 
-class Doing(enum.Enum):
-    """What the application thread is in the middle of."""
-
-    POLLING = "poll"
-    WORKING = "its handler"
-    COMMITTING = "commitSync"
-    LISTENING = "its rebalance listener"
-    CLOSING = "close"
-
-
 class Flaw(enum.Enum):
     """How the work on a record ends, if not well."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.events import ListenerCalled
+from emulator.world.consumer.doing import Ending
 from emulator.world.kernel import Rank
 from protocols.step import Call
 
@@ -54,7 +55,7 @@ class Listener:
         process = self._process
         event = process.services.teller.listened(process, self._heard(call))
         if call.listener != "assigned":
-            why = "closed" if self._application.closing else call.listener
+            why = "closed" if self._application.ending is Ending.BEGUN else call.listener
             for tp in call.partitions:
                 process.progress.close(tp, why, event)
                 self._application.commits.forget(tp)
