@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
 
 from emulator.report.wording import WIDTH
+
+# How long a test takes depends on who else uses the machine.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)

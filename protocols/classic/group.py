@@ -164,15 +164,18 @@ def shared_protocols(group: Group) -> frozenset[str]:
 def supports(group: Group, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
     """Say whether a JoinGroup with these protocols is acceptable.
 
-    An empty group takes any type. Otherwise one name must be offered by all members; a
-    requester that is one of them counts with its old list [Q6].
+    An empty group takes any type. Otherwise one name must be offered by all members, which any
+    is while there are none, as in the initial delay after the first one left; a requester that
+    is one of them counts with its old list [Q6].
+
+    Source: ``ClassicGroup.supportsProtocols``.
     """
     if group.state is State.EMPTY:
         return bool(protocol_type) and bool(protocols)
     if protocol_type != group.protocol_type:
         return False
     everyone = len(group.members)
-    return any(group.support.get(offer.name) == everyone for offer in protocols)
+    return any(group.support.get(offer.name, 0) == everyone for offer in protocols)
 
 
 def select_protocol(group: Group) -> str:

@@ -16,7 +16,13 @@ from protocols.classic.answers import join_refused
 from protocols.classic.group import Group, Member
 from protocols.classic.identity import who_joins
 from protocols.classic.metadata import newborn_record
-from protocols.classic.rebalance import begin, begin_or_go_on, end_if_last, joined
+from protocols.classic.rebalance import (
+    begin,
+    begin_or_go_on,
+    client_reason,
+    end_if_last,
+    joined,
+)
 from protocols.classic.roster import with_member, with_protocols, without_member
 from protocols.classic.shard import JoinWaits, Moment, Shard, Turn, on_group, state_of
 from protocols.classic.states import JOIN_GROUP, Act, State, Who
@@ -151,11 +157,6 @@ def _evict(group: Group, header: Header, request: JoinGroupRequest, _: Moment) -
         return Turn(without_member(group, member_id), (refused,))
     removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.GROUP_FULL)
     return Turn(without_member(group, member_id), (Tell(removed), refused))
-
-
-def client_reason(request: JoinGroupRequest) -> str:
-    """Return the client's reason as logs show it (KIP-800)."""
-    return request.reason or "not provided"
 
 
 _ACTS: Final[

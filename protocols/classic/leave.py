@@ -47,7 +47,7 @@ def leave_group(
         errors.append(verdict if isinstance(verdict, ErrorCode) else ErrorCode.NONE)
         turn = turn.then(functools.partial(_left, entry=entry, verdict=verdict))
     left = [
-        entry.member_id
+        entry.member_id or group.static_members.get(entry.group_instance_id or "", "")
         for entry, error in zip(request.members, errors, strict=True)
         if error is ErrorCode.NONE
     ]

@@ -58,7 +58,10 @@ def _started(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
     size_max = at.settings.group_max_size
     if len(members) <= size_max:
         return Turn(shard, tuple(effects))
-    reason = f"loaded with {len(members)} members, more than the {size_max} allowed"
+    reason = (
+        f"Freshly-loaded group {group_id} (size {len(members)}) is over capacity {size_max}. "
+        "Rebalancing in order to give a chance for consumers to commit offsets"
+    )
     turn = Turn(group, tuple(effects)).then(
         lambda group: begin(group, at, reason, members[0].member_id)
     )

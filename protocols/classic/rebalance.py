@@ -30,8 +30,18 @@ from protocols.classic.timers import join_timer, sync_timer
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, GroupEmptied, JoinPhaseEnded, MemberRemoved, RebalanceStarted
 from protocols.java_maps import NOTHING
-from protocols.messages import JoinGroupMember, JoinGroupResponse, SyncGroupResponse
+from protocols.messages import (
+    JoinGroupMember,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
 from protocols.step import CancelTimer, Effect, SetTimer, Tell
+
+
+def client_reason(request: JoinGroupRequest) -> str:
+    """Return the client's reason as logs show it (KIP-800)."""
+    return request.reason or "not provided"
 
 
 def begin_or_go_on(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:

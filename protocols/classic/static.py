@@ -12,7 +12,7 @@ from protocols.classic.answers import seen_as
 from protocols.classic.group import Group, Member, select_protocol, without
 from protocols.classic.metadata import group_record
 from protocols.classic.parked import refused_join, refused_sync
-from protocols.classic.rebalance import begin, end_if_last, everyone
+from protocols.classic.rebalance import begin, client_reason, end_if_last, everyone
 from protocols.classic.roster import renamed, with_protocols
 from protocols.classic.shard import InstanceStored, JoinWaits, Moment, Turn
 from protocols.classic.states import State
@@ -36,7 +36,9 @@ def come_back(group: Group, header: Header, request: JoinGroupRequest, at: Momen
         lambda group: _parked(group, new_id, header, request)
     )
     if select_protocol(turn.state) != turn.state.protocol_name:
-        return _rebalancing(turn, "chooses another protocol", new_id, header, request, at)
+        instance = f"static member {new_id} with instance id {request.group_instance_id}"
+        why = f"Group's selectedProtocol will change because {instance} joined with change of protocol"
+        return _rebalancing(turn, why, new_id, header, request, at)
     assert group.leader_id is not None, "a stable group has a leader"
     stored = InstanceStored(group.group_id, old, new_id, group.leader_id, header, request.version)
     record = group_record(turn.state, turn.state.assignments)
@@ -51,8 +53,8 @@ def come_back_and_rebalance(
     turn = _replaced(group, old, new_id, header, at).then(
         lambda group: _parked(group, new_id, header, request)
     )
-    during = f"restarts during {group.state.label}"
-    return _rebalancing(turn, during, new_id, header, request, at)
+    instance = f"static member {new_id} with instance id {request.group_instance_id}"
+    return _rebalancing(turn, f"Updating metadata for {instance}", new_id, header, request, at)
 
 
 def come_back_and_park(
@@ -70,16 +72,13 @@ def come_back_and_park(
 
 def _rebalancing(
     turn: Turn[Group],
-    what: str,
+    why: str,
     new_id: str,
     header: Header,
     request: JoinGroupRequest,
     at: Moment,
 ) -> Turn[Group]:
-    reason = (
-        f"Static member {new_id} with group instance id {request.group_instance_id} {what}; "
-        f"client reason: {request.reason or 'not provided'}"
-    )
+    reason = f"{why}; client reason: {client_reason(request)}"
     return turn.then(lambda group: begin(group, at, reason, new_id)).at_last(
         JoinWaits(turn.state.group_id, new_id, header)
     )

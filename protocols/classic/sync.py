@@ -126,7 +126,10 @@ def not_stored(group: Group, what: AssignmentStored, error: ErrorCode, at: Momen
     """Give the sync phase up and begin anew, unless that has happened already [Q11]."""
     if not _still_syncing(group, what):
         return Turn(group)
-    reason = f"the assignment of leader {what.leader_id} could not be stored: {error.name}"
+    reason = (
+        f"Error {error.name} when storing group assignment during SyncGroup "
+        f"(member: {what.leader_id})."
+    )
     return released_syncs(group, at, seen_as(error)).then(
         lambda group: begin(group, at, reason, what.leader_id)
     )
@@ -144,7 +147,7 @@ def time_is_up(group: Group, at: Moment) -> Turn[Group]:
     if group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_syncs:
         return Turn(group)
     silent = sorted(group.pending_syncs)
-    reason = f"members ({', '.join(silent)}) sent no SyncGroup in time"
+    reason = f"Removing {silent} on pending sync request expiration".replace("'", "")
     effects = list[Effect]()
     for member in (group.members[member_id] for member_id in silent if member_id in group.members):
         removed = MemberRemoved(

@@ -16,6 +16,8 @@ from emulator.measure.ledger.epochs import Epoch, Trouble
 from emulator.measure.ledger.offsets import NONE_COMMITTED, Committed
 
 RESETS = ("earliest", "latest", "by_duration")
+DIED = ("crashed", "failed")
+"""How an epoch closes when its process ends without closing its consumer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +135,7 @@ def _message_lost(opening: Opening) -> Reason | None:
     before = opening.before
     assert before is not None, "what is repeated had an owner"
     lost = _still_open(opening, before.lost)
-    if lost is None and before.closed_event is not None and before.why != "crashed":
+    if lost is None and before.closed_event is not None and before.why not in DIED:
         lost = opening.undecided
     if lost is None:
         return None
@@ -163,7 +165,7 @@ def _kept(opening: Opening) -> Reason | None:
 
 def _crashed(opening: Opening) -> Reason | None:
     assert opening.before is not None, "what is repeated had an owner"
-    if opening.before.why not in ("crashed", "failed"):
+    if opening.before.why not in DIED:
         return None
     return Reason(Cause.CRASHED, "" if opening.before.why == "crashed" else "failed")
 

@@ -34,8 +34,8 @@ class Cause(enum.StrEnum):
     REFUSED = "commit refused"
     TWO_OWNERS = "two owners at once"
     KEPT_REWOUND = "kept partition rewound"
-    REVOKED = "revoked while uncommitted"
     CRASHED = "crashed while uncommitted"
+    REVOKED = "revoked while uncommitted"
 
     RESET_TO_LATEST = "position reset to latest"
     RESET_BY_DURATION = "position reset by duration"

@@ -9,6 +9,10 @@ from emulator.measure.ledger.offsets import Committed, InFlight, OffsetBook
 from emulator.measure.ledger.ownership import Ownership, link_to
 
 
+SILENT = ("NETWORK_EXCEPTION", "REQUEST_TIMED_OUT")
+"""How a commit ends of which its sender does not learn whether it was taken."""
+
+
 class Fates:
     """Follows each commit and tells the epoch it speaks of when it did not come to count."""
 
@@ -33,17 +37,30 @@ class Fates:
     def refused(self, event: ev.Event, what: ev.CommitRefused) -> None:
         """Tell the epochs a commit speaks of that it was refused."""
         self._offsets.landed(what.consumer, what.commit)
-        link = link_to(event, f"commit {what.commit} of {what.consumer} refused: {what.error}")
-        for partition, offset in what.offsets:
-            epoch = self._ownership.committer(what.consumer, what.group, partition)
-            if epoch is not None and (epoch.refused is None or epoch.refused.offset < offset):
-                epoch.refused = Trouble(offset, link, what.error)
+        self._turned_away(event, what, what.error)
 
     def answered(self, event: ev.Event, what: ev.CommitAnswered) -> None:
-        """Note a commit whose sender was told of a failure."""
+        """Note a commit whose sender was told of a failure.
+
+        Any error but those of :data:`SILENT` comes from a broker that did not take it, such as
+        one that still loads the group.
+        """
         flight = self._offsets.landed(what.consumer, what.commit)
-        if flight is not None and what.error != "NONE":
+        if flight is None or what.error == "NONE":
+            return
+        if flight.accepted or what.error in SILENT:
             self._unheard(event, flight, what.error)
+        else:
+            self._turned_away(event, flight.sent, what.error)
+
+    def _turned_away(
+        self, event: ev.Event, commit: ev.CommitRefused | ev.CommitSent, error: str
+    ) -> None:
+        link = link_to(event, f"commit {commit.commit} of {commit.consumer} refused: {error}")
+        for partition, offset in commit.offsets:
+            epoch = self._ownership.committer(commit.consumer, commit.group, partition)
+            if epoch is not None and (epoch.refused is None or epoch.refused.offset < offset):
+                epoch.refused = Trouble(offset, link, error)
 
     def message_lost(self, event: ev.Event, what: ev.MessageLost) -> None:
         """Note a commit whose request or response never arrived."""

@@ -24,6 +24,10 @@ REASONS = (
     ("Updating metadata", "member joined again"),
     ("removing member", "session expired"),
     ("explicit `LeaveGroup`", "member left"),
+    ("Removing", "no SyncGroup in time"),
+    ("Group's selectedProtocol", "assignor changed"),
+    ("Error", "assignment not stored"),
+    ("Freshly-loaded group", "group over its size limit"),
 )
 """How the coordinator's log begins to say why, and what that means."""
 

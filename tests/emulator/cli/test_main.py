@@ -127,6 +127,7 @@ def test_ctrl_c_ends_quietly_with_130(tmp_path, monkeypatch):
     """No traceback, and nothing half-written, in the middle of a run."""
     path = written(tmp_path)
     written_events = []
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # some shells ignore it
 
     def interrupted(_: EventFile, event: Event) -> None:
         written_events.append(event)
@@ -134,7 +135,10 @@ def test_ctrl_c_ends_quietly_with_130(tmp_path, monkeypatch):
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(EventFile, "write", interrupted)
-    answer = rebalance("run", path, "--events", tmp_path / "events.parquet")
+    try:
+        answer = rebalance("run", path, "--events", tmp_path / "events.parquet")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
     assert (130, "", "") == answer
     assert [path] == list(tmp_path.iterdir())

@@ -181,6 +181,18 @@ def test_a_commit_that_failed_with_a_timeout_was_lost():
     only(history, Cause.MESSAGE_LOST, 20)
 
 
+def test_a_commit_that_a_loading_coordinator_turned_away_was_refused():
+    """Its sender was answered: nothing was lost on the way."""
+    history = owner_at_work()
+    commit = history.send("a", 100)
+    history.answer("a", commit, "COORDINATOR_LOAD_IN_PROGRESS")
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.REFUSED, 20)
+
+
 def test_a_lost_reply_to_a_durable_commit_avoids_duplicates():
     """What a timed-out commit covers is not repeated: a metric, no entry."""
     history = owner_at_work()

@@ -326,3 +326,18 @@ def test_requests_of_a_version_before_leaving_in_batches_speak_for_one():
     answer = driver.send(request).answer
 
     assert (ErrorCode.UNKNOWN_MEMBER_ID, ()) == (answer.error, answer.members)
+
+
+def test_while_nobody_is_left_any_protocol_is_welcome():
+    """The first member left in the initial delay; the next one joins all the same."""
+    driver = GroupDriver()
+    first, _ = driver.enter("a")
+    driver.leave(first)
+    assert State.PREPARING_REBALANCE == driver.state
+    assert {} == dict(driver.group.members)
+
+    second, waiting = driver.enter("b")
+    driver.advance(2 * driver.settings.group_initial_rebalance_delay_ms)
+
+    assert ErrorCode.NONE == waiting.error
+    assert [second] == list(driver.group.members)

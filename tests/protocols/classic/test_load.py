@@ -98,7 +98,7 @@ def test_a_group_that_is_too_large_rebalances_when_it_is_loaded():
     assert State.PREPARING_REBALANCE == driver.state
     assert driver.group.window is None
     assert 60_000_000 == driver.timers["join-g"] - driver.now_us
-    assert "more than the 1 allowed" in driver.told(RebalanceStarted)[0].reason
+    assert "over capacity 1." in driver.told(RebalanceStarted)[0].reason
 
 
 def test_an_empty_group_keeps_its_generation_and_its_time():

@@ -93,7 +93,7 @@ def test_a_restart_that_changes_the_chosen_protocol_rebalances():
 
     assert not back.answered
     assert State.PREPARING_REBALANCE == driver.state
-    assert "chooses another protocol; client reason: not provided" in (
+    assert "joined with change of protocol; client reason: not provided" in (
         driver.told(RebalanceStarted)[-1].reason
     )
 
@@ -123,7 +123,7 @@ def test_a_restart_in_the_sync_phase_begins_anew():
     assert SyncGroupResponse(error=ErrorCode.FENCED_INSTANCE_ID) == synced.answer
     assert not back.answered
     assert State.PREPARING_REBALANCE == driver.state
-    assert "restarts during CompletingRebalance" in driver.told(RebalanceStarted)[-1].reason
+    assert "Updating metadata for static member" in driver.told(RebalanceStarted)[-1].reason
 
 
 def test_a_restart_in_the_join_phase_counts_as_joined():
