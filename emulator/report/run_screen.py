@@ -194,6 +194,12 @@ def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
         yield from paragraph(expected.message, "  ok      " if expected.ok else "  FAILED  ")
 
 
+def _without_standstill(metrics: Metrics) -> str:
+    if not metrics["generations"]:
+        return "nobody ever owned a partition"
+    return "none: every partition always had a working owner"
+
+
 def _key_figures(metrics: Metrics) -> Iterator[str]:
     """Yield the figures that a person asks for next, in sentences."""
     yield from ("", "Figures")
@@ -202,7 +208,7 @@ def _key_figures(metrics: Metrics) -> Iterator[str]:
         "stand-still",
         f"{span(longest)} at most for one partition, {span(still)} summed over partitions"
         if still
-        else "none: every partition always had a working owner",
+        else _without_standstill(metrics),
     )
     if metrics["takeover_last_s"]:
         first, last = metrics["takeover_first_s"], metrics["takeover_last_s"]
