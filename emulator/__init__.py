@@ -38,6 +38,11 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """List what is there to be asked for."""
+    return sorted([*globals(), *__all__])
+
+
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: ``rebalance --help`` needs none of it."""
     if name not in _HOMES:

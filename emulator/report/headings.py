@@ -27,7 +27,7 @@ def in_force(group: GroupFacts, besides: GroupFacts | None = None) -> str:
     """
     known = [] if besides is None else _parts(besides)
     parts = [part for part in _parts(group) if part not in known]
-    return f"{group.id}: {', '.join(parts) or 'the same'}"
+    return f"{group.id}: {', '.join(parts) or 'as in the first column'}"
 
 
 def _parts(group: GroupFacts) -> list[str]:

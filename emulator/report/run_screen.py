@@ -152,8 +152,11 @@ def _example(told: Told, entries: Sequence[Entry]) -> str:
     if entry.first_owner is not None:
         text += f" by {entry.first_owner.consumer}"
     if entry.second_owner is not None:
-        again = "again by" if entry.kind is EntryKind.REPROCESSED else "passed over by"
-        text += f", {again} {entry.second_owner.consumer} from {moment(entry.second_owner.at_us)}"
+        who, when = entry.second_owner.consumer, moment(entry.second_owner.at_us)
+        again = entry.kind is EntryKind.REPROCESSED
+        text += (
+            f", again by {who}, done by {when}" if again else f", passed over by {who} at {when}"
+        )
     return text if len(entries) == 1 else f"{text} ({len(entries)} entries in all)"
 
 
@@ -195,8 +198,8 @@ def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
 
 
 def _without_standstill(metrics: Metrics) -> str:
-    if not metrics["generations"]:
-        return "nobody ever owned a partition"
+    if not metrics["processed"]:
+        return "nobody ever worked on a partition"
     return "none: every partition always had a working owner"
 
 
@@ -236,7 +239,8 @@ def _lag(metrics: Metrics) -> str:
     if metrics["undrained"]:
         return f"{text}, still above what it was before the fault at the end"
     if metrics["drain_max_s"]:
-        return f"{text}, worked off {span(metrics['drain_max_s'])} after the fault"
+        drained = span(metrics["drain_max_s"])
+        return f"{text}, back to what it was before the fault after {drained}"
     return text
 
 

@@ -52,8 +52,16 @@ def _fields(kind: Any, given: dict[str, object]) -> dict[str, Any]:
 
 
 def commit_policy(group: Group, member: Member) -> CommitPolicy:
-    """Return who commits for a member, and when."""
-    return group.commit if member.commit is None else member.commit
+    """Return who commits for a member, and when.
+
+    Where nothing is said of it and ``enable.auto.commit`` is off, nobody does.
+    """
+    if member.commit is not None:
+        return member.commit
+    given = {**group.settings, **member.settings}
+    if "commit" not in group.model_fields_set and given.get(AUTO_COMMIT) is False:
+        return CommitPolicy(call="none")
+    return group.commit
 
 
 def work_of(group: Group, member: Member) -> Distribution:

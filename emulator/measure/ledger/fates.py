@@ -8,7 +8,6 @@ from emulator.measure.ledger.epochs import Trouble
 from emulator.measure.ledger.offsets import Committed, InFlight, OffsetBook
 from emulator.measure.ledger.ownership import Ownership, link_to
 
-
 SILENT = ("NETWORK_EXCEPTION", "REQUEST_TIMED_OUT")
 """How a commit ends of which its sender does not learn whether it was taken."""
 

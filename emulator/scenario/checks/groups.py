@@ -145,6 +145,11 @@ def _settings_problems(group: Group, member: Member) -> Iterator[Problem]:
         path = _settings_path(group, member, AUTO_COMMIT)
         reason = 'contradicts commit = "auto"; change one of them'
         yield Problem(f"{path}[{AUTO_COMMIT}]", reason, given=False)
+    call = commit_policy(group, member).call
+    if call != "auto" and settings.enable_auto_commit:
+        path = _settings_path(group, member, AUTO_COMMIT)
+        reason = f'contradicts commit = "{call}": both would commit; leave this setting out'
+        yield Problem(f"{path}[{AUTO_COMMIT}]", reason, given=True)
 
 
 def _heartbeat_problem(group: Group, member: Member, settings: ConsumerSettings) -> Problem:

@@ -18,7 +18,7 @@ from emulator.scenario import model
 from emulator.scenario.parties import COORDINATOR_OF, broker_number
 from emulator.world.draws import draw, stream_key
 from emulator.world.faults.chosen import Chosen, Strike
-from emulator.world.faults.targets import target_of
+from emulator.world.faults.targets import target_of, why_idle
 from emulator.world.network import broker_name
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Faults:
             model.RollingRestart: self._rolling_restart,
         }
         self._chosen: dict[str, Chosen] = {}
+        self._idle: dict[str, str] = {}
         """Messages that faults have chosen, by the fault's id."""
 
     def begin(self) -> None:
@@ -111,6 +112,10 @@ class Faults:
         if isinstance(fault, model.LoseMessage | model.DelayMessage):
             self._choose(fault)
             return
+        idle = why_idle(fault, self._services.crew)
+        if idle:
+            self._idle[fault.id] = idle
+            return
         began = self._begins(fault)
         yield from self._scripts[type(fault)](fault, began)
         self._ends(fault, began)
@@ -138,7 +143,7 @@ class Faults:
                     fault=fault.id,
                     verb=fault.verb,
                     target=target_of(fault),
-                    why="its moment never came" if chosen is None else str(chosen),
+                    why=self._idle.get(fault.id) or str(chosen or "its moment never came"),
                 )
                 self._services.recorder.write(missed)
 

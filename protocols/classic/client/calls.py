@@ -56,7 +56,7 @@ class CloseStage(enum.Enum):
     """How far close() has come."""
 
     COMMIT = "final commit"
-    CALLBACKS = "listener call"
+    LOOKUP = "asynchronous commits that wait for a coordinator"
     LEAVE = "LeaveGroup and what is still in flight"
 
 

@@ -15,10 +15,11 @@ from protocols.classic.client.calls import (
 )
 from protocols.classic.client.commits import all_consumed, automatic_order
 from protocols.classic.client.heartbeat import send_leave
-from protocols.classic.client.membership import reset
+from protocols.classic.client.lookup import look_up
+from protocols.classic.client.membership import LEFT_BY_ITSELF, reset
 from protocols.classic.client.rebalancing import PrepareNeeded
 from protocols.classic.client.requests import MS
-from protocols.classic.client.values import Asked, ClientState, Consumer, Membership
+from protocols.classic.client.values import Asked, ClientState, Consumer, Known, Membership
 from protocols.step import Call, Return, SetTimer, Step
 
 CLOSE = "close"
@@ -32,7 +33,7 @@ def begin(state: ClientState, consumer: Consumer, timeout_us: int, now: int) -> 
     state = replace(state, app=app)
     step = Step(state, (SetTimer(CLOSE, app.deadline_us),))
     if not consumer.settings.enable_auto_commit:
-        return step.then(lambda s: _callbacks(s, consumer, now))
+        return step.then(lambda s: advance(s, consumer, now))
     offsets = automatic_order(all_consumed(consumer))
     step = step.then(
         lambda s: sync_commit.begin(s, consumer, offsets, "close", app.deadline_us, now)
@@ -43,19 +44,34 @@ def begin(state: ClientState, consumer: Consumer, timeout_us: int, now: int) -> 
 def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Go on as far as possible: nothing in close() waits beyond the budget."""
     match state.app:
-        case Closing(CloseStage.COMMIT):
+        case Closing(CloseStage.COMMIT, deadline):
+            looking = replace(state, app=Closing(CloseStage.LOOKUP, deadline))
+            return advance(looking, consumer, now)
+        case Closing(CloseStage.LOOKUP, deadline):
+            if state.pending_commits and now < deadline:
+                return look_up(state, consumer, now)
             return _callbacks(state, consumer, now)
         case Closing(CloseStage.LEAVE, deadline):
-            if _leaving(state) and now < deadline:
+            if _awaited(state, consumer) and now < deadline:
                 return Step(state)
             return Step(replace(state, app=Closed(), beat=None), (Return(Closed()),))
         case _:
             return Step(state)
 
 
-def _leaving(state: ClientState) -> bool:
-    awaited = (Asked.LEAVE, Asked.COMMIT)
-    return any(flight.asked in awaited for flight in state.in_flight.values())
+def _awaited(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether the coordinator, if it is known, still owes an answer (``awaitPendingRequests``).
+
+    A static member's JoinGroup or SyncGroup may be parked there until the rebalance goes on. A
+    dynamic one's LeaveGroup ends it, and a SyncGroup of who has left is never answered.
+    """
+    known = state.coordinator
+    if not isinstance(known, Known):
+        return False
+    flights = [flight for flight in state.in_flight.values() if flight.broker == known.broker]
+    if consumer.settings.group_instance_id is None:
+        return any(flight.asked in (Asked.LEAVE, Asked.COMMIT) for flight in flights)
+    return bool(flights)
 
 
 def _listener_call(state: ClientState) -> Call | None:
@@ -85,11 +101,16 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 def after_callbacks(
     state: ClientState, consumer: Consumer, deadline_us: int, now: int
 ) -> Step[ClientState]:
-    """Leave the group and wait for what is in flight, as long as the budget lasts."""
+    """Leave the group and wait for what is in flight, as long as the budget lasts.
+
+    The state is reset in any case, so that no answer brings the member back; nobody is told
+    that it dropped out, as it did not.
+    """
     app = Closing(CloseStage.LEAVE, deadline_us)
     state = replace(state, app=app, assignment=())
     step = send_leave(state, consumer, "the consumer is being closed", now)
-    return step.then(lambda s: advance(s, consumer, now))
+    gone = reset(step.state, LEFT_BY_ITSELF, keep_member_id=False).state
+    return Step(gone, step.effects).then(lambda s: advance(s, consumer, now))
 
 
 # -- unsubscribe ----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from assignors.java import (
     DEFAULT_LENGTH,
@@ -16,7 +17,7 @@ from assignors.types import TopicPartition
 from protocols.classic.client.calls import Failed
 from protocols.classic.client.membership import request_rejoin, reset_by
 from protocols.classic.client.rebalancing import Prepare, PrepareCommitted, PrepareCommitting
-from protocols.classic.client.requests import MS, ask, forget_coordinator
+from protocols.classic.client.requests import LOSES_COORDINATOR, MS, ask, forget_coordinator
 from protocols.classic.client.values import (
     Asked,
     ClientState,
@@ -27,21 +28,15 @@ from protocols.classic.client.values import (
 )
 from protocols.errors import ErrorCode
 from protocols.facts import CommitEnded, CommitSent
-from protocols.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetToCommit
-from protocols.step import Return, Step, Tell
+from protocols.messages import OffsetCommitRequest, OffsetToCommit
+from protocols.step import Step, Tell
 
 REBALANCING = "RebalanceInProgressException"
 COMMIT_FAILED = "CommitFailedException"
 FENCED = "FencedInstanceIdException"
 
-_LOSES_COORDINATOR = frozenset(
-    {
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.REQUEST_TIMED_OUT,
-    }
-)
-RETRIED = _LOSES_COORDINATOR | {
+RETRIED = LOSES_COORDINATOR | {
+    ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.NETWORK_EXCEPTION,
@@ -159,27 +154,42 @@ def commit_automatically(
 # -- commitAsync --------------------------------------------------------------------------------
 
 
-def commit_async(
+def send_async(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
-    """Send a commit and go on; its callback runs at a later poll or commit (4.4)."""
-    if state.poisoned is not None:
-        return Step(state, (Return(state.poisoned),))
-    if not offsets:
-        return Step(state)
+    """Send a commit without waiting for it; a refusal reaches its callback (4.4)."""
     exception = refused_locally(state)
-    if exception is None and isinstance(state.coordinator, Known):
-        return send_commit(state, consumer, offsets, "async", now)
-    error = ErrorCode.COORDINATOR_NOT_AVAILABLE if exception is None else local_error(exception)
+    if exception is not None:
+        return _unsent(state, offsets, local_error(exception), now)
+    return send_commit(state, consumer, offsets, "async", now)
+
+
+def _unsent(
+    state: ClientState, offsets: tuple[OffsetToCommit, ...], error: ErrorCode, now: int
+) -> Step[ClientState]:
     flight = InFlight(Asked.COMMIT, -1, now, state.generation, offsets, "async")
-    step = refuse(state, offsets, "async", error)
     callbacks = (*state.callbacks, (flight, state.next_correlation_id, error))
-    return replace_state(step, callbacks=callbacks)
+    return refuse(replace(state, callbacks=callbacks), offsets, "async", error)
 
 
-def replace_state(step: Step[ClientState], **changes: object) -> Step[ClientState]:
-    """Return the step with fields of its state replaced."""
-    return Step(replace(step.state, **changes), step.effects)  # type: ignore[arg-type]
+def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the commits that were chained to the lookup, in their order: it has succeeded."""
+    step = Step(replace(state, pending_commits=()))
+    for offsets in state.pending_commits:
+        step = step.then(partial(send_async, consumer=consumer, offsets=offsets, now=now))
+    return step
+
+
+def end_pending(state: ClientState, now: int) -> Step[ClientState]:
+    """End the commits that were chained to the lookup: it has failed (RetriableCommitFailed).
+
+    Another lookup could send them later than newer ones.
+    """
+    step = Step(replace(state, pending_commits=()))
+    error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    for offsets in state.pending_commits:
+        step = step.then(partial(_unsent, offsets=offsets, error=error, now=now))
+    return step
 
 
 def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -204,12 +214,10 @@ def commit_answered(
     consumer: Consumer,
     number: int,
     flight: InFlight,
-    response: OffsetCommitResponse,
+    error: ErrorCode,
     now: int,
 ) -> Step[ClientState]:
-    """Handle an OffsetCommit response: its first error decides (4.5)."""
-    errors = (error for _, error in response.errors if error is not ErrorCode.NONE)
-    error = next(errors, ErrorCode.NONE)
+    """React to what a commit was answered, and note it for whoever waits (4.5)."""
     return _side_effects(state, consumer, flight, error, now).then(
         lambda s: commit_ended(s, number, flight, error)
     )
@@ -218,7 +226,8 @@ def commit_answered(
 def _side_effects(
     state: ClientState, consumer: Consumer, flight: InFlight, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    if error in _LOSES_COORDINATOR and isinstance(state.coordinator, Known):
+    gone = error in LOSES_COORDINATOR or error is ErrorCode.REQUEST_TIMED_OUT
+    if gone and isinstance(state.coordinator, Known):
         return forget_coordinator(state, consumer, f"commit answered {error.name}", now)
     if error is ErrorCode.REBALANCE_IN_PROGRESS:
         return Step(

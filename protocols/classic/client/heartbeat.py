@@ -12,7 +12,13 @@ from dataclasses import replace
 from protocols.classic.client.calls import Failed
 from protocols.classic.client.lookup import look_up, look_up_again
 from protocols.classic.client.membership import LEFT_BY_ITSELF, request_rejoin, reset, reset_by
-from protocols.classic.client.requests import MS, ask, backoff_us, forget_coordinator
+from protocols.classic.client.requests import (
+    LOSES_COORDINATOR,
+    MS,
+    ask,
+    backoff_us,
+    forget_coordinator,
+)
 from protocols.classic.client.values import (
     Asked,
     Beat,
@@ -79,8 +85,11 @@ def next_turn(state: ClientState, consumer: Consumer, now: int) -> SetTimer:
     return SetTimer(HEARTBEAT, tick_at_or_after(beat, consumer, max(soonest, now + 1)))
 
 
-def turn(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Run one turn of the thread; what has arrived was handled just before (2.3)."""
+def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> Step[ClientState]:
+    """Run one turn of the thread; what has arrived was handled just before (2.3).
+
+    A thread that gets to send ``late_us`` after it was woken sleeps from then on.
+    """
     beat = state.beat
     if beat is None:
         return Step(state)
@@ -94,7 +103,7 @@ def turn(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     elif now >= poll_deadline_us(consumer):
         step = leave(state, consumer, POLL_EXPIRED, now)
     elif now >= beat.due_us:
-        step = _send_heartbeat(state, beat, consumer, now)
+        step = _send_heartbeat(state, beat, consumer, now, late_us)
     else:
         step = Step(state)
     if step.state.beat is None:
@@ -103,17 +112,18 @@ def turn(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
 
 
 def _send_heartbeat(
-    state: ClientState, beat: Beat, consumer: Consumer, now: int
+    state: ClientState, beat: Beat, consumer: Consumer, now: int, late_us: int
 ) -> Step[ClientState]:
     """Send a heartbeat; the thread sleeps from here on, so one that comes late delays the next."""
-    due = now + consumer.settings.heartbeat_interval_ms * MS
+    phase = now + late_us
+    due = phase + consumer.settings.heartbeat_interval_ms * MS
     request = HeartbeatRequest(
         group_id=consumer.group_id,
         generation_id=state.generation.id,
         member_id=state.generation.member_id,
         group_instance_id=consumer.settings.group_instance_id,
     )
-    waiting = replace(state, beat=replace(beat, phase_us=now, due_us=due))
+    waiting = replace(state, beat=replace(beat, phase_us=phase, due_us=due))
     return ask(waiting, consumer, Asked.HEARTBEAT, request, now)
 
 
@@ -134,8 +144,8 @@ def heartbeat_answered(
             if state.membership is Membership.STABLE:
                 state = request_rejoin(state, "group is already rebalancing")
             return Step(state)
-        case ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_NOT_AVAILABLE:
-            return _failed(state, consumer, f"heartbeat answered {error.name}", now)
+    if error in LOSES_COORDINATOR:
+        return _failed(state, consumer, f"heartbeat answered {error.name}", now)
     if flight.generation != state.generation:
         return Step(_session_reset(state, consumer, now))
     match error:

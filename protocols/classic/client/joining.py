@@ -28,7 +28,7 @@ from protocols.classic.client.rebalancing import (
     Reaction,
     Synced,
 )
-from protocols.classic.client.requests import ask, forget_coordinator
+from protocols.classic.client.requests import LOSES_COORDINATOR, ask, forget_coordinator
 from protocols.classic.client.values import (
     Asked,
     ClientState,
@@ -48,8 +48,6 @@ from protocols.messages import (
 from protocols.step import Step, Tell
 
 Assignments = tuple[tuple[str, tuple[TopicPartition, ...]], ...]
-
-_LOSES_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 
 _FATAL = frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED})
 _FATAL_TO_JOIN = _FATAL | {
@@ -96,7 +94,7 @@ def join_answered(
             if flight.generation != state.generation:
                 return Step(failed)
             return reset_by(failed, error.name, "JOIN_GROUP", keep_member_id=False)
-    if error in _LOSES_COORDINATOR:
+    if error in LOSES_COORDINATOR:
         return _coordinator_gone(state, consumer, error, "JoinGroup", now)
     exception = _exception_name(error) if error in _FATAL_TO_JOIN else "KafkaException"
     return Step(_fail(state, exception, Reaction.THROW, error))
@@ -139,8 +137,6 @@ def elected(
 
     Topics the client has no metadata of are fetched first; the leader waits for them.
     """
-    if state.generation.id != response.generation_id:
-        return Step(state)
     wanted = frozenset(topic for member in response.members for topic in member.metadata.topics)
     state = replace(state, group_topics=wanted)
     known = state.metadata
@@ -266,7 +262,7 @@ def sync_answered(
                 return Step(failed)
             keep = error is ErrorCode.ILLEGAL_GENERATION
             return reset_by(failed, error.name, "SYNC_GROUP", keep_member_id=keep)
-    if error in _LOSES_COORDINATOR:
+    if error in LOSES_COORDINATOR:
         return _coordinator_gone(state, consumer, error, "SyncGroup", now)
     exception = _exception_name(error) if error in _FATAL else "KafkaException"
     return Step(_fail(state, exception, Reaction.THROW, error))

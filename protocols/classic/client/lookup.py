@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from protocols.classic.client.commits import end_pending, send_pending
 from protocols.classic.client.requests import backoff_us, take_number
 from protocols.classic.client.values import ClientState, Consumer, Known, Unknown
 from protocols.errors import ErrorCode
@@ -64,13 +65,14 @@ def found(
     if beat is not None:
         session = now + consumer.settings.session_timeout_ms * 1_000
         beat = replace(beat, session_us=session)
-    return Step(replace(state, coordinator=Known(response.node_id), beat=beat))
+    known = replace(state, coordinator=Known(response.node_id), beat=beat)
+    return send_pending(known, consumer, now)
 
 
 def failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Try again after the back-off."""
+    """Try again after the back-off; commits do not wait for that."""
     unknown = state.coordinator
     assert isinstance(unknown, Unknown)
     retry = now + backoff_us(consumer, "lookup", unknown.attempt, now)
     after = replace(state, coordinator=Unknown(unknown.attempt + 1, None, retry))
-    return Step(after, (SetTimer(LOOKUP, retry),))
+    return end_pending(after, now).also(SetTimer(LOOKUP, retry))

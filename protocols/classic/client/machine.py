@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from protocols.classic.client import (
+    async_commit,
     closing,
     commits,
     heartbeat,
@@ -86,7 +87,7 @@ class Client:
             offsets = tuple(commits.all_consumed(self.consumer))
         wanted = commits.explicit_order(offsets)
         step = commits.run_callbacks(self.state, self.consumer, now).then(
-            lambda s: commits.commit_async(s, self.consumer, wanted, now)
+            lambda s: async_commit.begin(s, self.consumer, wanted, now)
         )
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.classic.client.rebalancing import PrepareNeeded
+from protocols.classic.client.rebalancing import (
+    AwaitingMetadata,
+    JoinFailed,
+    JoinFuture,
+    PrepareNeeded,
+    Reaction,
+)
 from protocols.classic.client.values import ClientState, Generation, Membership
+from protocols.errors import ErrorCode
 from protocols.facts import Dropped
 from protocols.step import Step, Tell
 
@@ -30,9 +37,21 @@ def reset(state: ClientState, reason: str, *, keep_member_id: bool) -> Step[Clie
         generation=Generation(member_id=member_id),
         rejoin=reason,
         prepare=PrepareNeeded(),
+        future=_outdated(state.future),
         beat=None,
     )
     return Step(after, (Tell(Dropped(reason=reason)),))
+
+
+def _outdated(future: JoinFuture) -> JoinFuture:
+    """End the join of a leader that waits for metadata: nothing it could send is awaited any more.
+
+    Other joins end by the answer to the request in flight.
+    """
+    if not isinstance(future, AwaitingMetadata):
+        return future
+    error = ErrorCode.ILLEGAL_GENERATION
+    return JoinFailed("IllegalGenerationException", Reaction.AT_ONCE, error)
 
 
 def reset_by(

@@ -12,8 +12,22 @@ from assignors.types import TopicPartition
 from protocols.classic.client import metadata
 from protocols.classic.client.calls import Failed
 from protocols.classic.client.rejoin import RETRY
-from protocols.classic.client.requests import MS, ask, backoff_us, forget_coordinator, take_number
-from protocols.classic.client.values import Asked, ClientState, Consumer, Known, OffsetsAsked
+from protocols.classic.client.requests import (
+    LOSES_COORDINATOR,
+    MS,
+    ask,
+    backoff_us,
+    forget_coordinator,
+    take_number,
+)
+from protocols.classic.client.values import (
+    Asked,
+    ClientState,
+    Consumer,
+    Known,
+    OffsetsAsked,
+    OffsetsFailure,
+)
 from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
 from protocols.fetching import NO_LEADER, Phase
@@ -35,6 +49,11 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
     fetcher = consumer.fetcher
     if fetcher.all_reading():
         return Step(state)
+    failure = state.offsets_failure
+    if failure is not None:
+        state = replace(state, offsets_failure=None)
+        if failure[1:] == (state.generation, fetcher.in_phase(Phase.INITIALIZING)):
+            return Step(state, (Return(failure.failed),))
     step = Step(state)
     if fetcher.in_phase(Phase.INITIALIZING):
         step = _fetch_committed(state, consumer, now)
@@ -73,12 +92,11 @@ def offsets_answered(
     state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
     """Take committed offsets as positions; where there is none the reset policy decides."""
-    state = replace(state, offsets_asked=None)
     errors = [entry.error for entry in response.offsets if entry.error is not ErrorCode.NONE]
     error = response.error or (errors[0] if errors else ErrorCode.NONE)
     if error is not ErrorCode.NONE:
         return offsets_failed(state, consumer, error, now)
-    state = replace(state, offsets_attempt=0, offsets_retry_us=0)
+    state = replace(state, offsets_asked=None, offsets_attempt=0, offsets_retry_us=0)
     told: list[Effect] = []
     missing = []
     for entry in response.offsets:
@@ -96,9 +114,14 @@ def offsets_answered(
 def offsets_failed(
     state: ClientState, consumer: Consumer, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Try the OffsetFetch again after the back-off, or throw what no other try would mend."""
+    """Try the OffsetFetch again after the back-off, or let poll throw what no try would mend."""
+    asked = state.offsets_asked
+    assert asked is not None, "an OffsetFetch that nobody waits for fails nobody"
     if not error.retriable:
-        return Step(replace(state, offsets_asked=None), (Return(Failed("KafkaException", error)),))
+        failure = OffsetsFailure(
+            Failed("KafkaException", error), asked.generation, asked.partitions
+        )
+        return Step(replace(state, offsets_asked=None, offsets_failure=failure))
     retry = now + backoff_us(consumer, "offsets", state.offsets_attempt, now)
     state = replace(
         state,
@@ -106,8 +129,7 @@ def offsets_failed(
         offsets_attempt=state.offsets_attempt + 1,
         offsets_retry_us=retry,
     )
-    gone = error in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    if gone and isinstance(state.coordinator, Known):
+    if error in LOSES_COORDINATOR and isinstance(state.coordinator, Known):
         return forget_coordinator(state, consumer, f"OffsetFetch answered {error.name}", now)
     return Step(state)
 
@@ -118,7 +140,10 @@ def _without_offset(
     if not missing:
         return Step(state)
     if consumer.settings.auto_offset_reset == "none":
-        return Step(state, (Return(Failed("NoOffsetForPartitionException")),))
+        failed = Failed("NoOffsetForPartitionException")
+        without = consumer.fetcher.in_phase(Phase.INITIALIZING)
+        failure = OffsetsFailure(failed, state.generation, without)
+        return Step(replace(state, offsets_failure=failure))
     for tp in missing:
         consumer.fetcher.reset(tp)
     return _list_offsets(state, consumer, now)

@@ -198,7 +198,11 @@ def _complete(
 ) -> Step[ClientState]:
     """Apply a finished join (onJoinComplete), unless the generation was reset meanwhile."""
     if state.generation.id != synced.generation or state.membership is not Membership.STABLE:
-        reason = "rebalance failed since the generation was reset before its callback"
+        now_is = f"{state.generation.id}/{state.membership.name}"
+        reason = (
+            "rebalance failed since the generation/state was modified by heartbeat thread to "
+            f"{now_is} before the rebalance callback triggered"
+        )
         step = reset(replace(state, future=None), reason, keep_member_id=False)
         return step.then(lambda s: advance(s, consumer, now, poll_until_us))
     if any(not _subscribes(state, consumer, tp) for tp in synced.assignment):

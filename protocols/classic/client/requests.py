@@ -12,6 +12,7 @@ from protocols.classic.client.values import (
     Known,
     Unknown,
 )
+from protocols.errors import ErrorCode
 from protocols.facts import CoordinatorLost
 from protocols.messages import (
     Disconnected,
@@ -26,6 +27,9 @@ from protocols.step import Effect, Send, SetTimer, Step, Tell
 MS = 1_000
 REQUESTS = "requests"
 """Timer: the oldest request in flight has waited for request.timeout.ms."""
+
+LOSES_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+"""Errors by which a broker says that it is not the coordinator, or not any more."""
 
 JOIN_GRACE_MS = 5_000
 """What a JoinGroup may take beyond the rebalance timeout (``JOIN_GROUP_TIMEOUT_LAPSE``)."""
@@ -111,20 +115,27 @@ def rearm(state: ClientState) -> Step[ClientState]:
 def forget_coordinator(
     state: ClientState, consumer: Consumer, reason: str, now: int
 ) -> Step[ClientState]:
-    """Mark the coordinator unknown and drop its connection (``markCoordinatorUnknown``).
+    """Mark the coordinator unknown and break its connection (``markCoordinatorUnknown``).
 
-    What is in flight there fails at the next pump. The connection may be opened again only
-    after the reconnect back-off.
+    What is in flight there fails at the next pump.
     """
     assert isinstance(state.coordinator, Known)
-    broker = state.coordinator.broker
-    lost = Envelope(Header(consumer.name, -1), Disconnected(coordinator_node(broker)))
+    node = coordinator_node(state.coordinator.broker)
+    lost = Envelope(Header(consumer.name, -1), Disconnected(node))
+    breaking = replace(state, inbox=(*state.inbox, lost))
+    return mark_unknown(breaking, consumer, reason, now)
+
+
+def mark_unknown(
+    state: ClientState, consumer: Consumer, reason: str, now: int
+) -> Step[ClientState]:
+    """Mark the coordinator unknown, its connection being broken or about to be.
+
+    The connection may be opened again only after the reconnect back-off.
+    """
+    assert isinstance(state.coordinator, Known)
     base = consumer.settings.reconnect_backoff_ms * MS
     ready = now + int(base * (0.8 + 0.4 * consumer.jitter("reconnect", now)))
-    after = replace(
-        state,
-        coordinator=Unknown(retry_us=now),
-        reconnect=(broker, ready),
-        inbox=(*state.inbox, lost),
-    )
+    reconnect = (state.coordinator.broker, ready)
+    after = replace(state, coordinator=Unknown(retry_us=now), reconnect=reconnect)
     return Step(after, (Tell(CoordinatorLost(reason=reason)),))

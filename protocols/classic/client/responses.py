@@ -18,7 +18,7 @@ from protocols.classic.client import (
     sync_commit,
 )
 from protocols.classic.client.rebalancing import AwaitingMetadata, JoinFailed, Joining, Reaction
-from protocols.classic.client.requests import forget_coordinator, settled
+from protocols.classic.client.requests import mark_unknown, settled
 from protocols.classic.client.values import (
     Asked,
     ClientState,
@@ -127,9 +127,10 @@ def _commit_answered(
     body: OffsetCommitResponse,
     now: int,
 ) -> Step[ClientState]:
+    """Handle an OffsetCommit response: its first error decides (4.5)."""
     errors = (error for _, error in body.errors if error is not ErrorCode.NONE)
     error = next(errors, ErrorCode.NONE)
-    step = commits.commit_answered(state, consumer, number, flight, body, now)
+    step = commits.commit_answered(state, consumer, number, flight, error, now)
     return step.then(lambda s: sync_commit.answered(s, consumer, number, flight, error, now))
 
 
@@ -142,9 +143,7 @@ def disconnected(state: ClientState, consumer: Consumer, node: int, now: int) ->
     if node == coordinator_node(broker):
         known = state.coordinator
         if isinstance(known, Known) and known.broker == broker:
-            step = forget_coordinator(state, consumer, "connection lost", now)
-            inbox = step.state.inbox[:-1]
-            step = Step(replace(step.state, inbox=inbox), step.effects)
+            step = mark_unknown(state, consumer, "connection lost", now)
         else:
             step = Step(state)
         return step.then(lambda s: _lose(s, consumer, broker, now))

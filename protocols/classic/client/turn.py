@@ -94,7 +94,8 @@ def _wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
     if state.beat is None or now < state.beat.due_us:
         return Step(state)
     due = state.beat.due_us
-    return heartbeat.turn(state, consumer, max(now, due + consumer.late(due)))
+    late_us = max(0, due + consumer.late(due) - now)
+    return heartbeat.turn(state, consumer, now, late_us)
 
 
 def _join(

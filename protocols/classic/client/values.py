@@ -125,6 +125,14 @@ class OffsetsAsked(NamedTuple):
     partitions: tuple[TopicPartition, ...]
 
 
+class OffsetsFailure(NamedTuple):
+    """Why these partitions got no position; the application thread throws it in this generation."""
+
+    failed: Failed
+    generation: Generation
+    partitions: tuple[TopicPartition, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Metadata:
     """The client's copy of topics and leaders, and when to ask again."""
@@ -192,6 +200,9 @@ class ClientState:
     in_flight: dict[int, InFlight] = field(default_factory=dict)
     next_correlation_id: int = 0
     request_timer_us: int | None = None
+    pending_commits: tuple[tuple[OffsetToCommit, ...], ...] = ()
+    """Asynchronous commits chained to a lookup, none once the coordinator is known."""
+
     callbacks: tuple[tuple[InFlight, int, ErrorCode], ...] = ()
     """Asynchronous commits that ended and whose callbacks have not run."""
 
@@ -200,6 +211,9 @@ class ClientState:
 
     offsets_asked: OffsetsAsked | None = None
     """The OffsetFetch in flight for new partitions."""
+
+    offsets_failure: OffsetsFailure | None = None
+    """What the next poll throws if it still needs the same positions."""
 
     offsets_retry_us: int = 0
     offsets_attempt: int = 0

@@ -296,6 +296,7 @@ def test_a_close_while_a_cooperative_join_is_pending_commits_nothing():
         driver.told(CommitEnded)[-1].refused_locally,
     )
     left(driver)
+    driver.join_error(E.UNKNOWN_MEMBER_ID)
     assert closed(driver)
 
 

@@ -7,11 +7,17 @@ import pytest
 from protocols.classic.client.calls import Closed, CommitResult, Failed
 from protocols.errors import ErrorCode
 from protocols.facts import CommitEnded
-from protocols.messages import JoinGroupRequest, OffsetCommitRequest
+from protocols.messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+)
 
 from .driver import ClientDriver, offsets
 
 E = ErrorCode
+MOVED_TO = 2
 FENCED = Failed("FencedInstanceIdException", E.FENCED_INSTANCE_ID)
 
 
@@ -147,6 +153,77 @@ def test_a_rebalance_in_progress_asks_for_a_rejoin():
     driver.poll()
 
     assert driver.pending(JoinGroupRequest)
+
+
+# -- without a coordinator -----------------------------------------------------------------------
+
+
+def disconnected() -> ClientDriver:
+    """A member whose coordinator is unknown; the lookup is not answered."""
+    driver = member()
+    driver.deaf = {FindCoordinatorRequest}
+    driver.disconnect()
+    driver.tick()
+    return driver
+
+
+def found(driver: ClientDriver, error: ErrorCode = E.NONE) -> None:
+    """Answer the newest lookup."""
+    driver.deaf = set()
+    lookup = driver.pending(FindCoordinatorRequest)[-1]
+    driver.respond(lookup, FindCoordinatorResponse(node_id=MOVED_TO, error=error))
+
+
+def test_without_a_coordinator_it_waits_for_the_lookup():
+    """Several chained to one lookup are sent in their order when it succeeds."""
+    driver = disconnected()
+    driver.commit_async({0: 5})
+    driver.commit_async({0: 6})
+    assert 1 == len(driver.pending(FindCoordinatorRequest))
+    assert [] == driver.ever(OffsetCommitRequest)
+    assert [] == ends(driver)
+
+    found(driver)
+    driver.tick()
+    assert [5, 6] == [s.message.offsets[0].offset for s in driver.pending(OffsetCommitRequest)]
+    assert () == driver.state.pending_commits
+
+
+def test_a_failed_lookup_ends_the_commits_chained_to_it():
+    """They are not chained to the next one: that could bring them out of order."""
+    driver = disconnected()
+    driver.commit_async({0: 5})
+    driver.commit_async({0: 6})
+    found(driver, E.COORDINATOR_NOT_AVAILABLE)
+    driver.tick()
+    driver.poll(10_000)
+    driver.advance(5_000)
+
+    assert [(E.COORDINATOR_NOT_AVAILABLE, 5), (E.COORDINATOR_NOT_AVAILABLE, 6)] == ends(driver)
+    assert [] == driver.ever(OffsetCommitRequest)
+
+
+def test_a_commit_sync_after_it_is_sent_after_it():
+    """Both wait for the same lookup."""
+    driver = disconnected()
+    driver.commit_async({0: 5})
+    driver.commit_sync({0: 6})
+    found(driver)
+
+    assert [5, 6] == [s.message.offsets[0].offset for s in driver.pending(OffsetCommitRequest)]
+
+
+def test_what_the_member_is_when_the_coordinator_is_found_decides():
+    """A member that dropped out meanwhile is refused then, not before."""
+    driver = disconnected()
+    driver.commit_async({0: 5})
+    driver.unsubscribe()
+    assert [] == ends(driver)
+
+    found(driver)
+    driver.commit_async({0: 6})
+    assert (E.UNKNOWN_MEMBER_ID, 5) == ends(driver)[0]
+    assert [] == driver.ever(OffsetCommitRequest)
 
 
 # -- fencing -------------------------------------------------------------------------------------

@@ -226,3 +226,20 @@ def test_failed_heartbeats_back_off_exponentially():
 
     assert pauses == sorted(pauses)
     assert 1_000 == pauses[-1]
+
+
+def test_a_late_thread_puts_off_only_its_next_heartbeat():
+    """Its clocks are judged by the time it is woken: the session lasts beyond that."""
+    interval_ms = 3_050  # not a turn of the thread: only a poll wakes it then
+    driver = member(session_timeout_ms=10_000, heartbeat_interval_ms=interval_ms)
+    late_us = 8_000_000
+    object.__setattr__(driver.client.consumer, "late", lambda _due: late_us)
+    driver.poll(100_000)
+    driver.advance(interval_ms)
+    (sent,) = driver.pending(HeartbeatRequest)
+    woken = sent.at_us
+    flight = driver.state.in_flight[sent.number]
+
+    assert [interval_ms] == beats(driver)
+    assert woken + late_us + interval_ms * 1_000 == driver.state.beat.due_us
+    assert woken + driver.settings.request_timeout_ms * 1_000 == flight.deadline_us

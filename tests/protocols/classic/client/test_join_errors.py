@@ -254,8 +254,10 @@ def test_a_reset_between_sync_and_its_application_restarts_the_join_without_an_i
     driver.beaten(E.ILLEGAL_GENERATION)
     driver.tick()
     driver.poll()
+    request = driver.one(JoinGroupRequest)
 
-    assert "" == driver.one(JoinGroupRequest).member_id
+    assert "" == request.member_id
+    assert request.reason.startswith("rebalance failed since the generation/state was modified")
     assert [] == driver.calls
 
 

@@ -16,8 +16,9 @@ from assignors.types import (
     Topics,
 )
 from protocols.classic.client.calls import Failed
+from protocols.errors import ErrorCode
 from protocols.facts import AssignorFailed, PartitionGivenTwice
-from protocols.messages import JoinGroupRequest, SyncGroupRequest
+from protocols.messages import JoinGroupRequest, MetadataRequest, SyncGroupRequest
 
 from .driver import MEMBER, ClientDriver, parts
 
@@ -188,3 +189,61 @@ def test_the_instance_ids_of_static_members_reach_the_assignor():
     ((_, subscriptions),) = plugin.asked
 
     assert "i-1" == subscriptions[MEMBER].group_instance_id
+
+
+# -- dropping out while it waits for metadata ----------------------------------------------------
+
+
+def awaiting(**settings: Any) -> ClientDriver:
+    """A leader that waits for metadata of a topic only another member wants."""
+    driver = ClientDriver(topics={"t": 2, "u": 3}, enable_auto_commit=False, **settings)
+    driver.look_up()
+    driver.deaf = {MetadataRequest}
+    mine = driver.one(JoinGroupRequest).protocols[0].metadata
+    driver.joined(1, members={MEMBER: mine, OTHER: Subscription(topics=("u",))}, member=MEMBER)
+    driver.poll()
+    driver.advance_until(MetadataRequest)
+    assert [] == driver.pending(SyncGroupRequest)
+    return driver
+
+
+def rejoined(driver: ClientDriver) -> Any:
+    """Let the metadata arrive after all; the JoinGroup of the polls after that."""
+    driver.answer(MetadataRequest, driver.metadata(driver.one(MetadataRequest)))
+    driver.poll()
+    driver.poll()
+
+    assert [] == driver.ever(SyncGroupRequest)
+    return driver.one(JoinGroupRequest)
+
+
+@pytest.mark.parametrize(
+    ("error", "member"), [(ErrorCode.UNKNOWN_MEMBER_ID, ""), (ErrorCode.ILLEGAL_GENERATION, MEMBER)]
+)
+def test_a_leader_reset_while_it_waits_for_metadata_joins_again(error, member):
+    """What it would have assigned is of a generation that is gone."""
+    driver = awaiting()
+    driver.learn(error)
+    request = rejoined(driver)
+
+    assert (member, "rebalance failed due to IllegalGenerationException") == (
+        request.member_id,
+        request.reason,
+    )
+
+
+def test_a_leader_that_left_while_it_waited_for_metadata_joins_again():
+    """The application came back to poll too late (2.4)."""
+    driver = awaiting(max_poll_interval_ms=5_000, heartbeat_interval_ms=300_000)
+    driver.advance(5_100)
+
+    assert "" == rejoined(driver).member_id
+
+
+def test_a_leader_reset_while_poll_waits_joins_again_at_once():
+    """Without waiting for the metadata."""
+    driver = awaiting()
+    driver.poll(100_000)
+    driver.learn(ErrorCode.UNKNOWN_MEMBER_ID)
+
+    assert "" == driver.one(JoinGroupRequest).member_id

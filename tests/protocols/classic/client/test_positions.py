@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.classic.client.calls import Failed
+from protocols.classic.client.calls import Closed, CommitResult, Failed
 from protocols.classic.client.values import Unknown
 from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
@@ -13,12 +13,14 @@ from protocols.messages import (
     FetchedRecords,
     FetchRequest,
     FetchResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
     ListOffsetsRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
 
-from .driver import BROKER, ClientDriver, parts
+from .driver import BROKER, ClientDriver, offsets, parts
 
 E = ErrorCode
 EPOCH_MS = 1_700_000_000_000
@@ -144,6 +146,71 @@ def test_other_errors_are_thrown(error):
     driver.fetched(error=error)
 
     assert Failed("KafkaException", error) == driver.returned[-1]
+
+
+def unread(*, policy: str = "none") -> ClientDriver:
+    """A member whose application works while its OffsetFetch is under way."""
+    driver = ClientDriver(enable_auto_commit=False, auto_offset_reset=policy)
+    driver.join(0, 1)
+    driver.poll()
+    return driver
+
+
+FATAL = Failed("KafkaException", E.GROUP_AUTHORIZATION_FAILED)
+NO_OFFSET = Failed("NoOffsetForPartitionException")
+
+
+@pytest.mark.parametrize(
+    ("answer", "failed"),
+    [({"error": FATAL.error}, FATAL), ({"by_number": {0: 5}}, NO_OFFSET)],
+)
+def test_a_failure_the_heartbeat_thread_reads_waits_for_the_next_poll(answer, failed):
+    """Only the application thread throws it, once."""
+    driver = unread()
+    driver.fetched(**answer)
+    driver.tick()
+    assert [] == [value for value in driver.returned if isinstance(value, Failed)]
+
+    assert failed == driver.poll()
+    assert () == driver.poll()
+    assert driver.pending(OffsetFetchRequest)
+
+
+def test_a_failure_read_inside_commit_sync_does_not_end_it():
+    """The commit goes on; the next poll throws."""
+    driver = unread()
+    driver.commit_sync({0: 5})
+    driver.fetched(error=FATAL.error)
+    driver.committed()
+    assert CommitResult(offsets({0: 5})) == driver.returned[-1]
+
+    assert FATAL == driver.poll()
+
+
+def test_a_failure_read_inside_close_does_not_end_it():
+    """Nobody asks for positions any more."""
+    driver = unread()
+    driver.close()
+    driver.fetched(error=FATAL.error)
+    assert FATAL not in driver.returned
+
+    driver.answer(LeaveGroupRequest, LeaveGroupResponse())
+    assert [Closed()] == driver.returned[-1:]
+
+
+def test_a_failure_of_an_earlier_generation_is_never_thrown():
+    """The new assignment asks anew."""
+    driver = unread()
+    driver.fetched(error=FATAL.error)
+    driver.tick()
+    driver.learn()
+    driver.join(0, 1, generation=2)
+    driver.poll()
+    driver.fetched({0: 5, 1: 6})
+    driver.poll()
+
+    assert FATAL not in driver.returned
+    assert {0: 5, 1: 6} == driver.positions()
 
 
 def test_a_partition_with_unstable_offsets_holds_up_the_others():

@@ -1,0 +1,28 @@
+"""commitAsync: send and go on, or wait for a coordinator (``commitOffsetsAsync``, spec 4.4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.classic.client.commits import send_async
+from protocols.classic.client.lookup import look_up
+from protocols.classic.client.values import ClientState, Consumer, Known
+from protocols.messages import OffsetToCommit
+from protocols.step import Return, Step
+
+
+def begin(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Send a commit and go on; its callback runs at a later poll or commit.
+
+    Without a coordinator it is chained to the lookup, and shares its fate.
+    """
+    if state.poisoned is not None:
+        return Step(state, (Return(state.poisoned),))
+    if not offsets:
+        return Step(state)
+    if isinstance(state.coordinator, Known):
+        return send_async(state, consumer, offsets, now)
+    pending = (*state.pending_commits, offsets)
+    return look_up(replace(state, pending_commits=pending), consumer, now)
