@@ -58,6 +58,7 @@ def _play(variants: Variants, seeds: Sequence[int], jobs: int | None) -> list[Co
             subject=subject_of(chosen),
             metrics=[run.metrics for run in mine],
             causes=[run.by_cause for run in mine],
+            overrides=chosen.overrides,
         )
         columns.append(column)
     return columns

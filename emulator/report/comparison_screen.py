@@ -27,6 +27,8 @@ class Column:
     subject: Subject
     metrics: Sequence[Metrics]
     causes: Sequence[Mapping[str, int]]
+    overrides: Sequence[str] = ()
+    """``path=value``: what was changed of the scenario."""
 
 
 def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
@@ -40,6 +42,11 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
         for group, base in zip(column.subject.groups, first.subject.groups, strict=True):
             text = in_force(group, None if column is first else base)
             yield from paragraph(f"{column.name}: {text}", "", "  ")
+        others = [
+            one for one in column.overrides if ".settings" not in one and one not in first.overrides
+        ]
+        if column is not first and others:
+            yield from paragraph(f"{column.name}: {', '.join(others)}", "", "  ")
     yield ""
     for table in _tables(columns):
         yield from table

@@ -30,7 +30,8 @@ class Case:
     """The faults and acts at their roots."""
 
     evictions: frozenset[str]
-    """Why members were removed from groups in this run, or dropped out by themselves."""
+    """Why members were removed from groups in this run, or dropped out by themselves; without
+    the sessions that expired only for processes that had died."""
 
     given_twice: bool
     """Whether an assignor of the user's own gave a partition to several members."""
@@ -68,7 +69,7 @@ def _nobody(case: Case) -> bool:
 
 
 def _evicted(case: Case) -> bool:
-    return "session expired" in case.evictions
+    return "session expired" in case.evictions or not case.verbs.isdisjoint(SILENCES)
 
 
 def _too_slow(case: Case) -> bool:
@@ -103,9 +104,7 @@ STAY_A_MEMBER = (
     Hint(
         "Let {session.timeout.ms} outlast the pauses and network failures that members survive; "
         "the price: a real crash is noticed later.",
-        lambda case: (
-            not case.given_twice and (_evicted(case) or not case.verbs.isdisjoint(SILENCES))
-        ),
+        lambda case: not case.given_twice and _evicted(case),
     ),
     Hint(
         "Keep the time between two polls below {max.poll.interval.ms}: a smaller "

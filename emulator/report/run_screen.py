@@ -132,13 +132,16 @@ def _case(told: Told, entries: Sequence[Entry]) -> Case:
     tables = told.metrics.tables
     cause, group = entries[0].cause, told.subject.group(entries[0].group)
     assert cause is not None, "only partial entries have none"
+    evictions = {*tables["evictions.by_reason"], *tables["drop_outs.by_reason"]}
+    if not told.metrics["evictions_living"]:
+        evictions.discard("session expired")
     return Case(
         cause=cause,
         subject=told.subject,
         group=group,
         details=frozenset(entry.detail for entry in entries if entry.detail),
         verbs=frozenset(entry.root.verb for entry in entries if entry.root),
-        evictions=frozenset([*tables["evictions.by_reason"], *tables["drop_outs.by_reason"]]),
+        evictions=frozenset(evictions),
         given_twice=any(finding.law is Law.GIVEN_TWICE for finding in told.findings),
     )
 

@@ -66,6 +66,9 @@ class MemberMeter:
         self._evicted_living = 0
         self._dropped = Counter[str]()
         self._paused: set[str] = set()
+        self._entered_us: dict[str, int] = {}
+        """When the process began that entered as a member, by the member's id."""
+
         self._ran_us = Counter[str]()
         self._since_us: dict[str, int] = {}
         self._processed = 0
@@ -77,6 +80,7 @@ class MemberMeter:
             ev.ConsumerStopped: self._stopped,
             ev.ConsumerPaused: self._on_paused,
             ev.ConsumerResumed: self._on_resumed,
+            ev.MemberAdded: self._added,
             ev.MemberRemoved: self._removed,
             ev.ClientDropped: self._on_dropped,
         }
@@ -122,10 +126,19 @@ class MemberMeter:
     def _removed(self, _: ev.Event, what: ev.MemberRemoved) -> None:
         if what.why in EVICTIONS:
             self._evictions[what.why] += 1
-            self._evicted_living += self._alive(what.consumer)
+            self._evicted_living += self._alive(what.consumer, what.member_id)
 
-    def _alive(self, name: str) -> bool:
-        return name in self._since_us and name not in self._paused
+    def _added(self, _: ev.Event, what: ev.MemberAdded) -> None:
+        since_us = self._since_us.get(what.consumer)
+        if since_us is not None:
+            self._entered_us[what.member_id] = since_us
+
+    def _alive(self, name: str, member_id: str) -> bool:
+        """Say whether the process that entered as this member runs, and not only a later one."""
+        since_us = self._since_us.get(name)
+        if since_us is None or name in self._paused:
+            return False
+        return self._entered_us.get(member_id, since_us) == since_us
 
     def _on_dropped(self, _: ev.Event, what: ev.ClientDropped) -> None:
         self._dropped[what.reason] += 1

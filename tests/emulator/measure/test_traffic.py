@@ -54,6 +54,20 @@ def test_members_cost_hours_while_they_run():
     assert {"a": 0.5, "b": 1.0} == hours
 
 
+def test_who_died_and_came_back_was_not_put_out_alive():
+    """What is removed is the member of the process that died, not its successor's."""
+    history = History()
+    history.start("a")
+    history.say(ev.MemberAdded(group=GROUP, consumer="a", member_id="a-1"))
+    history.stop("a")
+    history.now_us += 1_000_000
+    history.start("a")
+    history.say(ev.MemberRemoved(group=GROUP, consumer="a", member_id="a-1", why="session expired"))
+    reading = read(MemberMeter(), history)
+
+    assert (1, 0) == (reading.values["evictions"], reading.values["evictions_living"])
+
+
 def test_only_the_coordinators_own_removals_are_evictions():
     """Leaving is no eviction; one whose process ran unpaused was put out alive."""
     history = History()
