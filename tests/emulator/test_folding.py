@@ -41,7 +41,7 @@ def test_a_poll_loop_that_is_folded_changes_no_event(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=1_500)
+@settings(unhurried, max_examples=300)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event_for_long(document, seed):
     """The same for more than a thousand runs."""
