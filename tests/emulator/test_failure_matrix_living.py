@@ -52,7 +52,7 @@ def most_at_stake(policy: str) -> int:
         "A": AUTO_MOST + BATCH,
         "SB": BATCH,
         "SR": BATCH,
-        "SRX": BATCH,  # struck before the first commit of a batch
+        "SRX": 0,
         "AS": 2 * BATCH,
         "PRE": 0,
         "NT": EVERY - 1 + 2 * BATCH,
@@ -81,16 +81,13 @@ def test_a_pause_shorter_than_the_session_costs_nothing(policy, mode, seed):
 
 @every_cell
 def test_a_pause_longer_than_the_session_makes_a_zombie(policy, mode, seed):
-    """What it had uncommitted or in hand is repeated, and what polls still hand to it.
-
-    They do until the coordinator is found again, after a back-off of a second at most.
-    """
+    """What it had uncommitted or in hand is repeated, and what polls still hand to it."""
     shown = played(policy, mode, LONG, seed, "30s")
     moment = shown.first(ConsumerPaused, consumer=VICTIM)
     stake = at_stake(shown, moment)
 
     assert 0 <= stake <= most_at_stake(policy)
-    assert 0 <= cost(shown, moment) - stake <= 1 / TAU_S * BATCH
+    assert 0 <= cost(shown, moment) - stake <= 3 * BATCH
     assert cost(shown, moment) == shown.run.ledger.by_cause().get(Cause.TWO_OWNERS, 0)
     assert 0 == shown.run.ledger.lost
 
@@ -107,13 +104,16 @@ for = "12s"
 
 @every_cell
 def test_a_hang_longer_than_the_poll_interval_repeats_what_is_not_committed(policy, mode, seed):
-    """P - C is repeated: by others if the member leaves, by itself if it is static and polls soon."""
+    """P - C is repeated: by others if the member leaves, by itself if it is static and polls soon.
+
+    It may hang on the first record of a batch, of which nothing is committed yet.
+    """
     shown = played(policy, mode, HANG, seed, "30s")
     moment = shown.first(ClientDropped, consumer=VICTIM)
     stake = at_stake(shown, moment)
     by_itself = [shown.successor(owned).consumer for owned in shown.owned_at(VICTIM, moment)]
 
-    assert 0 <= stake <= most_at_stake(policy)
+    assert 0 <= stake <= max(most_at_stake(policy), BATCH)
     assert stake == cost(shown, moment)
     assert 0 == shown.run.ledger.lost
     away_s = (shown.at_us(moment) - shown.last_poll_us(VICTIM, moment)) / 1e6

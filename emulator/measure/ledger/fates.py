@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.measure.ledger.epochs import Trouble
+from emulator.measure.ledger.epochs import Epoch, Trouble
 from emulator.measure.ledger.offsets import Committed, InFlight, OffsetBook
 from emulator.measure.ledger.ownership import Ownership, link_to
 
@@ -56,9 +58,8 @@ class Fates:
         self, event: ev.Event, commit: ev.CommitRefused | ev.CommitSent, error: str
     ) -> None:
         link = link_to(event, f"commit {commit.commit} of {commit.consumer} refused: {error}")
-        for partition, offset in commit.offsets:
-            epoch = self._ownership.committer(commit.consumer, commit.group, partition)
-            if epoch is not None and (epoch.refused is None or epoch.refused.offset < offset):
+        for epoch, offset in self._spoken_of(commit):
+            if epoch.refused is None or epoch.refused.offset < offset:
                 epoch.refused = Trouble(offset, link, error)
 
     def message_lost(self, event: ev.Event, what: ev.MessageLost) -> None:
@@ -77,7 +78,13 @@ class Fates:
             return
         sent = flight.sent
         link = link_to(event, f"commit {sent.commit} of {sent.consumer} lost on its way: {detail}")
-        for partition, offset in sent.offsets:
-            epoch = self._ownership.committer(sent.consumer, sent.group, partition)
-            if epoch is not None and (epoch.lost is None or epoch.lost.offset < offset):
+        for epoch, offset in self._spoken_of(sent):
+            if epoch.lost is None or epoch.lost.offset < offset:
                 epoch.lost = Trouble(offset, link, detail)
+
+    def _spoken_of(self, commit: ev.CommitRefused | ev.CommitSent) -> Iterator[tuple[Epoch, int]]:
+        """Yield the epochs whose progress a commit tells, and how far."""
+        for partition, offset in commit.offsets:
+            epoch = self._ownership.committer(commit.consumer, commit.group, partition)
+            if epoch is not None:
+                yield epoch, offset

@@ -106,9 +106,17 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
         step = _send_heartbeat(state, beat, consumer, now, late_us)
     else:
         step = Step(state)
+    if isinstance(step.state.coordinator, Unknown):
+        step = step.then(lambda s: _asleep(s, now))
     if step.state.beat is None:
         return step
     return step.also(next_turn(step.state, consumer, now))
+
+
+def _asleep(state: ClientState, now: int) -> Step[ClientState]:
+    """Sleep from here on, as after a lookup: the answer has all of ``retry.backoff.ms`` to come."""
+    beat = state.beat
+    return Step(state if beat is None else replace(state, beat=replace(beat, phase_us=now)))
 
 
 def _send_heartbeat(
