@@ -15,7 +15,7 @@ from emulator.world.consumer.blueprints import make_assignors
 from emulator.world.recorder import Sink
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Run:
     """What came of one scenario and one seed."""
 
@@ -31,6 +31,12 @@ class Run:
 
     events: tuple[Event, ...]
     """Everything that happened; empty if the run was told not to keep it."""
+
+    def __repr__(self) -> str:
+        """Return one line; the parts say more."""
+        ledger = self.ledger
+        told = f"reprocessed={ledger.reprocessed}, lost={ledger.lost}, events={len(self.events)}"
+        return f"<Run of {self.scenario.title!r}, seed {self.seed}: {told}, digest={self.digest}>"
 
     def expectations(self) -> tuple[Expected, ...]:
         """Hold the scenario's ``[expect]`` against this run."""

@@ -121,6 +121,14 @@ def _numbered(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
     )
 
 
+def _read_moment(start: object) -> object:
+    """Read a moment in quotes, as JSON and ``--set`` have it; anything else is left as it is."""
+    try:
+        return datetime.fromisoformat(start) if isinstance(start, str) else start
+    except ValueError:
+        return start
+
+
 def _on_the_clock(start: datetime) -> datetime:
     """Take a time without a zone as UTC, so that every machine takes it alike."""
     if not 1970 <= start.year <= 9000:
@@ -131,13 +139,15 @@ def _on_the_clock(start: datetime) -> datetime:
 class Scenario(Part):
     """What is run: a cluster, topics, groups, and what is done to them."""
 
-    title: str
+    title: str = Field(min_length=1)
     description: str = ""
     run_for: PositiveDuration
     """The run ends before this instant."""
 
     seed: int = Field(0, ge=0, lt=2**64)
-    start: Annotated[datetime, AfterValidator(_on_the_clock)] | None = None
+    start: (
+        Annotated[datetime, BeforeValidator(_read_moment), AfterValidator(_on_the_clock)] | None
+    ) = None
     """Makes output speak clock time; without a zone, UTC."""
 
     lag_every: PositiveDuration = 1_000_000

@@ -31,6 +31,7 @@ _BOUNDS = {
 }
 _PLAIN = {
     "missing": "is missing",
+    "string_too_short": "empty; a text is needed",
     "finite_number": "out of range; allowed is a finite number",
     "union_tag_invalid": "wrong type; allowed is a table",
     "union_tag_not_found": "wrong type; allowed is a table",

@@ -115,7 +115,7 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
     )
     told = draw(st.sampled_from([{"members": 3}, {"members": list(MEMBERS)}]))
     return {
-        "title": draw(st.text(max_size=20)),
+        "title": draw(st.text(min_size=1, max_size=20)),
         "run_for": "2h",
         "seed": draw(st.integers(0, 2**64 - 1)),
         "network": draw(

@@ -67,6 +67,7 @@ def test_a_file_that_is_no_scenario_is_refused(content, said):
             'group[billing].membres = 3: unknown key; did you mean "members"?',
         ),
         (("[[topic]]", "[[topics]]"), 'topics: unknown key; did you mean "topic"?'),
+        (('title = "one of three crashes"', 'title = ""'), 'title = "": empty; a text is needed'),
         (('title = "one of', 'title = 5 # "'), "title = 5: wrong type; allowed is a text"),
         (("partitions = 6", 'partitions = "6"'), 'topic[orders].partitions = "6": wrong type'),
         (("partitions = 6", "partitions = 6.5"), "wrong type; allowed is a whole number"),

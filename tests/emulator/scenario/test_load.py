@@ -29,6 +29,7 @@ from emulator.scenario.model import (
     Topic,
     Trace,
 )
+from emulator.scenario.problems import ScenarioError
 
 from .samples import SMALLEST, read
 
@@ -228,6 +229,16 @@ def test_a_run_can_have_a_start_on_the_clock():
     scenario = read(("run_for", "start = 2026-05-04T09:00:00Z\nrun_for"))
 
     assert datetime(2026, 5, 4, 9, tzinfo=UTC) == scenario.start
+
+
+def test_a_start_in_quotes_is_the_same_moment():
+    """JSON and ``--set`` have no times of their own; bad ones are still refused."""
+    plain = read(("run_for", "start = 2026-05-04T09:00:00Z\nrun_for"))
+    quoted = read(("run_for", 'start = "2026-05-04T09:00:00Z"\nrun_for'))
+
+    assert plain == quoted
+    with pytest.raises(ScenarioError, match='start = "2026-15-04": wrong type; allowed is a date'):
+        read(("run_for", 'start = "2026-15-04"\nrun_for'))
 
 
 def test_a_start_without_a_zone_is_utc():
