@@ -95,6 +95,8 @@ class Member(Part):
     """Kafka's consumer settings by name, over those of the group."""
 
     topics: tuple[str, ...] | None = None
+    """This and what follows: left out, as its group."""
+
     pattern: str | None = None
     work: Distribution | None = None
     commit: Commit | None = None
@@ -127,7 +129,11 @@ class Group(Part):
     """Of one record; records of a member are worked off one after the other."""
 
     commit: Commit = CommitPolicy.model_construct()
+    """Left out: ``auto``; with ``enable.auto.commit`` false in the settings, ``none``."""
+
     poison: tuple[Poison, ...] = ()
+    """Records whose work takes long or fails."""
+
     poll_timeout: PollTime = 100_000
     """How long one poll waits for records."""
 
@@ -138,6 +144,8 @@ class Group(Part):
     """How late the threads of a consumer wake up when one of their timers runs out."""
 
     close_timeout: Duration = 30_000_000
+    """How long close() may take."""
+
     coordinator: int | None = Field(None, ge=1)
     """Broker that coordinates the group at first; left out: by placement of its partition."""
 
