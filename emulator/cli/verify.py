@@ -58,7 +58,7 @@ def verify(
     prediction was enough), and figures, each with name, real, emulated, allowed, inside. Of a
     run that cannot be compared, inside is null, and skipped says why.
 
-    Exit status: 0 all that can be compared is inside, 1 something is outside, 2 bad input: then
+    Exit status: 0 all that can be compared is inside; 1 something is outside; 2 bad input: then
     nothing is printed.
     """
     from emulator.cli.verify_runs import verify_runs

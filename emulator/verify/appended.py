@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from emulator.verify.captured.offsets_dump import Commit, Group, LogEntry
-from protocols.records import GroupMetadataValue, OffsetCommitKey, Record
+from protocols.records import (
+    GroupMetadataValue,
+    OffsetCommitKey,
+    Record,
+    decode_assignment,
+)
 
 
 class Appended:
@@ -27,6 +32,6 @@ def entry_of(record: Record) -> LogEntry:
     owners = {
         str(partition): member.client_id
         for member in value.members
-        for partition in member.assignment
+        for partition in (decode_assignment(member.assignment) if member.assignment else ())
     }
     return Group(value.generation, owners)

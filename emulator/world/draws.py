@@ -6,7 +6,9 @@ under any protocol, and a comparison of two runs is a paired difference.
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import uuid
 
 _MASK = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15
@@ -39,3 +41,8 @@ def text_id(key: int, address: int) -> str:
     low = int(draw(key, 2 * address + 1) * (1 << 53)) << 11
     digits = f"{high:016x}{low:016x}"
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+
+def topic_id(key: int, address: int) -> str:
+    """Return 22 characters as Kafka prints a topic's id: a random UUID in URL-safe base64."""
+    return base64.urlsafe_b64encode(uuid.UUID(text_id(key, address)).bytes)[:22].decode()

@@ -19,7 +19,14 @@ from protocols.messages import (
     OffsetCommitResponse,
     OffsetToCommit,
 )
-from protocols.records import ZERO_TOPIC_ID, OffsetCommitKey, OffsetCommitValue, Record
+from protocols.records import (
+    NO_EXPIRY,
+    ZERO_TOPIC_ID,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    Record,
+    expiring,
+)
 from protocols.step import Effect, Send, SetTimer, Tell
 
 Refused = dict[TopicPartition, ErrorCode]
@@ -108,9 +115,10 @@ def _stored(
             leader_epoch=leader_epoch,
             metadata=metadata,
             commit_timestamp=now_ms,
-            expire_timestamp=expires_ms,
             topic_id=_topic_id(partition.topic, at.broker),
         )
+        if expires_ms != NO_EXPIRY:
+            value = expiring(value, expires_ms)
         key = OffsetCommitKey(group_id, partition.topic, partition.partition)
         accepted.append(entry)
         records.append(Record(key, value))
@@ -134,7 +142,7 @@ def _kept(group: Group | None, request: OffsetCommitRequest, at: Moment) -> tupl
 def _expires_ms(request: OffsetCommitRequest, at: Moment) -> int:
     lasts_ms = request.retention_time_ms
     if lasts_ms == _NO_RETENTION or request.version > _RETENTION_VERSION_MAX:
-        return _NO_RETENTION
+        return NO_EXPIRY
     return at.now_ms + lasts_ms
 
 

@@ -51,7 +51,7 @@ from protocols.messages import (
     SyncGroupRequest,
     TopicDescription,
 )
-from protocols.records import GroupMetadataKey, Record
+from protocols.records import GroupMetadataKey, OffsetCommitKey, Record
 from protocols.settings import BrokerSettings
 from protocols.step import Append, CancelTimer, Effect, Send, Step
 
@@ -286,7 +286,9 @@ class GroupCoordinator:
         made: tuple[str, ...] = ()
         ended: tuple[Group, ...] = ()
         if len(after.groups) > len(before.groups):
-            made = (records[0].key.group,)
+            first = records[0].key
+            assert isinstance(first, (GroupMetadataKey, OffsetCommitKey))
+            made = (first.group,)
         elif len(after.groups) < len(before.groups):
             ended = tuple(
                 earlier.groups[record.key.group]

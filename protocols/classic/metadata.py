@@ -6,29 +6,33 @@ Source: ``GroupCoordinatorRecordHelpers.newGroupMetadataRecord`` and
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from immutables import Map
 
 from assignors.java import hash_map_length
+from assignors.types import Subscription
 from protocols.classic.group import (
     Group,
     Member,
     Partitions,
     in_order,
     metadata_of,
-    topics_of,
 )
 from protocols.classic.roster import support_of
 from protocols.classic.states import State
 from protocols.classic.timers import session_timer
 from protocols.java_maps import spread
-from protocols.messages import Protocol
+from protocols.messages import CONSUMER_PROTOCOL_TYPE, Protocol
 from protocols.records import (
     GroupMetadataKey,
     GroupMetadataValue,
+    MalformedRecordError,
     MemberMetadata,
     Record,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+    subscribed_topics,
 )
 
 UNKNOWN_TIMESTAMP = -1
@@ -72,7 +76,8 @@ def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Gr
     """Return the group that a coordinator holds after loading its record.
 
     None is a simple group. Of each member's protocols only the one in the record is left [Q20];
-    nobody waits, nobody is new, no id is pending.
+    nobody waits, nobody is new, no id is pending. Of bytes that are not the consumer protocol's
+    nothing is taken over; a real coordinator would hand them on unread.
     """
     if value is None:
         return Group(group_id, state_since_ms=now_ms)
@@ -82,7 +87,7 @@ def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Gr
     ]
     leader = value.leader or (members[0].member_id if members else None)
     since_ms = value.current_state_timestamp
-    group = Group(
+    return Group(
         group_id,
         state=State.STABLE if members else State.EMPTY,
         state_since_ms=None if since_ms == UNKNOWN_TIMESTAMP else since_ms,
@@ -96,12 +101,43 @@ def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Gr
             for member in members
             if member.instance_id is not None
         ),
-        assignments=Map((stored.member_id, stored.assignment) for stored in value.members),
+        assignments=Map(
+            (stored.member_id, _assignment(stored.assignment))
+            for stored in value.members
+            if stored.assignment
+        ),
         support=support_of(members),
         table_length=hash_map_length(len(members)),
         insertions=len(members),
+        subscribed_topics=_topics_read(value),
     )
-    return replace(group, subscribed_topics=topics_of(group))
+
+
+def _topics_read(value: GroupMetadataValue) -> frozenset[str] | None:
+    """Return the topics the members read, or None where that cannot be known (spec 5.6)."""
+    if value.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        return None
+    topics = set[str]()
+    try:
+        for stored in value.members:
+            topics.update(subscribed_topics(stored.subscription))
+    except MalformedRecordError:
+        return None
+    return frozenset(topics)
+
+
+def _subscription(data: bytes) -> Subscription:
+    try:
+        return decode_subscription(data)
+    except MalformedRecordError:
+        return Subscription(topics=())
+
+
+def _assignment(data: bytes) -> Partitions:
+    try:
+        return decode_assignment(data)
+    except MalformedRecordError:
+        return ()
 
 
 def _member_metadata(
@@ -114,8 +150,12 @@ def _member_metadata(
         client_host=member.client_host,
         rebalance_timeout=member.rebalance_timeout_ms,
         session_timeout=member.session_timeout_ms,
-        subscription=metadata_of(member, protocol_name),
-        assignment=assignments.get(member.member_id, ()),
+        subscription=encode_subscription(metadata_of(member, protocol_name)),
+        assignment=(
+            encode_assignment(assignments[member.member_id])
+            if member.member_id in assignments
+            else b""
+        ),
     )
 
 
@@ -129,7 +169,7 @@ def _member(group_id: str, place: int, protocol: str | None, stored: MemberMetad
         client_host=stored.client_host,
         rebalance_timeout_ms=stored.session_timeout if rebalance_ms == -1 else rebalance_ms,
         session_timeout_ms=stored.session_timeout,
-        protocols=(Protocol(protocol, stored.subscription),),
+        protocols=(Protocol(protocol, _subscription(stored.subscription)),),
         timer=session_timer(group_id, stored.member_id),
         spread=spread(stored.member_id),
         arrived=place,

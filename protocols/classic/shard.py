@@ -82,13 +82,14 @@ def _run_of(record: Record) -> GroupMetadataKey | tuple[str, str, bool]:
     key = record.key
     if isinstance(key, GroupMetadataKey):
         return key
+    assert isinstance(key, OffsetCommitKey), "classic groups have records of types 1 and 2"
     return key.group, key.topic, record.value is None
 
 
 def _group_replayed(durable: Durable, group_id: str, record: Record) -> Durable:
     value = record.value
-    assert not isinstance(value, OffsetCommitValue), "the value of another key"
     if value is not None:
+        assert isinstance(value, GroupMetadataValue), "the value of another key"
         return replace(durable, groups=durable.groups.hold(group_id, value))
     if group_id not in durable.groups:
         return durable

@@ -69,7 +69,7 @@ def _parked(group: Group, header: Header, member_id: str) -> Turn[Group]:
 def _stored(group: Group, header: Header, request: SyncGroupRequest) -> Turn[Group]:
     """Propose the leader's assignment (W2); who is left out gets nothing, strangers are ignored."""
     given = dict(request.assignments)
-    assignments = Map((member_id, given.get(member_id, ())) for member_id in group.members)
+    assignments = Map((name, given[name]) for name in group.members if name in given)
     turn = _parked(group, header, request.member_id)
     record = group_record(group, assignments)
     stored = AssignmentStored(group.group_id, group.generation, request.member_id, assignments)

@@ -12,12 +12,7 @@ from typing import Any
 
 from emulator.world.distributions import Sampler
 from emulator.world.kernel import Kernel, Rank
-from protocols.records import (
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    Record,
-)
+from protocols.records import Record, size
 
 Durable = Callable[[int], None]
 """Takes the log offset below which everything is safe."""
@@ -80,44 +75,10 @@ class OffsetsLog:
 
 def kind_of(record: Record) -> str:
     """Return what a record is called in counts and reports."""
-    name = "OffsetCommit" if isinstance(record.key, OffsetCommitKey) else "GroupMetadata"
+    name = type(record.key).__name__.removesuffix("Key")
     return name if record.value is not None else f"{name} tombstone"
 
 
 def size_of(record: Record) -> int:
-    """Return the bytes of a record's key and value (spec records, sections 5 and 6).
-
-    Embedded subscriptions and assignments are counted field by field as version 3 writes them.
-    """
-    key = record.key
-    if isinstance(key, OffsetCommitKey):
-        size = 2 + 2 + len(key.group.encode()) + 2 + len(key.topic.encode()) + 4
-    else:
-        size = 2 + 2 + len(key.group.encode())
-    value = record.value
-    if isinstance(value, OffsetCommitValue):
-        return size + 2 + 8 + 4 + 1 + len(value.metadata.encode()) + 8 + 19
-    if isinstance(value, GroupMetadataValue):
-        return size + _group_size(value)
-    return size
-
-
-def _group_size(value: GroupMetadataValue) -> int:
-    size = 2 + _text(value.protocol_type) + 4 + _text(value.protocol) + _text(value.leader) + 12
-    for member in value.members:
-        names = (member.member_id, member.group_instance_id, member.client_id, member.client_host)
-        size += sum(_text(name) for name in names) + 8 + 8
-        wanted = member.subscription
-        size += 2 + 4 + sum(_text(topic) for topic in wanted.topics)
-        size += 4 + len(wanted.user_data or b"") + 4 + 4 + _text(wanted.rack_id)
-        size += _partitions(wanted.owned_partitions) + 2 + 4 + _partitions(member.assignment)
-    return size
-
-
-def _text(text: str | None) -> int:
-    return 2 + len((text or "").encode())
-
-
-def _partitions(partitions: tuple[tuple[str, int], ...]) -> int:
-    topics = {topic for topic, _ in partitions}
-    return 4 + sum(_text(topic) + 4 for topic in topics) + 4 * len(partitions)
+    """Return the bytes of a record's key and value."""
+    return size(record)

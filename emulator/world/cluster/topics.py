@@ -12,7 +12,7 @@ from collections.abc import Callable
 from assignors.types import TopicPartition
 from emulator.scenario.model import Topic
 from emulator.world.cluster.arrivals import NEVER, Arrivals, arrivals_of
-from emulator.world.draws import stream_key, text_id
+from emulator.world.draws import stream_key, topic_id
 from protocols.messages import TopicDescription
 
 
@@ -161,7 +161,7 @@ class Topics:
         number = self._incarnations.get(topic.name, 0)
         self._incarnations[topic.name] = number + 1
         key = stream_key(self._seed, "topic id", topic.name)
-        log = TopicLog(topic, text_id(key, number).replace("-", "")[:22], now)
+        log = TopicLog(topic, topic_id(key, number), now)
         self.logs[topic.name] = log
         self._extend(log, topic.partitions, topic.backlog, now)
         return log

@@ -9,7 +9,8 @@ from statistics import fmean
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.draws import draw, stream_key, text_id
+from emulator.world.draws import draw, stream_key, text_id, topic_id
+from protocols.records.wire import uuid_bytes, uuid_text
 
 keys = st.integers(0, 2**64 - 1)
 addresses = st.integers(0, 2**62)
@@ -68,6 +69,14 @@ def test_a_text_id_looks_like_a_random_uuid(key, address):
     shape = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}"
 
     assert re.fullmatch(shape, text_id(key, address))
+
+
+@given(keys, addresses)
+def test_a_topic_id_is_one_that_kafka_could_print(key, address):
+    """Sixteen bytes in 22 characters, and no other 22 characters for them."""
+    printed = topic_id(key, address)
+
+    assert printed == uuid_text(uuid_bytes(printed))
 
 
 def test_text_ids_of_one_stream_all_differ():

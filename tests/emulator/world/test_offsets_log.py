@@ -140,12 +140,12 @@ def test_a_record_is_called_by_its_key_and_whether_it_is_a_tombstone():
 
 
 def test_the_size_of_a_commit_is_that_of_its_key_and_value():
-    """Key: version, group, topic, partition; value of version 4 with its topic id."""
+    """Key: type, group, topic, partition; value of version 4, without a topic id."""
     key = OffsetCommitKey("group", "topic", 0)
     value = OffsetCommitValue(offset=1, commit_timestamp=0, metadata="abc")
 
     assert 2 + (2 + 5) + (2 + 5) + 4 == size_of(Record(key, None))
-    assert size_of(Record(key, None)) + 2 + 8 + 4 + (1 + 3) + 8 + 19 == size_of(Record(key, value))
+    assert size_of(Record(key, None)) + 2 + 8 + 4 + (1 + 3) + 8 + 1 == size_of(Record(key, value))
 
 
 def test_what_is_committed_is_what_replay_of_all_appends_gives():

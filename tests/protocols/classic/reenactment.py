@@ -25,7 +25,7 @@ from protocols.facts import (
     RebalanceStarted,
 )
 from protocols.messages import Protocol
-from protocols.records import GroupMetadataValue
+from protocols.records import GroupMetadataValue, decode_assignment
 
 from .driver import GroupDriver
 from .wire import GROUP, protocols
@@ -242,7 +242,7 @@ class Reenactment:
         self._expect("members", int(members), len(group.members))
         self._expect("static members", int(static), len(group.static_members))
         given = {
-            member.member_id: member.assignment
+            member.member_id: decode_assignment(member.assignment)
             for record in self.records
             if record.generation == group.generation
             for member in record.members

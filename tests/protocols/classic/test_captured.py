@@ -17,7 +17,13 @@ from typing import Any
 import pytest
 
 from assignors.types import Subscription, TopicPartition
-from protocols.records import ZERO_TOPIC_ID, GroupMetadataValue, MemberMetadata
+from protocols.records import (
+    ZERO_TOPIC_ID,
+    GroupMetadataValue,
+    MemberMetadata,
+    encode_assignment,
+    encode_subscription,
+)
 
 from .reenactment import SLACK_MS, Reenactment, parse
 
@@ -50,11 +56,13 @@ def _member(data: dict[str, Any]) -> MemberMetadata:
         client_host=data["clientHost"],
         rebalance_timeout=data["rebalanceTimeout"],
         session_timeout=data["sessionTimeout"],
-        subscription=Subscription(
-            topics=tuple(data["subscription"]["topics"]),
-            generation_id=data["subscription"]["generationId"],
+        subscription=encode_subscription(
+            Subscription(
+                topics=tuple(data["subscription"]["topics"]),
+                generation_id=data["subscription"]["generationId"],
+            )
         ),
-        assignment=tuple(
+        assignment=encode_assignment(
             TopicPartition(topic["topic"], number)
             for topic in data["assignment"]["assignedPartitions"]
             for number in topic["partitions"]

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from protocols.classic.metadata import group_record
 from protocols.classic.states import State
 from protocols.errors import ErrorCode
 from protocols.facts import GroupLoaded, RebalanceStarted
 from protocols.messages import Protocol
-from protocols.records import GroupMetadataKey, GroupMetadataValue, MemberMetadata, Record
+from protocols.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    Record,
+    encode_assignment,
+    encode_subscription,
+)
 
 from .driver import GroupDriver
 from .wire import EPOCH_MS, GROUP, protocols, some, subscription
@@ -19,8 +29,8 @@ def stored(**more) -> MemberMetadata:
             "client_id": "a",
             "client_host": "/10.0.0.7",
             "session_timeout": 10_000,
-            "subscription": subscription(),
-            "assignment": some(0),
+            "subscription": encode_subscription(subscription()),
+            "assignment": encode_assignment(some(0)),
             **more,
         }
     )
@@ -99,6 +109,41 @@ def test_a_group_that_is_too_large_rebalances_when_it_is_loaded():
     assert driver.group.window is None
     assert 60_000_000 == driver.timers["join-g"] - driver.now_us
     assert "over capacity 1." in driver.told(RebalanceStarted)[0].reason
+
+
+def test_a_group_of_another_protocol_type_is_loaded_unread():
+    """What its members sent is not the consumer protocol's: which topics they read is unknown."""
+    sent = b"\x00\x00connect"
+    members = (stored(subscription=sent, assignment=b"\xff\xff"),)
+    driver = loaded_from(replace(group_of(*members), protocol_type="connect"))
+
+    assert State.STABLE == driver.state
+    assert driver.group.subscribed_topics is None
+    assert () == driver.group.assignments["a-1"]
+
+
+def test_topics_that_cannot_be_read_are_not_known():
+    """In a consumer group as well; then its offsets count as subscribed, all of them."""
+    cut_off = encode_subscription(subscription())[:-20]
+
+    assert loaded_from(group_of(stored(subscription=cut_off))).group.subscribed_topics is None
+
+
+def test_a_coordinator_reads_the_topics_alone():
+    """Nonsense behind them does not matter to it."""
+    sent = encode_subscription(subscription("u"))
+    driver = loaded_from(group_of(stored(subscription=sent[:-4] + b"\x7f")))
+
+    assert frozenset({"u"}) == driver.group.subscribed_topics
+
+
+def test_a_member_without_a_stored_assignment_has_none():
+    """Bytes that are empty are not an assignment of nothing; they are written back so."""
+    driver = loaded_from(group_of(stored(assignment=b"")))
+    (member,) = group_record(driver.group, driver.group.assignments).value.members
+
+    assert {} == dict(driver.group.assignments)
+    assert b"" == member.assignment
 
 
 def test_an_empty_group_keeps_its_generation_and_its_time():

@@ -6,6 +6,7 @@ from protocols.classic.states import State
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, MemberAdded, MemberRemoved, RebalanceStarted
 from protocols.messages import SyncGroupResponse
+from protocols.records import decode_assignment
 
 from .driver import GroupDriver
 from .wire import protocols, some
@@ -30,7 +31,7 @@ def test_a_restart_in_a_stable_group_is_told_when_it_is_durable():
     assert (30_000, 200_000, some(1)) == (
         stored[new].session_timeout,
         stored[new].rebalance_timeout,
-        stored[new].assignment,
+        decode_assignment(stored[new].assignment),
     )
     driver.replicate()
     assert (ErrorCode.NONE, 1, new, ids["R"]) == (
