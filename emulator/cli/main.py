@@ -4,7 +4,8 @@
 exit status meaning
 =========== ================================================================
 0           fine
-1           an expectation failed, or something lies outside in ``verify``
+1           an expectation failed, something lies outside in ``verify``, or a log could not be
+            read whole
 2           bad input: one message on stderr, no traceback, nothing half-written
 130         interrupted by Ctrl-C
 143, 129    told to end (SIGTERM), or its terminal went away (SIGHUP)
@@ -25,7 +26,7 @@ import typer
 from typer.core import TyperGroup
 
 from emulator import __version__
-from emulator.cli import assign, compare, explain, run, scenarios, schema, verify
+from emulator.cli import assign, compare, explain, log, run, scenarios, schema, verify
 from emulator.cli.helping import Examples, with_examples
 from emulator.cli.refusals import BAD_INPUT, RefusedError, message_of
 from emulator.cli.saying import NO_ROOM, flush, open_streams, say
@@ -89,8 +90,9 @@ def about(
 
     rebalance COMMAND --help tells more of each command.
 
-    Exit status: 0 fine; 1 an expectation of the scenario failed, or something lies outside in
-    verify; 2 bad input, with one message on stderr and nothing half-written; 130 interrupted.
+    Exit status: 0 fine; 1 an expectation of the scenario failed, something lies outside in
+    verify, or a log could not be read whole; 2 bad input, with one message on stderr and nothing
+    half-written; 130 interrupted.
     """
     del version
 
@@ -106,7 +108,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (run, compare, explain, assign, verify, scenarios, schema):
+for command in (run, compare, explain, assign, log, verify, scenarios, schema):
     command.register(app)
 
 

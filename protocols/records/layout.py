@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import itertools
 import re
 from collections.abc import Iterator
@@ -127,6 +128,12 @@ class Default(enum.Enum):
     NONE = enum.auto()
 
 
+@functools.cache
+def _in_python(name: str) -> str:
+    """Return one of Kafka's names in Python's spelling; asked for with every field that is shown."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of a struct."""
@@ -153,7 +160,7 @@ class Field:
     @property
     def attribute(self) -> str:
         """Its name in Python."""
-        return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", self.name).lower()
+        return _in_python(self.name)
 
     @property
     def is_run(self) -> bool:

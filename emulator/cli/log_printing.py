@@ -1,0 +1,169 @@
+"""What ``rebalance log`` prints: lines as they come, groups at the end, faults on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+
+from emulator.cli.log_table import table_lines
+from emulator.cli.progress import Progress
+from emulator.cli.refusals import RefusedError
+from emulator.cli.saying import say, say_all
+from emulator.offsets_log.describing import group_words, groups_of
+from emulator.offsets_log.dumping import LogDump, Wanted
+from emulator.offsets_log.faults import Tally
+from emulator.offsets_log.finding import Log, LogFileError, Segment, logs_of
+from emulator.offsets_log.opening import OnRead
+from emulator.offsets_log.recognising import read_segment
+from emulator.offsets_log.words import Words, printable
+from protocols.offsets_topic import partition_for
+from protocols.replay import Loaded
+
+PRINTED_AT_ONCE = 2**16
+"""Characters that are gathered before they are written."""
+
+EMPTY = (
+    "empty; such is the newest segment of a log to which nothing was written since it began: "
+    "there is nothing to show"
+)
+BEGINS_LATE = "begins at offset {}: what older segments say of the groups is not known here"
+
+
+class Lines:
+    """Lines on their way out, written many at a time."""
+
+    def __init__(self) -> None:
+        self._held = list[str]()
+        self._held_size = 0
+        self.has_reader = True
+
+    def add(self, words: Words) -> None:
+        """Print a line of JSON, now or soon."""
+        line = json.dumps(words)
+        self._held.append(line)
+        self._held_size += len(line)
+        if self._held_size >= PRINTED_AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is held."""
+        if self._held:
+            self.has_reader = say(*self._held)
+            self._held, self._held_size = [], 0
+
+
+class Reading:
+    """The bytes of all files, as progress on stderr where nothing else is shown."""
+
+    def __init__(self, logs: Iterable[Log], progress: Progress) -> None:
+        self._progress = progress
+        paths = [segment.path for log in logs for segment in log.segments]
+        self._total = sum(path.stat().st_size for path in paths if path.is_file())
+        self._done = 0
+
+    def tell(self, size: int) -> None:
+        """Take note of bytes that were read."""
+        self._done += size
+        if self._total and not sys.stdout.isatty():
+            self._progress.tell(self._done, self._total)
+
+
+class LogPrinter:
+    """Prints logs one after the other, and knows at the end how well they could be read."""
+
+    def __init__(self, wanted: Wanted, *, as_table: bool, names_logs: bool) -> None:
+        self.has_bad_files = False
+        """Whether a file was no segment of the offsets topic."""
+
+        self.has_faults = False
+        """Whether something in a segment could not be read."""
+
+        self._wanted = wanted
+        self._as_table = as_table
+        self._names_logs = names_logs
+        self._missing = set(wanted.group_ids)
+        self._lines = Lines()
+
+    def print(self, log: Log, on_read: OnRead) -> bool:
+        """Print one log; return whether somebody still reads."""
+        front = {"log": log.name} if self._names_logs else {}
+        dump, tally = LogDump(self._wanted), Tally()
+        segments = [self._print_segment(each, dump, tally, front, on_read) for each in log.segments]
+        self._missing -= dump.group_ids
+        if not self._wanted.records and all(segments):
+            self._print_groups(log, dump.loaded, front)
+        self._lines.flush()
+        first = log.segments[0]
+        if self._wanted.states and first.base_offset:
+            _warn(f"{first.path}: {BEGINS_LATE.format(first.base_offset)}")
+        self.has_faults |= bool(tally)
+        _warn(*tally.sentences())
+        return self._lines.has_reader
+
+    def end(self) -> None:
+        """Say which of the groups asked for were nowhere, if all files could be looked at."""
+        for group_id in () if self.has_bad_files else sorted(self._missing):
+            partition = partition_for(group_id)
+            _warn(f"no record is about {group_id!r}; its place is partition {partition} of 50")
+
+    def _print_segment(
+        self, segment: Segment, dump: LogDump, tally: Tally, front: Words, on_read: OnRead
+    ) -> bool:
+        """Print what a segment holds; return whether it is one."""
+        dump.begin(segment.base_offset)
+        is_empty = True
+        try:
+            for part in read_segment(segment.path, on_read):
+                is_empty = False
+                for words, fault in dump.lines(part):
+                    if fault is not None:
+                        tally.add(fault, str(segment.path))
+                    if words is not None:
+                        self._lines.add(front | words)
+                if not self._lines.has_reader:
+                    return True
+        except LogFileError as error:
+            self.has_bad_files = True
+            _warn(str(error))
+            return False
+        if is_empty:
+            _warn(f"{segment.path}: {EMPTY}")
+        return True
+
+    def _print_groups(self, log: Log, loaded: Loaded, front: Words) -> None:
+        """Print what the groups came to, those that were asked for even if they are gone."""
+        group_ids = sorted(self._wanted.group_ids) or groups_of(loaded)
+        groups = {group_id: group_words(loaded, group_id) for group_id in group_ids}
+        if self._as_table:
+            self._lines.has_reader = say_all(table_lines(groups, log.name))
+            return
+        for group_id, words in groups.items():
+            self._lines.add(front | {"group": group_id} | words)
+
+
+def print_logs(files: Iterable[Path], wanted: Wanted, *, as_table: bool) -> LogPrinter:
+    """Print all logs that the files make up; return how that went.
+
+    Raise RefusedError for files that cannot be used, before anything is printed.
+    """
+    try:
+        logs = logs_of(files)
+    except LogFileError as error:
+        raise RefusedError(str(error)) from None
+    printer = LogPrinter(wanted, as_table=as_table, names_logs=len(logs) > 1)
+    with Progress("bytes read") as progress:
+        reading = Reading(logs, progress)
+        for log in logs:
+            if not printer.print(log, reading.tell):
+                return printer
+    printer.end()
+    return printer
+
+
+def _warn(*sentences: str) -> None:
+    for sentence in sentences:
+        typer.echo(printable(sentence), err=True)

@@ -1,0 +1,15 @@
+"""Real segments of ``__consumer_offsets``, read for people.
+
+Files are found and opened here, and what is in them is put into the words of Kafka's dump tool;
+what bytes, records and groups are is known to ``protocols.log``, ``protocols.records`` and
+``protocols.replay``.
+
+``finding``     which files make up which logs
+``opening``     a file as bytes, gunzipped if need be, whatever happens on the way
+``recognising`` whether a file is a segment of the offsets topic at all
+``words``       batches, records and gaps as the dump tool names them
+``following``   a fold over records: what each group looks like after it
+``describing``  a group as values that JSON can hold
+``dumping``     a log line by line
+``faults``      what could not be read, counted and told
+"""

@@ -1,0 +1,230 @@
+"""``rebalance log`` on what is no log, and on logs that are damaged: told, and the rest read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from protocols.log.batch import encode_batch
+from protocols.log.record import LogRecord
+
+from .commands import rebalance
+from .test_log import CONSUMER, FIRST, STATIC, batch
+
+SCRIPT = Path(sys.executable).parent / "rebalance"
+
+
+def refused(*arguments: object) -> str:
+    """Return the one sentence that is said of bad input."""
+    status, out, err = rebalance("log", *arguments)
+    assert (2, "", 1) == (status, out, err.count("\n"))
+    return err
+
+
+def written(folder: Path, data: bytes, name: str = FIRST) -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9, "not a log: nothing in it is a batch"),
+        (b"a text of some lines\n" * 99, "not a log: nothing in it is a batch"),
+        (bytes(10**6), "(at its beginning: zeros: space set aside and not written)"),
+        (STATIC.read_bytes()[:30], "gzip: cut off before its end"),
+        (b"\x1f\x8b\x08broken", "gzip: "),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path, data, said):
+    """By its name, with what it is instead and what is wanted."""
+    path = written(tmp_path, data)
+
+    err = refused(path)
+
+    assert err.startswith(f"{path}: ")
+    assert said in err
+    assert "segments are files such as 00000000000000000000.log" in err
+
+
+def test_a_log_of_another_topic_is_refused(tmp_path):
+    """It can be read, and is not meant."""
+    path = written(tmp_path, encode_batch([LogRecord(0, 0, b"customer-17", b"{}")]))
+
+    assert refused(path).startswith(f"{path}: a log of another topic: its batches are sound, but")
+
+
+@pytest.mark.parametrize("option", [(), ("--state-only",), ("--table",), ("--follow-state",)])
+def test_files_that_are_not_there_are_refused_before_anything_is_shown(tmp_path, option):
+    """Also behind one that is fine."""
+    err = refused(CONSUMER, tmp_path / "gone.log", *option)
+
+    assert f"{tmp_path}/gone.log: cannot be read: No such file or directory\n" == err
+    assert "no segment in this folder" in refused(tmp_path, *option)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+def test_a_file_that_may_not_be_read_is_refused(tmp_path):
+    """With the system's word for it."""
+    path = written(tmp_path, b"")
+    path.chmod(0)
+
+    assert "Permission denied" in refused(path)
+
+
+def test_an_empty_segment_is_fine(tmp_path):
+    """Kafka has one when a segment has just begun; that there is nothing is said."""
+    for data in (b"", gzip.compress(b"")):
+        status, out, err = rebalance("log", written(tmp_path, data))
+
+        assert (0, "") == (status, out)
+        assert err.startswith(f"{tmp_path}/{FIRST}: empty; such is the newest segment of a log")
+
+
+def test_one_bad_file_among_others_does_not_hide_them(tmp_path):
+    """It is told of, and the status says that the input was bad."""
+    status, out, err = rebalance("log", written(tmp_path, b"junk" * 99, "junk.log"), STATIC)
+
+    assert 2 == status
+    assert out.splitlines() == [
+        json.dumps({"log": str(STATIC).split(f".{FIRST}")[0], **json.loads(line)})
+        for line in rebalance("log", STATIC).out.splitlines()
+    ]
+    assert err.startswith(f"{tmp_path}/junk.log: not a log: ")
+
+
+def test_a_damaged_batch_is_a_gap_and_the_rest_is_read(tmp_path):
+    """Its line stands where its records would; on stderr it is told once more."""
+    good = batch("g", 1, at=0), batch("g", 2, at=1), batch("g", 3, at=2)
+    path = written(tmp_path, good[0] + good[1][:-1] + b"!" + good[2])
+
+    status, out, err = rebalance("log", path)
+    first, gap, last = map(json.loads, out.splitlines())
+
+    assert (1, 0, 2) == (status, first["offset"], last["offset"])
+    assert (len(good[0]), len(good[1])) == (gap["position"], gap["size"])
+    assert err.startswith(f"{path}: 1 gap, {len(good[1])} bytes, could not be read: checksum ")
+
+
+@pytest.mark.parametrize("option", ["--state-only", "--table"])
+def test_a_damaged_batch_is_told_where_no_records_are_shown(tmp_path, option):
+    """The groups are what the rest says."""
+    data = gzip.decompress(STATIC.read_bytes())
+
+    status, out, err = rebalance("log", written(tmp_path, data[:-3]), option)
+
+    assert 1 == status
+    assert out
+    assert "1 gap" in err
+
+
+def test_a_compressed_file_cut_short_shows_what_it_holds(tmp_path):
+    """And a line at its end, where nobody knows how much is missing."""
+    path = written(tmp_path, STATIC.read_bytes()[:-1500], FIRST + ".gz")
+
+    status, out, err = rebalance("log", path)
+    told = [json.loads(line) for line in out.splitlines()]
+    end = told[-1]
+
+    assert 1 == status
+    assert ("unreadable", None, "gzip: cut off before its end") == (
+        end["gap"],
+        end["size"],
+        end["reason"],
+    )
+    assert sum("offset" in line for line in told) > 50
+    assert "could not be read" in err
+
+
+def test_a_log_that_no_coordinator_could_load_is_told(tmp_path):
+    """Where states are asked for; as records they are fine."""
+    data = gzip.decompress(CONSUMER.read_bytes())
+    path = written(tmp_path, data)
+    told = [json.loads(line) for line in rebalance("log", path, "--batches").out.splitlines()]
+    heads = [line for line in told if "baseOffset" in line]
+    (gone,) = [head for head in heads if head["baseOffset"] == 107]
+    at, end = gone["position"], gone["position"] + gone["size"]
+    path.write_bytes(data[:at] + data[end:])
+
+    status, _, err = rebalance("log", path, "--state-only")
+
+    assert 0 == rebalance("log", path).status
+    assert 1 == status
+    assert "a coordinator could not load it, for " in err
+
+
+# -- large ones --------------------------------------------------------------------------------
+
+MEMORY_KIB = 350_000
+"""What the process may take, far less than the files below."""
+
+
+def measured(path: Path, *options: str) -> tuple[subprocess.CompletedProcess[str], float]:
+    """Run the command in a process of its own, in bounded memory; return how long it took."""
+    began = time.monotonic()
+    done = subprocess.run(
+        ["bash", "-c", f'ulimit -v {MEMORY_KIB}; exec "$0" log "$@"', SCRIPT, path, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done, time.monotonic() - began
+
+
+def sparse(path: Path, size: int, data: bytes = b"") -> Path:
+    """Make a file that begins with some bytes and is zeros from there on, on disk next to nothing."""
+    path.write_bytes(data)
+    os.truncate(path, size)
+    return path
+
+
+@pytest.mark.long
+def test_gigabytes_of_zeros_are_refused_in_bounded_memory(tmp_path):
+    """As no log; the time is that of reading them."""
+    done, took_s = measured(sparse(tmp_path / FIRST, 3 * 10**9))
+
+    assert (2, "") == (done.returncode, done.stdout)
+    assert "zeros: space set aside and not written" in done.stderr
+    assert took_s < 60
+
+
+@pytest.mark.long
+def test_gigabytes_of_zeros_behind_a_log_are_one_gap(tmp_path):
+    """As a disk leaves them that was full; compressed, they are read as well."""
+    data = batch("g", 1, at=0)
+    path = sparse(tmp_path / FIRST, 3 * 10**9, data)
+
+    done, took_s = measured(path)
+    record, gap = map(json.loads, done.stdout.splitlines())
+
+    assert (1, 0, "zeros", 3 * 10**9 - len(data)) == (
+        done.returncode,
+        record["offset"],
+        gap["gap"],
+        gap["size"],
+    )
+    assert took_s < 60
+
+
+@pytest.mark.long
+def test_a_large_log_takes_well_under_a_minute(tmp_path):
+    """64 MB of commits, with every record shown."""
+    path = tmp_path / FIRST
+    with path.open("wb") as file:
+        at = 0
+        while file.tell() < 64 * 10**6:
+            file.write(batch("billing-service", *range(50), at=at))
+            at += 50
+
+    done, took_s = measured(path)
+
+    assert (0, at) == (done.returncode, done.stdout.count("\n"))
+    assert took_s < 60

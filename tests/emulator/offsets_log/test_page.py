@@ -1,0 +1,71 @@
+"""The page about offsets logs says what the lines hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from protocols.log.batch import encode_batch
+from protocols.log.record import LogRecord
+from protocols.log.resync import GapKind
+
+from .segments import KEPT, PRODUCER, batch, commit, followed, marker, raw_batch, shown, written
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "offsets-log.md").read_text(encoding="utf-8")
+EXAMPLE = ROOT / "examples" / "__consumer_offsets-4" / "00000000000000000000.log.gz"
+NAMED = set(re.findall(r"`(\w+)`", PAGE))
+INSIDE = {"key", "payload", "offsets", "topicIds", "regularExpressions", "assigned", "target"}
+"""Fields whose own fields are Kafka's or names of things."""
+
+
+def fields(words: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of all fields of a line, those of groups and members included."""
+    for name, value in words.items():
+        yield name
+        if name == "after":
+            for group in value.values():
+                yield from fields(group)
+        elif isinstance(value, list) and name not in INSIDE:
+            for each in value:
+                yield from fields(each) if isinstance(each, dict) else ()
+
+
+def test_every_field_of_every_line_is_explained(tmp_path):
+    """Of real segments, and of what these do not have."""
+    one = batch(commit(), at=0)
+    odd = (
+        one
+        + one[:-1]
+        + b"\xff"
+        + batch(commit(), at=2, producer=PRODUCER)
+        + marker(3)
+        + raw_batch((b"\0\x18\0\1g", b"\0\0"), (b"\0", b""), at=4)
+        + encode_batch([LogRecord(6, 0, b"\0\0\0\7", b"")], attributes=0x28)
+        + batch(commit(), at=1)
+    )
+    lines = [
+        *shown(written(tmp_path, odd), batches=True, states=True),
+        *(line for segment in sorted(KEPT.glob("__consumer*.gz")) for line in followed(segment)),
+    ]
+    held = {name for line in lines for name in fields(line)}
+
+    assert {"gap", "outOfOrder", "unknown", "error", "endTxnMarker", "pendingOffsets"} < held
+    assert [] == sorted(held - NAMED)
+
+
+def test_every_kind_of_gap_is_named():
+    """In the words of the lines."""
+    assert [] == [kind for kind in GapKind if f"`{kind}`" not in PAGE]
+
+
+def test_the_lines_of_the_page_are_real():
+    """The record and the group are of the example that comes with the project."""
+    record, group = map(json.loads, re.findall(r"^```json\n(.*)\n```$", PAGE, re.MULTILINE))
+    lines = followed(EXAMPLE, group.pop("group"))
+
+    assert record == {name: each for name, each in lines[-1].items() if name != "after"}
+    assert group == lines[-1]["after"]["cds"]
