@@ -5,8 +5,8 @@ carries out the effects of every :class:`Step` in order. It counts the offsets o
 itself, being its only writer: the records of an ``Append`` begin at ``next_log_offset`` of
 before, and the host answers with ``durable`` (all below an offset is safe) or ``rejected``.
 
-A new coordinator loads: the host says how far its log is durable, replays the log record by
-record, and says ``loaded``. Until then it answers that it is loading.
+A new coordinator loads: the host says how far its log is durable, replays the log, and says
+``loaded``. Until then it answers that it is loading.
 
 Source: ``GroupCoordinatorService``, ``GroupCoordinatorShard``, ``CoordinatorRuntime`` of Kafka
 4.4.0 (spec classic-coordinator).
@@ -24,7 +24,7 @@ from protocols.classic import admin, afterwards, expiry, invariants, rebalance, 
 from protocols.classic.answers import refusal
 from protocols.classic.commits import offset_commit, refused_at_the_door
 from protocols.classic.door import turned_away
-from protocols.classic.durability import Durability, Proposal
+from protocols.classic.durability import Durability, Entry, Proposal
 from protocols.classic.fetch import offset_fetch
 from protocols.classic.group import Group
 from protocols.classic.heartbeat import heartbeat, session_over
@@ -208,11 +208,12 @@ class GroupCoordinator:
 
     def replay(self, record: Record, log_offset: int) -> None:
         """Apply one record of the log while loading; offsets may have gaps but rise."""
+        self.replay_all(((log_offset, record),))
+
+    def replay_all(self, entries: Iterable[Entry]) -> None:
+        """Apply records of the log while loading; fast once it is said how far it is durable."""
         assert self._phase is Phase.LOADING, "only a loading shard replays"
-        before = self.state.durable
-        after = replayed(before, (record,))
-        self.state = replace(self.state, durable=after)
-        self._log.load(log_offset, before, after)
+        self.state = replace(self.state, durable=self._log.replay(self.state.durable, entries))
 
     def loaded(self, now_us: int, log_end: int = 0) -> Step[Shard]:
         """Begin to serve: the log was read to its end.

@@ -12,13 +12,21 @@ classic-coordinator 0.2).
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from protocols.classic.group import Group
-from protocols.classic.shard import Durable, Waiting
+from protocols.classic.shard import Durable, Waiting, replayed
 from protocols.classic.timers import OPERATION_TIMEOUT
+from protocols.records import Record
 from protocols.step import SetTimer
+
+Entry = tuple[int, Record]
+"""A record of the log and its log offset."""
+
+_MOST_AT_ONCE: Final = 1_024
+"""Records that are replayed together: each topic comes many times, all stays in fast memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +81,40 @@ class Durability:
         """Whether everything proposed is durable, so that nobody need wait."""
         return self.high_watermark >= self.next_log_offset
 
-    def load(self, log_offset: int, before: Durable, after: Durable) -> None:
-        """Take note of one record read at *log_offset*; it may lie above the high watermark."""
-        assert log_offset >= self.next_log_offset, "a log is read in order"
-        self.next_log_offset = log_offset + 1
-        if log_offset < self.high_watermark:
-            self.view = after
-        else:
-            self._proposals.append(Proposal(log_offset, log_offset + 1, before, after))
+    def replay(self, durable: Durable, entries: Iterable[Entry]) -> Durable:
+        """Apply what a load reads of the log to what it has read before; return the newest state."""
+        for run in self._runs(entries):
+            before, log_offset = durable, run[-1][0]
+            durable = replayed(before, (record for _, record in run))
+            self.next_log_offset = log_offset + 1
+            if log_offset < self.high_watermark:
+                self.view = durable
+            else:
+                self._proposals.append(Proposal(log_offset, log_offset + 1, before, durable))
+        return durable
+
+    def _runs(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+        """Cut what a load reads into what it can take at once.
+
+        Below the high watermark these are many; above it, where readers will learn of each
+        record in its turn, it is one by one.
+        """
+        read_to = self.next_log_offset
+        safe: list[Entry] = []
+        for entry in entries:
+            log_offset = entry[0]
+            assert log_offset >= read_to, "a log is read in order"
+            read_to = log_offset + 1
+            is_safe = log_offset < self.high_watermark
+            if safe and (not is_safe or len(safe) == _MOST_AT_ONCE):
+                yield safe
+                safe = []
+            if is_safe:
+                safe.append(entry)
+            else:
+                yield [entry]
+        if safe:
+            yield safe
 
     def load_end(self, log_end: int) -> None:
         """Take note of where the log ends; compaction may have removed its last records."""

@@ -11,7 +11,6 @@ carry out at once, records to propose, and what waits until they are durable.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
@@ -28,6 +27,7 @@ from protocols.records import (
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
+    Value,
 )
 from protocols.settings import BrokerSettings
 from protocols.step import Effect, Send
@@ -67,27 +67,36 @@ class Durable:
 
 
 def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
-    """Apply records in their order: the only way to a new durable state (spec 5.3)."""
-    for key, run in itertools.groupby(records, _run_of):
+    """Apply records in their order: the only way to a new durable state (spec 5.3).
+
+    Offsets that are stored one after the other, without a tombstone or a group's record between
+    them, are put into each topic's map at once: nothing that is kept depends on the order among
+    topics but which came first.
+    """
+    stored: _Stored = {}
+    for record in records:
+        key, value = record
+        if isinstance(value, OffsetCommitValue):
+            assert isinstance(key, OffsetCommitKey), "the value of another key"
+            group_id, topic, partition, _ = key
+            stored.setdefault((group_id, topic), []).append((partition, value))
+            continue
+        durable = _offsets_replayed(durable, stored)
+        stored.clear()
         if isinstance(key, GroupMetadataKey):
-            for record in run:
-                durable = _group_replayed(durable, key.group, record)
+            durable = _group_replayed(durable, key.group, value)
         else:
-            durable = _offsets_replayed(durable, key, run)
-    return durable
+            assert isinstance(key, OffsetCommitKey), "classic groups have records of types 1 and 2"
+            assert value is None, "the value of another key"
+            durable = _without_offset(durable, key)
+    return _offsets_replayed(durable, stored)
 
 
-def _run_of(record: Record) -> GroupMetadataKey | tuple[str, str, bool]:
-    """Neighbours that one change of a map can take together."""
-    key = record.key
-    if isinstance(key, GroupMetadataKey):
-        return key
-    assert isinstance(key, OffsetCommitKey), "classic groups have records of types 1 and 2"
-    return key.group, key.topic, record.value is None
+_Stored = dict[tuple[str, str], list[tuple[int, OffsetCommitValue]]]
+"""By group and topic, in the order in which these came: partitions and their offsets."""
 
 
-def _group_replayed(durable: Durable, group_id: str, record: Record) -> Durable:
-    value = record.value
+def _group_replayed(durable: Durable, group_id: str, value: Value | None) -> Durable:
     if value is not None:
         assert isinstance(value, GroupMetadataValue), "the value of another key"
         return replace(durable, groups=durable.groups.hold(group_id, value))
@@ -96,47 +105,29 @@ def _group_replayed(durable: Durable, group_id: str, record: Record) -> Durable:
     return replace(durable, groups=durable.groups.without(group_id))
 
 
-def _offsets_replayed(
-    durable: Durable, run: tuple[str, str, bool], records: Iterable[Record]
-) -> Durable:
-    group_id, topic, gone = run
-    topics = durable.topics_of(group_id)
-    partitions = topics.get(topic) or _NO_PARTITIONS
-    if gone:
-        return _with_topics(durable, group_id, _without_offsets(topics, topic, partitions, records))
-    partitions = partitions.put_all(_offset_of(record) for record in records)
-    stored = _with_topics(durable, group_id, topics.hold(topic, partitions))
-    if group_id in durable.groups:
-        return stored
-    return replace(stored, groups=durable.groups.put(group_id, None))
-
-
-def _offset_of(record: Record) -> tuple[int, OffsetCommitValue]:
-    key, value = record
-    assert isinstance(key, OffsetCommitKey)
-    assert isinstance(value, OffsetCommitValue), "the value of another key"
-    return key.partition, value
-
-
-def _without_offsets(
-    topics: TopicOffsets, topic: str, partitions: PartitionOffsets, records: Iterable[Record]
-) -> TopicOffsets:
-    """A map that becomes empty is dropped, so its order starts afresh."""
-    for record in records:
-        assert isinstance(record.key, OffsetCommitKey)
-        if record.key.partition in partitions:
-            partitions = partitions.without(record.key.partition)
-    if partitions:
-        return topics.hold(topic, partitions)
-    return topics.without(topic) if topic in topics else topics
-
-
-def _with_topics(durable: Durable, group_id: str, topics: TopicOffsets) -> Durable:
-    if topics:
-        return Durable(durable.groups, durable.offsets.set(group_id, topics))
-    if group_id in durable.offsets:
-        return Durable(durable.groups, durable.offsets.delete(group_id))
+def _offsets_replayed(durable: Durable, stored: _Stored) -> Durable:
+    for (group_id, topic), offsets in stored.items():
+        topics = durable.topics_of(group_id)
+        partitions = (topics.get(topic) or _NO_PARTITIONS).put_all(offsets)
+        groups = durable.groups
+        if group_id not in groups:
+            groups = groups.put(group_id, None)
+        held = durable.offsets.set(group_id, topics.hold(topic, partitions))
+        durable = Durable(groups, held)
     return durable
+
+
+def _without_offset(durable: Durable, key: OffsetCommitKey) -> Durable:
+    """A map that becomes empty is dropped, so its order starts afresh."""
+    topics = durable.topics_of(key.group)
+    partitions = topics.get(key.topic)
+    if partitions is None or key.partition not in partitions:
+        return durable
+    partitions = partitions.without(key.partition)
+    topics = topics.hold(key.topic, partitions) if partitions else topics.without(key.topic)
+    if topics:
+        return Durable(durable.groups, durable.offsets.set(key.group, topics))
+    return Durable(durable.groups, durable.offsets.delete(key.group))
 
 
 # -- the shard -------------------------------------------------------------------------------

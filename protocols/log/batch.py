@@ -17,7 +17,13 @@ from crc32c import crc32c  # takes any buffer and is typed; google-crc32c, as fa
 
 from protocols.log.compression import MOST_INFLATED_BYTES, Compression, compress, decompress
 from protocols.log.errors import BadBatch
-from protocols.log.record import KeyAt, LogRecord, decode_keys, decode_records, encode_records
+from protocols.log.record import (
+    LogRecord,
+    RecordFields,
+    add_records,
+    decode_records,
+    encode_records,
+)
 
 MAGIC: Final = 2
 HEADER_BYTES: Final = 61
@@ -167,10 +173,14 @@ class Batch(NamedTuple):
             return [record._replace(timestamp=header.max_timestamp) for record in records]
         return records
 
-    def keys(self, most_bytes: int = MOST_INFLATED_BYTES) -> list[KeyAt]:
-        """Return log offset and key of each record, in half of the time; raise as above."""
+    def add_to(self, fields: RecordFields, most_bytes: int = MOST_INFLATED_BYTES) -> None:
+        """Add the records to others, field by field; raise as above, and then add none."""
+        header, start = self.header, len(fields.offsets)
         data, at = self._plain(most_bytes)
-        return decode_keys(data, at, self.header.record_count, self.header.base_offset)
+        base_offset, base_timestamp = header.base_offset, header.base_timestamp
+        add_records(fields, data, at, header.record_count, base_offset, base_timestamp)
+        if header.attributes & LOG_APPEND_TIME:
+            fields.timestamps[start:] = [header.max_timestamp] * header.record_count
 
     def _plain(self, most_bytes: int) -> tuple[bytes, int]:
         """Return bytes that hold the records uncompressed, and where the first one begins."""

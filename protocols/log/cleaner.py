@@ -108,7 +108,11 @@ def clean_batch(batch: Batch, compaction: Compaction, passed: TransactionsPassed
     gone = can_go
     if can_go and header.is_control:
         gone = horizon_ms is not None and horizon_ms <= compaction.now_ms
-    kept = [] if gone else _kept_records(batch, compaction)
+    survivors = None if header.is_control else compaction.mapped.survivors_of(header)
+    all_survive = not gone and survivors == header.record_count > 0
+    if all_survive and not compaction.mapped.has_tombstones_of(header):
+        return batch.data
+    kept = [] if gone or survivors == 0 else _kept_records(batch, compaction)
     if not kept:
         return encode_empty_batch(header) if _outlives_its_records(batch, compaction) else None
     ends_nothing = can_go and header.is_control
@@ -140,8 +144,6 @@ def _kept_records(batch: Batch, compaction: Compaction) -> list[LogRecord]:
     """
     if batch.header.is_control:
         return batch.records()
-    if compaction.mapped.has_no_use_for(batch.header):
-        return []
     newest, end = compaction.mapped.newest, compaction.mapped.end_offset
     horizon_ms = batch.header.delete_horizon_ms
     tombstones_stay = horizon_ms is None or compaction.now_ms < horizon_ms

@@ -81,8 +81,13 @@ def read_log(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[Batc
         try:
             yield new(BatchRecords, (found, found.records(most)))
         except BadBatch as error:
-            size, kind = len(found.data), GapKind.BAD_RECORDS
-            yield Gap(found.position, size, kind, f"offset {found.header.base_offset}: {error}")
+            yield gap_of(found, error)
+
+
+def gap_of(batch: Batch, error: BadBatch) -> Gap:
+    """Return what stands in the place of a batch whose records cannot be read."""
+    reason = f"offset {batch.header.base_offset}: {error}"
+    return Gap(batch.position, len(batch.data), GapKind.BAD_RECORDS, reason)
 
 
 def intact_batches(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[Batch]:

@@ -45,8 +45,26 @@ class LogRecord(NamedTuple):
     headers: Headers = ()
 
 
-KeyAt = tuple[int, bytes | None]
-"""A log offset and the key of the record there."""
+class RecordFields(NamedTuple):
+    """Records as one list for each field, all in step.
+
+    Who goes through millions of records field by field (compaction asks for keys, columns for
+    everything) saves the making of a tuple for each, a third of the time.
+    """
+
+    offsets: list[int]
+    timestamps: list[int]
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    headers: dict[int, Headers]
+    """Of those records that have any, by their place in the lists."""
+
+    def forget_from(self, place: int) -> None:
+        """Take back all records from a place on."""
+        for field in (self.offsets, self.timestamps, self.keys, self.values):
+            del field[place:]
+        for each in [each for each in self.headers if each >= place]:
+            del self.headers[each]
 
 
 def decode_records(
@@ -66,19 +84,20 @@ def decode_records(
     return records
 
 
-def decode_keys(data: bytes, at: int, count: int, base_offset: int) -> list[KeyAt]:
-    """Return the keys of the records that :func:`decode_records` returns, and raise as it does.
-
-    It takes half of its time: a compaction that asks what is newest needs no more.
-    """
-    keys: list[KeyAt] = []
+def add_records(
+    fields: RecordFields, data: bytes, at: int, count: int, base_offset: int, base_timestamp: int
+) -> None:
+    """Add the records that :func:`decode_records` returns; raise as it does, and then add none."""
+    start = len(fields.offsets)
     try:
-        end = _read_keys_into(keys, data, at, count, base_offset)
+        end = _add(fields, data, at, count, base_offset, base_timestamp)
     except (IndexError, ValueError, struct.error) as error:
-        raise _bad_record(len(keys) + 1, count, error) from None
+        number = len(fields.offsets) - start + 1
+        fields.forget_from(start)
+        raise _bad_record(number, count, error) from None
     if end != len(data):
+        fields.forget_from(start)
         raise BadBatch(f"{len(data) - end} bytes are left over after {count} records")
-    return keys
 
 
 def _bad_record(number: int, count: int, error: Exception) -> BadBatch:
@@ -120,9 +139,12 @@ def _read_into(
     return at
 
 
-def _read_keys_into(keys: list[KeyAt], data: bytes, at: int, count: int, offset: int) -> int:
-    """Append keys as :func:`_read_into` appends records."""
-    append, layouts = keys.append, _LAYOUTS
+def _add(
+    fields: RecordFields, data: bytes, at: int, count: int, offset: int, timestamp: int
+) -> int:
+    """Add records to lists as :func:`_read_into` appends them whole; return where they end."""
+    offsets, timestamps, keys, values, all_headers = fields
+    layouts = _LAYOUTS
     for _ in range(count):
         start = at
         size = data[at]
@@ -137,13 +159,22 @@ def _read_keys_into(keys: list[KeyAt], data: bytes, at: int, count: int, offset:
         if layout is not None:
             unpack, length, value_size = layout
             later, delta, key, written, value, headers = unpack(data, at)
-            usual = written == value_size or (written == _NULL_SIZE and not value)
-            if usual and not headers and not (later | delta) & 0x81:
+            if not value and written == _NULL_SIZE:
+                value, written = None, value_size
+            if written == value_size and not headers and not (later | delta) & 0x81:
                 at += length
-                append((offset + (delta >> 1), key))
+                offsets.append(offset + (delta >> 1))
+                timestamps.append(timestamp + (later >> 1))
+                keys.append(key)
+                values.append(value)
                 continue
-        record, at = _read_record(data, start, offset, 0)
-        append((record.offset, record.key))
+        record, at = _read_record(data, start, offset, timestamp)
+        if record.headers:
+            all_headers[len(offsets)] = record.headers
+        offsets.append(record.offset)
+        timestamps.append(record.timestamp)
+        keys.append(record.key)
+        values.append(record.value)
     return at
 
 

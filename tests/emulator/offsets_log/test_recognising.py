@@ -52,7 +52,10 @@ def test_an_empty_file_has_no_parts(tmp_path):
         (b"short", "the log ends after 5 bytes of a header of 61"),
         (bytes(3_000_000), "zeros: space set aside and not written"),
         (gzip.compress(b"some text " * 99, mtime=0), "not a log: nothing in it is a batch"),
-        (gzip.compress(bytes_of(11), mtime=0)[:40], "gzip: cut off before its end, and nothing before"),
+        (
+            gzip.compress(bytes_of(11), mtime=0)[:40],
+            "gzip: cut off before its end, and nothing before",
+        ),
         (b"\x1f\x8b not really", "gzip: damaged (Error -3 while decompressing data"),
         (batch(commit())[:-1], "the batch says it has"),
         (bytes(16) + b"\1" + b"old" * 99, "If this is a log, a Kafka before 0.11 wrote it"),

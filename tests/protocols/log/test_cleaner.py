@@ -232,7 +232,9 @@ def test_behind_the_mapped_part_records_stay():
 def test_segments_behind_the_mapped_part_are_not_copied():
     """Not even read."""
     log = Log.of([commits(["a"], 0)], [commits(["a"], 1)], [commits(["a"], 2)])
-    compaction = Compaction(mapped=OffsetMap({b"a": 0}, [0], 0, 1), now_ms=NOW, high_watermark=3)
+    compaction = Compaction(
+        mapped=OffsetMap({b"a": 0}, [0], [], 0, 1), now_ms=NOW, high_watermark=3
+    )
 
     assert [log.segments[:1]] == [
         each.replaces for each in compact(log.segments, log.read, compaction)
@@ -302,7 +304,9 @@ def test_a_segment_may_be_left_with_nothing():
 def test_transactions_reach_across_segments_that_nobody_takes_the_batches_of():
     """What a caller leaves of one segment is passed over for the next."""
     log = Log.of([sent(["a"], 0, 7)], [ended(COMMIT, 1, 7)], [])
-    compaction = Compaction(mapped=OffsetMap({b"a": 0}, [0], 0, 2), now_ms=NOW, high_watermark=9)
+    compaction = Compaction(
+        mapped=OffsetMap({b"a": 0}, [0], [], 0, 2), now_ms=NOW, high_watermark=9
+    )
     untaken = list(compact(log.segments, log.read, compaction, 1))
     taken = [list(each.batches) for each in compact(log.segments, log.read, compaction, 1)]
 

@@ -8,7 +8,7 @@ import pytest
 
 from protocols.log.batch import Batch
 from protocols.log.eligibility import LogToClean
-from protocols.log.offset_map import OffsetMap, build_offset_map, most_entries
+from protocols.log.offset_map import OffsetMap, _Mapping, build_offset_map, most_entries
 from protocols.log.segment import Segment
 from protocols.log.transactions import AbortedTransaction
 
@@ -94,19 +94,35 @@ def test_an_abort_before_the_dirty_part_concerns_nothing_in_it():
 
 
 @pytest.mark.parametrize(
-    ("batch", "expected"),
+    ("batch", "survivors", "tombstones"),
     [
-        (commits(["x", "y"], 0), True),
-        (commits(["x", "y"], 2), False),
-        (commits(["x", "y"], 5), False),
-        (commits(["x"], 6), False),
-        (commits(["x"], 7), False),
+        (commits(["x", "y"], 0), 0, False),
+        (commits(["x", "y"], 2), 1, True),
+        (commits(["x", "y"], 4), 2, False),
+        (commits(["x", "y"], 5), 2, False),
+        (commits(["x", "y"], 6), None, False),
+        (commits(["x"], 7), None, False),
     ],
 )
-def test_a_batch_without_a_survivor_need_not_be_read(batch: Batch, expected):
+def test_what_survives_of_a_batch_is_known_without_reading_it(batch: Batch, survivors, tombstones):
     """Only where all of it was mapped."""
-    assert expected == mapped(0, 7).has_no_use_for(batch.header)
-    assert not mapped(3, 7).has_no_use_for(commits(["x"], 2).header)
+    assert survivors == mapped(0, 7).survivors_of(batch.header)
+    assert None is mapped(3, 7).survivors_of(commits(["x"], 2).header)
+    assert tombstones == mapped(0, 7).has_tombstones_of(batch.header)
+
+
+def test_superseded_tombstones_do_not_pile_up():
+    """The map is as large as it has keys, however often these are deleted and come back."""
+    rounds = [commits(["-a", "a", "-b"], at) for at in range(0, 30_000, 3)]
+    mapping = _Mapping(0, 100)
+    most = 0
+    for batch in rounds:
+        mapping.add(batch)
+        most = max(most, len(mapping._tombstones))
+    found = mapping.map(30_000)
+
+    assert most < 5_000
+    assert ({b"a": 29_998, b"b": 29_999}, [29_999]) == (found.newest, found.tombstones)
 
 
 @pytest.mark.parametrize(
