@@ -250,7 +250,7 @@ def test_where_nothing_happens_the_ledger_is_empty(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=500)
+@settings(unhurried, max_examples=200)
 @given(document=DISTURBED, seed=seeds)
 def test_the_ledger_counts_every_message_for_long(document, seed):
     """The same for thousands of runs."""
@@ -261,7 +261,7 @@ def test_the_ledger_counts_every_message_for_long(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=200)
+@settings(unhurried, max_examples=100)
 @given(document=QUIET, seed=seeds)
 def test_quiet_runs_have_empty_ledgers_for_long(document, seed):
     """The same for a thousand runs."""

@@ -33,7 +33,7 @@ def hold_equal(document: dict, seed: int) -> None:
     assert digest == slow_digest
 
 
-@settings(unhurried, max_examples=40)
+@settings(unhurried, max_examples=15)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event(document, seed):
     """Which consumers poll by arithmetic, and when, shows in nothing that is written."""
@@ -41,7 +41,7 @@ def test_a_poll_loop_that_is_folded_changes_no_event(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=300)
+@settings(unhurried, max_examples=100)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event_for_long(document, seed):
     """The same for more than a thousand runs."""

@@ -149,7 +149,7 @@ def check(capture, chance):
 
 @given(chance=st.randoms(use_true_random=False))
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20
 )
 def test_a_mutated_capture_is_judged_or_refused(capture, chance):
     """Whatever is wrong with it."""
@@ -159,7 +159,7 @@ def test_a_mutated_capture_is_judged_or_refused(capture, chance):
 @pytest.mark.long
 @given(chance=st.randoms(use_true_random=False))
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
 )
 def test_many_mutated_captures_are_judged_or_refused(capture, chance):
     """The same as above, for longer."""

@@ -185,7 +185,7 @@ def test_a_spoiled_capture_is_refused_or_judged(tmp_path, kept, data):
 @pytest.mark.long
 @given(data=st.data())
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
 )
 def test_many_spoiled_captures_are_refused_or_judged(tmp_path, kept, data):
     """The same as above, for longer."""
