@@ -124,8 +124,9 @@ class GroupLoaded:
 class PositionSet:
     """A client (re)initialised where it reads a partition: an ownership epoch begins.
 
-    ``source``: ``committed``, ``earliest``, ``latest``, ``by_duration`` or ``seek``;
-    ``why``: for a reset ``no offset`` or ``out of range``, else empty.
+    ``source``: ``committed``, ``earliest``, ``latest``, ``by_duration``, ``seek``, or
+    ``truncated``: moved back to where the leader's log parted from what was read;
+    ``why``: for a reset ``no offset``, ``out of range`` or ``truncated``, else empty.
     """
 
     partition: TopicPartition

@@ -25,7 +25,8 @@ log.retention.bytes log.retention.hours log.retention.minutes log.retention.ms l
 log.segment.bytes max.message.bytes message.max.bytes num.io.threads num.network.threads
 num.partitions num.replica.fetchers offsets.load.buffer.size offsets.topic.compression.codec
 offsets.topic.segment.bytes replica.fetch.max.bytes replica.fetch.wait.max.ms
-replica.lag.time.max.ms unclean.leader.election.enable
+auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
+leader.imbalance.per.broker.percentage unclean.leader.election.interval.ms
 """
 LEFT_OUT = frozenset(_NAMES.split())
 """Kafka's consumer and broker settings without a part in this model (``ssl.*``, ``sasl.*`` apart)."""

@@ -10,6 +10,17 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple, get_args
 
+from emulator.events.cluster import (
+    Appended,
+    AppendFailed,
+    BrokerFenced,
+    BrokerUnfenced,
+    CoordinatorLoaded,
+    CoordinatorUnloaded,
+    IsrChanged,
+    LeaderChanged,
+    LogTruncated,
+)
 from emulator.events.commits import (
     CommitAccepted,
     CommitAnswered,
@@ -44,7 +55,6 @@ from emulator.events.groups import (
 )
 from emulator.events.offsets import Offsets
 from emulator.events.run import (
-    Appended,
     BrokerDown,
     BrokerUp,
     FaultBegan,
@@ -61,10 +71,13 @@ from emulator.events.run import (
 )
 
 __all__ = [
+    "AppendFailed",
     "Appended",
     "AssignmentWarning",
     "AssignorFailed",
     "BrokerDown",
+    "BrokerFenced",
+    "BrokerUnfenced",
     "BrokerUp",
     "ClientDropped",
     "CommitAccepted",
@@ -75,7 +88,9 @@ __all__ = [
     "ConsumerResumed",
     "ConsumerStarted",
     "ConsumerStopped",
+    "CoordinatorLoaded",
     "CoordinatorMoved",
+    "CoordinatorUnloaded",
     "EpochClosed",
     "EpochOpened",
     "Event",
@@ -84,9 +99,12 @@ __all__ = [
     "FaultMissed",
     "GroupEmptied",
     "GroupStabilised",
+    "IsrChanged",
     "JoinPhaseEnded",
     "LagSampled",
+    "LeaderChanged",
     "ListenerCalled",
+    "LogTruncated",
     "MemberAdded",
     "MemberRemoved",
     "MessageLost",
@@ -119,6 +137,13 @@ What = (
     | FaultMissed
     | BrokerDown
     | BrokerUp
+    | BrokerFenced
+    | BrokerUnfenced
+    | LeaderChanged
+    | IsrChanged
+    | LogTruncated
+    | CoordinatorLoaded
+    | CoordinatorUnloaded
     | ConsumerStarted
     | ConsumerStopped
     | ConsumerPaused
@@ -147,6 +172,7 @@ What = (
     | ClientDropped
     | MessageLost
     | Appended
+    | AppendFailed
     | LagSampled
     | RequestsCounted
 )

@@ -38,6 +38,14 @@ class CommitAccepted:
     commit: str
     offsets: Offsets
     log_offset: int
+    high_watermark: int = -1
+    """Below it the partition was safe then; -1: not known."""
+
+    leader_epoch: int = -1
+    """In which it was appended; -1: not known."""
+
+    broker: int = -1
+    """The coordinator's; -1: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

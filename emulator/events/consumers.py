@@ -57,8 +57,8 @@ class ListenerCalled:
 class EpochOpened:
     """A consumer (re)initialised its position: an ownership epoch begins.
 
-    ``source``: ``committed``, ``earliest``, ``latest``, ``by_duration`` or ``seek``.
-    ``why``: for a reset ``no offset``, ``expired``, ``deleted`` or ``out of range``.
+    ``source``: ``committed``, ``earliest``, ``latest``, ``by_duration``, ``seek`` or ``truncated``.
+    ``why``: for a reset ``no offset``, ``expired``, ``deleted``, ``out of range`` or ``truncated``.
     """
 
     consumer: str

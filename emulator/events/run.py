@@ -103,18 +103,6 @@ class BrokerUp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Appended:
-    """One batch was appended to an offsets partition; ``records`` by type name."""
-
-    log_partition: int
-    group: str
-    log_offset: int
-    records: tuple[tuple[str, int], ...]
-    size: int
-    """Bytes of keys and values."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LagSampled:
     """At a sampling instant, for each partition of a group's topics, in one fixed order."""
 

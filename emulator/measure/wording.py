@@ -93,12 +93,39 @@ def _stopped(what: ev.ConsumerStopped, _: TopicPartition) -> str:
     return f"process {what.consumer} ends: {what.how}" + (f", {what.reason}" if what.reason else "")
 
 
+def _leader_changed(what: ev.LeaderChanged, _: TopicPartition) -> str:
+    if what.broker < 0:
+        return f"nobody can lead {what.partition}"
+    unclean = "" if what.clean else ", though it was not in sync"
+    return f"broker {what.broker} leads {what.partition} in epoch {what.epoch}{unclean}"
+
+
 WORDS: dict[type, Words] = {
     ev.FaultBegan: lambda w, _: f"fault {w.fault} begins: {w.verb} {w.target}",
     ev.FaultEnded: lambda w, _: f"fault {w.fault} ends: {w.verb} {w.target}",
     ev.FaultMissed: lambda w, _: f"fault {w.fault} never struck ({w.verb} {w.target}): {w.why}",
     ev.BrokerDown: lambda w, _: f"broker {w.broker} goes down",
     ev.BrokerUp: lambda w, _: f"broker {w.broker} is up",
+    ev.BrokerFenced: lambda w, _: f"the controller takes broker {w.broker} for dead",
+    ev.BrokerUnfenced: lambda w, _: f"broker {w.broker} is registered again",
+    ev.LeaderChanged: _leader_changed,
+    ev.IsrChanged: lambda w, _: (
+        f"in sync for {w.partition}: {', '.join(map(str, w.isr))} ({w.why})"
+    ),
+    ev.LogTruncated: lambda w, _: (
+        f"broker {w.broker} cuts log offsets {span(w.first, w.next_offset)} off {w.partition}"
+    ),
+    ev.CoordinatorLoaded: lambda w, _: (
+        f"broker {w.broker} has loaded offsets partition {w.log_partition}: {w.records} records, "
+        f"{w.size} bytes, high watermark {w.high_watermark}"
+    ),
+    ev.CoordinatorUnloaded: lambda w, _: (
+        f"broker {w.broker} lets go of offsets partition {w.log_partition}"
+    ),
+    ev.AppendFailed: lambda w, _: (
+        f"broker {w.broker} cannot append at log offset {w.log_offset} of offsets partition "
+        f"{w.log_partition}: {w.error}"
+    ),
     ev.ConsumerStarted: lambda w, _: f"process {w.consumer} starts (incarnation {w.incarnation})",
     ev.ConsumerStopped: _stopped,
     ev.ConsumerPaused: lambda w, _: f"process {w.consumer} is paused",

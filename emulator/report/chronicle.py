@@ -21,6 +21,11 @@ VERBS = {
     "cut": "network cut: {}",
     "crash_broker": "{} crashes",
     "pause_broker": "{} is paused as a whole",
+    "stop_broker": "{} is stopped",
+    "restart_broker": "{} is restarted",
+    "rolling_broker_restart": "a rolling restart of {} begins",
+    "slow_disk": "the disk of {} is slow",
+    "fill_disk": "the disk of {} is full",
     "move_coordinator": "the coordinator of {} moves",
     "add_partitions": "partitions are added to {}",
     "create_topic": "topic {} is created",
@@ -34,6 +39,9 @@ LASTING = {
     "hang": "the handler of {} goes on",
     "cut": "the network is whole again: {}",
     "pause_broker": "{} goes on",
+    "slow_disk": "the disk of {} is as fast as ever",
+    "fill_disk": "the disk of {} has room again",
+    "rolling_broker_restart": "the rolling restart of {} is over",
     "rolling_restart": "the rolling restart of {} is over",
 }
 """Of faults whose end is worth a line."""

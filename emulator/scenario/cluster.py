@@ -5,6 +5,7 @@ from pydantic import Field
 from emulator.scenario.distributions import Distribution, always
 from emulator.scenario.kafka_settings import BrokerTable
 from emulator.scenario.part import Part
+from emulator.scenario.quantities import ByteRate, Rate, Size
 
 
 class Cluster(Part):
@@ -20,10 +21,22 @@ class Cluster(Part):
     """Kafka's broker settings by name, the same on every broker."""
 
     replication: Distribution = always(1_000)
-    """From an append to the high watermark that covers it."""
+    """From an append to the high watermark that covers it; followers have it after half of that."""
 
     load: Distribution = always(10_000)
-    """How long a new coordinator takes to load a group's partition."""
+    """How long a new coordinator takes to load a group's partition, however small that is."""
+
+    load_bytes: ByteRate | None = None
+    """How fast a load reads, on top of that; left out: at once."""
+
+    load_records: Rate | None = Field(None, gt=0)
+    """How fast a load applies records, on top of both; left out: at once."""
+
+    offsets_backlog: Size = 0
+    """Bytes that lie in each offsets partition when the run begins: what was never compacted."""
+
+    offsets_backlog_records: int = Field(0, ge=0, le=10**12)
+    """Records that lie there."""
 
 
 class Link(Part):

@@ -8,83 +8,18 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from emulator.scenario import spelling
+from emulator.scenario.broker_faults import (
+    CrashBroker,
+    FillDisk,
+    MoveCoordinator,
+    PauseBroker,
+    RollingBrokerRestart,
+    SlowDisk,
+    StopBroker,
+)
+from emulator.scenario.moments import Timed
 from emulator.scenario.part import Part
-from emulator.scenario.problems import listed
 from emulator.scenario.quantities import Duration, PositiveDuration
-
-
-class Step(Part):
-    """A moment in the protocol: a member reaches a step."""
-
-    member: str
-    step: Literal[
-        "polled",
-        "batch done",
-        "record done",
-        "commit sent",
-        "commit answered",
-        "revoking",
-        "revoked",
-        "assigned",
-        "sent JoinGroup",
-        "received JoinGroup",
-        "sent SyncGroup",
-        "received SyncGroup",
-        "sent Heartbeat",
-        "sent LeaveGroup",
-        "closing",
-    ]
-    nth: int = Field(1, ge=1)
-    """The how many-th time it does."""
-
-    after: Duration = 0
-    """Only steps from this time on count."""
-
-
-class After(Part):
-    """A moment relative to another fault or act."""
-
-    fault: str
-    """Its id."""
-
-    phase: Literal["begins", "ends"] = "ends"
-
-
-def _kind_of_moment(value: object) -> str:
-    return "=after" if isinstance(value, After) or "fault" in spelling.keys(value) else "=step"
-
-
-Moment = Annotated[
-    Annotated[Step, Tag("=step")] | Annotated[After, Tag("=after")],
-    Discriminator(_kind_of_moment),
-    BeforeValidator(spelling.when),
-]
-"""A file also writes ``"billing-1 sent SyncGroup"`` or ``"crash-1 ends"``."""
-
-
-class Timed(Part):
-    """What all faults and acts share: an id, and exactly one of the ways to say when."""
-
-    id: str = Field("", pattern=f"^$|{spelling.PARTY_NAME}")
-    """Empty in a file: the verb and a number."""
-
-    at: Duration | None = None
-    between: tuple[Duration, Duration] | None = None
-    """At random in this window."""
-
-    when: Moment | None = None
-    delay: Duration = 0
-    """Added to any of the three."""
-
-    @model_validator(mode="after")
-    def _timed_once(self) -> Self:
-        ways = [key for key in ("at", "between", "when") if getattr(self, key) is not None]
-        if len(ways) != 1:
-            found = f"both {listed(ways[:2])}" if ways else "no time"
-            raise ValueError(f'{found}; say when by exactly one of "at", "between", "when"')
-        if self.between is not None and self.between[0] > self.between[1]:
-            raise ValueError('"between" is reversed: the earlier time comes first')
-        return self
 
 
 class Crash(Timed):
@@ -138,39 +73,13 @@ class Cut(Timed):
 
     verb: Literal["cut"] = "cut"
     parties: tuple[str, str]
-    """Consumer names, ``broker-N``, ``coordinator of GROUP``, ``clients``, ``brokers``."""
+    """Consumer names, ``broker-N``, ``coordinator of GROUP``, ``clients``, ``brokers`` (all of
+    them), ``controller``. Two brokers may be cut from each other: followers then cannot fetch.
+    A broker cut from the controller is fenced, and goes on believing that it leads.
+    """
 
     one_way: bool = False
     lasting: PositiveDuration = Field(alias="for")
-
-
-class CrashBroker(Timed):
-    """Kill a broker's process."""
-
-    verb: Literal["crash_broker"] = "crash_broker"
-    broker: str
-    """``broker-N`` or ``coordinator of GROUP``."""
-
-    restart_after: Duration | None = None
-
-
-class PauseBroker(Timed):
-    """Stop a broker's process for a while."""
-
-    verb: Literal["pause_broker"] = "pause_broker"
-    broker: str
-    """``broker-N`` or ``coordinator of GROUP``."""
-
-    lasting: PositiveDuration = Field(alias="for")
-
-
-class MoveCoordinator(Timed):
-    """Let another broker lead the offsets partition of a group."""
-
-    verb: Literal["move_coordinator"] = "move_coordinator"
-    group: str
-    to: str | None = None
-    """``broker-N``; left out: the next one."""
 
 
 class AddPartitions(Timed):
@@ -295,6 +204,10 @@ Fault = Annotated[
     | Annotated[Cut, Tag("=cut")]
     | Annotated[CrashBroker, Tag("=crash_broker")]
     | Annotated[PauseBroker, Tag("=pause_broker")]
+    | Annotated[StopBroker, Tag("=stop_broker")]
+    | Annotated[RollingBrokerRestart, Tag("=rolling_broker_restart")]
+    | Annotated[SlowDisk, Tag("=slow_disk")]
+    | Annotated[FillDisk, Tag("=fill_disk")]
     | Annotated[MoveCoordinator, Tag("=move_coordinator")]
     | Annotated[AddPartitions, Tag("=add_partitions")]
     | Annotated[CreateTopic, Tag("=create_topic")]

@@ -10,6 +10,15 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_serializer
 
 from emulator.scenario import spelling
+from emulator.scenario.broker_faults import (
+    CrashBroker,
+    FillDisk,
+    MoveCoordinator,
+    PauseBroker,
+    RollingBrokerRestart,
+    SlowDisk,
+    StopBroker,
+)
 from emulator.scenario.cluster import Cluster, Link, Network
 from emulator.scenario.distributions import (
     Constant,
@@ -25,10 +34,8 @@ from emulator.scenario.distributions import (
 )
 from emulator.scenario.faults import (
     AddPartitions,
-    After,
     Close,
     Crash,
-    CrashBroker,
     CreateTopic,
     Cut,
     DelayMessage,
@@ -37,15 +44,12 @@ from emulator.scenario.faults import (
     Hang,
     LoseMessage,
     MessageMatch,
-    MoveCoordinator,
     Pause,
-    PauseBroker,
     RollingRestart,
     Start,
-    Step,
-    Timed,
 )
 from emulator.scenario.groups import CommitPolicy, Group, Member, Poison
+from emulator.scenario.moments import After, Step, Timed
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.quantities import PositiveDuration
 from emulator.scenario.topics import Arrivals, Bursts, BurstShape, Poisson, Topic
@@ -71,6 +75,7 @@ __all__ = [
     "Distribution",
     "Exponential",
     "Fault",
+    "FillDisk",
     "Group",
     "Hang",
     "Link",
@@ -88,10 +93,13 @@ __all__ = [
     "PauseBroker",
     "Poison",
     "Poisson",
+    "RollingBrokerRestart",
     "RollingRestart",
     "Scenario",
+    "SlowDisk",
     "Start",
     "Step",
+    "StopBroker",
     "Timed",
     "Topic",
     "Trace",

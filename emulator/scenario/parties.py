@@ -9,6 +9,9 @@ from typing import NamedTuple, Self
 from emulator.scenario.model import Cluster, Group, Member, Scenario
 
 CLIENTS, BROKERS = "clients", "brokers"
+CONTROLLER = "controller"
+"""The quorum that elects leaders, seen as one party."""
+
 COORDINATOR_OF = "coordinator of "
 
 _BROKER = re.compile(r"broker-([1-9]\d{0,8})")
@@ -60,8 +63,17 @@ class Names(NamedTuple):
     @property
     def party(self) -> tuple[str, ...]:
         """All who can send and receive."""
-        return (CLIENTS, BROKERS, *self.member, *self.broker)
+        return (CLIENTS, BROKERS, CONTROLLER, *self.member, *self.broker)
 
     def same_side(self, one: str, other: str) -> bool:
-        """Tell whether both are consumers, or both brokers: nothing passes between those."""
-        return (one == CLIENTS or one in self.member) == (other == CLIENTS or other in self.member)
+        """Tell whether both are consumers, or neither: no request of a client passes between."""
+        return self._asks(one) == self._asks(other)
+
+    def speak(self, one: str, other: str) -> bool:
+        """Tell whether anything passes between two parties, requests of clients or not."""
+        if self._asks(one) or self._asks(other):
+            return not self.same_side(one, other) and CONTROLLER not in (one, other)
+        return one != other
+
+    def _asks(self, party: str) -> bool:
+        return party == CLIENTS or party in self.member

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, get_args
 from pydantic import Tag, ValidationError
 
 from emulator.scenario import spelling
-from emulator.scenario.faults import Timed
 from emulator.scenario.groups import Group
 from emulator.scenario.kafka_settings import BROKER, CONSUMER
 from emulator.scenario.model import Scenario
+from emulator.scenario.moments import Timed
 from emulator.scenario.part import Part
 
 NAMED_BY = {"topic": "name", "group": "id", "fault": "id", "members": "name", "member": "name"}

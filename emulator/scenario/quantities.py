@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from emulator.scenario.units import (
+    BYTE_RATE_ALLOWED,
     LARGEST,
     LONGEST_US,
     RATE_ALLOWED,
@@ -24,9 +25,11 @@ from emulator.scenario.units import (
     TIME_ALLOWED,
     US_PER_MS,
     bounded_rate,
+    format_byte_rate,
     format_duration,
     format_rate,
     format_size,
+    parse_byte_rate,
     parse_duration,
     parse_rate,
     parse_size,
@@ -88,6 +91,18 @@ def _size(value: object, info: ValidationInfo) -> int:
             _refuse_bare(value, info, '"{0}B" (or kB, KiB, MB, MiB)')
             return _whole(value, LARGEST, "bytes")
     raise ValueError(f"wrong type; allowed is {SIZE_ALLOWED}")
+
+
+def _byte_rate(value: object, info: ValidationInfo) -> int:
+    match value:
+        case str():
+            return parse_byte_rate(value)
+        case bool():
+            pass
+        case int() if 1 <= value <= LARGEST:
+            _refuse_bare(value, info, '"{0}B/s" (or kB, KiB, MB, MiB)')
+            return value
+    raise ValueError(f"wrong type; allowed is {BYTE_RATE_ALLOWED}")
 
 
 def _one_record(size: int) -> int:
@@ -163,3 +178,15 @@ Size = Annotated[
 
 RecordSize = Annotated[Size, AfterValidator(_one_record)]
 """Like a size, but one that a record can have."""
+
+ByteRate = Annotated[
+    int,
+    BeforeValidator(_byte_rate),
+    PlainSerializer(format_byte_rate, return_type=str, when_used="json"),
+    _text(
+        r"^\s*\d+(\.\d+)?\s*(B|kB|KB|KiB|MB|MiB|GB|GiB)\s*/\s*(us|ms|s|min|h|d)\s*$",
+        "Bytes in a time.",
+        "100MiB/s",
+    ),
+]
+"""Bytes a second; a file writes ``"100MiB/s"``."""

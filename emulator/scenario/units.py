@@ -66,6 +66,7 @@ LARGEST = 2**63 - 1
 _QUANTITY = re.compile(r"(-?)([0-9]{1,20})(?:\.([0-9]{1,40}))?\s*([^0-9]*)")
 TIME_ALLOWED = 'a time with a unit (us, ms, s, min, h, d) such as "45s"'
 RATE_ALLOWED = 'a rate with a unit such as "20/s" or "3/min"'
+BYTE_RATE_ALLOWED = 'a size in a time with units such as "100MiB/s"'
 SIZE_ALLOWED = 'a size with a unit (B, kB, KiB, MB, MiB, GB, GiB) such as "1KiB"'
 
 
@@ -123,6 +124,24 @@ def parse_size(text: str) -> int:
     if size > LARGEST:
         raise ValueError("too large for 64 bits")
     return size
+
+
+def parse_byte_rate(text: str) -> int:
+    """Return the bytes a second of a text such as ``"100MiB/s"``.
+
+    Raise ValueError if it is none, nothing at all, or not a whole number of bytes a second.
+
+    >>> parse_byte_rate("60kB/min")
+    1000
+    """
+    size, slash, unit = text.partition("/")
+    if not slash:
+        raise ValueError(f"a unit of time is missing; allowed is {BYTE_RATE_ALLOWED}")
+    per_us = _unit(unit.strip(), TIME_UNITS, BYTE_RATE_ALLOWED)
+    rate, rest = divmod(parse_size(size) * US_PER_S, per_us)
+    if rest or not rate:
+        raise ValueError("allowed is a whole number of bytes a second, at least 1B/s")
+    return rate
 
 
 def _scaled(text: str, units: dict[str, int], allowed: str) -> int:
@@ -213,6 +232,15 @@ def format_size(size: int) -> str:
         if size and size % SIZE_UNITS[unit] == 0:
             return f"{size // SIZE_UNITS[unit]}{unit}"
     return f"{size}B"
+
+
+def format_byte_rate(rate: int) -> str:
+    """Return an exact spelling of bytes a second.
+
+    >>> format_byte_rate(104_857_600)
+    '100MiB/s'
+    """
+    return f"{format_size(rate)}/s"
 
 
 def format_span(us: int) -> str:

@@ -10,6 +10,8 @@ from emulator import events
 from emulator.scenario.model import Group, Scenario, Topic
 from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.brokers import Brokers
+from emulator.world.cluster.controller import Controller
+from emulator.world.cluster.replication import Replication
 from emulator.world.cluster.shards import Shard
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.blueprints import blueprints
@@ -106,8 +108,9 @@ def _build(
     )
     services.shards = ()
     services.aims = Aims(kernel)
-    timeout = settings.broker_session_timeout_ms * 1_000
-    services.brokers = Brokers(services, cluster.brokers, timeout)
+    services.brokers = Brokers(services, cluster.brokers)
+    services.controller = Controller(services)
+    services.replication = Replication(services)
     services.fetches = Fetches(services, services.topics)
     services.post = Post(services)
     services.teller = Teller(services)
@@ -148,6 +151,7 @@ def _make_shards(services: Services) -> None:
     services.shards = tuple(made)
     for shard in services.shards:
         shard.begin()
+    services.replication.look_again(None)
 
 
 def _replicas(services: Services, number: int, groups: list[Group]) -> tuple[int, ...]:

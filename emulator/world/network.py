@@ -26,6 +26,10 @@ class Party(NamedTuple):
     """``clients`` or ``brokers``."""
 
 
+CONTROLLER = "controller"
+"""The quorum of controllers, seen as one party that only brokers speak to."""
+
+
 class Cut(NamedTuple):
     """Nothing passes from any of ``senders`` to any of ``receivers``."""
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from assignors.types import TopicPartition
 from emulator.events import MessageLost, RequestsCounted
-from emulator.world.cluster.brokers import NOBODY
+from emulator.world.cluster.epochs import end_offsets
+from emulator.world.cluster.replicas import NOBODY
 from emulator.world.faults.chosen import Chosen, ChosenMessages
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, broker_name
@@ -32,6 +33,7 @@ from protocols.messages import (
     Message,
     MetadataRequest,
     MetadataResponse,
+    OffsetsForLeaderEpochRequest,
     broker_of,
     coordinator_node,
 )
@@ -57,6 +59,7 @@ class Post:
             MetadataRequest: self._metadata,
             FindCoordinatorRequest: self._coordinator,
             ListOffsetsRequest: self._offsets,
+            OffsetsForLeaderEpochRequest: self._end_offsets,
         }
         self.counts: Counter[str] = Counter()
         self.counted_since_us = 0
@@ -188,13 +191,11 @@ class Post:
     # -- what any broker answers -----------------------------------------------------------------
 
     def _metadata(self, request: MetadataRequest, broker: int) -> Message:
-        del broker
-        topics = self._services.topics.describe(request.topics)
-        return MetadataResponse(brokers=self._services.brokers.alive(), topics=topics)
+        topics = self._services.topics.describe(request.topics, broker)
+        return MetadataResponse(brokers=self._services.controller.alive(broker), topics=topics)
 
     def _coordinator(self, request: FindCoordinatorRequest, broker: int) -> Message:
-        del broker
-        leader = self._services.shard_of(request.group_id).leader
+        leader = self._services.shard_of(request.group_id).replicas.leader_known_to(broker)
         if leader == NOBODY:
             return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return FindCoordinatorResponse(node_id=leader)
@@ -203,12 +204,15 @@ class Post:
         found = tuple(self._listed(tp, when, broker) for tp, when in request.partitions)
         return ListOffsetsResponse(offsets=found)
 
+    def _end_offsets(self, request: OffsetsForLeaderEpochRequest, broker: int) -> Message:
+        return end_offsets(request, broker, self._services.topics, self._services.kernel.now)
+
     def _listed(self, tp: TopicPartition, timestamp: int, broker: int) -> ListedOffset:
         now = self._services.kernel.now
-        log = self._services.topics.find(tp)
+        log = self._services.topics.shown_by(broker, tp)
         if log is None:
             return ListedOffset(tp, -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if log.leader != broker:
+        if not log.led_by(broker):
             return ListedOffset(tp, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if timestamp == EARLIEST_TIMESTAMP:
             return ListedOffset(tp, log.start)

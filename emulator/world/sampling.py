@@ -41,8 +41,7 @@ class Samples:
             self._sample_group(group)
         if self._check:
             for shard in services.shards:
-                if shard.coordinator is not None:
-                    shard.coordinator.check()
+                shard.check()
         services.post.write_counts()
         self._at(services.kernel.now + self._every, self._sample_lag)
 

@@ -12,6 +12,7 @@ from assignors.types import TopicPartition
 from emulator.events import TopicCreated
 from emulator.scenario.model import Scenario
 from emulator.world.causes import Causes
+from emulator.world.cluster.loader import Loader
 from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Kernel
 from emulator.world.network import Wire
@@ -22,6 +23,8 @@ from protocols.settings import BrokerSettings
 
 if TYPE_CHECKING:
     from emulator.world.cluster.brokers import Brokers
+    from emulator.world.cluster.controller import Controller
+    from emulator.world.cluster.replication import Replication
     from emulator.world.cluster.shards import Shard
     from emulator.world.consumer.crew import Crew
     from emulator.world.consumer.fetches import Fetches
@@ -35,9 +38,11 @@ class Services:
 
     aims: Aims
     brokers: Brokers
+    controller: Controller
     crew: Crew
     fetches: Fetches
     post: Post
+    replication: Replication
     shards: tuple[Shard, ...]
     teller: Teller
     topics: Topics
@@ -68,9 +73,15 @@ class Services:
         self.member_ids: Callable[[str], str | None] = lambda _prefix: None
         """Member ids to give out instead of made-up ones (replays of a real history)."""
 
+        self._loaders: dict[int, Loader] = {}
+
     def shard_of(self, group: str) -> Shard:
         """Return the offsets partition of a group."""
         return next(shard for shard in self.shards if group in shard.groups)
+
+    def loader(self, broker: int) -> Loader:
+        """Return the thread of a broker that loads offsets partitions."""
+        return self._loaders.setdefault(broker, Loader(self.kernel))
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
         """Return a group's committed offsets: the one accessor for those who look from outside."""
@@ -87,7 +98,8 @@ class Services:
             topic_id=log.topic_id,
             log_starts=tuple(partition.start for partition in log.partitions),
         )
-        self.causes.topics = self.recorder.write(created, cause)
+        event = self.causes.topics = self.recorder.write(created, cause)
+        self.controller.adopt(event)
         self.topics_changed()
 
     def topics_changed(self) -> None:
@@ -99,8 +111,8 @@ class Services:
     def broker_died(self, broker: int) -> None:
         """Break every connection to a broker that died, and end its coordinators."""
         for shard in self.shards:
-            if shard.leader == broker:
-                shard.vanish()
+            shard.vanish(broker)
+        self.loader(broker).clear()
         for process in self.fetches.broken(broker):
             self.post.break_connection(process, broker)
         for process in self.crew.everyone():

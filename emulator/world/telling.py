@@ -14,7 +14,7 @@ from protocols.errors import ErrorCode
 from protocols.fetching import Handed
 
 if TYPE_CHECKING:
-    from emulator.world.cluster.shards import Shard
+    from emulator.world.cluster.hosts import Host
     from emulator.world.consumer.process import Process
     from emulator.world.services import Services
 
@@ -40,7 +40,7 @@ class Teller:
             facts.PartitionGivenTwice: self._given_twice,
             facts.Dropped: self._dropped,
         }
-        self._coordinators: dict[type, Callable[[Shard, Any], None]] = {
+        self._coordinators: dict[type, Callable[[Host, Any], None]] = {
             facts.MemberAdded: self._member_added,
             facts.MemberRemoved: self._member_removed,
             facts.RebalanceStarted: self._rebalance_started,
@@ -58,11 +58,11 @@ class Teller:
         if tell is not None:
             tell(process, fact)
 
-    def coordinator(self, shard: Shard, fact: facts.Fact) -> None:
+    def coordinator(self, host: Host, fact: facts.Fact) -> None:
         """Write what a coordinator tells."""
         tell = self._coordinators.get(type(fact))
         if tell is not None:
-            tell(shard, fact)
+            tell(host, fact)
 
     def consumer(self, member_id: str) -> str:
         """Return the consumer a member id was given to."""
@@ -191,7 +191,7 @@ class Teller:
 
     # -- coordinators ----------------------------------------------------------------------------
 
-    def _member_added(self, _: Shard, fact: facts.MemberAdded) -> None:
+    def _member_added(self, _: Host, fact: facts.MemberAdded) -> None:
         consumer = self._sender(fact.client)
         self._names[fact.member_id] = consumer
         added = events.MemberAdded(
@@ -203,7 +203,7 @@ class Teller:
         event = self._write(added, self._causes.behind_arrival(consumer))
         self._causes.membership[fact.group] = event
 
-    def _member_removed(self, _: Shard, fact: facts.MemberRemoved) -> None:
+    def _member_removed(self, _: Host, fact: facts.MemberRemoved) -> None:
         consumer = self.consumer(fact.member_id)
         why = str(fact.why)
         removed = events.MemberRemoved(
@@ -213,7 +213,7 @@ class Teller:
         self._causes.removed[consumer] = event
         self._causes.membership[fact.group] = event
 
-    def _rebalance_started(self, _: Shard, fact: facts.RebalanceStarted) -> None:
+    def _rebalance_started(self, _: Host, fact: facts.RebalanceStarted) -> None:
         started = events.RebalanceStarted(
             group=fact.group,
             generation=fact.generation,
@@ -223,7 +223,7 @@ class Teller:
         cause = self._causes.behind_rebalance(fact.group, fact.reason)
         self._causes.rebalance[fact.group] = self._write(started, cause)
 
-    def _join_phase_ended(self, _: Shard, fact: facts.JoinPhaseEnded) -> None:
+    def _join_phase_ended(self, _: Host, fact: facts.JoinPhaseEnded) -> None:
         ended = events.JoinPhaseEnded(
             group=fact.group,
             generation=fact.generation,
@@ -234,7 +234,7 @@ class Teller:
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._write(ended, cause)
 
-    def _stabilised(self, _: Shard, fact: facts.GroupStabilised) -> None:
+    def _stabilised(self, _: Host, fact: facts.GroupStabilised) -> None:
         stable = events.GroupStabilised(
             group=fact.group,
             generation=fact.generation,
@@ -244,11 +244,11 @@ class Teller:
         )
         self._causes.stable[fact.group] = self._write(stable, self._causes.joined.get(fact.group))
 
-    def _emptied(self, _: Shard, fact: facts.GroupEmptied) -> None:
+    def _emptied(self, _: Host, fact: facts.GroupEmptied) -> None:
         emptied = events.GroupEmptied(group=fact.group, generation=fact.generation)
         self._write(emptied, self._causes.membership.get(fact.group))
 
-    def _accepted(self, shard: Shard, fact: facts.OffsetsAccepted) -> None:
+    def _accepted(self, host: Host, fact: facts.OffsetsAccepted) -> None:
         name = commit_name(fact.header.client, fact.header.correlation_id)
         accepted = events.CommitAccepted(
             consumer=self._sender(fact.header.client),
@@ -256,12 +256,15 @@ class Teller:
             generation=fact.generation,
             commit=name,
             offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
-            log_offset=shard.log.end,
+            log_offset=host.log.end,
+            high_watermark=host.log.high_watermark,
+            leader_epoch=host.log.epoch,
+            broker=host.broker,
         )
         event = self._write(accepted, self._causes.commits.get(name))
         self._remember(fact.header.client, name, event)
 
-    def _refused(self, _: Shard, fact: facts.OffsetsRefused) -> None:
+    def _refused(self, _: Host, fact: facts.OffsetsRefused) -> None:
         name = commit_name(fact.header.client, fact.header.correlation_id)
         consumer = self._sender(fact.header.client)
         refused = events.CommitRefused(
@@ -287,6 +290,6 @@ class Teller:
     def _sender(self, client: str) -> str:
         return client.rpartition(".")[0]
 
-    def _offsets_dropped(self, _: Shard, fact: facts.OffsetsDropped) -> None:
+    def _offsets_dropped(self, _: Host, fact: facts.OffsetsDropped) -> None:
         dropped = events.OffsetsDropped(group=fact.group, partitions=fact.partitions, why=fact.why)
         self._write(dropped, self._causes.topics if "topic" in fact.why else None)

@@ -11,10 +11,19 @@ from typing import NamedTuple
 
 from protocols.messages.constants import (
     CONSUMER_PROTOCOL_TYPE,
+    NO_LEADER,
     UNKNOWN_EPOCH,
     UNKNOWN_GENERATION,
     UNKNOWN_MEMBER_ID,
     UNKNOWN_OFFSET,
+)
+from protocols.messages.epochs import (
+    EpochEndOffset,
+    EpochStart,
+    EpochToCheck,
+    LeaderAndEpoch,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
 )
 from protocols.messages.groups import (
     DeleteGroupsRequest,
@@ -68,6 +77,7 @@ __all__ = [
     "CONSUMER_PROTOCOL_TYPE",
     "EARLIEST_TIMESTAMP",
     "LATEST_TIMESTAMP",
+    "NO_LEADER",
     "UNKNOWN_EPOCH",
     "UNKNOWN_GENERATION",
     "UNKNOWN_MEMBER_ID",
@@ -79,6 +89,9 @@ __all__ = [
     "DescribedMember",
     "Disconnected",
     "Envelope",
+    "EpochEndOffset",
+    "EpochStart",
+    "EpochToCheck",
     "FetchPartition",
     "FetchRequest",
     "FetchResponse",
@@ -93,6 +106,7 @@ __all__ = [
     "JoinGroupMember",
     "JoinGroupRequest",
     "JoinGroupResponse",
+    "LeaderAndEpoch",
     "LeaveGroupRequest",
     "LeaveGroupResponse",
     "LeavingMember",
@@ -110,6 +124,8 @@ __all__ = [
     "OffsetFetchRequest",
     "OffsetFetchResponse",
     "OffsetToCommit",
+    "OffsetsForLeaderEpochRequest",
+    "OffsetsForLeaderEpochResponse",
     "Protocol",
     "SyncGroupRequest",
     "SyncGroupResponse",
@@ -191,6 +207,8 @@ Message = (
     | FetchResponse
     | ListOffsetsRequest
     | ListOffsetsResponse
+    | OffsetsForLeaderEpochRequest
+    | OffsetsForLeaderEpochResponse
     | MetadataRequest
     | MetadataResponse
     | Disconnected

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from protocols.errors import ErrorCode
+from protocols.messages.constants import UNKNOWN_EPOCH
+from protocols.messages.epochs import EpochStart, LeaderAndEpoch
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
@@ -17,6 +19,8 @@ class FetchPartition(NamedTuple):
 
     partition: TopicPartition
     offset: int
+    current_leader_epoch: int = UNKNOWN_EPOCH
+    """The epoch in which the client believes the broker to lead; -1: not checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,11 @@ class FetchedRecords(NamedTuple):
     first: int
     next_offset: int
     error: ErrorCode = ErrorCode.NONE
+    epochs: tuple[EpochStart, ...] = ()
+    """The leader epochs of its batches, rising; where unknown, none. May tell of more than these."""
+
+    current_leader: LeaderAndEpoch | None = None
+    """With an error: who leads, if the broker knows better than who asked (KIP-951)."""
 
 
 class FetchResponse(NamedTuple):
@@ -83,6 +92,9 @@ class TopicDescription:
 
     racks: tuple[tuple[str, ...], ...] = ()
     """Racks of the replicas by partition; empty where no rack is configured."""
+
+    leader_epochs: tuple[int, ...] = ()
+    """Leader epoch by partition; empty where none is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,6 +91,15 @@ _AIMED = st.builds(
     _STEPS,
     st.integers(1, 40),
 )
+_BROKERS = st.sampled_from(["broker-1", "broker-3", "coordinator of g"])
+_TORN = st.sampled_from(
+    [
+        ["coordinator of g", "controller"],
+        ["controller", "broker-2"],
+        ["coordinator of g", "brokers"],
+        ["broker-1", "broker-2"],
+    ]
+)
 _WHEN = st.one_of(_TIMES.map(lambda at: {"at": at}), _AIMED.map(lambda when: {"when": when}))
 
 
@@ -114,6 +123,11 @@ FAULT = st.one_of(
     _fault("cut", _WHO.map(lambda one: [one, "brokers"]), **{"for": _LENGTHS}),
     _fault("crash_broker", st.just("coordinator of g"), restart_after=_LENGTHS),
     _fault("pause_broker", st.just("broker-2"), **{"for": _LENGTHS}),
+    _fault("stop_broker", _BROKERS, restart_after=_LENGTHS),
+    _fault("rolling_broker_restart", st.just("brokers"), gap=_LENGTHS, clean=st.booleans()),
+    _fault("slow_disk", _BROKERS, by=st.sampled_from(["20ms", "6s"]), **{"for": _LENGTHS}),
+    _fault("fill_disk", _BROKERS, **{"for": _LENGTHS}),
+    _fault("cut", _TORN, one_way=st.booleans(), **{"for": st.sampled_from(["5s", "14s"])}),
     _fault("move_coordinator", st.just("g")),
     _fault("add_partitions", st.just("t"), to=st.integers(5, 6)),
     _fault("create_topic", st.just("t-new")),
@@ -159,7 +173,24 @@ def _group(commit, work, settings, static, poison):
     }
 
 
-def _scenario(topic, group, faults, loss):
+CLUSTER = st.fixed_dictionaries(
+    {},
+    optional={
+        "brokers": st.just(4),
+        "load_bytes": st.just("1kB/s"),
+        "settings": st.sampled_from(
+            [
+                {"replica.lag.time.max.ms": "4s"},
+                {"offsets.topic.replication.factor": 1},
+                {"min.insync.replicas": 2},
+                {"unclean.leader.election.enable": True, "replica.lag.time.max.ms": "2s"},
+            ]
+        ),
+    },
+)
+
+
+def _scenario(topic, group, faults, loss, cluster):
     return {
         "title": "random",
         "run_for": f"{RUN_FOR_S}s",
@@ -167,6 +198,7 @@ def _scenario(topic, group, faults, loss):
         "group": [group],
         "fault": faults,
         "network": {"loss": loss},
+        "cluster": cluster,
     }
 
 
@@ -183,6 +215,7 @@ DISTURBED = st.builds(
     ),
     st.lists(FAULT, min_size=1, max_size=4).filter(_grows_once),
     st.sampled_from([0.0, 0.0, 0.05]),
+    st.one_of(st.just({}), CLUSTER),
 )
 """Anything may happen."""
 
@@ -199,5 +232,6 @@ QUIET = st.builds(
     ),
     st.just([]),
     st.just(0.0),
+    st.just({}),
 )
 """Nothing is done to the run, and nothing about it is mistaken."""

@@ -8,21 +8,31 @@ import pytest
 
 from assignors.types import TopicPartition
 from protocols.errors import ErrorCode
-from protocols.fetching import NO_LEADER, Fetcher, Handed, Phase, in_record_order
-from protocols.messages import FetchedRecords, FetchResponse
+from protocols.fetching import Fetcher, Handed, in_record_order
+from protocols.messages import (
+    EpochStart,
+    FetchedRecords,
+    FetchResponse,
+    LeaderAndEpoch,
+)
+from protocols.reading import Phase
 
 
 def tp(number: int) -> TopicPartition:
     return TopicPartition("t", number)
 
 
+def led(broker: int, epoch: int = 0) -> LeaderAndEpoch:
+    return LeaderAndEpoch(broker, epoch)
+
+
 def reading(positions: dict[int, int], brokers: int = 1) -> Fetcher:
     """A fetcher of partitions at these positions, their leaders in turn."""
     fetcher = Fetcher()
-    fetcher.leaders_changed({tp(n): 1 + n % brokers for n in range(20)})
+    fetcher.positions.leaders_changed({tp(n): led(1 + n % brokers) for n in range(20)})
     fetcher.assign(tp(n) for n in positions)
     for number, offset in positions.items():
-        fetcher.seek(tp(number), offset)
+        fetcher.positions.seek(tp(number), offset)
     fetcher.check()
     return fetcher
 
@@ -37,7 +47,7 @@ def asked(fetcher: Fetcher) -> dict[int, list[int]]:
 
 def arrive(fetcher: Fetcher, counts: dict[int, int], broker: int = 1) -> None:
     """Let so many records of each partition arrive from where it stands."""
-    at = fetcher.positions()
+    at = fetcher.positions.valid()
     parts = tuple(FetchedRecords(tp(n), at[tp(n)], at[tp(n)] + c) for n, c in counts.items())
     fetcher.arrived(FetchResponse(broker, parts))
     fetcher.check()
@@ -109,7 +119,7 @@ def test_what_begins_elsewhere_than_at_the_position_is_dropped():
     fetcher = reading({0: 0, 1: 0})
     fetcher.requests()
     arrive(fetcher, {0: 5, 1: 2})
-    fetcher.seek(tp(0), 3)
+    fetcher.positions.seek(tp(0), 3)
 
     assert [(1, 0, 2)] == ranges(fetcher.collect(10))
     assert fetcher.idle
@@ -134,7 +144,7 @@ def test_buffered_counts_what_is_still_to_be_handed_out():
     fetcher.requests()
     arrive(fetcher, {0: 5, 1: 4})
     fetcher.collect(3)
-    fetcher.seek(tp(1), 9)
+    fetcher.positions.seek(tp(1), 9)
 
     assert 2 == fetcher.buffered
 
@@ -149,7 +159,7 @@ def test_kept_partitions_keep_position_and_buffer():
     arrive(fetcher, {0: 5, 1: 5})
     fetcher.assign([tp(0), tp(2)])
 
-    assert {tp(0): 4} == fetcher.positions()
+    assert {tp(0): 4} == fetcher.positions.valid()
     assert [(0, 4, 9)] == ranges(fetcher.collect(10))
 
 
@@ -160,7 +170,7 @@ def test_a_partition_given_back_later_starts_without_a_position():
     arrive(fetcher, {0: 5})
     fetcher.assign([])
     fetcher.assign([tp(0)])
-    fetcher.seek(tp(0), 4)
+    fetcher.positions.seek(tp(0), 4)
 
     assert () == fetcher.collect(10)
 
@@ -192,12 +202,12 @@ def test_one_fetch_a_broker_is_in_flight():
 def test_partitions_without_a_position_are_not_asked_for():
     """They wait for their committed offset, or for a reset."""
     fetcher = reading({0: 0, 1: 0, 2: 0})
-    fetcher.reset(tp(1))
+    fetcher.positions.reset(tp(1))
     fetcher.assign([tp(n) for n in range(4)])
 
     assert {1: [0, 2]} == asked(fetcher)
-    assert (tp(1),) == fetcher.in_phase(Phase.RESETTING)
-    assert (tp(3),) == fetcher.in_phase(Phase.INITIALIZING)
+    assert (tp(1),) == fetcher.positions.in_phase(Phase.RESETTING)
+    assert (tp(3),) == fetcher.positions.in_phase(Phase.INITIALIZING)
 
 
 def test_no_broker_with_buffered_records_is_asked():
@@ -215,7 +225,7 @@ def test_a_buffer_nobody_wants_does_not_hold_its_broker_back():
     fetcher = reading({0: 0, 1: 0})
     fetcher.requests()
     arrive(fetcher, {0: 5})
-    fetcher.seek(tp(0), 77)
+    fetcher.positions.seek(tp(0), 77)
 
     assert {1: [0, 1]} == asked(fetcher)
 
@@ -239,9 +249,9 @@ def test_that_order_survives_a_metadata_refresh():
     fetcher.requests()
     arrive(fetcher, {0: 1})
     fetcher.collect(10)
-    fetcher.leaders_changed({tp(n): 1 for n in range(20)})
+    fetcher.positions.leaders_changed({tp(n): led(1) for n in range(20)})
     assert {1: [1, 2, 0]} == asked(fetcher)
-    assert (tp(1), tp(2), tp(0)) == fetcher.assigned
+    assert (tp(1), tp(2), tp(0)) == fetcher.positions.assigned
 
     fetcher.arrived(FetchResponse(1, ()))
     fetcher.assign([tp(0), tp(1), tp(2)])
@@ -253,10 +263,10 @@ def test_a_lost_broker_is_asked_again_after_a_metadata_update():
     fetcher = reading({0: 0, 1: 0}, brokers=2)
     fetcher.requests()
     fetcher.disconnected(1)
-    assert fetcher.leaderless
+    assert fetcher.positions.leaderless
     assert {} == asked(fetcher)
 
-    fetcher.leaders_changed({tp(0): 2, tp(1): 2})
+    fetcher.positions.leaders_changed({tp(0): led(2), tp(1): led(2)})
     fetcher.arrived(FetchResponse(2, ()))
     assert {2: [0, 1]} == asked(fetcher)
 
@@ -264,56 +274,22 @@ def test_a_lost_broker_is_asked_again_after_a_metadata_update():
 def test_a_stale_leader_is_forgotten_for_one_partition():
     """The others of that broker go on."""
     fetcher = reading({0: 0, 1: 0})
-    fetcher.stale(tp(0))
+    fetcher.positions.stale(tp(0))
 
     assert {1: [1]} == asked(fetcher)
-    assert fetcher.leaderless
+    assert fetcher.positions.leaderless
 
 
 def test_a_partition_nobody_leads_is_not_asked_for():
     """There is nobody to ask."""
     fetcher = Fetcher()
     fetcher.assign([tp(0)])
-    fetcher.seek(tp(0), 1)
+    fetcher.positions.seek(tp(0), 1)
 
     assert {} == asked(fetcher)
-    assert NO_LEADER == fetcher.leader(tp(0))
 
 
-# -- positions -----------------------------------------------------------------------------------
-
-
-def test_a_reset_tells_why_and_when_it_may_be_asked_for():
-    """At once, then as its host says; a seek ends it."""
-    fetcher = reading({0: 0, 1: 0})
-    fetcher.reset(tp(0), "out of range")
-    assert ("out of range", (tp(0),), 0) == (
-        fetcher.reset_reason(tp(0)),
-        fetcher.to_reset(0),
-        fetcher.next_reset_us(),
-    )
-
-    fetcher.ask_again([tp(0), tp(1)], 50)
-    assert ((), (tp(0),), 50) == (
-        fetcher.to_reset(49),
-        fetcher.to_reset(50),
-        fetcher.next_reset_us(),
-    )
-    fetcher.seek(tp(0), 9)
-    assert fetcher.next_reset_us() is None
-    assert fetcher.all_reading()
-
-
-def test_positions_are_those_of_readers_only():
-    """What waits for something has none."""
-    fetcher = reading({0: 3, 1: 4})
-    fetcher.reset(tp(0))
-
-    assert {tp(1): 4} == fetcher.positions()
-    assert fetcher.reads_at(tp(1), 4)
-    assert not fetcher.reads_at(tp(1), 5)
-    assert not fetcher.reads_at(tp(0), -1)
-    assert not fetcher.reads_at(tp(9), 0)
+# -- for a host that polls in its place ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("wanted", [[(0, 3), (1, 4)], [(0, 3)], [(0, 3), (1, 5)]])
@@ -325,13 +301,14 @@ def test_asked_for_compares_with_what_can_be_read(wanted):
 
 
 def test_moving_on_is_arriving_and_collecting_in_one():
-    """Position and order end up the same either way."""
+    """Position, epoch and order end up the same either way."""
     short, long = reading({0: 0, 1: 0}), reading({0: 0, 1: 0})
-    assert short.move_on(tp(0), 4)
-    assert not short.move_on(tp(0), 4)
+    epochs = (EpochStart(0, 0), EpochStart(2, 3))
+    assert short.move_on(tp(0), 4, epochs)
+    assert not short.move_on(tp(0), 4, epochs)
     long.requests()
-    arrive(long, {0: 4})
+    long.arrived(FetchResponse(1, (FetchedRecords(tp(0), 0, 4, epochs=epochs),)))
     long.collect(10)
 
-    assert short.positions() == long.positions()
-    assert short.assigned == long.assigned
+    assert short.positions.consumed() == long.positions.consumed()
+    assert short.positions.assigned == long.positions.assigned

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
-from protocols.fetching import Fetcher, Handed, Phase
-from protocols.messages import FetchedRecords, FetchResponse
+from protocols.fetching import Fetcher, Handed
+from protocols.messages import FetchedRecords, FetchResponse, LeaderAndEpoch
+from protocols.reading import Phase
 
 BROKERS = (1, 2)
 
@@ -33,7 +34,9 @@ class Reader:
         if broker not in self.fetcher.in_flight:
             return
         mine = {
-            p: at for p, at in self.fetcher.positions().items() if p.partition % 2 == number % 2
+            p: at
+            for p, at in self.fetcher.positions.valid().items()
+            if p.partition % 2 == number % 2
         }
         parts = tuple(FetchedRecords(p, at, at + count) for p, at in mine.items())
         self.fetcher.arrived(FetchResponse(broker, parts))
@@ -46,16 +49,16 @@ class Reader:
     def assign(self, number: int, count: int) -> None:
         del count
         self.fetcher.assign(tp(n) for n in range(number))
-        kept = self.fetcher.assigned
+        kept = self.fetcher.positions.assigned
         self.handed = {
             partition: had for partition, had in self.handed.items() if partition in kept
         }
-        for partition in self.fetcher.in_phase(Phase.INITIALIZING):
-            self.fetcher.seek(partition, 0)
+        for partition in self.fetcher.positions.in_phase(Phase.INITIALIZING):
+            self.fetcher.positions.seek(partition, 0)
 
     def seek(self, number: int, count: int) -> None:
-        if tp(number) in self.fetcher.assigned:
-            self.fetcher.seek(tp(number), count)
+        if tp(number) in self.fetcher.positions.assigned:
+            self.fetcher.positions.seek(tp(number), count)
             self.handed.pop(tp(number), None)
 
     def lose(self, number: int, count: int) -> None:
@@ -64,13 +67,14 @@ class Reader:
 
     def metadata(self, number: int, count: int) -> None:
         del number, count
-        self.fetcher.leaders_changed({tp(n): BROKERS[n % 2] for n in range(20)})
+        led = {tp(n): LeaderAndEpoch(BROKERS[n % 2], 0) for n in range(20)}
+        self.fetcher.positions.leaders_changed(led)
 
     def check(self) -> None:
         self.fetcher.check()
         for ranges in self.handed.values():
             assert all(a.next_offset == b.first for a, b in pairwise(ranges))
-        for partition, at in self.fetcher.positions().items():
+        for partition, at in self.fetcher.positions.valid().items():
             if partition in self.handed:
                 assert at == self.handed[partition][-1].next_offset
 

@@ -14,6 +14,7 @@ from emulator.scenario.resolution import REPLICATION_FACTORS, broker_settings
 def cluster_problems(scenario: Scenario) -> Iterator[Problem]:
     """Yield what is wrong with the brokers and the network."""
     yield from _broker_problems(scenario.cluster)
+    yield from _backlog_problems(scenario.cluster)
     yield from _link_problems(scenario)
 
 
@@ -33,6 +34,17 @@ def _broker_problems(cluster: Cluster) -> Iterator[Problem]:
         )
         path = "cluster.settings[min.insync.replicas]"
         yield Problem(path, reason, settings.min_insync_replicas)
+
+
+def _backlog_problems(cluster: Cluster) -> Iterator[Problem]:
+    """Yield a problem for a backlog that would cost nothing to load."""
+    for key, speed in (
+        ("offsets_backlog", "load_bytes"),
+        ("offsets_backlog_records", "load_records"),
+    ):
+        if getattr(cluster, key) and getattr(cluster, speed) is None:
+            reason = f"costs nothing to load; say how fast a load is by {speed}"
+            yield Problem(f"cluster.{key}", reason, getattr(cluster, key))
 
 
 def replication_problems(path: str, copies: object, cluster: Cluster) -> Iterator[Problem]:

@@ -18,12 +18,13 @@ from emulator.scenario.model import (
     LoseMessage,
     Member,
     MoveCoordinator,
+    RollingBrokerRestart,
     RollingRestart,
     Scenario,
     Start,
     Step,
 )
-from emulator.scenario.parties import Names, broker_names
+from emulator.scenario.parties import Names, broker_names, broker_number
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import INSTANCE_ID
 
@@ -51,6 +52,12 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
             yield from _cut_problems(path, fault.parties, names)
         case LoseMessage() | DelayMessage():
             yield from unknown(f"{path}.member", fault.message.member, names.member, "member")
+        case RollingBrokerRestart(brokers=tuple(listed)):
+            for broker in listed:
+                yield from unknown(path, broker, _only_brokers(names), "broker")
+            yield from named_twice(((path, broker) for broker in listed), "broker")
+        case RollingBrokerRestart():
+            return
         case _:
             kind = spelling.TARGETS[fault.verb]
             known: Collection[str] = getattr(names, kind)
@@ -61,10 +68,16 @@ def _cut_problems(path: str, parties: tuple[str, str], names: Names) -> Iterator
     strangers = [party for party in parties if party not in names.party]
     for party in strangers:
         yield from unknown(path, party, names.party, "party")
-    if not strangers and names.same_side(*parties):
-        yield Problem(
-            path, "nothing passes between these two; cut a consumer from a broker", parties
+    if not strangers and not names.speak(*parties):
+        reason = (
+            "nothing passes between these two; cut a consumer from a broker, a broker from "
+            "another one or from the controller"
         )
+        yield Problem(path, reason, parties)
+
+
+def _only_brokers(names: Names) -> list[str]:
+    return [party for party in names.broker if broker_number(party) is not None]
 
 
 def _aim_problems(fault: Fault, names: Names) -> Iterator[Problem]:

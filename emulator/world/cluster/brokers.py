@@ -1,39 +1,35 @@
-"""The brokers: who is up, who leads what, and what a dead one holds back.
+"""The brokers as processes: who is up, who runs, whose disk is slow or full, who reaches whom.
 
-A broker that stopped still counts as a replica in sync until it is fenced, one
-``broker.session.timeout.ms`` later: so long no high watermark moves on any partition it keeps a
-copy of, whoever leads it (real-kafka 2.8). Fencing hands its leaderships on.
+What follows from that (who leads, who is in sync, what is durable) is the controller's and the
+replicas' business: they are told whenever anything here changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from emulator.events import BrokerDown, BrokerUp
-from emulator.world.kernel import Rank
+from emulator.world.network import CONTROLLER, broker_name
 
 if TYPE_CHECKING:
-    from emulator.world.cluster.shards import Shard
-    from emulator.world.cluster.topics import PartitionLog
     from emulator.world.services import Services
-
-NOBODY = -1
-"""The leader of a partition that has none."""
 
 
 class Brokers:
     """All brokers of a run, numbered from 1."""
 
-    def __init__(self, services: Services, count: int, session_timeout_us: int) -> None:
+    def __init__(self, services: Services, count: int) -> None:
         self._services = services
-        self._session_timeout_us = session_timeout_us
         self.numbers = tuple(range(1, count + 1))
         self._down: set[int] = set()
         self._paused: set[int] = set()
-        self._fenced: set[int] = set()
-        self._stops = dict.fromkeys(self.numbers, 0)
+        self._full: set[int] = set()
+        self._slow: dict[int, int] = {}
         self._held: dict[int, list[Callable[[], None]]] = {}
+        self._ran_until: dict[int, int] = {}
+        self.started_us: dict[int, int] = {}
+        """When a broker's process began; left out: before the run."""
 
     # -- queries ---------------------------------------------------------------------------------
 
@@ -45,9 +41,43 @@ class Brokers:
         """Say whether a broker exists and runs."""
         return broker not in self._down and broker not in self._paused
 
-    def alive(self) -> tuple[int, ...]:
-        """Return the brokers that metadata lists: those not known to be gone."""
-        return tuple(b for b in self.numbers if b not in self._fenced)
+    def ran_until(self, broker: int) -> int:
+        """Return when a broker that does not run ceased to; of one that runs, the present."""
+        now = self._services.kernel.now
+        return now if self.answers(broker) else self._ran_until[broker]
+
+    def disk_is_full(self, broker: int) -> bool:
+        """Say whether a broker can write nothing."""
+        return broker in self._full
+
+    def disk_us(self, broker: int) -> int:
+        """Return how much longer than usual a broker's disk takes."""
+        return self._slow.get(broker, 0) if self._slow else 0
+
+    def reach(self, one: int, other: int) -> bool:
+        """Say whether two brokers run and requests pass between them, there and back."""
+        if not (self.answers(one) and self.answers(other)):
+            return False
+        wire = self._services.wire
+        if not wire.is_cut:
+            return True
+        here, there = broker_name(one), broker_name(other)
+        return wire.passes(here, there) and wire.passes(there, here)
+
+    def heard(self, broker: int) -> bool:
+        """Say whether a broker's heartbeats reach the controller."""
+        return self.answers(broker) and self._services.wire.passes(broker_name(broker), CONTROLLER)
+
+    def informed(self, broker: int) -> bool:
+        """Say whether a broker also learns what the controller has decided."""
+        name = broker_name(broker)
+        return self.heard(broker) and self._services.wire.passes(CONTROLLER, name)
+
+    @property
+    def sound(self) -> bool:
+        """Whether every broker runs, with a disk that works, and nothing is cut anywhere."""
+        trouble = self._down or self._paused or self._full or self._slow
+        return not trouble and not self._services.wire.is_cut
 
     def hold(self, broker: int, action: Callable[[], None]) -> bool:
         """Keep a request for when a paused broker runs again; say whether it is paused."""
@@ -56,106 +86,85 @@ class Brokers:
         self._held.setdefault(broker, []).append(action)
         return True
 
-    # -- faults ----------------------------------------------------------------------------------
+    # -- processes -------------------------------------------------------------------------------
 
     def crash(self, broker: int, cause: int) -> None:
         """Kill a broker: connections break now, its absence is noticed later."""
         if broker in self._down:
             return
-        self._services.recorder.write(BrokerDown(broker=broker), cause)
+        event = self._services.recorder.write(BrokerDown(broker=broker), cause)
+        self._gone(broker)
+        self._services.controller.look_again(event)
+        self._services.broker_died(broker)
+
+    def stop(self, broker: int, cause: int) -> None:
+        """Stop a broker in order: it hands over what it leads, and is missed by nobody.
+
+        Source: the controlled shutdown of ``BrokerServer`` and ``ReplicationControlManager``.
+        """
+        if broker in self._down:
+            return
+        if self.informed(broker):
+            self._services.controller.resign(broker, cause)
+        self.crash(broker, cause)
+
+    def _gone(self, broker: int) -> None:
+        if broker not in self._paused:
+            self._ran_until[broker] = self._services.kernel.now
         self._paused.discard(broker)
         self._held.pop(broker, None)
         self._down.add(broker)
-        self._stopped(broker)
-        self._services.broker_died(broker)
 
     def restart(self, broker: int, cause: int) -> None:
-        """Start a dead broker again: it registers, and is a replica in sync at once."""
+        """Start a dead broker again: it registers at once, and fetches what it has missed."""
         if broker not in self._down:
             return
         self._down.discard(broker)
-        self._services.recorder.write(BrokerUp(broker=broker), cause)
-        self._goes_on(broker)
+        self.started_us[broker] = self._services.kernel.now
+        self._changed(self._services.recorder.write(BrokerUp(broker=broker), cause))
 
     def pause(self, broker: int, cause: int) -> None:
         """Stop a broker's process; requests wait for it."""
-        self._services.recorder.write(BrokerDown(broker=broker), cause)
+        if not self.answers(broker):
+            return
+        event = self._services.recorder.write(BrokerDown(broker=broker), cause)
         self._paused.add(broker)
-        self._stopped(broker)
-        self._services.fetches.plan_again()
+        self._ran_until[broker] = self._services.kernel.now
+        self._changed(event)
 
     def resume(self, broker: int, cause: int) -> None:
         """Let a paused broker run again; what waited for it is handled now."""
         if broker not in self._paused:
             return
         self._paused.discard(broker)
-        self._services.recorder.write(BrokerUp(broker=broker), cause)
-        self._goes_on(broker)
+        self._changed(self._services.recorder.write(BrokerUp(broker=broker), cause))
         for action in self._held.pop(broker, []):
             action()
 
-    # -- the controller --------------------------------------------------------------------------
+    def rewired(self, cause: int) -> None:
+        """Something is cut, or whole again."""
+        self._changed(cause)
 
-    def _stopped(self, broker: int) -> None:
-        self._stops[broker] += 1
-        stop = self._stops[broker]
-        self._freeze_and_thaw()
-        when = self._services.kernel.now + self._session_timeout_us
-
-        def noticed(_: Any) -> None:
-            if self._stops[broker] == stop and not self.answers(broker):
-                self._fence(broker)
-
-        self._services.kernel.at(when, Rank.BROKER_TIMER, broker, noticed)
-
-    def _goes_on(self, broker: int) -> None:
-        self._stops[broker] += 1
-        self._fenced.discard(broker)
-        self._lead_again()
-        self._freeze_and_thaw()
+    def _changed(self, cause: int) -> None:
+        self._services.controller.look_again(cause)
         self._services.fetches.plan_again()
 
-    def _fence(self, broker: int) -> None:
-        """Notice that a broker is gone: others lead what it led."""
-        self._fenced.add(broker)
-        self._lead_again()
-        self._freeze_and_thaw()
-        self._services.fetches.plan_again()
+    # -- disks -----------------------------------------------------------------------------------
 
-    def _lead_again(self) -> None:
-        """Give every partition whose leader is fenced another one, if a replica is there."""
-        for _, log in self._services.topics.partitions():
-            if log.leader in self._fenced or log.leader == NOBODY:
-                log.leader = self._successor(log.replicas)
-        for shard in self._services.shards:
-            if shard.leader in self._fenced or shard.leader == NOBODY:
-                shard.move(self._successor(shard.replicas))
-            elif shard.unloaded and self.answers(shard.leader):
-                shard.move(shard.leader)
-
-    def _successor(self, replicas: tuple[int, ...]) -> int:
-        return next((b for b in replicas if b not in self._fenced and self.up(b)), NOBODY)
-
-    def _freeze_and_thaw(self) -> None:
-        """Stop or release every high watermark according to who holds it back now."""
-        now = self._services.kernel.now
-        for _, log in self._services.topics.partitions():
-            self._hold_log(log, now)
-        for shard in self._services.shards:
-            self._hold_shard(shard)
-
-    def held_back(self, replicas: tuple[int, ...]) -> bool:
-        """Say whether some replica counts as in sync and does not run."""
-        return any(b not in self._fenced and not self.answers(b) for b in replicas)
-
-    def _hold_log(self, log: PartitionLog, now: int) -> None:
-        if self.held_back(log.replicas):
-            log.freeze(now)
+    def slow_disk(self, broker: int, by_us: int, cause: int) -> None:
+        """Let every append and every fetch of a broker take so much longer; 0: no longer."""
+        if by_us:
+            self._slow[broker] = by_us
         else:
-            log.thaw(now)
+            self._slow.pop(broker, None)
+        self._changed(cause)
 
-    def _hold_shard(self, shard: Shard) -> None:
-        if self.held_back(shard.replicas):
-            shard.log.stop()
-        else:
-            shard.log.go_on()
+    def fill_disk(self, broker: int, cause: int) -> None:
+        """Let a broker be able to write nothing."""
+        self._full.add(broker)
+        self._changed(cause)
+
+    def clear_disk(self, broker: int, cause: int) -> None:
+        """Let a broker write again."""
+        self._full.discard(broker)
+        self._changed(cause)

@@ -1,33 +1,29 @@
-"""Offsets partitions and the coordinators on them: hosts of the group machines.
-
-A shard's coordinator lives on the broker that leads its offsets partition. When that changes,
-the old one is unloaded and a new one replays the log, which takes its time.
-"""
+"""Offsets partitions: the replicas of one each, who believes to lead it, who coordinates there."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
-from emulator.events import Appended, CoordinatorMoved
+from emulator.events import LogTruncated
 from emulator.scenario.model import Group
-from emulator.world.cluster.brokers import NOBODY
-from emulator.world.cluster.offsets_log import OffsetsLog, kind_of, size_of
-from emulator.world.deadlines import Deadlines
+from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.hosts import Host
+from emulator.world.cluster.leader_log import Copy, LeaderLog
+from emulator.world.cluster.replicas import ReplicaSet
+from emulator.world.cluster.stored_log import Amount, StoredLog
 from emulator.world.distributions import sampler
 from emulator.world.draws import stream_key, text_id
-from emulator.world.kernel import Rank
 from protocols.classic.answers import refusal
-from protocols.classic.coordinator import GroupCoordinator
 from protocols.errors import ErrorCode
 from protocols.facts import Fact, OffsetsDropped
-from protocols.messages import Envelope, GroupRequest, Header, HeartbeatRequest, HeartbeatResponse
-from protocols.step import Append, CancelTimer, Send, SetTimer, Step, Tell
+from protocols.messages import Envelope
 
 if TYPE_CHECKING:
     from emulator.world.services import Services
+
+OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Shard:
@@ -37,210 +33,190 @@ class Shard:
         self,
         services: Services,
         number: int,
-        replicas: tuple[int, ...],
+        brokers: tuple[int, ...],
         groups: Iterable[Group],
     ) -> None:
         self._services = services
         self.number = number
         self.groups = frozenset(group.id for group in groups)
-        self.replicas = replicas
-        self.leader = replicas[0]
+        self.replicas = ReplicaSet(TopicPartition(OFFSETS_TOPIC, number), brokers)
         cluster = services.scenario.cluster
         key = stream_key(services.seed, "offsets replication", str(number))
-        self.log = OffsetsLog(
-            services.kernel, number, sampler(cluster.replication, key), self._durable
-        )
-        self._load_us = sampler(cluster.load, stream_key(services.seed, "load", str(number)))
+        self._replication_us = sampler(cluster.replication, key)
+        self.load_us = sampler(cluster.load, stream_key(services.seed, "load", str(number)))
         self._ids = stream_key(services.seed, "member ids", str(number))
         self._next_id = 0
-        self._timers: Deadlines | None = None
-        self._late: set[str] = set()
-        """Timers that ran out while its broker was paused."""
+        log = StoredLog(Amount(cluster.offsets_backlog, cluster.offsets_backlog_records))
+        self._copies = {broker: Copy(broker, log) for broker in brokers}
+        self.led: dict[int, LeaderLog] = {}
+        """The log as each broker has it that believes to lead."""
 
-        self.coordinator: GroupCoordinator | None = None
-        self._loads = 0
-        self.unloaded = False
-        """Its broker died with it; nobody has taken over yet."""
+        self.hosts: dict[int, Host] = {}
+        """The coordinators, each on a broker that believes to lead."""
 
         self._missing: dict[tuple[str, TopicPartition], str] = {}
 
-    # -- life cycle ------------------------------------------------------------------------------
+    # -- who leads -------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Load the log into a new coordinator."""
-        self.unloaded = False
-        self.coordinator = GroupCoordinator(
-            self._services.broker_settings,
-            new_id=self._new_member_id,
-            epoch_ms=self._services.epoch_ms,
-        )
-        self._timers = Deadlines(self._services.kernel, Rank.BROKER_TIMER, self.number, self._wake)
-        self.topics_changed()
-        for log_offset, record in self.log.read():
-            self.coordinator.replay(record, log_offset)
-        now = self._services.kernel.now
-        self._carry_out(self.coordinator.durable(self.log.high_watermark, now))
-        self._carry_out(self.coordinator.loaded(now, self.log.end))
+        """Let the first leader serve: the log is empty, or was loaded before the run."""
+        self._lead(self.replicas.leader).begin()
 
-    def _new_member_id(self, prefix: str) -> str:
-        self._next_id += 1
-        return self._services.member_ids(prefix) or f"{prefix}-{text_id(self._ids, self._next_id)}"
+    def settle(self, now: int) -> None:
+        """Note how far each follower has come: something is about to change."""
+        for log in self.led.values():
+            log.settle(now)
 
-    def move(self, broker: int) -> None:
-        """Let another broker (or none) lead this partition: unload here, load there."""
-        self.unload()
-        self.leader = broker
-        self.unloaded = broker == NOBODY
-        self._loads += 1
-        load = self._loads
-        if broker == NOBODY:
-            return
-        began = self._services.kernel.now
-        when = began + self._load_us(began)
+    def take_roles(self, cause: int | None) -> None:
+        """Let every broker that knows how things are lead or follow as was decided."""
+        leader = self.replicas.leader
+        for broker in self.replicas.brokers:
+            if not self._services.controller.in_touch(broker):
+                continue
+            if broker == leader:
+                self._take_the_lead(broker, cause)
+            else:
+                self._step_down(broker, cause)
 
-        def loaded(_: Any) -> None:
-            if self._loads == load and self._services.brokers.answers(broker):
-                self.begin()
-                self._moved(began)
+    def _take_the_lead(self, broker: int, cause: int | None) -> None:
+        """Lead, or go on leading in a new epoch; load unless a coordinator is there already."""
+        if broker in self.hosts:
+            self.led[broker].lead(self.replicas.epoch, self.replicas.isr)
+        else:
+            self._lead(broker).load(cause)
 
-        self._services.kernel.at(when, Rank.BROKER_TIMER, self.number, loaded)
+    def _lead(self, broker: int) -> Host:
+        log = self.led.get(broker)
+        if log is None:
+            log = self.led[broker] = self._led_by(broker)
+        log.lead(self.replicas.epoch, self.replicas.isr)
+        host = self.hosts[broker] = Host(self._services, self, broker, log)
+        return host
 
-    def _moved(self, began_us: int) -> None:
-        services = self._services
-        for group in sorted(self.groups):
-            moved = CoordinatorMoved(
-                group=group,
-                broker=self.leader,
-                generation=self._generation(group),
-                loaded_us=services.kernel.now - began_us,
+    def _led_by(self, broker: int) -> LeaderLog:
+        copy = self._copies[broker]
+        copy.stand_alone()
+
+        def durable(log_offset: int) -> None:
+            host = self.hosts.get(broker)
+            if host is not None:
+                host.durable(log_offset)
+
+        return LeaderLog(self._services.kernel, self.number, copy, self._replication_us, durable)
+
+    def _step_down(self, broker: int, cause: int | None) -> None:
+        host = self.hosts.pop(broker, None)
+        if host is not None:
+            host.unload(cause)
+        log = self.led.pop(broker, None)
+        if log is not None:
+            log.gate(NEVER)
+
+    def vanish(self, broker: int) -> None:
+        """Let the coordinator on a broker go without a word: the broker died."""
+        host = self.hosts.pop(broker, None)
+        if host is not None:
+            host.vanish()
+
+    # -- replicas (what Replication asks of every partition) ---------------------------------------
+
+    @property
+    def replication_us(self) -> int:
+        """From an append to the high watermark that covers it, at this time."""
+        return self._replication_us(self._services.kernel.now)
+
+    def led_anew(self, complete_us: int, *, clean: bool) -> None:
+        """Learn that another replica leads: what it has is known exactly here."""
+        del complete_us, clean
+
+    def copied_by(self, since_us: int, late_us: int = 0) -> int:
+        """Return the time itself: what a follower has is known exactly here."""
+        return since_us - late_us
+
+    def is_behind(self, broker: int, until_us: int, now: int) -> bool:
+        """Say whether a follower lacks something of its leader's log."""
+        del until_us
+        log = self.led.get(self.replicas.leader)
+        return log is not None and log.is_behind(broker, now)
+
+    def caught_up(self, broker: int, until_us: int, now: int) -> bool:
+        """Say whether a follower has all that is safe, and all from before this epoch."""
+        del until_us
+        log = self.led.get(self.replicas.leader)
+        return log is not None and log.caught_up(broker, now)
+
+    def follow(self, log: LeaderLog, broker: int, late_us: int, cause: int | None) -> None:
+        """Let a replica fetch from a leader; what it has beyond their common history is cut off."""
+        copy = self._copies[broker]
+        before = copy.end
+        agreed = log.follow(copy, late_us, self._services.kernel.now)
+        if agreed < before:
+            truncated = LogTruncated(
+                partition=self.replicas.partition,
+                broker=broker,
+                first=agreed,
+                next_offset=before,
+                leader_epoch=log.epoch,
             )
-            services.recorder.write(moved, services.causes.brokers)
-
-    def unload(self) -> None:
-        """Let the coordinator go; every parked request is answered."""
-        if self.coordinator is None:
-            return
-        step = self.coordinator.unload(self._services.kernel.now)
-        self._carry_out(step)
-        self.vanish()
-
-    def vanish(self) -> None:
-        """Let the coordinator go without a word: its broker died."""
-        if self._timers is not None:
-            self._timers.close()
-        self._late.clear()
-        self.coordinator = None
-        self.unloaded = True
+            self._services.recorder.write(truncated, cause)
 
     # -- requests --------------------------------------------------------------------------------
 
     def handle(self, envelope: Envelope, broker: int) -> None:
         """Take a group request that has reached ``broker``."""
-        now = self._services.kernel.now
-        request: Any = envelope.body
-        if broker != self.leader:
-            answer = refusal(request, ErrorCode.NOT_COORDINATOR)
-            self._services.post.answer(broker, envelope.header, answer)
-        elif self.coordinator is None:
-            self._services.post.answer(broker, envelope.header, _loading(request))
-        else:
-            self._carry_out(self.coordinator.handle(envelope, now))
-
-    def _wake(self, timer: str, now: int) -> None:
-        if self.coordinator is None:
+        host = self.hosts.get(broker)
+        if host is not None:
+            host.handle(envelope)
             return
-        if self._services.brokers.hold(self.leader, lambda: self._wake_late(timer)):
-            self._late.add(timer)
-        else:
-            self._carry_out(self.coordinator.wake(timer, now))
+        answer = refusal(envelope.body, ErrorCode.NOT_COORDINATOR)  # type: ignore[arg-type]  # a group request
+        self._services.post.answer(broker, envelope.header, answer)
 
-    def _wake_late(self, timer: str) -> None:
-        """Wake for a timer that a paused broker missed, unless it was set anew or cancelled."""
-        if timer in self._late:
-            self._late.remove(timer)
-            self._wake(timer, self._services.kernel.now)
-
-    def _durable(self, log_offset: int) -> None:
-        if self.coordinator is not None:
-            self._carry_out(self.coordinator.durable(log_offset, self._services.kernel.now))
+    def new_member_id(self, prefix: str) -> str:
+        """Make a member id, a new one each time."""
+        self._next_id += 1
+        return self._services.member_ids(prefix) or f"{prefix}-{text_id(self._ids, self._next_id)}"
 
     def topics_changed(self) -> None:
-        """Let the coordinator know which topics there are."""
-        if self.coordinator is not None:
-            self.coordinator.topics_changed(self._services.topics.describe(None))
+        """Let the coordinators know which topics there are."""
+        for _, host in sorted(self.hosts.items()):
+            host.topics_changed()
 
     def topic_deleted(self, topic: str, topic_id: str) -> None:
-        """Let the coordinator drop the offsets of a topic that is gone."""
-        if self.coordinator is not None:
-            now = self._services.kernel.now
-            self._carry_out(self.coordinator.topic_deleted(topic, topic_id, now))
+        """Let the coordinators drop the offsets of a topic that is gone."""
+        for _, host in sorted(self.hosts.items()):
+            host.topic_deleted(topic, topic_id)
+
+    def told(self, host: Host, fact: Fact) -> None:
+        """Take what a coordinator tells."""
+        if isinstance(fact, OffsetsDropped):
+            for partition in fact.partitions:
+                self._missing[fact.group, partition] = fact.why
+        self._services.teller.coordinator(host, fact)
 
     # -- queries ---------------------------------------------------------------------------------
 
+    @property
+    def leader(self) -> int:
+        """The broker that leads it, as the controller has it."""
+        return self.replicas.leader
+
     def committed(self, group: str) -> dict[TopicPartition, int]:
-        """Return the committed offsets of a group; empty while nobody has loaded them."""
-        if self.coordinator is None:
+        """Return the committed offsets of a group; empty while its leader has not loaded them."""
+        host = self.hosts.get(self.leader)
+        if host is None or host.coordinator is None:
             return {}
-        topics = self.coordinator.state.durable.topics_of(group).items()
+        topics = host.coordinator.state.durable.topics_of(group).items()
         return {
             TopicPartition(topic, number): value.offset
             for topic, partitions in topics
             for number, value in partitions.items()
         }
 
-    def _generation(self, group: str) -> int:
-        if self.coordinator is None:
-            return -1
-        known = self.coordinator.state.groups.get(group)
-        return -1 if known is None else known.generation
-
     def why_missing(self, group: str, partition: TopicPartition) -> str:
         """Return why a partition has no committed offset: never had one, or it vanished."""
         return self._missing.get((group, partition), "no offset")
 
-    def _told(self, fact: Fact) -> None:
-        if isinstance(fact, OffsetsDropped):
-            for partition in fact.partitions:
-                self._missing[fact.group, partition] = fact.why
-        self._services.teller.coordinator(self, fact)
-
-    # -- effects ---------------------------------------------------------------------------------
-
-    def _carry_out(self, step: Step[Any]) -> None:
-        for effect in step.effects:
-            match effect:
-                case Send(to=Header() as header, message=message):
-                    self._services.post.answer(self.leader, header, message)
-                case SetTimer(name=name, deadline_us=deadline):
-                    assert self._timers is not None
-                    self._late.discard(name)
-                    self._timers.set(name, deadline)
-                case CancelTimer(name=name):
-                    assert self._timers is not None
-                    self._late.discard(name)
-                    self._timers.cancel(name)
-                case Tell(fact=fact):
-                    self._told(fact)
-                case Append(records=records):
-                    self._append(records)
-
-    def _append(self, records: tuple[Any, ...]) -> None:
-        first = self.log.append(records)
-        kinds = Counter(kind_of(record) for record in records)
-        appended = Appended(
-            log_partition=self.number,
-            group=records[0].key.group,
-            log_offset=first,
-            records=tuple(sorted(kinds.items())),
-            size=sum(size_of(record) for record in records),
-        )
-        self._services.recorder.write(appended)
-        for look in self._services.appended:
-            look(records)
-
-
-def _loading(request: GroupRequest) -> Any:
-    """Answer while the log is being read (spec classic-coordinator 3, P4)."""
-    if isinstance(request, HeartbeatRequest):
-        return HeartbeatResponse()
-    return refusal(request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    def check(self) -> None:
+        """Assert the invariants of every coordinator."""
+        for _, host in sorted(self.hosts.items()):
+            host.check()

@@ -24,10 +24,12 @@ from protocols.messages import (
     FetchRequest,
     FetchResponse,
     Header,
+    LeaderAndEpoch,
 )
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
+    from emulator.world.cluster.replicas import ReplicaSet
     from emulator.world.consumer.process import Process
     from emulator.world.services import Services
 
@@ -53,9 +55,10 @@ class Fetches:
         now = self._services.kernel.now
 
         def keep(want: Want | None, part: FetchPartition) -> Want:
-            log = self._topics.find(part.partition)
+            log = self._topics.shown_by(broker, part.partition)
             if want is None or want.offset != part.offset or want.log is not log:
                 want = Want(part.partition, part.offset, log)
+            want.epoch = part.current_leader_epoch
             want.when_us = _visible_us(want, broker, settings.fetch_min_bytes, now)
             return want
 
@@ -136,14 +139,16 @@ class Fetches:
         log = want.log
         if log is None:
             return _error(want.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if log.leader != fetch.broker:
-            return _error(want.partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        refusal = log.replicas.refusal(fetch.broker, want.epoch)
+        if refusal:
+            return _refused(want.partition, log.replicas, fetch.broker, refusal)
         if not log.start <= want.offset <= log.end(fetch.ready_us):
             return _error(want.partition, ErrorCode.OFFSET_OUT_OF_RANGE, want.offset)
         most = fetch.process.blueprint.settings.max_partition_fetch_bytes
         most = max(min(most, room) // log.record_size, 1 if first else 0)
         count = min(log.high_watermark(fetch.ready_us) - want.offset, most)
-        return FetchedRecords(want.partition, want.offset, want.offset + max(count, 0))
+        end = want.offset + max(count, 0)
+        return FetchedRecords(want.partition, want.offset, end, ErrorCode.NONE, log.epochs)
 
     # -- fetches that a poll loop looks for itself -------------------------------------------------
 
@@ -169,7 +174,7 @@ class Fetches:
                     continue
                 least = fetch.process.blueprint.settings.fetch_min_bytes
                 for want in fetch.wants.cached.values():
-                    want.log = self._topics.find(want.partition)
+                    want.log = self._topics.shown_by(fetch.broker, want.partition)
                     want.when_us = _visible_us(want, fetch.broker, least, now)
                 if fetch.ready_us > now:
                     fetch.plan(max(fetch.asked_us, now))
@@ -218,7 +223,9 @@ def look_ahead(want: Want, least_bytes: int) -> None:
 def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:
     """Return from when on a broker has enough of one partition to answer, or an error."""
     log = want.log
-    if log is None or log.leader != broker or not log.start <= want.offset <= log.end(now):
+    if log is None or log.replicas.refusal(broker, want.epoch):
+        return AT_ONCE
+    if not log.start <= want.offset <= log.end(now):
         return AT_ONCE
     look_ahead(want, least_bytes)
     return want.when_us
@@ -226,6 +233,14 @@ def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:
 
 def _party(broker: int) -> Party:
     return Party(broker_name(broker), "brokers")
+
+
+def _refused(
+    partition: TopicPartition, replicas: ReplicaSet, broker: int, error: ErrorCode
+) -> FetchedRecords:
+    """Return a refusal with who leads, as far as the broker knows (KIP-951)."""
+    current = LeaderAndEpoch(replicas.leader_known_to(broker), replicas.epoch_known_to(broker))
+    return FetchedRecords(partition, -1, -1, error, current_leader=current)
 
 
 def _error(partition: TopicPartition, error: ErrorCode, asked: int = -1) -> FetchedRecords:

@@ -117,8 +117,11 @@ class Batch:
         """Go on after a pause in the record at ``index``: it ends now at the earliest.
 
         Work is taken for waiting (a call, a sleep): what should have ended during the pause
-        ends with it, and the records behind it take their full time.
+        ends with it, and the records behind it take their full time. A batch that was just
+        done when the pause began has no such record.
         """
+        if index >= self.count:
+            return
         late = now - self.end_us(index)
         if late > 0:
             self.stretch(index, late)

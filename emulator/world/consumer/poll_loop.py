@@ -127,7 +127,8 @@ class PollLoop:
         self.tell()
         for flight in self._flights.values():
             for want in flight.wants.cached.values():
-                if self._fetcher.move_on(want.partition, want.offset):
+                epochs = want.log.epochs if want.log is not None else ()
+                if self._fetcher.move_on(want.partition, want.offset, epochs):
                     self._progress.handed(want.partition, want.offset)
 
     def _give_back_work(self, until_us: int) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.topics import PartitionLog
+from emulator.world.cluster.topics import ShownLog
 from emulator.world.network import Way
 from protocols.fetch_session import FetchSession
+from protocols.messages import UNKNOWN_EPOCH
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
@@ -20,11 +21,14 @@ AT_ONCE = -1
 class Want:
     """One partition of a fetch session: where it is read, and when that can be answered."""
 
-    __slots__ = ("log", "offset", "partition", "when_us")
+    __slots__ = ("epoch", "log", "offset", "partition", "when_us")
 
-    def __init__(self, partition: TopicPartition, offset: int, log: PartitionLog | None) -> None:
+    def __init__(self, partition: TopicPartition, offset: int, log: ShownLog | None) -> None:
         self.partition = partition
         self.offset = offset
+        self.epoch = UNKNOWN_EPOCH
+        """The leader epoch in which the client believes the broker to lead."""
+
         self.log = log
         self.when_us = NEVER
 

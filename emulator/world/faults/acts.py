@@ -15,10 +15,17 @@ import simpy
 
 from emulator import events
 from emulator.scenario import model
-from emulator.scenario.parties import COORDINATOR_OF, broker_number
+from emulator.scenario.parties import (
+    BROKERS,
+    CLIENTS,
+    CONTROLLER,
+    COORDINATOR_OF,
+    broker_number,
+)
 from emulator.world.draws import draw, stream_key
 from emulator.world.faults.chosen import Chosen, Strike
-from emulator.world.faults.targets import target_of, why_idle
+from emulator.world.faults.on_brokers import broker_scripts
+from emulator.world.faults.targets import broker_of, target_of, why_idle
 from emulator.world.network import broker_name
 
 if TYPE_CHECKING:
@@ -47,13 +54,11 @@ class Faults:
             model.Pause: self._pause,
             model.Hang: self._hang,
             model.Cut: self._cut,
-            model.CrashBroker: self._crash_broker,
-            model.PauseBroker: self._pause_broker,
-            model.MoveCoordinator: self._move_coordinator,
             model.AddPartitions: self._add_partitions,
             model.CreateTopic: self._create_topic,
             model.DeleteTopic: self._delete_topic,
             model.RollingRestart: self._rolling_restart,
+            **broker_scripts(services),
         }
         self._chosen: dict[str, Chosen] = {}
         self._idle: dict[str, str] = {}
@@ -112,7 +117,7 @@ class Faults:
         if isinstance(fault, model.LoseMessage | model.DelayMessage):
             self._choose(fault)
             return
-        idle = why_idle(fault, self._services.crew)
+        idle = why_idle(fault, self._services)
         if idle:
             self._idle[fault.id] = idle
             return
@@ -258,63 +263,34 @@ class Faults:
 
     def _cut(self, fault: model.Cut, began: int) -> Script:
         one, other = (self._names(party, began) for party in fault.parties)
+        if all(_is_of_cluster(party) for party in fault.parties):
+            self._services.causes.brokers = began
         wire = self._services.wire
         cuts = [wire.cut(one, other)]
         if not fault.one_way:
             cuts.append(wire.cut(other, one))
-        self._services.fetches.plan_again()
+        self._services.brokers.rewired(began)
         yield self._env.timeout(fault.lasting)
         for cut in cuts:
             wire.heal(cut)
-        self._services.fetches.plan_again()
+        self._services.brokers.rewired(began)
 
     def _names(self, party: str, began: int) -> list[str]:
         """Return the names a party of a cut stands for; consumers among them are disturbed."""
         services = self._services
-        if party == "brokers" or party.startswith(COORDINATOR_OF) or broker_number(party):
-            numbers = services.brokers.numbers if party == "brokers" else (self._broker(party),)
-            return [broker_name(number) for number in numbers]
+        if party == BROKERS:
+            return [broker_name(number) for number in services.brokers.numbers]
+        if party == CONTROLLER:
+            return [party]
+        if _is_of_cluster(party):
+            return [broker_name(broker_of(party, services))]
         everyone = [
             b for group in services.scenario.group for b in services.crew.of_group(group.id)
         ]
-        names = everyone if party == "clients" else [party]
+        names = everyone if party == CLIENTS else [party]
         for name in names:
             services.causes.disturbed[name] = began
         return names
-
-    # -- brokers ---------------------------------------------------------------------------------
-
-    def _broker(self, party: str) -> int:
-        number = broker_number(party)
-        if number is not None:
-            return number
-        return self._services.shard_of(party.removeprefix(COORDINATOR_OF)).leader
-
-    def _crash_broker(self, fault: model.CrashBroker, began: int) -> Script:
-        broker = self._broker(fault.broker)
-        self._services.causes.brokers = began
-        self._services.brokers.crash(broker, began)
-        if fault.restart_after is not None:
-            yield self._env.timeout(fault.restart_after)
-            self._services.brokers.restart(broker, began)
-
-    def _pause_broker(self, fault: model.PauseBroker, began: int) -> Script:
-        broker = self._broker(fault.broker)
-        self._services.causes.brokers = began
-        self._services.brokers.pause(broker, began)
-        yield self._env.timeout(fault.lasting)
-        self._services.brokers.resume(broker, began)
-
-    def _move_coordinator(self, fault: model.MoveCoordinator, began: int) -> Script:
-        shard = self._services.shard_of(fault.group)
-        if fault.to is None:
-            others = [b for b in shard.replicas if b != shard.leader]
-            following = others[0] if others else shard.leader
-        else:
-            following = self._broker(fault.to)
-        self._services.causes.brokers = began
-        shard.move(following)
-        yield from ()
 
     # -- topics ----------------------------------------------------------------------------------
 
@@ -326,7 +302,8 @@ class Faults:
             added = events.PartitionsAdded(
                 topic=fault.topic, topic_id=log.topic_id, partitions=fault.to
             )
-            services.causes.topics = services.recorder.write(added, began)
+            event = services.causes.topics = services.recorder.write(added, began)
+            services.controller.adopt(event)
             services.topics_changed()
         yield from ()
 
@@ -345,3 +322,9 @@ class Faults:
             for shard in services.shards:
                 shard.topic_deleted(fault.topic, log.topic_id)
         yield from ()
+
+
+def _is_of_cluster(party: str) -> bool:
+    """Say whether a party of a cut is a broker, all of them, or the controller."""
+    known = party in (BROKERS, CONTROLLER) or party.startswith(COORDINATOR_OF)
+    return known or broker_number(party) is not None

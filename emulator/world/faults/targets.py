@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.scenario import model
+from emulator.scenario.parties import COORDINATOR_OF, broker_number
+from emulator.world.cluster.replicas import NOBODY
 
 if TYPE_CHECKING:
-    from emulator.world.consumer.crew import Crew
+    from emulator.world.services import Services
 
 
 def target_of(fault: model.Fault) -> str:
@@ -17,8 +19,16 @@ def target_of(fault: model.Fault) -> str:
             return f"{one} and {other}"
         case model.LoseMessage(message=m) | model.DelayMessage(message=m):
             return f"{m.kind} {m.part} of {m.member}"
-        case model.CrashBroker(broker=target) | model.PauseBroker(broker=target):
+        case (
+            model.CrashBroker(broker=target)
+            | model.PauseBroker(broker=target)
+            | model.StopBroker(broker=target)
+            | model.SlowDisk(broker=target)
+            | model.FillDisk(broker=target)
+        ):
             return target
+        case model.RollingBrokerRestart(brokers=target):
+            return target if isinstance(target, str) else ", ".join(target)
         case model.MoveCoordinator(group=target) | model.RollingRestart(group=target):
             return target
         case (
@@ -31,11 +41,40 @@ def target_of(fault: model.Fault) -> str:
             return fault.member
 
 
-def why_idle(fault: model.Fault, crew: Crew) -> str:
+def broker_of(party: str, services: Services) -> int:
+    """Return the broker that ``broker-N`` or ``coordinator of GROUP`` is; ``NOBODY``: none."""
+    number = broker_number(party)
+    if number is not None:
+        return number
+    return services.shard_of(party.removeprefix(COORDINATOR_OF)).leader
+
+
+def next_leader(fault: model.MoveCoordinator, services: Services) -> int:
+    """Return who is to lead a group's offsets partition; ``NOBODY`` if nobody can."""
+    replicas = services.shard_of(fault.group).replicas
+    wanted = replicas.brokers if fault.to is None else (broker_of(fault.to, services),)
+    able = (b for b in wanted if b in replicas.isr and services.controller.may_lead(b))
+    return next((b for b in able if b != replicas.leader), NOBODY)
+
+
+def why_idle(fault: model.Fault, services: Services) -> str:
     """Say why a fault would do nothing at this moment; empty if it would do something."""
+    running = services.crew.running
     match fault:
         case model.Crash() | model.Close() | model.Pause() | model.Hang():
-            return "" if crew.running(fault.member) else f"{fault.member} was not running"
+            return "" if running(fault.member) else f"{fault.member} was not running"
         case model.Start():
-            return f"{fault.member} was running already" if crew.running(fault.member) else ""
-    return ""
+            return f"{fault.member} was running already" if running(fault.member) else ""
+        case model.MoveCoordinator():
+            able = next_leader(fault, services) != NOBODY
+            return "" if able else f"no other copy in sync of {fault.group}'s offsets partition"
+        case model.Cut():
+            parties: tuple[str, ...] = fault.parties
+        case _:
+            parties = (getattr(fault, "broker", ""),)
+    lost = [p for p in parties if p.startswith(COORDINATOR_OF) and not _is_there(p, services)]
+    return f"there was no {lost[0]}" if lost else ""
+
+
+def _is_there(coordinator: str, services: Services) -> bool:
+    return broker_of(coordinator, services) != NOBODY

@@ -13,7 +13,7 @@ from protocols.classic.client.calls import (
     Outside,
     Resume,
 )
-from protocols.classic.client.commits import all_consumed, automatic_order
+from protocols.classic.client.commits import all_consumed, automatic_order, end_pending
 from protocols.classic.client.heartbeat import send_leave
 from protocols.classic.client.lookup import look_up
 from protocols.classic.client.membership import LEFT_BY_ITSELF, reset
@@ -50,7 +50,8 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
         case Closing(CloseStage.LOOKUP, deadline):
             if state.pending_commits and now < deadline:
                 return look_up(state, consumer, now)
-            return _callbacks(state, consumer, now)
+            ended = end_pending(state, now)
+            return ended.then(lambda s: _callbacks(s, consumer, now))
         case Closing(CloseStage.LEAVE, deadline):
             if _awaited(state, consumer) and now < deadline:
                 return Step(state)

@@ -14,6 +14,7 @@ from assignors.java import (
     topic_partition_hash,
 )
 from assignors.types import TopicPartition
+from protocols.classic.client import metadata
 from protocols.classic.client.calls import Failed
 from protocols.classic.client.membership import request_rejoin, reset_by
 from protocols.classic.client.rebalancing import Prepare, PrepareCommitted, PrepareCommitting
@@ -67,8 +68,20 @@ def _topic_order(partitions: Iterable[TopicPartition]) -> list[str]:
 
 
 def all_consumed(consumer: Consumer) -> list[OffsetToCommit]:
-    """Return the position of every partition that has one: all that poll ever returned."""
-    return [OffsetToCommit(tp, offset) for tp, offset in consumer.fetcher.positions().items()]
+    """Return the position of every partition that has a valid one: all that poll ever returned.
+
+    With the leader epoch of the last record before it; none after a reset.
+    """
+    return [OffsetToCommit(*entry) for entry in consumer.positions.consumed()]
+
+
+def enter(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Begin a commit of the application: callbacks of earlier ones run, its epochs are heard."""
+    heard = ((entry.partition, entry.leader_epoch) for entry in offsets)
+    step = run_callbacks(state, consumer, now)
+    return step.then(lambda s: metadata.heard_epochs(s, consumer, heard, now))
 
 
 def refused_locally(state: ClientState) -> str | None:

@@ -74,7 +74,7 @@ class Client:
             offsets = tuple(commits.all_consumed(self.consumer))
         wanted = commits.explicit_order(offsets)
         deadline = now + self.consumer.settings.default_api_timeout_ms * requests.MS
-        step = commits.run_callbacks(self.state, self.consumer, now).then(
+        step = commits.enter(self.state, self.consumer, wanted, now).then(
             lambda s: sync_commit.begin(s, self.consumer, wanted, "sync", deadline, now)
         )
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
@@ -86,7 +86,7 @@ class Client:
         if offsets is None:
             offsets = tuple(commits.all_consumed(self.consumer))
         wanted = commits.explicit_order(offsets)
-        step = commits.run_callbacks(self.state, self.consumer, now).then(
+        step = commits.enter(self.state, self.consumer, wanted, now).then(
             lambda s: async_commit.begin(s, self.consumer, wanted, now)
         )
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
@@ -251,6 +251,11 @@ class Client:
             if effects or not self._calm:
                 return effects + self._again(now)
             handed = fetcher.collect(self.consumer.settings.max_poll_records)
+        if not handed and self.state.out_of_range:
+            thrown = self._become(positions.throw_out_of_range(self.state, self.consumer))
+            if thrown:
+                self._poll_until = None
+                return effects + thrown
         sends = effects + tuple([Send(broker, request) for broker, request in fetcher.requests()])
         if handed:
             self._poll_until = None
@@ -304,7 +309,7 @@ class Client:
         """Assert what always holds (tests, and the world in debug runs)."""
         state = self.state
         self.consumer.fetcher.check()
-        assert set(self.consumer.fetcher.assigned) == set(state.assignment)
+        assert set(self.consumer.positions.assigned) == set(state.assignment)
         assert self._poll_until is None or isinstance(state.app, Outside)
         assert len(set(state.assignment)) == len(state.assignment)
         for number in state.in_flight:

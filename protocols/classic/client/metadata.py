@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 
 from assignors.types import TopicPartition
 from protocols.classic.client.membership import request_rejoin
 from protocols.classic.client.requests import MS, backoff_us, take_number
 from protocols.classic.client.values import ClientState, Consumer, Metadata, Snapshot
-from protocols.messages import MetadataRequest, MetadataResponse, TopicDescription
+from protocols.messages import (
+    UNKNOWN_EPOCH,
+    LeaderAndEpoch,
+    MetadataRequest,
+    MetadataResponse,
+    TopicDescription,
+)
 from protocols.step import Send, SetTimer, Step
 
 METADATA = "metadata"
@@ -78,7 +85,7 @@ def failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState
 def received(
     state: ClientState, consumer: Consumer, response: MetadataResponse, now: int
 ) -> Step[ClientState]:
-    """Take the new copy; leaders are in force at once, topics when poll looks at them (2a)."""
+    """Take the new copy; poll looks at its topics (2a), and then follows its leaders (5.2)."""
     topics = {topic.name: topic for topic in response.topics}
     incomplete = _incomplete(topics.values()) or any(
         name not in topics for name in consumer.topics or ()
@@ -98,7 +105,8 @@ def received(
         retry_us=now + wait,
         brokers=response.brokers,
     )
-    consumer.fetcher.leaders_changed(leaders_of(topics.values()))
+    recreated = _recreated(before.topics, topics)
+    consumer.positions.leaders_changed(leaders_of(topics.values()), recreated)
     state = replace(state, metadata=after)
     return Step(state, (SetTimer(METADATA, due_us(after, consumer)),))
 
@@ -107,13 +115,43 @@ def _incomplete(topics: Iterable[TopicDescription]) -> bool:
     return any(leader < 0 for topic in topics for leader in topic.leaders)
 
 
-def leaders_of(topics: Iterable[TopicDescription]) -> dict[TopicPartition, int]:
-    """Return who leads each partition."""
+def _recreated(
+    before: dict[str, TopicDescription], after: dict[str, TopicDescription]
+) -> frozenset[str]:
+    """Return the topics that are not what they were: their leader epochs begin anew."""
+    return frozenset(
+        name
+        for name, topic in after.items()
+        if name not in before or before[name].topic_id != topic.topic_id
+    )
+
+
+def leaders_of(topics: Iterable[TopicDescription]) -> dict[TopicPartition, LeaderAndEpoch]:
+    """Return who leads each partition, in which leader epoch."""
+    found: dict[TopicPartition, LeaderAndEpoch] = {}
+    for topic in topics:
+        found |= _leaders_of(topic)
+    return found
+
+
+@lru_cache(maxsize=256)  # all members of a group are told the same
+def _leaders_of(topic: TopicDescription) -> dict[TopicPartition, LeaderAndEpoch]:
+    epochs = topic.leader_epochs or (UNKNOWN_EPOCH,) * len(topic.leaders)
     return {
-        TopicPartition(topic.name, number): leader
-        for topic in topics
-        for number, leader in enumerate(topic.leaders)
+        TopicPartition(topic.name, number): LeaderAndEpoch(*leader)
+        for number, leader in enumerate(zip(topic.leaders, epochs, strict=True))
     }
+
+
+def heard_epochs(
+    state: ClientState, consumer: Consumer, epochs: Iterable[tuple[TopicPartition, int]], now: int
+) -> Step[ClientState]:
+    """Ask for an update if a leader epoch came by that is newer than what metadata told.
+
+    Source: ``Metadata.updateLastSeenEpochIfNewer``.
+    """
+    newer = [tp for tp, epoch in epochs if consumer.positions.heard_epoch(tp, epoch)]
+    return want(state, consumer, now) if newer else Step(state)
 
 
 def look(state: ClientState, consumer: Consumer) -> ClientState:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from assignors.types import TopicPartition
-from protocols.classic.client import metadata
+from protocols.classic.client import metadata, validation
 from protocols.classic.client.calls import Failed
 from protocols.classic.client.rejoin import RETRY
 from protocols.classic.client.requests import (
@@ -30,32 +30,40 @@ from protocols.classic.client.values import (
 )
 from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
-from protocols.fetching import NO_LEADER, Phase
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
+    NO_LEADER,
     FetchedRecords,
     ListOffsetsRequest,
     ListOffsetsResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
+from protocols.reading import Phase
 from protocols.settings import by_duration_ms
 from protocols.step import Effect, Return, Send, SetTimer, Step, Tell
 
 
 def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask for what positions still need (step 3): committed offsets first, then resets."""
-    fetcher = consumer.fetcher
-    if fetcher.all_reading():
-        return Step(state)
+    """Ask for what positions still need (step 3): validation, committed offsets, resets."""
+    step = validation.advance(state, consumer, now)
+    thrown = any(isinstance(effect, Return) for effect in step.effects)
+    if thrown or consumer.positions.all_reading():
+        return step
+    return step.then(lambda s: _initialise(s, consumer, now))
+
+
+def _initialise(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Ask for committed offsets first, then for resets."""
+    initializing = consumer.positions.in_phase(Phase.INITIALIZING)
     failure = state.offsets_failure
     if failure is not None:
         state = replace(state, offsets_failure=None)
-        if failure[1:] == (state.generation, fetcher.in_phase(Phase.INITIALIZING)):
+        if failure[1:] == (state.generation, initializing):
             return Step(state, (Return(failure.failed),))
     step = Step(state)
-    if fetcher.in_phase(Phase.INITIALIZING):
+    if initializing:
         step = _fetch_committed(state, consumer, now)
     step = step.then(lambda s: _list_offsets(s, consumer, now))
     again = _next_try_us(step.state, consumer, now)
@@ -63,23 +71,28 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
 
 
 def _next_try_us(state: ClientState, consumer: Consumer, now: int) -> int | None:
-    """Return when the next question about positions may be asked, if one has to wait."""
-    waits = [consumer.fetcher.next_reset_us()]
+    """Return when the next question about positions may be asked, if one has to wait.
+
+    One that became due in this turn waits for the network no longer than rho.
+    """
+    waits = [consumer.positions.next_due_us(now)]
     if waiting_for_committed(consumer):
         waits.append(state.offsets_retry_us)
+    if consumer.positions.due(Phase.VALIDATING, now):
+        waits.append(now + consumer.settings.retry_backoff_ms * MS)
     return min((wait for wait in waits if wait is not None and wait > now), default=None)
 
 
 def waiting_for_committed(consumer: Consumer) -> bool:
     """Say whether poll has to wait for committed offsets before it may return."""
-    return bool(consumer.fetcher.in_phase(Phase.INITIALIZING))
+    return bool(consumer.positions.in_phase(Phase.INITIALIZING))
 
 
 def _fetch_committed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask the coordinator, unless the same is asked already in this generation."""
     if now < state.offsets_retry_us or not isinstance(state.coordinator, Known):
         return Step(state)
-    partitions = consumer.fetcher.in_phase(Phase.INITIALIZING)
+    partitions = consumer.positions.in_phase(Phase.INITIALIZING)
     asking = OffsetsAsked(state.next_correlation_id, state.generation, partitions)
     known = state.offsets_asked
     if known is not None and known[1:] == asking[1:]:
@@ -91,24 +104,31 @@ def _fetch_committed(state: ClientState, consumer: Consumer, now: int) -> Step[C
 def offsets_answered(
     state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
-    """Take committed offsets as positions; where there is none the reset policy decides."""
+    """Take committed offsets as positions; where there is none the reset policy decides.
+
+    A leader epoch newer than the metadata's says that they are out of date.
+    """
     errors = [entry.error for entry in response.offsets if entry.error is not ErrorCode.NONE]
     error = response.error or (errors[0] if errors else ErrorCode.NONE)
     if error is not ErrorCode.NONE:
         return offsets_failed(state, consumer, error, now)
-    state = replace(state, offsets_asked=None, offsets_attempt=0, offsets_retry_us=0)
+    state = replace(
+        state, offsets_asked=None, offsets_attempt=0, offsets_retry_us=0, offsets_taken_us=now
+    )
+    heard = ((entry.partition, entry.leader_epoch) for entry in response.offsets)
+    step = metadata.heard_epochs(state, consumer, heard, now)
     told: list[Effect] = []
     missing = []
     for entry in response.offsets:
-        if not consumer.fetcher.holds(entry.partition, Phase.INITIALIZING):
+        if not consumer.positions.holds(entry.partition, Phase.INITIALIZING):
             continue
         if entry.offset >= 0:
-            consumer.fetcher.seek(entry.partition, entry.offset)
+            consumer.positions.seek(entry.partition, entry.offset, entry.leader_epoch)
             fact = PositionSet(partition=entry.partition, offset=entry.offset, source="committed")
             told.append(Tell(fact))
         else:
             missing.append(entry.partition)
-    return Step(state, tuple(told)).then(lambda s: _without_offset(s, consumer, missing, now))
+    return step.also(*told).then(lambda s: _without_offset(s, consumer, missing, now))
 
 
 def offsets_failed(
@@ -141,11 +161,11 @@ def _without_offset(
         return Step(state)
     if consumer.settings.auto_offset_reset == "none":
         failed = Failed("NoOffsetForPartitionException")
-        without = consumer.fetcher.in_phase(Phase.INITIALIZING)
+        without = consumer.positions.in_phase(Phase.INITIALIZING)
         failure = OffsetsFailure(failed, state.generation, without)
         return Step(replace(state, offsets_failure=failure))
     for tp in missing:
-        consumer.fetcher.reset(tp)
+        consumer.positions.reset(tp)
     return _list_offsets(state, consumer, now)
 
 
@@ -165,7 +185,7 @@ def _timestamp(consumer: Consumer, now: int) -> int:
 
 def _list_offsets(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask the leaders for the reset positions, each partition once in request.timeout.ms."""
-    wanted = consumer.fetcher.to_reset(now)
+    wanted = consumer.positions.due(Phase.RESETTING, now)
     if not wanted:
         return Step(state)
     step = Step(state)
@@ -175,7 +195,7 @@ def _list_offsets(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
         if leader == NO_LEADER:
             step = step.then(lambda s: metadata.want(s, consumer, now))
             continue
-        consumer.fetcher.ask_again(partitions, gate)
+        consumer.positions.ask_again(Phase.RESETTING, partitions, gate)
         number, after = take_number(step.state)
         listing = {**after.listing, number: partitions}
         request = ListOffsetsRequest(partitions=tuple((tp, timestamp) for tp in partitions))
@@ -189,7 +209,7 @@ def _by_leader(
 ) -> dict[int, tuple[TopicPartition, ...]]:
     found: dict[int, tuple[TopicPartition, ...]] = {}
     for tp in partitions:
-        leader = consumer.fetcher.leader(tp)
+        leader = consumer.positions.leader(tp).leader
         found[leader] = (*found.get(leader, ()), tp)
     return found
 
@@ -203,23 +223,24 @@ def listed(
     told: list[Effect] = []
     failed = []
     for entry in response.offsets:
-        if not consumer.fetcher.holds(entry.partition, Phase.RESETTING):
+        if not consumer.positions.holds(entry.partition, Phase.RESETTING):
             continue
         if entry.error is ErrorCode.NONE and entry.offset >= 0:
-            consumer.fetcher.seek(entry.partition, entry.offset)
+            consumer.positions.seek(entry.partition, entry.offset)
             told.append(Tell(_reset_fact(consumer, entry.partition, entry.offset)))
         elif entry.error is not ErrorCode.NONE:
             failed.append(entry.partition)
     step = Step(state, tuple(told))
     if not failed:
         return step
-    consumer.fetcher.ask_again(failed, now + consumer.settings.retry_backoff_ms * MS)
+    retry = now + consumer.settings.retry_backoff_ms * MS
+    consumer.positions.ask_again(Phase.RESETTING, failed, retry)
     return step.then(lambda s: metadata.want(s, consumer, now))
 
 
 def _reset_fact(consumer: Consumer, partition: TopicPartition, offset: int) -> PositionSet:
     source = consumer.settings.auto_offset_reset.partition(":")[0]
-    why = consumer.fetcher.reset_reason(partition)
+    why = consumer.positions.reset_reason(partition)
     return PositionSet(partition=partition, offset=offset, source=source, why=why)
 
 
@@ -229,7 +250,7 @@ def listing_failed(
     """A ListOffsets got no answer: its partitions are asked for again after rho."""
     listing = {n: partitions for n, partitions in state.listing.items() if n != number}
     retry = now + consumer.settings.retry_backoff_ms * MS
-    consumer.fetcher.ask_again(state.listing[number], retry)
+    consumer.positions.ask_again(Phase.RESETTING, state.listing[number], retry)
     return Step(replace(state, listing=listing))
 
 
@@ -239,19 +260,49 @@ def listing_failed(
 def fetch_failed(
     state: ClientState, consumer: Consumer, failed: list[FetchedRecords], now: int
 ) -> Step[ClientState]:
-    """React to errors of a fetch (F9, 5.1): refresh metadata, or reset the position."""
+    """React to errors of a fetch (F9, 5.1): refresh metadata, or reset the position.
+
+    A partition whose new leader came with the error may await validation by now: nothing more
+    is to be done. A broker that has not heard of its own leader epoch is just asked again.
+    """
     step = Step(state)
     for part in failed:
-        if not consumer.fetcher.holds(part.partition, Phase.READING):
+        if not _is_news(consumer, part) or part.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
             continue
-        stale = part.first >= 0 and not consumer.fetcher.reads_at(part.partition, part.first)
-        if stale:
+        if part.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            step = Step(_out_of_range(step.state, consumer, part.partition), step.effects)
             continue
-        if part.error is not ErrorCode.OFFSET_OUT_OF_RANGE:
-            consumer.fetcher.stale(part.partition)
-            step = step.then(lambda s: metadata.want(s, consumer, now))
-        elif consumer.settings.auto_offset_reset == "none":
-            return step.also(Return(Failed("OffsetOutOfRangeException", part.error)))
-        else:
-            consumer.fetcher.reset(part.partition, "out of range")
+        if part.current_leader != consumer.positions.fetch_position(part.partition).current:
+            consumer.positions.stale(part.partition)
+        step = step.then(lambda s: metadata.want(s, consumer, now))
     return step
+
+
+def _is_news(consumer: Consumer, part: FetchedRecords) -> bool:
+    """Say whether an error is about where its partition is read now."""
+    if not consumer.positions.holds(part.partition, Phase.READING):
+        return False
+    return part.first < 0 or consumer.positions.reads_at(part.partition, part.first)
+
+
+def _out_of_range(state: ClientState, consumer: Consumer, partition: TopicPartition) -> ClientState:
+    """Let the reset policy decide where to go on; without one a poll has to throw."""
+    if consumer.settings.auto_offset_reset != "none":
+        consumer.positions.reset(partition, "out of range")
+        return state
+    offset = consumer.positions.fetch_position(partition).offset
+    return replace(state, out_of_range={**state.out_of_range, partition: offset})
+
+
+def throw_out_of_range(state: ClientState, consumer: Consumer) -> Step[ClientState]:
+    """Throw for the first position that is off its log, unless it has moved since."""
+    left = dict(state.out_of_range)
+    while left:
+        tp, offset = next(iter(left.items()))
+        del left[tp]
+        if consumer.positions.reads_at(tp, offset):
+            message = f"{tp} is read at {offset}, which its log does not hold"
+            error = ErrorCode.OFFSET_OUT_OF_RANGE
+            failed = Failed("OffsetOutOfRangeException", error, message)
+            return Step(replace(state, out_of_range=left), (Return(failed),))
+    return Step(replace(state, out_of_range={}))

@@ -16,6 +16,7 @@ from protocols.classic.client import (
     metadata,
     positions,
     sync_commit,
+    validation,
 )
 from protocols.classic.client.rebalancing import AwaitingMetadata, JoinFailed, Joining, Reaction
 from protocols.classic.client.requests import mark_unknown, settled
@@ -39,6 +40,7 @@ from protocols.messages import (
     MetadataResponse,
     OffsetCommitResponse,
     OffsetFetchResponse,
+    OffsetsForLeaderEpochResponse,
     SyncGroupResponse,
     broker_of,
     coordinator_node,
@@ -77,6 +79,10 @@ def respond(
             if number not in state.listing:
                 return Step(state)
             return positions.listed(state, consumer, number, body, now)
+        case OffsetsForLeaderEpochResponse():
+            if number not in state.validating:
+                return Step(state)
+            return validation.answered(state, consumer, number, body, now)
         case FetchResponse():
             failed = consumer.fetcher.arrived(body)
             return positions.fetch_failed(state, consumer, failed, now)
@@ -148,7 +154,8 @@ def disconnected(state: ClientState, consumer: Consumer, node: int, now: int) ->
             step = Step(state)
         return step.then(lambda s: _lose(s, consumer, broker, now))
     consumer.fetcher.disconnected(broker)
-    return _other_node_lost(state, consumer, now)
+    step = validation.lost(state, consumer, broker, now)
+    return step.then(lambda s: _other_node_lost(s, consumer, now))
 
 
 def _other_node_lost(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

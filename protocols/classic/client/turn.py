@@ -30,10 +30,12 @@ def calm(state: ClientState, consumer: Consumer) -> bool:
         and state.metadata.seen == state.metadata.version
         and not state.callbacks
         and not state.inbox
+        and not state.out_of_range
         and state.poisoned is None
         and state.died is None
-        and consumer.fetcher.all_reading()
-        and not consumer.fetcher.leaderless
+        and consumer.positions.all_reading()
+        and not consumer.positions.behind
+        and not consumer.positions.leaderless
     )
 
 
@@ -77,7 +79,7 @@ def take(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -
             return step
     step = step.then(lambda s: commits.autocommit_due(s, consumer, now))
     step = step.then(lambda s: positions.advance(s, consumer, now))
-    if consumer.fetcher.leaderless:
+    if consumer.positions.leaderless:
         return step.then(lambda s: metadata.want(s, consumer, now))
     return step
 

@@ -27,6 +27,8 @@ from protocols.messages import (
     OffsetToCommit,
     TopicDescription,
 )
+from protocols.positions import Positions
+from protocols.reading import FetchPosition
 from protocols.settings import ConsumerSettings
 
 
@@ -133,6 +135,13 @@ class OffsetsFailure(NamedTuple):
     partitions: tuple[TopicPartition, ...]
 
 
+class Validation(NamedTuple):
+    """An OffsetsForLeaderEpoch in flight: whom it asks, and about which positions."""
+
+    node: int
+    positions: dict[TopicPartition, FetchPosition]
+
+
 @dataclass(frozen=True, slots=True)
 class Metadata:
     """The client's copy of topics and leaders, and when to ask again."""
@@ -209,11 +218,23 @@ class ClientState:
     listing: dict[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
     """ListOffsets in flight: correlation id to partitions."""
 
+    validating: dict[int, Validation] = field(default_factory=dict)
+    """OffsetsForLeaderEpoch in flight, by correlation id."""
+
+    validation_failure: Failed | None = None
+    """What the next poll throws because a log was truncated."""
+
+    out_of_range: dict[TopicPartition, int] = field(default_factory=dict)
+    """Positions off their log that no policy resets: polls throw, one for each."""
+
     offsets_asked: OffsetsAsked | None = None
     """The OffsetFetch in flight for new partitions."""
 
     offsets_failure: OffsetsFailure | None = None
     """What the next poll throws if it still needs the same positions."""
+
+    offsets_taken_us: int | None = None
+    """When committed offsets last became positions."""
 
     offsets_retry_us: int = 0
     offsets_attempt: int = 0
@@ -268,3 +289,8 @@ class Consumer:
     clock: PollClock = field(default_factory=PollClock)
     brokers: tuple[int, ...]
     """The bootstrap list."""
+
+    @property
+    def positions(self) -> Positions:
+        """Where each assigned partition is read."""
+        return self.fetcher.positions

@@ -20,6 +20,11 @@ durations = st.builds(
     st.integers(1, 50),
     st.sampled_from(["ms", "s", "min"]),
 )
+byte_rates = st.builds(
+    lambda size, time: f"{size}/{time}",
+    st.sampled_from(["1MiB", "7kB"]),
+    st.sampled_from(["ms", "s"]),
+)
 rates = st.builds(lambda number: f"{number}/s", st.integers(0, 1000))
 
 
@@ -76,7 +81,25 @@ verbs = st.one_of(
         st.sampled_from(BROKER_SIDE),
         durations,
     ),
+    st.builds(
+        lambda parties, time: {"cut": parties, "for": time, "one_way": True},
+        st.sampled_from(
+            [
+                ["broker-1", "broker-2"],
+                ["coordinator of billing", "brokers"],
+                ["controller", "broker-3"],
+            ]
+        ),
+        durations,
+    ),
     st.just({"crash_broker": "broker-2"}),
+    st.just({"stop_broker": "coordinator of billing", "restart_after": "1s"}),
+    st.just({"rolling_broker_restart": "brokers", "gap": "1s", "down_time": "2s"}),
+    st.just({"rolling_broker_restart": ["broker-3", "broker-1"], "clean": False}),
+    st.builds(
+        lambda by, time: {"slow_disk": "broker-1", "by": by, "for": time}, durations, durations
+    ),
+    st.builds(lambda time: {"fill_disk": "coordinator of billing", "for": time}, durations),
     st.just({"move_coordinator": "billing", "to": "broker-3"}),
     st.just({"rolling_restart": "billing", "order": ["billing-1", "billing-0"]}),
     st.just({"rolling_restart": "billing", "order": "reversed", "surge": True}),
@@ -118,6 +141,15 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
         "title": draw(st.text(min_size=1, max_size=20)),
         "run_for": "2h",
         "seed": draw(st.integers(0, 2**64 - 1)),
+        "cluster": draw(
+            st.fixed_dictionaries(
+                {"load_bytes": byte_rates, "load_records": st.just("5000/s")},
+                optional={
+                    "offsets_backlog": st.sampled_from(["1B", "20GiB"]),
+                    "offsets_backlog_records": st.integers(0, 10**9),
+                },
+            )
+        ),
         "network": draw(
             st.fixed_dictionaries({}, optional={"loss": st.floats(0, 1), "latency": distributions})
         ),

@@ -200,6 +200,29 @@ def fault(lines: str) -> tuple[str, str]:
         (fault('start = "billing-1"\nat = "1s"'), "runs from the start"),
         (fault('crash_broker = "broker-4"\nat = "1s"'), "no such broker"),
         (fault('move_coordinator = "billing"\nto = "broker-0"\nat = "1s"'), "no such broker"),
+        (
+            fault('cut = ["billing-1", "controller"]\nat = "1s"\nfor = "1s"'),
+            "nothing passes between these two",
+        ),
+        (
+            fault('cut = ["broker-1", "broker-1"]\nat = "1s"\nfor = "1s"'),
+            "nothing passes between these two",
+        ),
+        (
+            fault('cut = ["broker-1", "controler"]\nat = "1s"\nfor = "1s"'),
+            'no such party; did you mean "controller"?',
+        ),
+        (fault('stop_broker = "broker-4"\nat = "1s"'), "no such broker"),
+        (fault('slow_disk = "broker-1"\nat = "1s"\nfor = "1s"'), "by: is missing"),
+        (fault('slow_disk = "broker-1"\nby = "0s"\nat = "1s"\nfor = "1s"'), "too short"),
+        (fault('fill_disk = "controller"\nat = "1s"\nfor = "1s"'), "no such broker"),
+        (fault('rolling_broker_restart = "broker-1"\nat = "1s"'), "unknown word"),
+        (fault('rolling_broker_restart = []\nat = "1s"'), "empty"),
+        (fault('rolling_broker_restart = ["broker-9"]\nat = "1s"'), "no such broker"),
+        (
+            fault('rolling_broker_restart = ["broker-1", "broker-1"]\nat = "1s"'),
+            "broker named twice",
+        ),
         (fault('rolling_restart = "biling"\nat = "1s"'), 'no such group; did you mean "billing"?'),
         (fault('rolling_restart = "billing"\norder = ["x"]\nat = "1s"'), "no such member"),
         (fault('delay_message = { kind = "Heartbeat", member = "billing-1" }'), "exactly one of"),
@@ -220,6 +243,21 @@ def test_a_contradiction_between_tables_is_told(change, said):
         ('[cluster]\nbrokers = 2\nracks = ["a", "b", "c"]', "more racks than brokers"),
         ("[cluster.settings]\nmin.insync.replicas = 4", "no commit could ever be written"),
         ("[cluster.settings]\noffsets.topic.replication.factor = 4", "more copies than brokers"),
+        (
+            "[cluster.settings]\nreplica.lag.time.max.ms = 0",
+            "out of range; allowed is a whole number from 1",
+        ),
+        (
+            '[cluster]\noffsets_backlog = "1GiB"',
+            "costs nothing to load; say how fast a load is by load_bytes",
+        ),
+        (
+            "[cluster]\noffsets_backlog_records = 5",
+            "costs nothing to load; say how fast a load is by load_records",
+        ),
+        ('[cluster]\nload_bytes = "1MiB"', "a unit of time is missing"),
+        ("[cluster]\nload_bytes = 5", 'a unit is missing, write "5B/s"'),
+        ('[cluster]\nload_records = "0/s"', "out of range; allowed is more than 0"),
         ("[cluster.settings]\nsession.timeout.ms = 6000", "a setting of consumers"),
         ("[network]\nloss = 1.5", "network.loss = 1.5: out of range; allowed is at most 1"),
         (

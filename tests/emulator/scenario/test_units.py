@@ -12,11 +12,13 @@ from emulator.scenario.units import (
     FASTEST,
     LONGEST_US,
     SLOWEST,
+    format_byte_rate,
     format_duration,
     format_moment,
     format_rate,
     format_size,
     kafka_units,
+    parse_byte_rate,
     parse_duration,
     parse_rate,
     parse_size,
@@ -116,6 +118,29 @@ def test_a_wrong_size_is_refused_with_the_reason(text, said):
     """What is no size says why."""
     with pytest.raises(ValueError, match=said):
         parse_size(text)
+
+
+@given(st.integers(1, 2**63 - 1))
+def test_every_speed_can_be_written_and_read_again(rate):
+    """Formatting bytes a second is the inverse of reading them."""
+    assert rate == parse_byte_rate(format_byte_rate(rate))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("100MiB", "a unit of time is missing"),
+        ("100/s", "a unit is missing"),
+        ("100MiB/x", "unknown unit"),
+        ("1B/min", "whole number of bytes a second"),
+        ("0B/s", "at least 1B/s"),
+        ("-1B/s", "negative"),
+    ],
+)
+def test_a_wrong_speed_is_refused_with_the_reason(text, said):
+    """What is no speed says why."""
+    with pytest.raises(ValueError, match=said):
+        parse_byte_rate(text)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,26 @@ DONE = {
     'crash_broker = "broker-2"': (BrokerDown, {"broker": 2}, 0),
     'crash_broker = "broker-2"\nrestart_after = "2s"': (BrokerUp, {"broker": 2}, 2 * SECOND),
     'pause_broker = "coordinator of g"\nfor = "2s"': (BrokerUp, {"broker": 1}, 2 * SECOND),
+    'cut = ["coordinator of g", "controller"]\nfor = "2s"': (
+        FaultEnded,
+        {"fault": "x"},
+        2 * SECOND,
+    ),
+    'cut = ["broker-1", "broker-2"]\nfor = "2s"': (FaultEnded, {"fault": "x"}, 2 * SECOND),
+    'cut = ["coordinator of g", "brokers"]\none_way = true\nfor = "2s"': (
+        FaultEnded,
+        {"fault": "x"},
+        2 * SECOND,
+    ),
+    'stop_broker = "coordinator of g"': (CoordinatorMoved, {"group": "g", "broker": 2}, 10_000),
+    'stop_broker = "broker-2"\nrestart_after = "2s"': (BrokerUp, {"broker": 2}, 2 * SECOND),
+    'rolling_broker_restart = ["broker-2"]\ndown_time = "2s"': (
+        BrokerUp,
+        {"broker": 2},
+        2 * SECOND,
+    ),
+    'slow_disk = "broker-2"\nby = "50ms"\nfor = "2s"': (FaultEnded, {"fault": "x"}, 2 * SECOND),
+    'fill_disk = "broker-2"\nfor = "2s"': (FaultEnded, {"fault": "x"}, 2 * SECOND),
     'move_coordinator = "g"': (CoordinatorMoved, {"group": "g", "broker": 2}, 10_000),
     'add_partitions = "t"\nto = 8': (PartitionsAdded, {"topic": "t", "partitions": 8}, 0),
     'create_topic = "u"': (TopicCreated, {"topic": "u"}, 0),
@@ -207,3 +227,31 @@ def test_a_fault_on_who_does_not_run_does_nothing(done):
         for event in seen.events
         if not isinstance(event.what, FaultMissed)
     ]
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        'crash_broker = "coordinator of g"',
+        'pause_broker = "coordinator of g"\nfor = "1s"',
+        'fill_disk = "coordinator of g"\nfor = "1s"',
+        'cut = ["coordinator of g", "controller"]\nfor = "1s"',
+    ],
+)
+def test_a_fault_on_the_coordinator_of_a_group_that_has_none_does_nothing(done):
+    """Its only copy is down; at the end of the run it is told that nothing was struck."""
+    down = '[[fault]]\nid = "down"\nstop_broker = "broker-1"\nat = "8s"\n'
+    cluster = 'cluster = { settings = { "offsets.topic.replication.factor" = 1 } }'
+    seen = played(f"{done}\n", f'at = "9s"\n{down}', run=cluster)
+
+    assert "there was no coordinator of g" == seen.only(FaultMissed, fault="x").what.why
+
+
+@pytest.mark.parametrize("to", ["", 'to = "broker-2"', 'to = "broker-1"'])
+def test_a_coordinator_cannot_move_to_who_is_not_in_sync(to):
+    """With one copy there is nobody else."""
+    cluster = 'cluster = { settings = { "offsets.topic.replication.factor" = 1 } }'
+    seen = played(f'move_coordinator = "g"\n{to}', 'at = "9s"', run=cluster)
+
+    missed = seen.only(FaultMissed, fault="x").what
+    assert "no other copy in sync of g's offsets partition" == missed.why

@@ -1,19 +1,14 @@
-"""One offsets partition: appends, what is durable, what a load reads."""
+"""Records of the offsets topic: what they are called, how large they are, that they are all."""
 
 from __future__ import annotations
-
-from hypothesis import given
-from hypothesis import strategies as st
 
 from emulator.events import Appended, CommitAccepted, OffsetsDropped
 from emulator.scenario.load import loads
 from emulator.world.build import Replay, play
-from emulator.world.cluster.offsets_log import OffsetsLog, kind_of, size_of
-from emulator.world.kernel import Kernel, Rank
+from emulator.world.cluster.offsets_log import kind_of, size_of
 from protocols.classic.coordinator import GroupCoordinator
 from protocols.records import (
     GroupMetadataKey,
-    GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
@@ -21,113 +16,6 @@ from protocols.records import (
 from protocols.settings import BrokerSettings
 
 from .stage import GROUP, TEXT, TOPIC
-
-TRIP = 10
-
-records = st.builds(
-    lambda partition, offset: Record(
-        OffsetCommitKey("g", "t", partition),
-        None if offset is None else OffsetCommitValue(offset=offset, commit_timestamp=0),
-    ),
-    st.integers(0, 3),
-    st.none() | st.integers(0, 9),
-)
-acts = st.one_of(
-    st.lists(records, min_size=1, max_size=3).map(tuple),
-    st.sampled_from(["stop", "go on"]),
-)
-plans = st.lists(st.tuples(st.integers(0, 60), acts), max_size=15)
-
-
-class Written:
-    """A log to which things happen at planned times, and what it said."""
-
-    def __init__(self, plan, trip_us=lambda _: TRIP):
-        self.kernel = Kernel()
-        self.told = []
-        self.firsts = []
-        self.log = OffsetsLog(self.kernel, 0, trip_us, self._durable)
-        for when, act in sorted(plan, key=lambda entry: entry[0]):
-            self.kernel.at(when, Rank.AT_BROKER, 0, lambda _, act=act: self._do(act))
-        self.kernel.run(1_000)
-
-    def _durable(self, log_offset):
-        self.told.append((self.kernel.now, log_offset))
-
-    def _do(self, act):
-        match act:
-            case "stop":
-                self.log.stop()
-            case "go on":
-                self.log.go_on()
-            case _:
-                self.firsts.append((self.kernel.now, self.log.append(act), len(act)))
-
-
-@given(plans)
-def test_log_offsets_count_records_in_order_of_appending(plan):
-    """A batch takes as many as it has records, without holes."""
-    written = Written(plan)
-    following = 0
-    for _, first, length in written.firsts:
-        assert following == first
-        following += length
-
-    assert following == written.log.end
-
-
-@given(plans)
-def test_a_load_reads_the_newest_record_of_every_key(plan):
-    """By log offset; a key whose newest record is a tombstone is gone."""
-    newest, end = {}, 0
-    for _, act in sorted(plan, key=lambda entry: entry[0]):
-        for record in act if isinstance(act, tuple) else ():
-            newest[record.key] = (end, record)
-            end += 1
-    expected = sorted((e for e in newest.values() if e[1].value is not None), key=lambda e: e[0])
-
-    assert expected == Written(plan).log.read()
-
-
-@given(plans)
-def test_what_is_durable_only_ever_grows_and_is_told_once(plan):
-    """Never more than was appended a replication ago."""
-    written = Written(plan)
-    offsets = [offset for _, offset in written.told]
-
-    assert sorted(set(offsets)) == offsets
-    for when, offset in written.told:
-        fetched = [first + n for at, first, n in written.firsts if at + TRIP <= when]
-        assert offset in fetched
-
-
-@given(plans)
-def test_once_it_runs_again_everything_becomes_durable(plan):
-    """A stop holds back, it loses nothing."""
-    written = Written([*plan, (500, "go on")])
-
-    assert written.log.end == written.log.high_watermark
-
-
-def test_while_a_replica_is_missing_nothing_becomes_durable():
-    """What the others have fetched meanwhile becomes durable at once when it is back."""
-    one = (
-        Record(
-            GroupMetadataKey("g"),
-            GroupMetadataValue(protocol_type="", generation=1, protocol=None, leader=None),
-        ),
-    )
-    written = Written([(0, one), (5, "stop"), (20, one), (25, one), (40, "go on")])
-
-    assert [(40, 3)] == written.told
-
-
-def test_a_later_batch_that_is_replicated_first_covers_the_earlier_one():
-    """Followers fetch in order, so the slow batch was there as well."""
-    one = (Record(OffsetCommitKey("g", "t", 0), None),)
-    written = Written([(0, one), (5, one)], trip_us=lambda first: 100 if first == 0 else 10)
-
-    assert [(15, 2)] == written.told
 
 
 def test_a_record_is_called_by_its_key_and_whether_it_is_a_tombstone():

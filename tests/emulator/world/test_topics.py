@@ -45,17 +45,17 @@ spells = st.lists(st.integers(0, 30_000), min_size=0, max_size=8).map(
 
 
 def disturb(log, ends, *, lasting=False):
-    """Freeze and thaw in turn; *lasting*: the last freeze is still on."""
+    """Let it stand and move in turn; *lasting*: it stands at the end."""
     for number, when in enumerate(ends):
         if number % 2 == 0:
-            log.freeze(when)
+            log.stand(when)
         elif not lasting or number < len(ends) - 1:
-            log.thaw(when)
+            log.move(when)
 
 
 @given(logs, spells, st.lists(st.integers(0, 45_000), min_size=1, max_size=10))
 def test_a_record_is_visible_exactly_when_the_high_watermark_has_passed_it(log, ends, instants):
-    """``visible_us`` and ``high_watermark`` are each other's inverse, also over past freezes."""
+    """``visible_us`` and ``high_watermark`` are each other's inverse, also where it stood for a while."""
     disturb(log, ends)
     for instant in instants:
         below = log.high_watermark(instant)
@@ -80,25 +80,25 @@ def test_while_the_high_watermark_stands_nobody_knows_when_the_next_record_shows
 
 
 @given(logs, st.integers(0, 30_000), st.integers(0, 15_000))
-def test_a_freeze_lets_nothing_more_become_visible_and_a_thaw_everything(log, begin, length):
-    """At the thaw the high watermark is where it would have been without the freeze."""
+def test_while_it_stands_nothing_more_becomes_visible_and_then_everything(log, begin, length):
+    """When it moves again the high watermark is where it would have been."""
     undisturbed = log.high_watermark(begin), log.high_watermark(begin + length)
-    log.freeze(begin)
+    log.stand(begin)
     frozen = log.high_watermark(begin + length)
-    log.thaw(begin + length)
+    log.move(begin + length)
 
     assert undisturbed == (frozen, log.high_watermark(begin + length))
 
 
-def test_a_freeze_on_top_of_a_freeze_changes_nothing():
-    """It goes on since the first; and a thaw of what is not frozen is none."""
+def test_what_stands_already_is_not_stopped_again():
+    """It stands since the first time; and what moves is not set in motion."""
     log = log_of(Topic(name="t", rate=1_000.0))
-    log.thaw(500)
-    log.freeze(10_000)
-    log.freeze(20_000)
+    log.move(500)
+    log.stand(10_000)
+    log.stand(20_000)
 
     assert log.high_watermark(10_000) == log.high_watermark(30_000)
-    log.thaw(40_000)
+    log.move(40_000)
     assert 40_000 == log.visible_us(15)
 
 
@@ -126,7 +126,7 @@ def test_a_record_that_never_comes_is_never_visible():
 
     assert log.visible_us(10) >= NEVER
     assert log.visible_us(9) == 9_000 + REPLICATION
-    log.freeze(50_000)
+    log.stand(50_000)
     assert log.visible_us(10) >= NEVER
 
 
@@ -195,14 +195,16 @@ def test_partitions_are_placed_in_turn_where_nobody_says_otherwise():
     placed = topics.create(Topic(name="t", partitions=5), 0).partitions
     chosen = topics.create(Topic(name="u", partitions=3, leaders=(4, 4), replication=3), 0)
 
-    assert [(1, 2), (2, 3), (3, 4), (4, 1), (1, 2)] == [log.replicas for log in placed]
-    assert [(4, 1, 2), (4, 1, 2), (3, 4, 1)] == [log.replicas for log in chosen.partitions]
-    assert [4, 4, 3] == [log.leader for log in chosen.partitions]
+    assert [(1, 2), (2, 3), (3, 4), (4, 1), (1, 2)] == [log.replicas.brokers for log in placed]
+    assert [(4, 1, 2), (4, 1, 2), (3, 4, 1)] == [log.replicas.brokers for log in chosen.partitions]
+    assert [4, 4, 3] == [log.replicas.leader for log in chosen.partitions]
 
 
 def test_there_are_never_more_copies_than_brokers():
     """A replication factor above that is lowered."""
-    assert (1, 2) == made(brokers=2, factor=3).create(Topic(name="t"), 0).partitions[0].replicas
+    assert (1, 2) == made(brokers=2, factor=3).create(Topic(name="t"), 0).partitions[
+        0
+    ].replicas.brokers
 
 
 def test_a_partition_that_does_not_exist_is_not_found():
@@ -233,7 +235,8 @@ def test_metadata_shows_the_topics_asked_for_that_exist():
 def test_metadata_shows_the_present_leaders():
     """Also one that has changed."""
     topics = made()
-    topics.create(Topic(name="t", partitions=3), 0).partitions[1].leader = -1
+    log = topics.create(Topic(name="t", partitions=3), 0).partitions[1]
+    log.replicas.elect(-1, 0, clean=True)
     (shown,) = topics.describe(("t",))
 
     assert (1, -1, 3) == shown.leaders
@@ -263,3 +266,37 @@ def test_all_partitions_are_listed_in_order():
     topics.create(Topic(name="a"), 0)
 
     assert ["a-0", "b-0", "b-1"] == [str(tp) for tp, _ in topics.partitions()]
+
+
+# -- as brokers show them --------------------------------------------------------------------------
+
+
+def left_behind(at=5_000):
+    """A topic whose leader, broker 1, does not know that broker 2 leads since *at*."""
+    topics = made()
+    log = topics.create(Topic(name="t", rate=1_000.0), 0).partitions[0]
+    log.replicas.leave_behind([1], at)
+    log.replicas.elect(2, at, clean=True)
+    return topics, log
+
+
+def test_a_leader_that_does_not_know_it_is_none_shows_a_log_that_stands():
+    """Nobody fetches from it any more, so nothing of it becomes visible."""
+    topics, log = left_behind()
+    shown = topics.shown_by(1, TopicPartition("t", 0))
+
+    assert log is topics.shown_by(2, TopicPartition("t", 0))
+    assert [3, 4, 5, 5] == [shown.high_watermark(at) for at in (3_000, 4_000, 5_000, 90_000)]
+    assert log.visible_us(4) == shown.visible_us(4)
+    assert NEVER == shown.visible_us(5)
+    assert shown is topics.shown_by(1, TopicPartition("t", 0))
+
+
+def test_metadata_of_a_broker_out_of_touch_shows_the_old_leader():
+    """Everybody else knows the new one; and so does it when it is informed."""
+    topics, log = left_behind()
+
+    assert [1, 2, 2] == [topics.describe(("t",), b)[0].leaders[0] for b in (1, 2, 3)]
+    log.replicas.inform(1)
+    assert 2 == topics.describe(("t",), 1)[0].leaders[0]
+    assert log is topics.shown_by(1, TopicPartition("t", 0))

@@ -6,6 +6,8 @@ import pytest
 
 from assignors.types import TopicPartition
 from emulator.events import ConsumerStopped, FaultBegan, NotProcessed, PartlyProcessed, Processed
+from emulator.world.consumer.handler import Batch
+from protocols.fetching import Handed
 
 from .stage import SECOND, staged
 
@@ -167,3 +169,15 @@ def test_a_record_that_kills_is_under_work_when_it_does():
     cut_off = poisoned('error = "stop"', run_for="60s").all(PartlyProcessed)
 
     assert [(POISONED, 7)] * 3 == [(e.what.partition, e.what.offset) for e in cut_off]
+
+
+def test_a_batch_that_was_just_done_when_its_process_was_paused_stays_as_it_was():
+    """There is no record under work that could end with the pause."""
+    batch = Batch.of((Handed(TopicPartition("t", 0), 5, 8),), 100)
+    batch.take(lambda _, offset: offset)
+    ends = [batch.end_us(index) for index in range(3)]
+    batch.resume(3, 9_000)
+
+    assert [105, 111, 118] == ends == [batch.end_us(index) for index in range(3)]
+    batch.resume(2, 9_000)
+    assert [105, 111, 9_000] == [batch.end_us(index) for index in range(3)]

@@ -61,6 +61,8 @@ class ClientBench:
         self.settings = ConsumerSettings(**{"auto_offset_reset": "earliest", **settings})
         self.topics = {"t": 2} if topics is None else topics
         self.leaders: dict[TopicPartition, int] = {}
+        self.topic_ids: dict[str, str] = {}
+        self.leader_epochs: dict[TopicPartition, int] = {}
         self.racks: dict[str, tuple[tuple[str, ...], ...]] = {}
         self.brokers = brokers
         self.coordinator: int | None = BROKER
@@ -127,7 +129,7 @@ class ClientBench:
         return [value for value in self.returned if isinstance(value, tuple) and value]
 
     def positions(self) -> dict[int, int]:
-        return {tp.partition: at for tp, at in self.client.consumer.fetcher.positions().items()}
+        return {tp.partition: at for tp, at in self.client.consumer.positions.valid().items()}
 
     # -- time --------------------------------------------------------------------------------
 
@@ -247,14 +249,23 @@ class ClientBench:
         described = tuple(
             TopicDescription(
                 name,
-                f"id-{name}",
+                self.topic_ids.get(name, f"id-{name}"),
                 tuple(
                     self.leaders.get(TopicPartition(name, n), self.brokers[n % len(self.brokers)])
                     for n in range(self.topics[name])
                 ),
                 self.racks.get(name, ()),
+                self._epochs(name),
             )
             for name in names
             if name in self.topics
         )
         return MetadataResponse(brokers=self.brokers, topics=described)
+
+    def _epochs(self, name: str) -> tuple[int, ...]:
+        """Leader epochs of a topic's partitions, if the test gives any."""
+        numbers = range(self.topics[name])
+        given = {n: self.leader_epochs.get(TopicPartition(name, n)) for n in numbers}
+        if not any(epoch is not None for epoch in given.values()):
+            return ()
+        return tuple(0 if epoch is None else epoch for epoch in given.values())

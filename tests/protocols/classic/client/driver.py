@@ -9,6 +9,8 @@ from protocols.classic.client.values import Membership
 from protocols.errors import ErrorCode
 from protocols.fetching import Handed
 from protocols.messages import (
+    EpochEndOffset,
+    EpochStart,
     FetchedOffset,
     FetchedRecords,
     FetchRequest,
@@ -25,6 +27,8 @@ from protocols.messages import (
     OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
     OffsetToCommit,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -67,6 +71,10 @@ class ClientDriver(ClientBench):
     def commit_async(self, wanted: dict[int, int] | None = None) -> Any:
         given = None if wanted is None else offsets(wanted)
         return self._call(self.client.commit_async(self.now_us, given))
+
+    def commit(self, call: str, given: tuple[OffsetToCommit, ...]) -> Any:
+        """Make a commit of just these offsets, by the name of the call."""
+        return self._call(getattr(self.client, call)(self.now_us, given))
 
     def close(self, timeout_ms: float = 30_000) -> Any:
         return self._call(self.client.close(self.now_us, round(timeout_ms * 1_000)))
@@ -122,11 +130,13 @@ class ClientDriver(ClientBench):
         errors = tuple((entry.partition, error) for entry in sent.message.offsets)
         self.respond(sent, OffsetCommitResponse(errors=errors))
 
-    def fetched(self, by_number: dict[int, int] | None = None, **more: Any) -> None:
+    def fetched(
+        self, by_number: dict[int, int] | None = None, epoch: int = -1, **more: Any
+    ) -> None:
         """Answer the OffsetFetch; partitions that are not given have no committed offset."""
         wanted = self.one(OffsetFetchRequest).partitions
         known = by_number or {}
-        found = tuple(FetchedOffset(tp, known.get(tp.partition, -1)) for tp in wanted)
+        found = tuple(FetchedOffset(tp, known.get(tp.partition, -1), epoch) for tp in wanted)
         self.answer(OffsetFetchRequest, OffsetFetchResponse(offsets=found, **more))
 
     def listed(self, by_number: dict[int, int], error: ErrorCode = ErrorCode.NONE) -> None:
@@ -136,7 +146,11 @@ class ClientDriver(ClientBench):
         self.answer(ListOffsetsRequest, ListOffsetsResponse(offsets=found))
 
     def records(
-        self, by_number: dict[int, int], node: int = BROKER, error: ErrorCode = ErrorCode.NONE
+        self,
+        by_number: dict[int, int],
+        node: int = BROKER,
+        error: ErrorCode = ErrorCode.NONE,
+        epochs: tuple[EpochStart, ...] = (),
     ) -> None:
         """Answer the fetch of a broker: so many records of each partition, from where it asked."""
         (sent,) = (sent for sent in self.pending(FetchRequest) if sent.node == node)
@@ -144,8 +158,18 @@ class ClientDriver(ClientBench):
         given = []
         for number, count in by_number.items():
             (tp,) = parts(number)
-            given.append(FetchedRecords(tp, asked[tp], asked[tp] + count, error))
+            given.append(FetchedRecords(tp, asked[tp], asked[tp] + count, error, epochs))
         self.respond(sent, FetchResponse(node, tuple(given)))
+
+    def ends(
+        self, by_number: dict[int, tuple[int, int]], error: ErrorCode = ErrorCode.NONE
+    ) -> None:
+        """Answer the oldest OffsetsForLeaderEpoch: epoch and end offset of these partitions."""
+        found = tuple(
+            EpochEndOffset(*parts(number), epoch, end, error)
+            for number, (epoch, end) in by_number.items()
+        )
+        self.answer(OffsetsForLeaderEpochRequest, OffsetsForLeaderEpochResponse(end_offsets=found))
 
     # -- clients in a given state ------------------------------------------------------------
 

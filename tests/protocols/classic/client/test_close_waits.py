@@ -16,7 +16,7 @@ from protocols.messages import (
     SyncGroupRequest,
 )
 
-from .driver import ClientDriver, parts
+from .driver import ClientDriver, offsets, parts
 
 E = ErrorCode
 MOVED_TO = 2
@@ -129,6 +129,22 @@ def test_commits_that_wait_for_a_lookup_are_waited_for_no_longer_than_the_budget
     driver.advance(1)
     assert [("revoked", parts(0, 1))] == driver.calls
     assert closed(driver)
+
+
+def test_a_commit_that_is_never_sent_ends_with_the_wait():
+    """It is told of, as refused by the client itself: nobody else will ever hear of it."""
+    driver = unsent()
+    driver.close(1_000)
+    driver.advance(999)
+    assert [] == driver.told(CommitEnded)
+
+    driver.advance(1)
+    (end,) = driver.told(CommitEnded)
+    assert (offsets({0: 5}), E.COORDINATOR_NOT_AVAILABLE, True) == (
+        end.offsets,
+        end.error,
+        end.refused_locally,
+    )
 
 
 def test_a_failed_lookup_ends_the_wait_for_commits():

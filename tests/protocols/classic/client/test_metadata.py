@@ -241,3 +241,23 @@ def test_an_answer_asked_for_before_those_topics_were_known_does_not_count():
     driver.answer(MetadataRequest, driver.metadata(driver.one(MetadataRequest)))
     given = dict(driver.one(SyncGroupRequest).assignments)
     assert parts(0, 1, 2, topic="u") == given["other"]
+
+
+# -- leader epochs -------------------------------------------------------------------------------
+
+
+def test_a_recreated_topic_is_led_in_epochs_of_its_own():
+    """An older epoch tells nothing about the same topic, everything about a new one (its id)."""
+    driver = ClientDriver(metadata_max_age_ms=AGE)
+    driver.leader_epochs = dict.fromkeys(parts(0, 1), 5)
+    driver.look_up()
+    positions = driver.client.consumer.positions
+    driver.leader_epochs = dict.fromkeys(parts(0, 1), 0)
+    driver.advance(AGE)
+    driver.poll()
+    assert 5 == positions.leader(parts(0)[0]).epoch
+
+    driver.topic_ids = {"t": "another"}
+    driver.advance(AGE)
+    driver.poll()
+    assert 0 == positions.leader(parts(0)[0]).epoch

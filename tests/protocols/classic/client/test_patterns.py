@@ -122,7 +122,7 @@ def test_leaders_are_in_force_as_soon_as_the_answer_is_read():
     driver.leaders = dict.fromkeys(parts(0, 1), 2)
     driver.advance(1_200)
 
-    assert 2 == driver.client.consumer.fetcher.leader(parts(0)[0])
+    assert 2 == driver.client.consumer.positions.leader(parts(0)[0]).leader
 
 
 def test_an_answer_nobody_waits_for_is_dropped():

@@ -10,9 +10,7 @@ from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
 from protocols.messages import (
     FetchedOffset,
-    FetchedRecords,
     FetchRequest,
-    FetchResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
     ListOffsetsRequest,
@@ -20,7 +18,7 @@ from protocols.messages import (
     OffsetFetchResponse,
 )
 
-from .driver import BROKER, ClientDriver, offsets, parts
+from .driver import ClientDriver, offsets, parts
 
 E = ErrorCode
 EPOCH_MS = 1_700_000_000_000
@@ -232,45 +230,6 @@ def test_a_lost_connection_asks_again_at_the_next_coordinator():
     driver.fetched({0: 1, 1: 2})
 
     assert {0: 1, 1: 2} == driver.positions()
-
-
-# -- out of range --------------------------------------------------------------------------------
-
-
-def test_out_of_range_resets_by_policy():
-    """Retention overtook the position: the policy says where to go on, and why is told."""
-    driver = assigned(0)
-    driver.fetched({0: 5})
-    driver.records({0: 0}, error=E.OFFSET_OUT_OF_RANGE)
-
-    assert {} == driver.positions()
-    driver.listed({0: 30})
-    assert (0, 30, "earliest", "out of range") == sources(driver)[-1]
-
-
-def test_out_of_range_without_a_policy_is_thrown():
-    """OffsetOutOfRangeException from poll."""
-    driver = assigned(0, auto_offset_reset="none")
-    driver.fetched({0: 5})
-    driver.records({0: 0}, error=E.OFFSET_OUT_OF_RANGE)
-
-    assert "OffsetOutOfRangeException" == driver.returned[-1].exception
-
-
-def test_out_of_range_for_another_position_is_stale():
-    """The position has moved since that fetch was sent: the error is dropped (test 88)."""
-    driver = ClientDriver(enable_auto_commit=False)
-    driver.stable({0: 5})
-    (late,) = driver.pending(FetchRequest)
-    driver.learn()
-    driver.join(0, generation=2)
-    driver.fetched({0: 50})
-    driver.poll()
-    refused = FetchedRecords(parts(0)[0], 5, 5, E.OFFSET_OUT_OF_RANGE)
-    driver.respond(late, FetchResponse(BROKER, (refused,)))
-    driver.poll()
-
-    assert {0: 50} == driver.positions()
 
 
 # -- leaders -------------------------------------------------------------------------------------

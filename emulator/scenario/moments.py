@@ -1,0 +1,84 @@
+"""When faults and acts happen: at a time, at random in a window, or aimed at a moment."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from emulator.scenario import spelling
+from emulator.scenario.part import Part
+from emulator.scenario.problems import listed
+from emulator.scenario.quantities import Duration
+
+
+class Step(Part):
+    """A moment in the protocol: a member reaches a step."""
+
+    member: str
+    step: Literal[
+        "polled",
+        "batch done",
+        "record done",
+        "commit sent",
+        "commit answered",
+        "revoking",
+        "revoked",
+        "assigned",
+        "sent JoinGroup",
+        "received JoinGroup",
+        "sent SyncGroup",
+        "received SyncGroup",
+        "sent Heartbeat",
+        "sent LeaveGroup",
+        "closing",
+    ]
+    nth: int = Field(1, ge=1)
+    """The how many-th time it does."""
+
+    after: Duration = 0
+    """Only steps from this time on count."""
+
+
+class After(Part):
+    """A moment relative to another fault or act."""
+
+    fault: str
+    """Its id."""
+
+    phase: Literal["begins", "ends"] = "ends"
+
+
+def _kind_of_moment(value: object) -> str:
+    return "=after" if isinstance(value, After) or "fault" in spelling.keys(value) else "=step"
+
+
+Moment = Annotated[
+    Annotated[Step, Tag("=step")] | Annotated[After, Tag("=after")],
+    Discriminator(_kind_of_moment),
+    BeforeValidator(spelling.when),
+]
+"""A file also writes ``"billing-1 sent SyncGroup"`` or ``"crash-1 ends"``."""
+
+
+class Timed(Part):
+    """What all faults and acts share: an id, and exactly one of the ways to say when."""
+
+    id: str = Field("", pattern=f"^$|{spelling.PARTY_NAME}")
+    """Empty in a file: the verb and a number."""
+
+    at: Duration | None = None
+    between: tuple[Duration, Duration] | None = None
+    """At random in this window."""
+
+    when: Moment | None = None
+    delay: Duration = 0
+    """Added to any of the three."""
+
+    @model_validator(mode="after")
+    def _timed_once(self) -> Self:
+        ways = [key for key in ("at", "between", "when") if getattr(self, key) is not None]
+        if len(ways) != 1:
+            found = f"both {listed(ways[:2])}" if ways else "no time"
+            raise ValueError(f'{found}; say when by exactly one of "at", "between", "when"')
+        if self.between is not None and self.between[0] > self.between[1]:
+            raise ValueError('"between" is reversed: the earlier time comes first')
+        return self

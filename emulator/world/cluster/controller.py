@@ -1,0 +1,186 @@
+"""The controller: which brokers are alive, who leads each partition, which replicas are in sync.
+
+One quorum of KRaft controllers, seen as one party that is never down. A broker it has not heard
+for ``broker.session.timeout.ms`` is fenced: it is taken out of every ISR, and another replica
+leads what it led. Leaders come from the ISR, in the order of the replicas; where nobody in the
+ISR is left, nobody leads, unless ``unclean.leader.election.enable`` lets any living replica.
+
+Not modelled: eligible leader replicas (KIP-966), by which a replica that left an ISR below
+``min.insync.replicas`` may still be elected cleanly; leaders that go back to the preferred
+replica by themselves (``auto.leader.rebalance.enable``); a restarted broker that has to wait
+until its old session has run out before it may register.
+
+Source: ``ReplicationControlManager``, ``PartitionChangeBuilder``, ``BrokerHeartbeatManager``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from emulator.events import BrokerFenced, BrokerUnfenced, IsrChanged, LeaderChanged
+from emulator.world.cluster.replicas import NOBODY, ReplicaSet
+from emulator.world.kernel import Rank
+
+if TYPE_CHECKING:
+    from emulator.world.cluster.replication import Place
+    from emulator.world.services import Services
+
+
+class Controller:
+    """Decides on leaders and in-sync replicas; whoever is in touch with it knows at once."""
+
+    def __init__(self, services: Services) -> None:
+        settings = services.broker_settings
+        self._services = services
+        self._brokers = services.brokers
+        self._timeout_us = settings.broker_session_timeout_ms * 1_000
+        self._unclean = settings.unclean_leader_election_enable
+        self._fenced: set[int] = set()
+        self._leaving: set[int] = set()
+        """Brokers in a controlled shutdown."""
+
+        self._silent: dict[int, int] = {}
+        """Brokers that are not heard, with the number of their silence."""
+
+        self._silences = 0
+        self._out_of_touch: dict[int, tuple[int, ...]] = {}
+        """Brokers that do not learn what is decided, with the living brokers they know."""
+
+    # -- queries ---------------------------------------------------------------------------------
+
+    def alive(self, asked: int = NOBODY) -> tuple[int, ...]:
+        """Return the brokers that metadata lists, by the broker that is asked for them."""
+        known = self._out_of_touch.get(asked)
+        if known is not None:
+            return known
+        return tuple(b for b in self._brokers.numbers if b not in self._fenced)
+
+    def in_touch(self, broker: int) -> bool:
+        """Say whether a broker runs and knows everything that was decided."""
+        return self._brokers.answers(broker) and broker not in self._out_of_touch
+
+    def may_lead(self, broker: int) -> bool:
+        """Say whether a broker is alive and will stay."""
+        return broker not in self._fenced and broker not in self._leaving
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    def look_again(self, cause: int) -> None:
+        """Something has happened to a broker, or between brokers: draw the consequences."""
+        back = [broker for broker in self._brokers.numbers if self._comes_back(broker, cause)]
+        if back:
+            self._review(cause)
+        self._services.replication.look_again(cause)
+
+    def _comes_back(self, broker: int, cause: int) -> bool:
+        """Take note of whether a broker is heard and informed; say whether it is unfenced."""
+        if self._brokers.heard(broker):
+            self._silent.pop(broker, None)
+        elif broker not in self._silent and broker not in self._fenced:
+            self._fall_silent(broker, cause)
+        if not self._brokers.informed(broker):
+            self._lose_touch(broker)
+            return False
+        if self._out_of_touch.pop(broker, None) is not None:
+            for place in self.places():
+                place.replicas.inform(broker)
+        if broker not in self._fenced:
+            return False
+        self._fenced.discard(broker)
+        self._services.recorder.write(BrokerUnfenced(broker=broker), cause)
+        return True
+
+    def _lose_touch(self, broker: int) -> None:
+        if self._brokers.up(broker):
+            self._out_of_touch.setdefault(broker, self.alive())
+        elif self._out_of_touch.pop(broker, None) is not None:
+            for place in self.places():
+                place.replicas.inform(broker)
+
+    def _fall_silent(self, broker: int, cause: int) -> None:
+        if broker in self._leaving:
+            self._leaving.discard(broker)
+            self._fence(broker, cause)
+            return
+        self._silences += 1
+        silence = self._silent[broker] = self._silences
+
+        def noticed(_: Any) -> None:
+            if self._silent.get(broker) == silence:
+                del self._silent[broker]
+                self.look_again(self._fence(broker, cause))
+                self._services.fetches.plan_again()
+
+        when = self._services.kernel.now + self._timeout_us
+        self._services.kernel.at(when, Rank.BROKER_TIMER, broker, noticed)
+
+    def _fence(self, broker: int, cause: int) -> int:
+        """Take a broker for dead: others lead what it led."""
+        self._fenced.add(broker)
+        event = self._services.recorder.write(BrokerFenced(broker=broker), cause)
+        self._review(event)
+        return event
+
+    def resign(self, broker: int, cause: int) -> None:
+        """Let a broker that is about to stop hand over what it leads."""
+        self._leaving.add(broker)
+        self._review(cause)
+        self._services.replication.look_again(cause)
+
+    def adopt(self, cause: int | None) -> None:
+        """Let partitions that are new get leaders who are alive."""
+        if self._fenced or not self._brokers.sound:
+            self._review(cause)
+            self._services.replication.look_again(cause)
+
+    # -- leaders and in-sync replicas --------------------------------------------------------------
+
+    def places(self) -> Iterator[Place]:
+        """Yield every replicated partition, those of topics first."""
+        for _, log in self._services.topics.partitions():
+            yield log
+        yield from self._services.shards
+
+    def _review(self, cause: int | None) -> None:
+        """Take who is gone out of every ISR, and elect where a leader is gone or can be found."""
+        for place in self.places():
+            replicas = place.replicas
+            left = tuple(b for b in replicas.isr if self.may_lead(b))
+            if left and left != replicas.isr:
+                self.alter_isr(replicas, left, "gone", cause)
+            leader = self._successor(replicas)
+            if leader != replicas.leader:
+                self._elect(place, leader, cause)
+
+    def _successor(self, replicas: ReplicaSet) -> int:
+        """Return who leads from now on: the present leader if it can, else the next in order."""
+        alive = [b for b in (replicas.leader, *replicas.brokers) if self.may_lead(b)]
+        in_sync = [b for b in alive if b in replicas.isr]
+        if in_sync:
+            return in_sync[0]
+        return next((b for b in alive if b != NOBODY and self._unclean), NOBODY)
+
+    def _elect(self, place: Place, leader: int, cause: int | None) -> None:
+        replicas, now = place.replicas, self._services.kernel.now
+        clean = leader == NOBODY or leader in replicas.isr
+        self._services.replication.hand_over(place, leader, clean=clean)
+        replicas.leave_behind(sorted(self._out_of_touch), now)
+        replicas.elect(leader, now, clean=clean)
+        changed = LeaderChanged(
+            partition=replicas.partition, broker=leader, epoch=replicas.epoch, clean=clean
+        )
+        self._services.recorder.write(changed, cause)
+
+    def move(self, place: Place, leader: int, cause: int) -> None:
+        """Let another replica in sync lead a partition."""
+        self._elect(place, leader, cause)
+        self._services.replication.look_again(cause)
+
+    def alter_isr(
+        self, replicas: ReplicaSet, isr: tuple[int, ...], why: str, cause: int | None
+    ) -> None:
+        """Set who is in sync; *why*: ``gone``, ``lagging`` or ``caught up``."""
+        replicas.set_isr(isr, leader_knows=replicas.leader not in self._out_of_touch)
+        changed = IsrChanged(partition=replicas.partition, isr=isr, why=why)
+        self._services.recorder.write(changed, cause)

@@ -1,0 +1,329 @@
+"""Hosts of group machines: one for each broker that believes it leads an offsets partition.
+
+A host loads the log into a coordinator, brings it requests, timers and news of the log, and
+carries out what it decides. Two hosts of one partition may work side by side while the older
+leader does not know that it is none any more; each has timers and a log of its own.
+
+While its broker's disk is slow a host does one append at a time: what comes meanwhile waits,
+and is written together, as Kafka batches what is queued. On a full disk appends fail.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from emulator.events import (
+    Appended,
+    AppendFailed,
+    CoordinatorLoaded,
+    CoordinatorMoved,
+    CoordinatorUnloaded,
+)
+from emulator.world.cluster.leader_log import LeaderLog
+from emulator.world.cluster.loader import Load, reading_us
+from emulator.world.cluster.offsets_log import kind_of
+from emulator.world.deadlines import Deadlines
+from emulator.world.kernel import Rank
+from protocols.classic.answers import refusal
+from protocols.classic.coordinator import GroupCoordinator
+from protocols.errors import ErrorCode
+from protocols.facts import Fact, OffsetsAccepted, OffsetsRefused
+from protocols.messages import Envelope, GroupRequest, Header, HeartbeatRequest, HeartbeatResponse
+from protocols.step import Append, CancelTimer, Send, SetTimer, Step, Tell
+
+if TYPE_CHECKING:
+    from emulator.world.cluster.shards import Shard
+    from emulator.world.services import Services
+
+MOST_BROKERS = 1_001
+"""More than there can be: tells the hosts of one partition apart where times are equal."""
+
+
+class Host:
+    """One coordinator of one offsets partition, on one broker."""
+
+    def __init__(self, services: Services, shard: Shard, broker: int, log: LeaderLog) -> None:
+        self._services = services
+        self._shard = shard
+        self._timers = Deadlines(
+            services.kernel,
+            Rank.BROKER_TIMER,
+            shard.number * MOST_BROKERS + broker,
+            self._wake,
+        )
+        self._late: set[str] = set()
+        """Timers that ran out while the broker was paused or busy."""
+
+        self._busy_us = 0
+        """Until when the last append takes."""
+
+        self._queue: deque[Callable[[], None]] = deque()
+        self._rejected: int | None = None
+        """The log offset of an append that has just failed."""
+
+        self._began_us = services.kernel.now
+        self._read_us = 0
+        self.broker = broker
+        self.log = log
+        self._unloaded = False
+        self.coordinator: GroupCoordinator | None = None
+        """None: it is still loading, or has been unloaded."""
+
+    # -- life cycle ------------------------------------------------------------------------------
+
+    def load(self, cause: int | None) -> None:
+        """Wait for the broker's loader to read the log."""
+        loaded = partial(self._loaded, cause)
+        self._services.loader(self.broker).load(Load(self._shard.number, self._load_us, loaded))
+
+    def _load_us(self) -> int:
+        self._read_us = self._services.kernel.now
+        amount = self.log.log.amount(self.log.end)
+        fixed = self._shard.load_us(self._began_us)
+        return fixed + reading_us(self._services.scenario.cluster, amount)
+
+    def _loaded(self, cause: int | None) -> None:
+        again = partial(self._loaded, cause)
+        if self._gone or self._services.brokers.hold(self.broker, again):
+            return
+        self.begin()
+        now, log = self._services.kernel.now, self.log
+        amount = log.log.amount(log.end)
+        loaded = CoordinatorLoaded(
+            log_partition=self._shard.number,
+            broker=self.broker,
+            leader_epoch=log.epoch,
+            size=amount.size,
+            records=amount.records,
+            high_watermark=log.high_watermark,
+            waited_us=self._read_us - self._began_us,
+            loaded_us=now - self._read_us,
+        )
+        self._tell_moved(self._services.recorder.write(loaded, cause))
+
+    def _tell_moved(self, cause: int) -> None:
+        for group in sorted(self._shard.groups):
+            moved = CoordinatorMoved(
+                group=group,
+                broker=self.broker,
+                generation=self._generation(group),
+                loaded_us=self._services.kernel.now - self._began_us,
+            )
+            self._services.recorder.write(moved, cause)
+
+    def begin(self) -> None:
+        """Replay the log into a new coordinator and let it serve."""
+        services, log = self._services, self.log
+        now = services.kernel.now
+        self.coordinator = coordinator = GroupCoordinator(
+            services.broker_settings, new_id=self._shard.new_member_id, epoch_ms=services.epoch_ms
+        )
+        self.topics_changed()
+        for log_offset, record in log.log.read(log.end):
+            coordinator.replay(record, log_offset)
+        self._carry_out(coordinator.durable(log.high_watermark, now))
+        self._carry_out(coordinator.loaded(now, log.end))
+
+    def unload(self, cause: int | None) -> None:
+        """Let the coordinator go: somebody else leads. Every parked request is answered."""
+        self._services.loader(self.broker).give_up(self._shard.number)
+        if self.coordinator is not None:
+            self._carry_out(self.coordinator.unload(self._services.kernel.now))
+        unloaded = CoordinatorUnloaded(
+            log_partition=self._shard.number,
+            broker=self.broker,
+            leader_epoch=self.log.epoch,
+            loading=self.coordinator is None,
+        )
+        self._services.recorder.write(unloaded, cause)
+        waited, self._busy_us, self._unloaded = self._queue, 0, True
+        self.vanish()
+        for action in waited:
+            action()
+
+    def vanish(self) -> None:
+        """Let the coordinator go without a word: its broker died."""
+        self._timers.close()
+        self._late.clear()
+        self._queue = deque()
+        self.coordinator = None
+
+    @property
+    def _gone(self) -> bool:
+        return self._shard.hosts.get(self.broker) is not self
+
+    # -- requests, timers, news ------------------------------------------------------------------
+
+    def handle(self, envelope: Envelope) -> None:
+        """Take a group request that has reached the broker."""
+        if self._waits(partial(self.handle, envelope)):
+            return
+        if self.coordinator is not None:
+            self._carry_out(self.coordinator.handle(envelope, self._services.kernel.now))
+            return
+        request: Any = envelope.body  # only group requests come here
+        refused = refusal(request, ErrorCode.NOT_COORDINATOR)
+        answer = refused if self._unloaded else _loading(request)
+        self._services.post.answer(self.broker, envelope.header, answer)
+
+    def _wake(self, timer: str, now: int) -> None:
+        again = partial(self._wake_late, timer)
+        if self._waits(again) or self._services.brokers.hold(self.broker, again):
+            self._late.add(timer)
+        elif self.coordinator is not None:
+            self._carry_out(self.coordinator.wake(timer, now))
+
+    def _wake_late(self, timer: str) -> None:
+        """Wake for a timer that came due meanwhile, unless it was set anew or cancelled."""
+        if timer in self._late:
+            self._late.remove(timer)
+            self._wake(timer, self._services.kernel.now)
+
+    def durable(self, log_offset: int) -> None:
+        """Take the news that everything below a log offset is safe; it goes before the rest."""
+        if self.coordinator is not None:
+            now = self._services.kernel.now
+            if now < self._busy_us:
+                self._queue.appendleft(partial(self.durable, log_offset))
+            else:
+                self._carry_out(self.coordinator.durable(log_offset, now))
+
+    def topics_changed(self) -> None:
+        """Let the coordinator know which topics there are."""
+        if self.coordinator is not None:
+            self.coordinator.topics_changed(self._services.topics.describe(None))
+
+    def topic_deleted(self, topic: str, topic_id: str) -> None:
+        """Let the coordinator drop the offsets of a topic that is gone."""
+        if self._waits(partial(self.topic_deleted, topic, topic_id)):
+            return
+        if self.coordinator is not None:
+            now = self._services.kernel.now
+            self._carry_out(self.coordinator.topic_deleted(topic, topic_id, now))
+
+    # -- a slow disk -----------------------------------------------------------------------------
+
+    def _waits(self, action: Callable[[], None]) -> bool:
+        """Let something wait while an append is under way; say whether it does."""
+        if self._services.kernel.now >= self._busy_us:
+            return False
+        self._queue.append(action)
+        return True
+
+    def _go_on(self, _: object) -> None:
+        """Do what has waited for the append, all at once: it is written as one batch."""
+        if self._services.kernel.now < self._busy_us or self._gone:
+            return
+        if self._services.brokers.hold(self.broker, partial(self._go_on, None)):
+            return
+        waited, self._queue = self._queue, deque()
+        busy_us = 0
+        for action in waited:
+            self._busy_us = 0
+            action()
+            busy_us = max(busy_us, self._busy_us)
+        self._busy_us = busy_us
+
+    # -- effects ---------------------------------------------------------------------------------
+
+    def _carry_out(self, step: Step[Any]) -> None:
+        for effect in step.effects:
+            match effect:
+                case Send(to=Header() as header, message=message):
+                    self._services.post.answer(self.broker, header, message)
+                case SetTimer(name=name, deadline_us=deadline):
+                    self._late.discard(name)
+                    self._timers.set(name, deadline)
+                case CancelTimer(name=name):
+                    self._late.discard(name)
+                    self._timers.cancel(name)
+                case Tell(fact=fact):
+                    self._tell(fact)
+                case Append(records=records):
+                    self._append(records)
+        if self._rejected is not None:
+            self._roll_back(self._rejected)
+
+    def _tell(self, fact: Fact) -> None:
+        """Tell what the machine says; a commit that cannot be written was not accepted."""
+        if isinstance(fact, OffsetsAccepted) and self._disk_is_full:
+            fact = OffsetsRefused(
+                group=fact.group,
+                header=fact.header,
+                member_id=fact.member_id,
+                generation=fact.generation,
+                error=ErrorCode.NOT_COORDINATOR,
+                offsets=fact.offsets,
+            )
+        self._shard.told(self, fact)
+
+    @property
+    def _disk_is_full(self) -> bool:
+        return self._services.brokers.disk_is_full(self.broker)
+
+    def _append(self, records: tuple[Any, ...]) -> None:
+        services, log = self._services, self.log
+        group, first = records[0].key.group, log.end
+        if self._disk_is_full:
+            failed = AppendFailed(
+                log_partition=self._shard.number,
+                broker=self.broker,
+                group=group,
+                log_offset=first,
+                records=len(records),
+                error=ErrorCode.KAFKA_STORAGE_ERROR.name,
+            )
+            services.recorder.write(failed, services.causes.brokers)
+            self._rejected = first if self._rejected is None else self._rejected
+            return
+        now, disk_us = services.kernel.now, services.brokers.disk_us(self.broker)
+        if disk_us:
+            self._busy_us = now + disk_us
+            services.kernel.at(self._busy_us, Rank.BROKER_TIMER, self._shard.number, self._go_on)
+        batch = log.append(records, now + disk_us)
+        kinds = Counter(kind_of(record) for record in records)
+        appended = Appended(
+            log_partition=self._shard.number,
+            group=group,
+            log_offset=first,
+            records=tuple(sorted(kinds.items())),
+            size=batch.size,
+            high_watermark=log.high_watermark,
+            leader_epoch=log.epoch,
+            broker=self.broker,
+        )
+        services.recorder.write(appended)
+        for look in services.appended:
+            look(records)
+
+    def _roll_back(self, log_offset: int) -> None:
+        """Take back what could not be written, and let everybody who waited for it know."""
+        self._rejected = None
+        if self.coordinator is not None:
+            now = self._services.kernel.now
+            error = ErrorCode.KAFKA_STORAGE_ERROR
+            self._carry_out(self.coordinator.rejected(log_offset, error, now))
+
+    # -- queries ---------------------------------------------------------------------------------
+
+    def _generation(self, group: str) -> int:
+        if self.coordinator is None:
+            return -1
+        known = self.coordinator.state.groups.get(group)
+        return -1 if known is None else known.generation
+
+    def check(self) -> None:
+        """Assert the invariants of the coordinator, if it serves."""
+        if self.coordinator is not None:
+            self.coordinator.check()
+            assert self.coordinator.next_log_offset == self.log.end, "machine and log agree"
+
+
+def _loading(request: GroupRequest) -> Any:
+    """Answer while the log is being read (spec classic-coordinator 3, P4)."""
+    if isinstance(request, HeartbeatRequest):
+        return HeartbeatResponse()
+    return refusal(request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

@@ -1,0 +1,250 @@
+"""An offsets partition's log as its leader knows it: how far followers are, what is safe.
+
+Every append is under way to the followers for half of a replication, and their next fetch, the
+other half, tells the leader that they have it: when all in the ISR do, the high watermark passes
+it. Followers learn of that with the answer to that fetch, one more half later, so a new leader
+may have records above the high watermark it knows.
+
+A leader that nobody follows any more goes on appending: nothing of it ever becomes safe.
+
+Source: ``Partition``, ``Replica`` and ``ReplicaFetcherThread`` of Kafka 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.stored_log import Batch, StoredLog
+from emulator.world.distributions import Sampler
+from emulator.world.kernel import Kernel, Rank
+from protocols.records import Record
+
+
+class Copy:
+    """What one replica has of the log, as of when it was last looked at."""
+
+    __slots__ = ("broker", "end", "high_watermark", "log")
+
+    def __init__(self, broker: int, log: StoredLog) -> None:
+        self.broker = broker
+        self.log = log
+        self.end = log.end
+        self.high_watermark = log.end
+        """Below it, as far as this replica knows, everything is safe."""
+
+    def stand_alone(self) -> None:
+        """Have a log of its own: the one it shares goes on without it."""
+        self.log = self.log.fork(self.end)
+
+
+class Follower:
+    """A replica that fetches from the leader, or should."""
+
+    __slots__ = ("copy", "from_us", "late_us")
+
+    def __init__(self, copy: Copy) -> None:
+        self.copy = copy
+        self.from_us = NEVER
+        """From when on it has what the leader had; ``NEVER``: it does not fetch."""
+
+        self.late_us = 0
+
+
+class UnderWay(NamedTuple):
+    """An append that not all followers are known to have."""
+
+    end: int
+    appended_us: int
+    replication_us: int
+
+
+class LeaderLog:
+    """One leader's log, its followers, and its high watermark."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        number: int,
+        copy: Copy,
+        replication_us: Sampler,
+        durable: Callable[[int], None],
+    ) -> None:
+        self._kernel = kernel
+        self._number = number
+        self._copy = copy
+        self._replication_us = replication_us
+        self._durable = durable
+        self._followers: dict[int, Follower] = {}
+        self._under_way: deque[UnderWay] = deque()
+        self._forgotten = copy.high_watermark
+        """Everyone who fetches has all below this."""
+
+        self._known: deque[tuple[int, int]] = deque([(0, copy.high_watermark)])
+        """When followers learn of which high watermark."""
+
+        self._spell = 0
+        """Counts the times at which followers began to behave otherwise."""
+
+        self._late_us = NEVER
+        """How much later than usual an append is replicated; ``NEVER``: it is not."""
+
+        self.log = copy.log
+        self.high_watermark = copy.high_watermark
+        self.epoch = 0
+        self.epoch_start = copy.end
+        self.isr: tuple[int, ...] = ()
+
+    def lead(self, epoch: int, isr: tuple[int, ...]) -> None:
+        """Learn of a leader epoch of one's own; followers fetch what they lack of the log."""
+        if epoch != self.epoch or not self.isr:
+            self.epoch = epoch
+            self.epoch_start = self.end
+            if self.end > self.high_watermark:
+                self._replicate(self.end, self._kernel.now)
+        self.isr = isr
+
+    # -- appends ---------------------------------------------------------------------------------
+
+    @property
+    def end(self) -> int:
+        """The log offset the next record gets."""
+        return self.log.end
+
+    def append(self, records: tuple[Record, ...], written_us: int) -> Batch:
+        """Append one atomic batch that is on the leader's disk at ``written_us``."""
+        batch = self.log.append(records, self.epoch)
+        self._copy.end = batch.end
+        self._replicate(batch.first, written_us)
+        return batch
+
+    def _replicate(self, address: int, from_us: int) -> None:
+        entry = UnderWay(self.end, from_us, self._replication_us(address))
+        self._under_way.append(entry)
+        self._await(entry)
+
+    def _await(self, entry: UnderWay) -> None:
+        if self._late_us < NEVER:
+            when = max(entry.appended_us + entry.replication_us + self._late_us, self._kernel.now)
+            passed = partial(self._replicated, entry, self._spell)
+            self._kernel.at(when, Rank.AT_BROKER, self._number, passed)
+
+    def _replicated(self, entry: UnderWay, spell: int, _: object) -> None:
+        """All in the ISR have everything below the entry's end, if they went on as they did."""
+        if spell == self._spell and entry.end > self.high_watermark:
+            self._rise(entry.end, entry.replication_us)
+
+    def _rise(self, to: int, replication_us: int) -> None:
+        now = self._kernel.now
+        self.high_watermark = self._copy.high_watermark = to
+        known = self._known
+        known.append((now + replication_us // 2, to))
+        while len(known) > 1 and known[1][0] <= now:
+            known.popleft()
+        self._forget(now)
+        self._durable(to)
+
+    def _forget(self, now: int) -> None:
+        """Let go of what everybody has and knows to be safe."""
+        limit = self.high_watermark
+        for follower in self._followers.values():
+            if follower.late_us and follower.copy.broker not in self.isr:
+                limit = min(limit, self._end_of(follower, now))
+        while self._under_way and self._under_way[0].end <= limit:
+            self._forgotten = self._under_way.popleft().end
+        self.log.settle(min(limit, self._known[0][1]))
+
+    # -- followers -------------------------------------------------------------------------------
+
+    def gate(self, late_us: int) -> None:
+        """Say how late appends are replicated from now on; ``NEVER``: not at all, for now."""
+        if late_us == self._late_us:
+            return
+        self._spell += 1
+        self._late_us = late_us
+        if late_us == NEVER:
+            return
+        now = self._kernel.now
+        due = [e for e in self._under_way if e.appended_us + e.replication_us + late_us <= now]
+        if due and due[-1].end > self.high_watermark:
+            self._rise(due[-1].end, due[-1].replication_us)
+        for entry in self._under_way:
+            if entry.end > self.high_watermark:
+                self._await(entry)
+
+    def settle(self, now: int) -> None:
+        """Note how far each follower has come by now: something is about to change."""
+        known = max((mark for at, mark in self._known if at <= now), default=0)
+        for follower in self._followers.values():
+            if follower.from_us <= now:
+                copy = follower.copy
+                copy.log = self.log
+                copy.end = self._end_of(follower, now)
+                copy.high_watermark = max(copy.high_watermark, min(known, copy.end))
+
+    def follow(self, copy: Copy, late_us: int, now: int) -> int:
+        """Let a replica fetch from this leader; return to where its log is cut off.
+
+        One in the ISR has lacked nothing it could have. Another has caught up after one
+        replication, however much that is; until then it has what was settled long ago.
+        """
+        follower = self._followers.get(copy.broker)
+        if follower is None:
+            follower = self._followers[copy.broker] = Follower(copy)
+        follower.late_us = late_us
+        agreed = copy.end
+        if follower.from_us == NEVER:
+            agreed = copy.log.agreed_end(copy.end, self.log, self.end)
+            copy.high_watermark = min(copy.high_watermark, agreed)
+            if copy.broker in self.isr:
+                follower.from_us = now
+                copy.log, copy.end = self.log, agreed
+            else:
+                follower.from_us = now + self._replication_us(now) + late_us
+                copy.end = max(agreed, self.log.settled)
+                copy.log = self.log.fork(copy.end)
+        return agreed
+
+    def leave(self, broker: int) -> None:
+        """Let a replica no longer fetch from this leader."""
+        follower = self._followers.get(broker)
+        if follower is not None:
+            follower.from_us = NEVER
+
+    def expel(self, broker: int) -> None:
+        """Learn that a replica is not in the ISR any more: the log may go on without it."""
+        follower = self._followers.get(broker)
+        if follower is not None and follower.from_us == NEVER and follower.copy.log is self.log:
+            follower.copy.stand_alone()
+
+    def from_us(self, broker: int) -> int:
+        """Return when a follower that is back has caught up; ``NEVER`` if it does not fetch."""
+        follower = self._followers.get(broker)
+        return NEVER if follower is None else follower.from_us
+
+    def caught_up(self, broker: int, now: int) -> bool:
+        """Say whether a follower has all that is safe, and all from before this epoch."""
+        follower = self._followers.get(broker)
+        if follower is None or follower.from_us > now:
+            return False
+        return self._end_of(follower, now) >= max(self.high_watermark, self.epoch_start)
+
+    def is_behind(self, broker: int, now: int) -> bool:
+        """Say whether a follower lacks something of the log."""
+        follower = self._followers.get(broker)
+        return follower is None or self._end_of(follower, now) < self.end
+
+    def _end_of(self, follower: Follower, now: int) -> int:
+        """Return how far a follower has the log."""
+        if follower.from_us > now:
+            return follower.copy.end
+        late_us = follower.late_us
+        there = (
+            entry.end
+            for entry in self._under_way
+            if entry.appended_us + entry.replication_us // 2 + late_us <= now
+        )
+        return max(follower.copy.end, self._forgotten, *there)

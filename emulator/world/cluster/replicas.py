@@ -1,0 +1,138 @@
+"""The replicas of one partition, as the controller has them: leader, leader epoch, ISR.
+
+A broker that hears nothing from the controller goes on by what it heard last, so each replica
+set also remembers what such brokers take for true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from assignors.types import TopicPartition
+from protocols.errors import ErrorCode
+from protocols.leader_epochs import refusal_by_epoch
+
+NOBODY = -1
+"""The leader of a partition that has none."""
+
+
+class Belief(NamedTuple):
+    """What a broker that is out of touch with the controller knows of a partition."""
+
+    leader: int
+    epoch: int
+    until_us: int
+    """When that ceased to be so."""
+
+
+class ReplicaSet:
+    """Who has a copy of one partition, who leads it, who is in sync."""
+
+    __slots__ = (
+        "_beliefs",
+        "brokers",
+        "elections",
+        "epoch",
+        "isr",
+        "leader",
+        "leaders_isr",
+        "partition",
+    )
+
+    def __init__(self, partition: TopicPartition, brokers: tuple[int, ...]) -> None:
+        self.partition = partition
+        self.brokers = brokers
+        """Who has a copy, the preferred leader first."""
+
+        self.leader = brokers[0]
+        self.epoch = 0
+        self.elections: tuple[tuple[int, int], ...] = ((0, 0),)
+        """The leader epochs in which somebody led, and when each began."""
+
+        self.isr = brokers
+        """In the order of ``brokers``."""
+
+        self.leaders_isr: tuple[int, ...] | None = None
+        """What a leader out of touch takes for the ISR, where the controller has another."""
+
+        self._beliefs: dict[int, Belief] | None = None
+
+    # -- what a broker knows ---------------------------------------------------------------------
+
+    def belief(self, broker: int) -> Belief | None:
+        """Return what a broker out of touch takes for true; None: it knows how things are."""
+        return None if self._beliefs is None else self._beliefs.get(broker)
+
+    def leader_known_to(self, broker: int) -> int:
+        """Return who leads by the metadata of one broker."""
+        belief = self.belief(broker)
+        return self.leader if belief is None else belief.leader
+
+    def epoch_known_to(self, broker: int) -> int:
+        """Return the leader epoch by the metadata of one broker."""
+        belief = self.belief(broker)
+        return self.epoch if belief is None else belief.epoch
+
+    def led_by(self, broker: int) -> bool:
+        """Say whether a broker believes that it leads."""
+        if self._beliefs is None:
+            return self.leader == broker
+        return self.leader_known_to(broker) == broker
+
+    def refusal(self, broker: int, claimed: int) -> ErrorCode:
+        """Return why a broker does not serve who believes it to lead in an epoch.
+
+        It knows of another epoch, or it does not lead (``Partition.getLocalLog``).
+        """
+        if self._beliefs is None and self.leader == broker and self.epoch == claimed:
+            return ErrorCode.NONE
+        error = refusal_by_epoch(claimed, self.epoch_known_to(broker))
+        if error or self.led_by(broker):
+            return error
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def leave_behind(self, brokers: Iterable[int], now: int) -> None:
+        """Let these brokers go on by what is true now: it is about to change."""
+        for broker in brokers:
+            if self._beliefs is None:
+                self._beliefs = {}
+            self._beliefs.setdefault(broker, Belief(self.leader, self.epoch, now))
+
+    def inform(self, broker: int) -> None:
+        """Let a broker know how things are."""
+        if self._beliefs is not None:
+            self._beliefs.pop(broker, None)
+            self._beliefs = self._beliefs or None
+        if broker == self.leader:
+            self.leaders_isr = None
+
+    # -- changes ---------------------------------------------------------------------------------
+
+    def elect(self, leader: int, now: int, *, clean: bool) -> None:
+        """Begin a new leader epoch; an unclean leader is the whole ISR."""
+        self.leader = leader
+        self.epoch += 1
+        if leader != NOBODY:
+            self.elections += ((self.epoch, now),)
+        self.leaders_isr = None
+        if not clean:
+            self.isr = (leader,)
+
+    def set_isr(self, isr: tuple[int, ...], *, leader_knows: bool) -> None:
+        """Change the ISR; a leader that does not hear of it goes on with the old one."""
+        if leader_knows:
+            self.leaders_isr = None
+        elif self.leaders_isr is None:
+            self.leaders_isr = self.isr
+        self.isr = isr
+
+    @property
+    def isr_of_leader(self) -> tuple[int, ...]:
+        """The ISR by which the leader moves its high watermark."""
+        return self.isr if self.leaders_isr is None else self.leaders_isr
+
+    @property
+    def whole(self) -> bool:
+        """Whether every replica is in sync."""
+        return len(self.isr) == len(self.brokers)

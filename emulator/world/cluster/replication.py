@@ -1,0 +1,308 @@
+"""Who fetches from whom, and what follows: high watermarks that stand, ISRs that shrink and grow.
+
+A follower fetches while it and its leader run, can reach each other, it knows who leads, and its
+disk has room. One in the ISR that does not holds the high watermark back, whatever keeps it
+(real-kafka 2.8), until the controller has fenced it, or its leader has taken it out of the ISR:
+it looks every half of ``replica.lag.time.max.ms`` for those that have not caught up for that
+long. Whoever is back has caught up after one replication, and is then in sync again.
+
+Source: ``ReplicaManager.maybeShrinkIsr``, ``Partition.maybeExpandIsr``,
+``Partition.maybeIncrementLeaderHW`` of Kafka 4.4.0.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.replicas import NOBODY, ReplicaSet
+from emulator.world.draws import draw, stream_key
+from emulator.world.kernel import Rank
+
+if TYPE_CHECKING:
+    from emulator.world.cluster.shards import Shard
+    from emulator.world.cluster.topics import PartitionLog
+    from emulator.world.services import Services
+
+
+T = TypeVar("T")
+
+AGAIN = -1
+"""A follower had caught up, but not enough, or its leader could not say so: it tries again."""
+
+
+class Stop(NamedTuple):
+    """A follower does not fetch, or has not caught up since it does again."""
+
+    since_us: int
+    until_us: int
+    """It has everything appended until then."""
+
+    cause: int | None
+    """The event that stopped it."""
+
+
+class Place(Protocol):
+    """A replicated partition: of a topic, or of the offsets topic."""
+
+    @property
+    def replicas(self) -> ReplicaSet:
+        """Who has a copy, who leads, who is in sync."""
+
+    @property
+    def replication_us(self) -> int:
+        """From an append to the high watermark that covers it, undisturbed."""
+
+    def led_anew(self, complete_us: int, *, clean: bool) -> None:
+        """Learn that another replica leads, whose copy is complete up to an append time."""
+
+    def copied_by(self, since_us: int, late_us: int = 0) -> int:
+        """Return up to which append time a follower has what there is, fetching until then."""
+
+    def is_behind(self, broker: int, until_us: int, now: int) -> bool:
+        """Say whether a follower that has everything appended until then lacks something."""
+
+    def caught_up(self, broker: int, until_us: int, now: int) -> bool:
+        """Say whether a follower that has everything appended until then has all that is safe."""
+
+
+class Replication:
+    """All followers of all partitions."""
+
+    def __init__(self, services: Services) -> None:
+        settings = services.broker_settings
+        self._services = services
+        self._brokers = services.brokers
+        self._controller = services.controller
+        self._lag_us = settings.replica_lag_time_max_ms * 1_000
+        self._least = settings.min_insync_replicas
+        self._stopped: dict[Place, dict[int, Stop]] = {}
+        """Followers that do not fetch, or are not in sync again."""
+
+        self._back: dict[Place, dict[int, int]] = {}
+        """Followers out of the ISR that fetch, since when; ``AGAIN``: were not taken in."""
+
+        self._coming: dict[int, list[Place]] = {}
+        """Of each broker, the partitions whose leader it has just begun to fetch from."""
+
+        self._ticking: set[int] = set()
+        """Leaders that will look at their followers again."""
+
+    # -- when something changes ------------------------------------------------------------------
+
+    def look_again(self, cause: int | None) -> None:
+        """Work out who fetches from whom now, and let the high watermarks follow."""
+        services, now = self._services, self._services.kernel.now
+        for shard in services.shards:
+            shard.settle(now)
+        for shard in services.shards:
+            shard.take_roles(cause)
+        for _, log in services.topics.partitions():
+            self._look_at_topic(log, cause, now)
+        for shard in services.shards:
+            self._look_at_shard(shard, cause, now)
+        self._return_later(cause, now)
+
+    def hand_over(self, place: Place, leader: int, *, clean: bool) -> None:
+        """A new leader is about to be elected: it counts from now who has not caught up."""
+        now, before = self._services.kernel.now, place.replicas.leader
+        stopped = self._stopped.setdefault(place, {})
+        if leader != NOBODY:
+            stop = stopped.pop(leader, None)
+            until = self._copied_by(place, leader, now) if stop is None else stop.until_us
+            place.led_anew(until, clean=clean)
+        for broker, stop in stopped.items():
+            stopped[broker] = stop._replace(since_us=now)
+        if before != NOBODY:
+            stopped[before] = Stop(now, self._brokers.ran_until(before), None)
+        self._back.pop(place, None)
+
+    def _copied_by(self, place: Place, broker: int, now: int) -> int:
+        """Return up to which append time a follower that fetches until now has what there is."""
+        return place.copied_by(now, self._brokers.disk_us(broker))
+
+    def _look_at_topic(self, log: PartitionLog, cause: int | None, now: int) -> None:
+        replicas = log.replicas
+        if self._brokers.sound and replicas.whole and log not in self._stopped:
+            log.move(now)
+            return
+        self._look_at_followers(log, cause, now)
+        leader = replicas.leader
+        late = self._late_us(replicas, leader, replicas.isr_of_leader)
+        if late == NEVER or self._brokers.disk_is_full(leader) or not replicas.led_by(leader):
+            log.stand(now)
+        else:
+            log.move(now, late + self._brokers.disk_us(leader))
+
+    def _look_at_shard(self, shard: Shard, cause: int | None, now: int) -> None:
+        replicas = shard.replicas
+        self._look_at_followers(shard, cause, now)
+        for leader, log in sorted(shard.led.items()):
+            for broker in replicas.brokers:
+                if broker == leader:
+                    continue
+                if self._fetches(broker, leader, replicas):
+                    shard.follow(log, broker, self._brokers.disk_us(broker), cause)
+                else:
+                    log.leave(broker)
+                    if broker not in log.isr:
+                        log.expel(broker)
+            log.gate(self._late_us(replicas, leader, log.isr))
+
+    def _look_at_followers(self, place: Place, cause: int | None, now: int) -> None:
+        """Note which followers have ceased to fetch, and which have begun."""
+        replicas, leader = place.replicas, place.replicas.leader
+        stopped, back = self._stopped.get(place, {}), self._back.get(place, {})
+        for broker in replicas.brokers:
+            if broker == leader:
+                continue
+            if not self._fetches(broker, leader, replicas):
+                back.pop(broker, None)
+                if broker not in stopped:
+                    until = self._copied_by(place, broker, now)
+                    stopped[broker] = Stop(now, until, cause)
+            elif broker in replicas.isr:
+                back.pop(broker, None)
+                stopped.pop(broker, None)
+            elif back.get(broker, AGAIN) == AGAIN:
+                back[broker] = now
+                self._coming.setdefault(broker, []).append(place)
+        _keep(self._stopped, place, stopped)
+        _keep(self._back, place, back)
+        if leader != NOBODY and self._may_lag(place):
+            self._tick_later(leader, now)
+
+    def _may_lag(self, place: Place) -> bool:
+        """Say whether some follower in the ISR does not fetch, or only slowly."""
+        replicas, stopped = place.replicas, self._stopped.get(place, {})
+        followers = (broker for broker in replicas.isr if broker != replicas.leader)
+        return any(broker in stopped or self._is_slow(place, broker) for broker in followers)
+
+    def _fetches(self, broker: int, leader: int, replicas: ReplicaSet) -> bool:
+        """Say whether a broker fetches from a leader."""
+        return (
+            leader != NOBODY
+            and replicas.leader_known_to(broker) == leader
+            and self._brokers.reach(broker, leader)
+            and not self._brokers.disk_is_full(broker)
+        )
+
+    def _late_us(self, replicas: ReplicaSet, leader: int, isr: tuple[int, ...]) -> int:
+        """Return how much later than usual a leader's appends are safe; ``NEVER``: they are not.
+
+        The high watermark stands while too few replicas are in sync; more than there are copies
+        are never asked for.
+        """
+        if not self._brokers.answers(leader) or leader == NOBODY:
+            return NEVER
+        if len(isr) < min(self._least, len(replicas.brokers)):
+            return NEVER
+        followers = [broker for broker in isr if broker != leader]
+        if not all(self._fetches(broker, leader, replicas) for broker in followers):
+            return NEVER
+        return max((self._brokers.disk_us(broker) for broker in followers), default=0)
+
+    # -- the ISR grows ---------------------------------------------------------------------------
+
+    def _return_later(self, cause: int | None, now: int) -> None:
+        """Let brokers that have begun to fetch catch up: with all their partitions together."""
+        coming, self._coming = self._coming, {}
+        for broker, places in sorted(coming.items()):
+            slowest = max(place.replication_us for place in places)
+            when = now + slowest + self._brokers.disk_us(broker)
+            caught_up = partial(self._return, broker, places, now, cause)
+            self._services.kernel.at(when, Rank.BROKER_TIMER, broker, caught_up)
+
+    def _return(
+        self, broker: int, places: list[Place], since_us: int, cause: int | None, _: object
+    ) -> None:
+        still = [p for p in places if self._back.get(p, {}).get(broker) == since_us]
+        late = [place for place in still if not self._take_in(place, broker, cause)]
+        if len(late) < len(still):
+            self.look_again(cause)
+            self._services.fetches.plan_again()
+        for place in late:
+            self._back[place][broker] = AGAIN
+            self._tick_later(place.replicas.leader, self._services.kernel.now)
+
+    def _take_in(self, place: Place, broker: int, cause: int | None) -> bool:
+        """Let a follower that has caught up be in sync again; say whether it is."""
+        replicas, now = place.replicas, self._services.kernel.now
+        until = self._copied_by(place, broker, now)
+        knows = self._controller.in_touch(replicas.leader)
+        if not (knows and self._controller.may_lead(broker)):
+            return False
+        if not place.caught_up(broker, until, now):
+            return False
+        isr = tuple(b for b in replicas.brokers if b in replicas.isr or b == broker)
+        self._controller.alter_isr(replicas, isr, "caught up", cause)
+        return True
+
+    # -- the ISR shrinks -------------------------------------------------------------------------
+
+    def _tick_later(self, leader: int, now: int) -> None:
+        """Let a leader look at its followers at its next turn (``isr-expiration``)."""
+        if leader in self._ticking:
+            return
+        self._ticking.add(leader)
+        every = self._lag_us // 2 or 1
+        when = now + every - (now - self._phase_us(leader, every)) % every
+        tick = partial(self._tick, leader)
+        self._services.kernel.at(when, Rank.BROKER_TIMER, leader, tick)
+
+    def _phase_us(self, leader: int, every: int) -> int:
+        """Return some time of a broker's turns: it counts them from its start."""
+        started = self._brokers.started_us.get(leader)
+        if started is not None:
+            return started
+        key = stream_key(self._services.seed, "isr expiration", str(leader))
+        return int(draw(key, 0) * every)
+
+    def _tick(self, leader: int, _: object) -> None:
+        self._ticking.discard(leader)
+        if not self._controller.in_touch(leader):
+            return
+        now = self._services.kernel.now
+        led = [place for place in self._controller.places() if place.replicas.leader == leader]
+        places = [place for place in led if self._may_lag(place) or place in self._back]
+        causes = [cause for place in places for cause in self._look_over(place, now)]
+        if causes:
+            self.look_again(causes[0])
+            self._services.fetches.plan_again()
+        elif places:
+            self._tick_later(leader, now)
+
+    def _look_over(self, place: Place, now: int) -> list[int | None]:
+        """Take out who lags, take in who has caught up; return what made them."""
+        replicas = place.replicas
+        causes: list[int | None] = []
+        for broker in replicas.isr:
+            stop = self._stopped.get(place, {}).get(broker)
+            if broker != replicas.leader and self._lags(place, broker, stop, now):
+                isr = tuple(b for b in replicas.isr if b != broker)
+                cause = None if stop is None else stop.cause
+                self._controller.alter_isr(replicas, isr, "lagging", cause)
+                causes.append(cause)
+        back = sorted(self._back.get(place, {}))
+        return causes + [None for broker in back if self._take_in(place, broker, None)]
+
+    def _lags(self, place: Place, broker: int, stop: Stop | None, now: int) -> bool:
+        if stop is not None:
+            long_ago = now - stop.since_us > self._lag_us
+            return long_ago and place.is_behind(broker, stop.until_us, now)
+        behind = place.is_behind(broker, self._copied_by(place, broker, now), now)
+        return behind and self._is_slow(place, broker)
+
+    def _is_slow(self, place: Place, broker: int) -> bool:
+        """Say whether a follower's disk alone makes it lag too far behind."""
+        late = self._brokers.disk_us(broker)
+        return late > 0 and late + place.replication_us > self._lag_us
+
+
+def _keep(known: dict[Place, dict[int, T]], place: Place, found: dict[int, T]) -> None:
+    """Keep what is known of a place's followers, as long as it is anything."""
+    if found:
+        known[place] = found
+    else:
+        known.pop(place, None)

@@ -1,0 +1,66 @@
+"""How far a high watermark has come when it may stand still or lag, as arithmetic.
+
+Undisturbed, all that was appended by ``now - replication`` is visible at ``now``. While the high
+watermark stands nothing more becomes visible; while it lags, everything does so much later.
+"""
+
+from __future__ import annotations
+
+from emulator.world.cluster.arrivals import NEVER
+
+_KEPT = 16
+"""So many spells are remembered: only the recent past is asked for."""
+
+
+class Visibility:
+    """What is visible when, of one partition; append times in and out are microseconds."""
+
+    __slots__ = ("_lag_us", "_replication_us", "_spells")
+
+    def __init__(self, replication_us: int) -> None:
+        self._replication_us = replication_us
+        self._lag_us = replication_us
+        self._spells: list[tuple[int, int, int]] = []
+        """From when on; up to which append time was visible then; how late it is since."""
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether it ever stood or lagged."""
+        return bool(self._spells)
+
+    def as_of(self, now: int) -> int:
+        """Return the append time up to which everything is visible at ``now``."""
+        for begin, reached, lag in reversed(self._spells):
+            if begin <= now:
+                return max(reached, now - lag)
+        return now - self._replication_us
+
+    def when(self, appended_us: int) -> int:
+        """Return when what was appended then becomes visible; ``NEVER`` while nobody knows."""
+        visible = appended_us + self._replication_us
+        for index, (begin, reached, lag) in enumerate(self._spells):
+            if visible <= begin:
+                break
+            if reached >= appended_us:
+                return begin
+            visible = appended_us + lag
+            last = index + 1 == len(self._spells)
+            if not last and visible < self._spells[index + 1][0]:
+                break
+        return min(visible, NEVER)
+
+    def stand(self, now: int) -> None:
+        """Let nothing more become visible from now on."""
+        self._go_on(now, NEVER)
+
+    def move(self, now: int, late_us: int = 0) -> None:
+        """Let it move again from now on, so much later than it would."""
+        self._go_on(now, self._replication_us + late_us)
+
+    def _go_on(self, now: int, lag_us: int) -> None:
+        if lag_us == self._lag_us:
+            return
+        reached = self.as_of(now)
+        self._lag_us = lag_us
+        self._spells.append((now, max(reached, now - lag_us), lag_us))
+        del self._spells[:-_KEPT]

@@ -1,0 +1,118 @@
+"""Faults and acts on brokers, each one a short script in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from emulator.events import FaultBegan
+from emulator.scenario import model
+from emulator.scenario.parties import broker_names
+from emulator.world.faults.targets import broker_of, next_leader
+
+if TYPE_CHECKING:
+    from emulator.world.services import Services
+
+Script = Generator[simpy.Event, Any, None]
+
+
+def broker_scripts(services: Services) -> dict[type, Callable[[Any, int], Script]]:
+    """Return what plays each fault and act on brokers."""
+    scripts = BrokerScripts(services)
+    return {
+        model.CrashBroker: scripts.crash,
+        model.StopBroker: scripts.stop,
+        model.PauseBroker: scripts.pause,
+        model.RollingBrokerRestart: scripts.roll,
+        model.SlowDisk: scripts.slow_disk,
+        model.FillDisk: scripts.fill_disk,
+        model.MoveCoordinator: scripts.move,
+    }
+
+
+class BrokerScripts:
+    """Plays the faults and acts on brokers."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._brokers = services.brokers
+
+    def _target(self, fault: Any, began: int) -> int:
+        self._services.causes.brokers = began
+        return broker_of(fault.broker, self._services)
+
+    def _wait(self, length_us: int | None) -> Script:
+        if length_us:
+            yield self._services.kernel.env.timeout(length_us)
+
+    # -- processes -------------------------------------------------------------------------------
+
+    def crash(self, fault: model.CrashBroker, began: int) -> Script:
+        """Kill a broker; start it again if it is to come back."""
+        broker = self._target(fault, began)
+        self._brokers.crash(broker, began)
+        if fault.restart_after is not None:
+            yield self._services.kernel.env.timeout(fault.restart_after)
+            self._brokers.restart(broker, began)
+
+    def stop(self, fault: model.StopBroker, began: int) -> Script:
+        """Stop a broker in order; start it again if it is to come back."""
+        broker = self._target(fault, began)
+        self._brokers.stop(broker, began)
+        if fault.restart_after is not None:
+            yield from self._wait(fault.restart_after)
+            self._brokers.restart(broker, began)
+
+    def pause(self, fault: model.PauseBroker, began: int) -> Script:
+        """Stop a broker's process for a while."""
+        broker = self._target(fault, began)
+        self._brokers.pause(broker, began)
+        yield self._services.kernel.env.timeout(fault.lasting)
+        self._brokers.resume(broker, began)
+
+    def roll(self, fault: model.RollingBrokerRestart, began: int) -> Script:
+        """Stop and start brokers one after the other; each is an act of its own."""
+        names = broker_names(self._services.scenario.cluster)
+        if not isinstance(fault.brokers, str):
+            names = list(fault.brokers)
+        for index, name in enumerate(names):
+            if index:
+                yield from self._wait(fault.gap)
+            restart = self._services.recorder.write(
+                FaultBegan(fault=f"{fault.id}/{name}", verb="restart_broker", target=name), began
+            )
+            self._services.causes.brokers = restart
+            broker = broker_of(name, self._services)
+            if fault.clean:
+                self._brokers.stop(broker, restart)
+            else:
+                self._brokers.crash(broker, restart)
+            yield from self._wait(fault.down_time)
+            self._brokers.restart(broker, restart)
+
+    # -- disks -----------------------------------------------------------------------------------
+
+    def slow_disk(self, fault: model.SlowDisk, began: int) -> Script:
+        """Let a broker's disk be slow for a while."""
+        broker = self._target(fault, began)
+        self._brokers.slow_disk(broker, fault.by, began)
+        yield self._services.kernel.env.timeout(fault.lasting)
+        self._brokers.slow_disk(broker, 0, began)
+
+    def fill_disk(self, fault: model.FillDisk, began: int) -> Script:
+        """Let a broker's disk be full for a while."""
+        broker = self._target(fault, began)
+        self._brokers.fill_disk(broker, began)
+        yield self._services.kernel.env.timeout(fault.lasting)
+        self._brokers.clear_disk(broker, began)
+
+    # -- leaders ---------------------------------------------------------------------------------
+
+    def move(self, fault: model.MoveCoordinator, began: int) -> Script:
+        """Let another replica in sync lead a group's offsets partition."""
+        self._services.causes.brokers = began
+        shard = self._services.shard_of(fault.group)
+        self._services.controller.move(shard, next_leader(fault, self._services), began)
+        yield from ()

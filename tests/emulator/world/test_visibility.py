@@ -1,0 +1,74 @@
+"""High watermarks that stand or lag, as arithmetic."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.visibility import Visibility
+
+REPLICATION = 700
+
+spells = st.lists(
+    st.tuples(st.integers(1, 5_000), st.none() | st.sampled_from([0, 50, 3_000])), max_size=8
+)
+
+
+def disturbed(plan):
+    """Let it stand (None) or lag, each so long after the one before; return when it was over."""
+    found, now = Visibility(REPLICATION), 0
+    for length, late in plan:
+        now += length
+        if late is None:
+            found.stand(now)
+        else:
+            found.move(now, late)
+    return found, now
+
+
+@given(spells, st.lists(st.integers(0, 45_000), min_size=1, max_size=10))
+def test_what_was_appended_by_then_is_visible_and_nothing_later(plan, instants):
+    """``when`` and ``as_of`` are each other's inverse."""
+    found, _ = disturbed(plan)
+    for now in instants:
+        reached = found.as_of(now)
+
+        assert found.when(reached) <= now
+        assert found.when(reached + 1) > now
+
+
+@given(spells)
+def test_it_never_goes_back(plan):
+    """Whatever was visible stays so."""
+    found, now = disturbed(plan)
+    reached = [found.as_of(at) for at in range(0, now + 5_000, 250)]
+
+    assert sorted(reached) == reached
+
+
+@given(spells)
+def test_when_all_is_well_again_it_is_as_it_would_have_been(plan):
+    """Standing and lagging cost time, nothing else."""
+    found, now = disturbed([*plan, (1, 0)])
+
+    assert now - REPLICATION == found.as_of(now)
+    assert now + 5 + REPLICATION == found.when(now + 5)
+
+
+def test_a_slow_disk_makes_it_stand_and_then_follow_at_a_distance():
+    """What is under way when the disk becomes slow is late as well."""
+    found, _ = disturbed([(10_000, 3_000)])
+
+    assert [10_000 - REPLICATION] * 2 == [found.as_of(10_000), found.as_of(13_000)]
+    assert 13_500 - 3_000 - REPLICATION == found.as_of(13_500)
+    assert 9_700 + 3_000 + REPLICATION == found.when(9_700)
+    assert 11_000 + 3_000 + REPLICATION == found.when(11_000)
+
+
+def test_while_it_stands_nobody_knows_until_when():
+    """What is not visible yet may never be."""
+    found, _ = disturbed([(10_000, None)])
+
+    assert NEVER == found.when(10_000)
+    assert 9_000 + REPLICATION == found.when(9_000)
