@@ -122,9 +122,8 @@ class Host:
             services.broker_settings, new_id=self._shard.new_member_id, epoch_ms=services.epoch_ms
         )
         self.topics_changed()
-        for log_offset, record in log.log.read(log.end):
-            coordinator.replay(record, log_offset)
         self._carry_out(coordinator.durable(log.high_watermark, now))
+        coordinator.replay_all(log.log.read(log.end))
         self._carry_out(coordinator.loaded(now, log.end))
 
     def unload(self, cause: int | None) -> None:

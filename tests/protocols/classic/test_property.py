@@ -65,6 +65,7 @@ class Coordination(RuleBasedStateMachine):
         self.generation = 0
         self.incarnation = object()
         self.commits: list[tuple[Call, int]] = []
+        self.unheard = set[str]()
         for place, instance in enumerate([None, "R", "S"][:formed]):
             self.come_in(place, instance)
         self.settle()
@@ -224,9 +225,12 @@ class Coordination(RuleBasedStateMachine):
     @rule(place=st.integers(0, 9), raw=st.sampled_from(RAW))
     def an_append_fails(self, place, raw) -> None:
         in_flight = self.driver.coordinator._log.in_flight()
+        was_away = GROUP not in self.driver.shard.groups
         self.driver.reject(in_flight[place % len(in_flight)], raw)
         self.commits = [(call, end) for call, end in self.commits if not call.answered]
         self.generation = 0
+        if was_away:
+            self.unheard.update(self.untimed_joins())
 
     @rule(raw=st.sampled_from(RAW))
     def the_next_append_fails(self, raw) -> None:
@@ -284,12 +288,25 @@ class Coordination(RuleBasedStateMachine):
                 parked = member_id in group.joining or member_id in group.syncing
                 waits_for_us = parked and member_id not in group.newcomers
                 assert waits_for_us or member.timer in timers
-            for member_id in group.pending_joins:
-                assert f"heartbeat-{group.group_id}-{member_id}" in timers
             preparing = group.state is State.PREPARING_REBALANCE
             assert preparing == (f"join-{group.group_id}" in timers)
             assert bool(group.pending_syncs) == (f"sync-{group.group_id}" in timers)
         assert "expire-group-metadata" in timers
+
+    def untimed_joins(self) -> set[str]:
+        """Return the member ids given out whose holders nobody waits for any more."""
+        group = self.driver.shard.groups.get(GROUP)
+        pending = group.pending_joins if group else ()
+        timers = self.driver.timers
+        return {one for one in pending if f"heartbeat-{GROUP}-{one}" not in timers}
+
+    @invariant()
+    def an_id_given_out_is_timed(self) -> None:
+        """Unless its timer ran out while its group was deleted, which then was taken back.
+
+        A timer finds no group and does nothing; the group comes back as it was, with the id.
+        """
+        assert self.untimed_joins() <= self.unheard
 
     def teardown(self) -> None:
         """Left alone with a log that works, every group runs empty and is forgotten."""
