@@ -14,23 +14,7 @@ class Step(Part):
     """A moment in the protocol: a member reaches a step."""
 
     member: str
-    step: Literal[
-        "polled",
-        "batch done",
-        "record done",
-        "commit sent",
-        "commit answered",
-        "revoking",
-        "revoked",
-        "assigned",
-        "sent JoinGroup",
-        "received JoinGroup",
-        "sent SyncGroup",
-        "received SyncGroup",
-        "sent Heartbeat",
-        "sent LeaveGroup",
-        "closing",
-    ]
+    step: spelling.StepName
     nth: int = Field(1, ge=1)
     """The how many-th time it does."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import ValidationInfo
 
@@ -63,7 +63,7 @@ TARGETS = {
 }
 """The verbs of faults and acts: a file's key, and the field its value stands for."""
 
-STEPS = (
+StepName = Literal[
     "polled",
     "batch done",
     "record done",
@@ -79,7 +79,8 @@ STEPS = (
     "sent Heartbeat",
     "sent LeaveGroup",
     "closing",
-)
+]
+STEPS: tuple[StepName, ...] = get_args(StepName)
 """What a member can be seen to do; a fault may be aimed at it."""
 
 

@@ -16,8 +16,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from emulator.world.cluster.offsets_log import size_of
-from protocols.records import Record
+from protocols.records import Record, size
 
 
 class Batch(NamedTuple):
@@ -66,11 +65,10 @@ class StoredLog:
         first = self.end
         if self._epochs[-1][0] != epoch:
             self._epochs.append((epoch, first))
-        size = sum(size_of(record) for record in records)
-        batch = Batch(first, first + len(records), records, size)
+        batch = Batch(first, first + len(records), records, sum(map(size, records)))
         self._batches.append(batch)
         self.end = batch.end
-        self._size += size
+        self._size += batch.size
         return batch
 
     def settle(self, below: int) -> None:

@@ -61,8 +61,10 @@ class Faults:
             **broker_scripts(services),
         }
         self._chosen: dict[str, Chosen] = {}
-        self._idle: dict[str, str] = {}
         """Messages that faults have chosen, by the fault's id."""
+
+        self._idle: dict[str, str] = {}
+        """Why a fault had nothing to do, by its id."""
 
     def begin(self) -> None:
         """Let every fault wait for its moment."""

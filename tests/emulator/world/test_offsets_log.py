@@ -5,13 +5,14 @@ from __future__ import annotations
 from emulator.events import Appended, CommitAccepted, OffsetsDropped
 from emulator.scenario.load import loads
 from emulator.world.build import Replay, play
-from emulator.world.cluster.offsets_log import kind_of, size_of
+from emulator.world.cluster.offsets_log import kind_of
 from protocols.classic.coordinator import GroupCoordinator
 from protocols.records import (
     GroupMetadataKey,
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
+    size,
 )
 from protocols.settings import BrokerSettings
 
@@ -32,8 +33,8 @@ def test_the_size_of_a_commit_is_that_of_its_key_and_value():
     key = OffsetCommitKey("group", "topic", 0)
     value = OffsetCommitValue(offset=1, commit_timestamp=0, metadata="abc")
 
-    assert 2 + (2 + 5) + (2 + 5) + 4 == size_of(Record(key, None))
-    assert size_of(Record(key, None)) + 2 + 8 + 4 + (1 + 3) + 8 + 1 == size_of(Record(key, value))
+    assert 2 + (2 + 5) + (2 + 5) + 4 == size(Record(key, None))
+    assert size(Record(key, None)) + 2 + 8 + 4 + (1 + 3) + 8 + 1 == size(Record(key, value))
 
 
 def test_what_is_committed_is_what_replay_of_all_appends_gives():
@@ -106,5 +107,5 @@ def test_every_append_is_told_with_the_offsets_it_took():
     for batch, what in zip(batches, told, strict=True):
         assert following == what.log_offset
         assert len(batch) == sum(count for _, count in what.records)
-        assert sum(map(size_of, batch)) == what.size
+        assert sum(map(size, batch)) == what.size
         following += len(batch)

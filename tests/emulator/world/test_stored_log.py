@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.cluster.offsets_log import size_of
 from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog
 from protocols.records import OffsetCommitKey, OffsetCommitValue, Record
+from protocols.records import size as size_of
 
 
 def record(partition=0, offset=1):
