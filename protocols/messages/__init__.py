@@ -17,6 +17,14 @@ from protocols.messages.constants import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_OFFSET,
 )
+from protocols.messages.consumer_group import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    TEMPORARY_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
 from protocols.messages.epochs import (
     EpochEndOffset,
     EpochStart,
@@ -76,12 +84,17 @@ from protocols.messages.records import (
 __all__ = [
     "CONSUMER_PROTOCOL_TYPE",
     "EARLIEST_TIMESTAMP",
+    "JOIN_EPOCH",
     "LATEST_TIMESTAMP",
+    "LEAVE_EPOCH",
     "NO_LEADER",
+    "TEMPORARY_LEAVE_EPOCH",
     "UNKNOWN_EPOCH",
     "UNKNOWN_GENERATION",
     "UNKNOWN_MEMBER_ID",
     "UNKNOWN_OFFSET",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatResponse",
     "DeleteGroupsRequest",
     "DeleteGroupsResponse",
     "DescribeGroupRequest",
@@ -130,6 +143,7 @@ __all__ = [
     "SyncGroupRequest",
     "SyncGroupResponse",
     "TopicDescription",
+    "TopicPartitions",
     "broker_of",
     "coordinator_node",
 ]
@@ -182,6 +196,7 @@ GroupRequest = (
     | SyncGroupRequest
     | HeartbeatRequest
     | LeaveGroupRequest
+    | ConsumerGroupHeartbeatRequest
     | OffsetCommitRequest
     | OffsetFetchRequest
     | OffsetDeleteRequest
@@ -198,6 +213,7 @@ Message = (
     | SyncGroupResponse
     | HeartbeatResponse
     | LeaveGroupResponse
+    | ConsumerGroupHeartbeatResponse
     | OffsetCommitResponse
     | OffsetFetchResponse
     | OffsetDeleteResponse
