@@ -34,6 +34,9 @@ from emulator.cli.saying import NO_ROOM, flush, open_streams, say
 FATAL_SIGNAL = 128
 """A shell's status of a process that a signal ended: this and the signal's number."""
 
+RARELY = 50_000
+"""New objects between two looks of the cyclic collector: what a command imports is no garbage."""
+
 
 class ToldToEndError(KeyboardInterrupt):
     """A signal asks the process to end: all that is open is closed on the way out."""
@@ -115,6 +118,7 @@ for command in (run, compare, explain, assign, log, verify, scenarios, schema):
 def main() -> None:
     """Run the command line and end the process with its exit status."""
     gc.freeze()
+    gc.set_threshold(RARELY, *gc.get_threshold()[1:])
     open_streams()
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from immutables import Map
 
@@ -27,10 +27,12 @@ from protocols.records import (
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
-    Value,
 )
 from protocols.settings import BrokerSettings
 from protocols.step import Effect, Send
+
+if TYPE_CHECKING:
+    from protocols.records import Value
 
 S = TypeVar("S")
 T = TypeVar("T")
