@@ -28,6 +28,9 @@ from assignors.types import (
     partition_of_pair,
 )
 
+KAFKAS_OWN = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
+"""Names of assignors whose answers are sent as they are: if they err, Kafka errs."""
+
 
 @dataclass(frozen=True, slots=True)
 class GivenTwice:
@@ -60,9 +63,12 @@ def run_assignor(
     with user_code(assignor.name, "assign"):
         answer = assignor.assign(topics, subscriptions)
     try:
-        return check_assignment(answer, subscriptions, exclusive=is_exclusive(assignor))
+        checked = check_assignment(answer, subscriptions, exclusive=is_exclusive(assignor))
+        if assignor.name not in KAFKAS_OWN:
+            check_partitions(checked.assignment, topics)
     except AssignmentError as error:
         raise AssignmentError(f"The assignor {assignor.name!r} is wrong: {error}") from None
+    return checked
 
 
 def is_exclusive(assignor: Assignor) -> bool:
@@ -112,6 +118,21 @@ def check_assignment(
             raise AssignmentError(_no_member(member, subscriptions))
     assignment = {member: _partitions(member, answer.get(member, ())) for member in subscriptions}
     return CheckedAssignment(assignment, _given_twice(assignment) if exclusive else ())
+
+
+def check_partitions(assignment: Assignment, topics: Topics) -> None:
+    """Check that every partition given exists, as far as the one who assigns knows.
+
+    Kafka sends one that does not, and its new owner waits for it in silence. Raises
+    :class:`AssignmentError`.
+
+    >>> check_partitions({"A": (TopicPartition("t", 2),)}, Topics(partition_counts={"t": 3}))
+    """
+    counts = topics.partition_counts
+    for member, partitions in assignment.items():
+        for given in partitions:
+            if given.partition >= counts.get(given.topic, 0):
+                raise AssignmentError(_no_partition(member, given, counts))
 
 
 def check_cooperative(subscriptions: Subscriptions, assignment: Assignment) -> None:
@@ -167,6 +188,19 @@ def _is_pair(value: object) -> bool:
 def _no_member(given: object, members: Iterable[str]) -> str:
     hint = did_you_mean(str(given), members)
     return f"The assignment names {given!r}, who is no member of the group.{hint}"
+
+
+def _no_partition(member: str, given: TopicPartition, counts: Mapping[str, int]) -> str:
+    count = counts.get(given.topic, 0)
+    text = f"It gives {given} to member {member!r}, and there is no such partition: "
+    if not count:
+        known = ", ".join(sorted(topic for topic, number in counts.items() if number)) or "none"
+        hint = did_you_mean(given.topic, counts)
+        return f"{text}the group reads no topic {given.topic!r} (it reads: {known}).{hint}"
+    numbers = "only 0" if count == 1 else f"0 to {count - 1}"
+    return (
+        f"{text}topic {given.topic!r} has {numbers}. Take the numbers from topics.partition_counts."
+    )
 
 
 def _listed(partitions: list[TopicPartition], limit: int = 5) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 
 from assignors.java import (
     DEFAULT_LENGTH,
@@ -21,7 +22,14 @@ from assignors.java import (
     length_of_set_copy,
     uuid_hash,
 )
-from assignors.types import Assignment, Subscription, Subscriptions, TopicPartition, Topics
+from assignors.types import (
+    Assignment,
+    Subscription,
+    Subscriptions,
+    TopicPartition,
+    Topics,
+    partition_of_pair,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +48,28 @@ class Target:
     tables are smaller, which can change the order.
     """
 
-    __slots__ = ("_copied", "_hash_of", "_numbers", "_topics")
+    __slots__ = ("_copied", "_hash_of", "_listed", "_numbers", "_topics")
 
     def __init__(
-        self, topic_hash: Callable[[str], int], numbers: Mapping[str, Iterable[int]]
+        self, topic_hash: Callable[[str], int], numbers: Mapping[str, Collection[int]]
     ) -> None:
         self._hash_of = topic_hash
         self._copied = False
-        self._fill(numbers, DEFAULT_LENGTH)
+        self._listed = numbers
 
     def begin_change(self) -> None:
         """Become the copy that Kafka makes before the first change."""
         if not self._copied:
+            numbers = {topic: self.numbers(topic) for topic in self.topics()}
             self._copied = True
-            numbers = {topic: self.numbers(topic) for topic in self._topics}
             self._fill(numbers, length_for_capacity(len(numbers)))
+
+    def room(self, topics: Collection[str], quota: int) -> int | None:
+        """Return what is left of *quota* if all of this, of *topics* alone, fits; else None."""
+        if self._copied or not all(topic in topics for topic in self._listed):
+            return None
+        left = quota - sum(map(len, self._listed.values()))
+        return None if left < 0 else left
 
     def add(self, topic: str, number: int, length: int = DEFAULT_LENGTH) -> None:
         """Add one number by ``computeIfAbsent``; a new set gets *length* slots."""
@@ -79,18 +94,25 @@ class Target:
 
     def topics(self) -> list[str]:
         """Return the topics in map order."""
+        if not self._copied:
+            return hash_map_order(self._listed, self._hash_of)
         return list(self._topics)
 
     def numbers(self, topic: str) -> list[int]:
         """Return the numbers of *topic* in set order."""
+        if not self._copied:
+            listed = self._listed[topic]
+            return hash_map_order(listed, int, length_of_set_copy(len(listed)))
         return list(self._numbers[topic])
 
     def partitions(self) -> tuple[TopicPartition, ...]:
         """Return everything, topic by topic."""
         return tuple(
-            TopicPartition(topic, number)
-            for topic in self._topics
-            for number in self._numbers[topic]
+            partition
+            for topic in self.topics()
+            for partition in map(
+                partition_of_pair, zip(repeat(topic), self.numbers(topic), strict=False)
+            )
         )
 
     def _fill(self, numbers: Mapping[str, Iterable[int]], length: int) -> None:
@@ -116,7 +138,7 @@ class CoordinatorInput:
     partition_counts: Mapping[str, int]
     topic_ids: Mapping[str, bytes]
     homogeneous: bool
-    """Whether every topic name somebody asks for is asked for by all."""
+    """Whether every topic name somebody asks for is asked for by all, as its group counts."""
 
     def topic_hash(self, topic: str) -> int:
         """Return the hash of the topic's id."""
@@ -160,7 +182,11 @@ def read_coordinator_input(topics: Topics, subscriptions: Subscriptions) -> Coor
         topics_of,
         counts,
         {topic: topics.topic_ids.get(topic, name_based_id(topic)) for topic in named | owned},
-        all(named == set(names) for names in shared),
+        (
+            all(named == set(names) for names in shared)
+            if topics.same_for_all is None
+            else topics.same_for_all
+        ),
     )
 
 

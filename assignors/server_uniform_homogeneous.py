@@ -64,6 +64,9 @@ def _revoke(
     Partitions of dropped topics are not handed on in this round.
     """
     wanted = set(topics)
+    room = target.room(wanted, quota)
+    if room is not None:
+        return room
     for topic in target.topics():
         if topic not in wanted:
             target.drop(topic)

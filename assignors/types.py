@@ -80,6 +80,9 @@ class Topics:
     topic_ids: Mapping[str, bytes] = field(default_factory=dict)
     """Topic to its 16-byte id; absent: the name-based (version 3) UUID of its name."""
 
+    same_for_all: bool | None = None
+    """What a coordinator takes for "all members read the same topics"; None: seen from them."""
+
 
 @runtime_checkable
 class Assignor(Protocol):

@@ -32,8 +32,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.offsets_commits import GROUPS, NOON_MS, of_records, write_segment
-from protocols.classic.coordinator import GroupCoordinator
-from protocols.classic.durability import Entry
+from protocols.coordinator.durability import Entry
+from protocols.coordinator.machine import GroupCoordinator
 from protocols.log.cleaner import Compaction, compact
 from protocols.log.eligibility import log_to_clean
 from protocols.log.offset_map import build_offset_map

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assignors.plugin import is_exclusive
 from emulator.events import Event
@@ -11,6 +11,7 @@ from emulator.measure import Expected, Finding, Ledger, Measurement, Metrics, ch
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings
 from emulator.world.build import NOTHING_REPLAYED, Replay, play
+from emulator.world.cluster.log_files import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
 from emulator.world.recorder import Sink
 
@@ -56,12 +57,14 @@ def run(
     polls: bool = False,
     sink: Callable[[Event], None] | None = None,
     replay: Replay = NOTHING_REPLAYED,
+    log_files: LogFiles | None = None,
 ) -> Run:
     """Play a scenario and measure it.
 
     *seed*: None takes the scenario's own. *keep_events*: False for long runs, whose memory then
     does not grow with simulated time. *polls*: also record what each poll handed out. *sink*:
-    called with each event as it happens. *replay*: for replays of a real history.
+    called with each event as it happens. *replay*: for replays of a real history. *log_files*:
+    takes the bytes of the offsets log (``emulator.offsets_log.writing.LogFolder``).
 
     Raises ``assignors.errors.AssignorError`` if an assignor of the user's own fails.
     """
@@ -74,7 +77,8 @@ def run(
         sinks.append(kept.append)
     if sink is not None:
         sinks.append(sink)
-    outcome = play(scenario, chosen, tuple(sinks), polls=polls, replay=replay)
+    taken = replay if log_files is None else replace(replay, log_files=log_files)
+    outcome = play(scenario, chosen, tuple(sinks), polls=polls, replay=taken)
     measured = measurement.close(mistaken_policy=bool(shared) or is_mistaken(scenario))
     return Run(
         scenario=scenario,

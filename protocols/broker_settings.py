@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from protocols import consumer_group_settings as consumer_groups
 from protocols.setting_kinds import INT_MAX, LONG_MAX, Kind, Setting, declared
 
 
@@ -59,6 +60,75 @@ class BrokerSettings:
             "Copies of each partition of __consumer_offsets.",
             minimum=1,
             maximum=2**15 - 1,
+        ),
+    )
+    offsets_topic_segment_bytes: int = declared(
+        104_857_600,
+        Setting(
+            "offsets.topic.segment.bytes",
+            Kind.BYTES,
+            "Size at which a segment of __consumer_offsets is full.",
+            minimum=1_048_576,
+        ),
+    )
+    log_roll_ms: int = declared(
+        604_800_000,
+        Setting(
+            "log.roll.ms",
+            Kind.TIME_MS,
+            "How much time one segment may cover. Kafka's own default is that of log.roll.hours, 168.",
+            minimum=1,
+            maximum=LONG_MAX,
+        ),
+    )
+    log_cleaner_enable: bool = declared(
+        True,
+        Setting("log.cleaner.enable", Kind.SWITCH, "Whether logs are compacted at all."),
+    )
+    log_cleaner_backoff_ms: int = declared(
+        15_000,
+        Setting(
+            "log.cleaner.backoff.ms",
+            Kind.TIME_MS,
+            "How often the cleaner looks for logs when it has nothing to do.",
+            maximum=LONG_MAX,
+        ),
+    )
+    log_cleaner_min_cleanable_ratio: float = declared(
+        0.5,
+        Setting(
+            "log.cleaner.min.cleanable.ratio",
+            Kind.RATIO,
+            "A log is compacted when more than this share of it is dirty.",
+            maximum=1,
+        ),
+    )
+    log_cleaner_min_compaction_lag_ms: int = declared(
+        0,
+        Setting(
+            "log.cleaner.min.compaction.lag.ms",
+            Kind.TIME_MS,
+            "How long a record stays as it is, at least.",
+            maximum=LONG_MAX,
+        ),
+    )
+    log_cleaner_max_compaction_lag_ms: int = declared(
+        LONG_MAX,
+        Setting(
+            "log.cleaner.max.compaction.lag.ms",
+            Kind.TIME_MS,
+            "How old a record may become before its log counts as overdue, however clean it is.",
+            minimum=1,
+            maximum=LONG_MAX,
+        ),
+    )
+    log_cleaner_delete_retention_ms: int = declared(
+        86_400_000,
+        Setting(
+            "log.cleaner.delete.retention.ms",
+            Kind.TIME_MS,
+            "How long tombstones outlive the compaction that first keeps them.",
+            maximum=LONG_MAX,
         ),
     )
     offsets_retention_minutes: int = declared(
@@ -130,4 +200,37 @@ class BrokerSettings:
         Setting(
             "default.replication.factor", Kind.COUNT, "Copies of a topic's partitions.", minimum=1
         ),
+    )
+    group_consumer_session_timeout_ms: int = declared(45_000, consumer_groups.SESSION_TIMEOUT)
+    group_consumer_min_session_timeout_ms: int = declared(
+        45_000, consumer_groups.MIN_SESSION_TIMEOUT
+    )
+    group_consumer_max_session_timeout_ms: int = declared(
+        60_000, consumer_groups.MAX_SESSION_TIMEOUT
+    )
+    group_consumer_heartbeat_interval_ms: int = declared(5_000, consumer_groups.HEARTBEAT_INTERVAL)
+    group_consumer_min_heartbeat_interval_ms: int = declared(
+        5_000, consumer_groups.MIN_HEARTBEAT_INTERVAL
+    )
+    group_consumer_max_heartbeat_interval_ms: int = declared(
+        15_000, consumer_groups.MAX_HEARTBEAT_INTERVAL
+    )
+    group_consumer_max_size: int = declared(INT_MAX, consumer_groups.MAX_SIZE)
+    group_consumer_assignors: tuple[str, ...] = declared(
+        consumer_groups.UNIFORM_THEN_RANGE, consumer_groups.ASSIGNORS
+    )
+    group_consumer_migration_policy: str = declared(
+        "bidirectional", consumer_groups.MIGRATION_POLICY
+    )
+    group_consumer_assignment_interval_ms: int = declared(
+        1_000, consumer_groups.ASSIGNMENT_INTERVAL
+    )
+    group_consumer_min_assignment_interval_ms: int = declared(
+        0, consumer_groups.MIN_ASSIGNMENT_INTERVAL
+    )
+    group_consumer_max_assignment_interval_ms: int = declared(
+        15_000, consumer_groups.MAX_ASSIGNMENT_INTERVAL
+    )
+    group_consumer_regex_refresh_interval_ms: int = declared(
+        600_000, consumer_groups.REGEX_REFRESH_INTERVAL
     )

@@ -22,6 +22,8 @@ class Departure(enum.StrEnum):
     DID_NOT_SYNC = "did not sync in time"
     REPLACED = "replaced by the same instance"
     GROUP_FULL = "group is full"
+    DID_NOT_REVOKE = "did not give partitions up in time"
+    REMOVED = "removed by an administrator"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,42 @@ class GroupStabilised:
 class GroupEmptied:
     group: str
     generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupEpochRaised:
+    """What a consumer group's assignment depends on changed: a new target is due (KIP-848)."""
+
+    group: str
+    epoch: int
+    member_id: str
+    """The member whose heartbeat or departure raised it; empty: a look-up of patterns."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetComputed:
+    """The coordinator decided who shall have what in a consumer group."""
+
+    group: str
+    epoch: int
+    assignor: str
+    changed: tuple[tuple[str, tuple[TopicPartition, ...]], ...]
+    """The whole targets of the members whose target is new, by member id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberMoved:
+    """A member of a consumer group took a step towards its target."""
+
+    group: str
+    member_id: str
+    epoch: int
+    previous_epoch: int
+    state: str
+    assigned: tuple[TopicPartition, ...]
+    revoking: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +229,19 @@ class CoordinatorLost:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientStateChanged:
+    """A client of the consumer protocol stands elsewhere with its group now.
+
+    ``before`` and ``after``: names of ``MemberState`` of the Java client, as its log has them.
+    """
+
+    member_id: str
+    epoch: int
+    before: str
+    after: str
+
+
 Fact = (
     MemberAdded
     | MemberRemoved
@@ -198,6 +249,9 @@ Fact = (
     | JoinPhaseEnded
     | GroupStabilised
     | GroupEmptied
+    | GroupEpochRaised
+    | TargetComputed
+    | MemberMoved
     | OffsetsAccepted
     | OffsetsRefused
     | OffsetsDropped
@@ -209,4 +263,5 @@ Fact = (
     | PartitionGivenTwice
     | Dropped
     | CoordinatorLost
+    | ClientStateChanged
 )

@@ -51,7 +51,7 @@ class _Completed:
 class Fetcher:
     """Positions and buffers of one consumer, and which fetches to send."""
 
-    __slots__ = ("_buffer", "_in_flight", "positions", "revoking")
+    __slots__ = ("_buffer", "_in_flight", "_line", "pending", "positions", "revoking")
 
     def __init__(self) -> None:
         self.positions = Positions()
@@ -59,6 +59,12 @@ class Fetcher:
         self._buffer: deque[_Completed] = deque()
         self.revoking = False
         """All partitions are about to be revoked (eager join prepare): nothing is handed out."""
+
+        self.pending: frozenset[TopicPartition] = frozenset()
+        """Partitions about to be revoked: neither fetched nor handed out, but committed."""
+
+        self._line: _Completed | None = None
+        """The completed fetch that was last handed out of (``nextInLineFetch``)."""
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Take this assignment; what is buffered of partitions no longer held is dropped."""
@@ -82,6 +88,7 @@ class Fetcher:
         if self.revoking or self._in_flight.issuperset(positions.by_leader):
             return []
         buffered = {c.reading.leader for c in self._buffer if self._wanted(c)}
+        pending = self.pending
         found = []
         for leader, readings in positions.by_leader.items():
             if leader == NO_LEADER or leader in self._in_flight or leader in buffered:
@@ -90,7 +97,7 @@ class Fetcher:
                 [
                     FetchPartition(tp, reading.position, reading.current.epoch)
                     for tp, reading in readings.items()
-                    if reading.phase is Phase.READING
+                    if reading.phase is Phase.READING and not (pending and tp in pending)
                 ]
             )
             if wanted:
@@ -173,23 +180,46 @@ class Fetcher:
         if self.revoking or not self._buffer:
             return ()
         handed = []
-        to_the_end = self.positions.to_the_end
-        while limit > 0 and self._buffer:
+        while limit > 0:
+            share = self.share(limit)
+            if share is None:
+                break
+            handed.append(share)
+            limit -= share.next_offset - share.first
+        return tuple(handed) if len(handed) < 2 else in_record_order(handed)
+
+    def share(self, limit: int) -> Handed | None:
+        """Hand out up to ``limit`` records of one partition and move its position past them."""
+        while self._buffer:
             completed = self._buffer[0]
-            reading = completed.reading
             if completed.position == completed.next_offset or not self._wanted(completed):
                 self._buffer.popleft()
                 continue
+            reading = completed.reading
             first = completed.position
             end = min(completed.next_offset, first + limit)
-            limit -= end - first
             completed.position = reading.position = end
             reading.epochs = completed.epochs
-            handed.append(Handed(reading.partition, first, end))
-            to_the_end(reading)
-            if limit > 0:
+            self.positions.to_the_end(reading)
+            self._line = completed
+            if end - first < limit:
                 self._buffer.popleft()
-        return tuple(handed) if len(handed) < 2 else in_record_order(handed)
+            return Handed(reading.partition, first, end)
+        return None
+
+    def shares_ahead(self, limit: int) -> tuple[int, ...]:
+        """Return how many records of each partition the next :meth:`collect` would hand out."""
+        sizes = []
+        for completed in self._buffer:
+            if limit > 0 and self._wanted(completed):
+                sizes.append(min(completed.next_offset - completed.position, limit))
+                limit -= sizes[-1]
+        return tuple(size for size in sizes if size)
+
+    @property
+    def queued(self) -> bool:
+        """Whether whole fetches lie in the buffer besides the one that is being handed out."""
+        return len(self._buffer) > (1 if self._buffer and self._buffer[0] is self._line else 0)
 
     def _wanted(self, completed: _Completed) -> bool:
         reading = completed.reading
@@ -197,6 +227,7 @@ class Fetcher:
             self.positions.readings.get(reading.partition) is reading
             and reading.phase is Phase.READING
             and reading.position == completed.position
+            and not (self.pending and reading.partition in self.pending)
         )
 
     @property

@@ -5,8 +5,11 @@ Source: ``GroupCoordinatorService.partitionFor``, spec classic-coordinator 4.1.
 
 from __future__ import annotations
 
+from typing import Final
+
 from assignors.java import java_hash
 
+OFFSETS_TOPIC: Final = "__consumer_offsets"
 _SMALLEST_INT = -(2**31)
 
 

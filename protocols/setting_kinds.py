@@ -18,6 +18,7 @@ class Kind(enum.Enum):
     MINUTES = "a time (Kafka's minutes, or text with a unit)"
     BYTES = "a size (Kafka's bytes, or text with a unit)"
     COUNT = "a whole number"
+    RATIO = "a number from 0 to 1"
     SWITCH = "true or false"
     CHOICE = "one of a few words"
     NAMES = "a list of names"

@@ -53,6 +53,14 @@ class ConsumerSettings:
             choices=("classic", "consumer"),
         ),
     )
+    group_remote_assignor: str | None = declared(
+        None,
+        Setting(
+            "group.remote.assignor",
+            Kind.TEXT,
+            "The coordinator's assignor a member asks for; only with group.protocol=consumer.",
+        ),
+    )
     group_instance_id: str | None = declared(
         None,
         Setting(

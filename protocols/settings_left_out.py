@@ -5,7 +5,7 @@ from __future__ import annotations
 _NAMES = """
 allow.auto.create.topics auto.include.jmx.reporter bootstrap.resolve.timeout.ms bootstrap.servers
 check.crcs client.dns.lookup config.providers connections.max.idle.ms enable.metrics.push
-exclude.internal.topics group.id group.remote.assignor interceptor.classes key.deserializer
+exclude.internal.topics group.id interceptor.classes key.deserializer
 metadata.cluster.check.enable metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy
 metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
 receive.buffer.bytes send.buffer.bytes socket.connection.setup.timeout.max.ms
@@ -14,17 +14,11 @@ auto.create.topics.enable broker.heartbeat.interval.ms controlled.shutdown.enabl
 controller.quorum.election.timeout.ms delete.topic.enable group.coordinator.append.linger.ms
 group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
 group.coordinator.rebalance.protocols group.coordinator.threads
-group.consumer.assignors group.consumer.heartbeat.interval.ms
-group.consumer.max.heartbeat.interval.ms group.consumer.max.session.timeout.ms
-group.consumer.max.size group.consumer.migration.policy
-group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
-group.consumer.session.timeout.ms log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
-log.cleaner.delete.retention.ms log.cleaner.enable log.cleaner.max.compaction.lag.ms
-log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms log.cleaner.threads
+log.cleaner.dedupe.buffer.size log.cleaner.threads
 log.retention.bytes log.retention.hours log.retention.minutes log.retention.ms log.roll.hours
 log.segment.bytes max.message.bytes message.max.bytes num.io.threads num.network.threads
 num.partitions num.replica.fetchers offsets.load.buffer.size offsets.topic.compression.codec
-offsets.topic.segment.bytes replica.fetch.max.bytes replica.fetch.wait.max.ms
+replica.fetch.max.bytes replica.fetch.wait.max.ms
 auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
 leader.imbalance.per.broker.percentage unclean.leader.election.interval.ms
 """

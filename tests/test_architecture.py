@@ -41,6 +41,19 @@ ARROWS = {
         "emulator.measure",
         "emulator.playing",
     },
+    "emulator.study": {
+        "assignors",
+        "protocols",
+        "emulator",
+        "emulator.events",
+        "emulator.scenario",
+        "emulator.world",
+        "emulator.measure",
+        "emulator.report",
+        "emulator.playing",
+        "emulator.tables",
+    },
+    "emulator.pipeline": {"assignors", "protocols", "emulator", "emulator.study"},
 }
 """Each room, and what it may know besides itself; rooms that are not named may know all."""
 
@@ -128,7 +141,7 @@ import emulator.cli.main
 import emulator
 from emulator.cli.choosing import choose
 emulator.run(choose("quiet").scenario)
-heavy = {"pyspark", "pyarrow", "pandas", "numpy", "matplotlib", "kafka"}
+heavy = {"pyspark", "pyarrow", "pandas", "numpy", "plotly", "matplotlib", "kafka"}
 print(sorted(heavy & {name.split(".")[0] for name in sys.modules}))
 """
     told = subprocess.run(

@@ -35,6 +35,10 @@ EXAMPLES: Examples = (
     --with 'short: group[billing].settings[session.timeout.ms]=10s'""",
     ),
     (
+        "the variants that a scenario brings along, a row each",
+        "rebalance compare coordinator-dies-at-a-step",
+    ),
+    (
         "names and keys together",
         """rebalance compare member-crashes --with eager \\
     --with 'fast: static, topic[orders].rate=50/s'""",
@@ -49,7 +53,7 @@ def compare(
         typer.Option(
             "--with",
             metavar="SETTING",
-            help="A column: eager, cooperative, static, as-written, or 'name: path=value, …', "
+            help="A column: eager, cooperative, static, kip848, as-written, or 'name: path=value, …', "
             "where the names may stand too. Repeatable.",
         ),
     ] = None,
@@ -59,15 +63,24 @@ def compare(
     ] = 1,
     jobs: JobsOption = None,
     overrides: SetOption = None,
+    rows: Annotated[
+        bool | None,
+        typer.Option(
+            "--rows/--columns",
+            help="A row or a column for each; without either, rows for a scenario's variants.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     yes: YesOption = False,
 ) -> None:
     """Compare settings or protocols: the same scenario and seeds under each of them.
 
     eager is the range assignor, cooperative is cooperative-sticky alone, static is eager with
-    instance ids; without --with, these three. One column alone is compared with the scenario as
-    it is written. Differences are to the first column, seed by seed; with several seeds, their
-    mean, and the interval that holds the true mean with 95 % confidence.
+    instance ids, kip848 is group.protocol=consumer, whose times are settings of brokers. Without
+    --with: the [[variant]] tables of the scenario, a row each; where it has none, the first three.
+    One alone is compared with the scenario as it is written. Differences are
+    to the first column, seed by seed; with several seeds, their mean, and the interval that holds
+    the true mean with 95 % confidence.
 
     --json prints one line, one JSON object: seeds, and variants, a list. Each has its name, set,
     settings; values, seed by seed; summary, with quantiles; differences; by_cause; expectations.
@@ -75,7 +88,9 @@ def compare(
     Exit status: 0 fine; 2 bad input. Expectations, which were written for one setting, do not
     change it.
     """
-    from emulator.cli.compare_variants import choose_variants, compare_variants
+    from emulator.cli.compare_variants import Layout, choose_variants, compare_variants
 
     chosen = choose_variants(scenario, variants or (), overrides or (), yes=yes, seeds=seeds)
-    compare_variants(chosen, seed, seeds, jobs, as_json=as_json)
+    if rows is None:
+        rows = not variants and bool(next(iter(chosen.values())).scenario.variant)
+    compare_variants(chosen, seed, seeds, jobs, Layout(rows=rows, as_json=as_json))

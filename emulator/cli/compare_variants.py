@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from emulator.cli.choosing import Chosen, choose_from, read
@@ -14,11 +14,22 @@ from emulator.cli.variants import read_variants
 from emulator.measure import check_expectations, compare, summarise
 from emulator.measure.meters.catalogue import VALUES
 from emulator.playing import bounds_of
+from emulator.report.comparison_rows import rows_screen
 from emulator.report.comparison_screen import Column, comparison_screen
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION, manifest
 
 Variants = Mapping[str, Chosen]
 """By name, in the order of the columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How a comparison is printed."""
+
+    rows: bool
+    """A row for each variant instead of a column."""
+
+    as_json: bool
 
 
 def choose_variants(
@@ -35,19 +46,22 @@ def choose_variants(
 
 
 def compare_variants(
-    variants: Variants, first_seed: int | None, count: int, jobs: int | None, *, as_json: bool
+    variants: Variants, first_seed: int | None, count: int, jobs: int | None, layout: Layout
 ) -> None:
     """Play the same seeds under each variant and print what came of them."""
     first = next(iter(variants.values()))
     seeds = seeds_from(first.scenario, first_seed, count)
-    columns = _play(variants, seeds, jobs)
-    if as_json:
+    columns = play(variants, seeds, jobs)
+    if layout.as_json:
         say_json(_document(variants, seeds, columns))
+    elif layout.rows:
+        say_all(rows_screen(seeds, columns))
     else:
         say_all(comparison_screen(seeds, columns))
 
 
-def _play(variants: Variants, seeds: Sequence[int], jobs: int | None) -> list[Column]:
+def play(variants: Variants, seeds: Sequence[int], jobs: int | None) -> list[Column]:
+    """Play the same seeds under each variant; return a column for each, in order."""
     tasks = [Task(chosen.scenario, seed) for chosen in variants.values() for seed in seeds]
     runs = play_all(tasks, jobs, next(iter(variants.values())).folder)
     columns = []

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from shlex import quote
+from typing import Any
 
 from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
 from emulator.cli.choosing import Chosen
-from emulator.report.subject import GroupFacts, Subject
+from emulator.report.subject import TOLD_BY_BROKERS, GroupFacts, Subject
+from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.manifest import KAFKA
 from emulator.scenario.model import CommitPolicy, Group, Scenario
 from emulator.scenario.resolution import (
@@ -20,19 +22,21 @@ from emulator.scenario.resolution import (
 )
 from emulator.scenario.units import US_PER_MS, format_duration, format_moment, format_span
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
+from protocols.settings import BrokerSettings, ConsumerSettings
 
 
 def subject_of(chosen: Chosen) -> Subject:
     """Return what reports say of a scenario."""
     scenario = chosen.scenario
+    brokers = broker_settings(scenario.cluster)
     return Subject(
         name=quote(chosen.name),
         options="".join(f" --set {quote(override)}" for override in chosen.overrides),
         title=scenario.title,
         kafka=KAFKA,
         run_for=format_span(scenario.run_for),
-        groups=tuple(_facts(group) for group in scenario.group),
-        broker_settings=settings_in_force(broker_settings(scenario.cluster)),
+        groups=tuple(_facts(group, brokers) for group in scenario.group),
+        broker_settings=settings_in_force(brokers),
         retentions={
             topic.name: format_duration(topic.retention)
             for topic in scenario.topic
@@ -50,22 +54,41 @@ def clock_of(scenario: Scenario) -> Callable[[int], str] | None:
     return lambda at_us: (start + timedelta(microseconds=at_us)).isoformat()
 
 
-def _facts(group: Group) -> GroupFacts:
+def _facts(group: Group, brokers: BrokerSettings) -> GroupFacts:
     first = group.members[0]
     settings = consumer_settings(group, first)
     assignors = make_assignors(settings, first)
+    by_coordinator = settings.group_protocol == "consumer"
     policy = commit_policy(group, first)
+    names = tuple(assignor.name for assignor in assignors)
+    keeps = common_protocol(assignors) is RebalanceProtocol.COOPERATIVE
     return GroupFacts(
         id=group.id,
         members=len(group.members),
-        assignors=tuple(assignor.name for assignor in assignors),
-        cooperative=common_protocol(assignors) is RebalanceProtocol.COOPERATIVE,
+        assignors=_of_coordinator(settings, brokers) if by_coordinator else names,
+        cooperative=by_coordinator or keeps,
+        by_coordinator=by_coordinator,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
         commits=_in_words(policy, settings.auto_commit_interval_ms),
         habits=frozenset(_habits(policy)),
-        settings=settings_in_force(settings),
+        settings=_in_force(settings, brokers),
     )
+
+
+def _in_force(settings: ConsumerSettings, brokers: BrokerSettings) -> dict[str, Any]:
+    """Return a group's settings; with the consumer protocol, the times that its brokers tell."""
+    own = settings_in_force(settings)
+    if settings.group_protocol != "consumer":
+        return own
+    told = settings_in_force(brokers)
+    times = {f"group.consumer.{name}": told[f"group.consumer.{name}"] for name in TOLD_BY_BROKERS}
+    return {**{name: value for name, value in own.items() if name not in ONLY_CLASSIC}, **times}
+
+
+def _of_coordinator(settings: ConsumerSettings, brokers: BrokerSettings) -> tuple[str, ...]:
+    """Return the assignor that the coordinator runs, if all members ask for the same."""
+    return (settings.group_remote_assignor or brokers.group_consumer_assignors[0],)
 
 
 def _habits(policy: CommitPolicy) -> list[str]:
@@ -74,6 +97,8 @@ def _habits(policy: CommitPolicy) -> list[str]:
         found += ["before work"] if policy.when == "before" else []
         found += ["each record"] if policy.when == "record" else []
         found += [] if policy.arguments else ["no offsets"]
+    named = policy.on_revoke or (policy.call in ("sync", "async") and policy.arguments)
+    found += ["no epoch"] if named and not policy.leader_epoch else []
     return found + (["in listener"] if policy.on_revoke else [])
 
 

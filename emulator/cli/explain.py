@@ -50,8 +50,12 @@ def explain(
     run is played again, so seed and settings must be those it had. An entry that does not exist
     is refused with those that do.
 
+    Commits and changes of the coordinator are told with their place in the offsets log: log
+    offset, high watermark (below it everything is safe), leader epoch, broker.
+
     --json prints one line, one JSON object: entry as in rebalance run --json, and lines, each
-    with its time, the number of its event, text, and shown, whether it shows the cause.
+    with its time, the number of its event, text, shown, whether it shows the cause, and log, its
+    place in the offsets log or null.
 
     Exit status: 0 fine; 2 bad input.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from emulator.cli.choosing import Chosen
@@ -10,6 +11,7 @@ from emulator.cli.describing import clock_of
 from emulator.cli.refusals import RefusedError
 from emulator.cli.saying import say_all, say_json
 from emulator.measure import Entry, Line, explain
+from emulator.measure.wording import term_of
 from emulator.playing import Run, run
 from emulator.report.entry_screen import entry_screen
 from emulator.report.run_document import entry_document, timed
@@ -27,8 +29,8 @@ def explain_entry(chosen: Chosen, name: str, seed: int | None, *, as_json: bool)
         say_json(_document(chosen, finished, entry, lines))
         return
     title = f"{scenario.title} | seed {finished.seed} | Apache Kafka {KAFKA}"
-    screen = entry_screen(title, entry, lines, lambda at_us: format_moment(at_us, scenario.start))
-    say_all(screen)
+    term = term_of(entry.group, finished.events)
+    say_all(entry_screen(title, entry, lines, lambda at: format_moment(at, scenario.start), term))
 
 
 def _entry(finished: Run, name: str) -> Entry:
@@ -51,6 +53,7 @@ def _document(chosen: Chosen, finished: Run, entry: Entry, lines: Sequence[Line]
                 **timed(line.at_us, clock),
                 "text": line.text,
                 "shown": line.shown,
+                "log": None if line.log is None else asdict(line.log),
             }
             for line in lines
         ],

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -29,7 +30,7 @@ def in_order(
     tasks: Sequence[Task],
     *,
     jobs: int,
-    progress: Progress,
+    progress: Progress | None = None,
     folders: Sequence[Path] = (),
 ) -> Iterator[Result]:
     """Yield ``work(task)`` of each task, in order of the tasks.
@@ -38,9 +39,10 @@ def in_order(
     share them. An exception of one task ends all. *folders*: where those processes look for
     modules first.
     """
-    with progress:
+    with progress or nullcontext():
         for done, result in enumerate(_results(work, tasks, jobs, folders), start=1):
-            progress.tell(done, len(tasks))
+            if progress is not None:
+                progress.tell(done, len(tasks))
             yield result
 
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from emulator.events import Event
+from emulator.scenario.units import US_PER_S, format_span
 
 PATIENCE_S = 1.0
 """Work that is over sooner shows nothing."""
@@ -19,10 +20,12 @@ EVENTS_BETWEEN_LOOKS = 2_048
 class Progress:
     """A line that is written over again and again, and taken away at the end."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, *, time_left: bool = False) -> None:
         self._what = what
+        self._time_left = time_left
         self._seen = sys.stderr.isatty()
-        self._next_s = monotonic() + PATIENCE_S
+        self._began_s = monotonic()
+        self._next_s = self._began_s + PATIENCE_S
         self._width = 0
         self._events = 0
 
@@ -32,9 +35,13 @@ class Progress:
         return self._seen
 
     def tell(self, done: float, total: float) -> None:
-        """Say how much is done."""
+        """Say how much is done and, if that is wanted, about how long the rest will take."""
         if self._seen and monotonic() >= self._next_s:
-            self._show(f"{self._what}: {done:,.0f} of {total:,.0f} ({done / total:.0%})")
+            left = f", {self._left(done, total)} left" if self._time_left and done else ""
+            self._show(f"{self._what}: {done:,.0f} of {total:,.0f} ({done / total:.0%}){left}")
+
+    def _left(self, done: float, total: float) -> str:
+        return format_span(int((monotonic() - self._began_s) * (total / done - 1) * US_PER_S))
 
     def __enter__(self) -> Self:
         return self

@@ -35,6 +35,10 @@ EXAMPLES: Examples = (
         "every event of seed 7, for your own queries",
         "rebalance run member-crashes --seed 7 --events events.parquet",
     ),
+    (
+        "the bytes of its offsets log",
+        "rebalance run member-crashes --write-log log; rebalance log log/* --table",
+    ),
     ("a scenario from a pipe", "rebalance scenarios show quiet | rebalance run -"),
 )
 
@@ -62,6 +66,14 @@ def run(
         Path | None,
         typer.Option("--events", metavar="FILE.parquet", help="Write every event to this file."),
     ] = None,
+    write_log: Annotated[
+        Path | None,
+        typer.Option(
+            "--write-log",
+            metavar="DIR",
+            help="Write the offsets log into this folder, as the segments a broker has.",
+        ),
+    ] = None,
     yes: YesOption = False,
 ) -> None:
     """Play a scenario: what is processed again, what is lost, and why, message by message.
@@ -69,8 +81,9 @@ def run(
     With --seeds, how the figures are spread over so many seeds, from --seed on, and which seed
     is the worst; --jobs changes nothing but the time it takes.
 
-    --json prints one line, one JSON object. Of one run: seed, digest, reprocessed, lost, partial,
-    by_cause, rebalances, ledger, metrics, expectations, findings. With --seeds: seeds;
+    --json prints one line, one JSON object. Of one run: seed, digest, reprocessed, lost, truncated,
+    partial, by_cause, rebalances, timeline (what was done and who fell out: at_us, what, times,
+    last_us), hints (what would help), ledger, metrics, expectations, findings. With --seeds: seeds;
     worst_seed; runs, a list of the same for each seed, from seed to metrics, without the ledger;
     summary, with quantiles and their intervals; expectations over all seeds. Both:
     schema_version, kafka, scenario, scenario_hash, settings.
@@ -78,17 +91,24 @@ def run(
     --events writes every event as it happens, however long the run, to a file beside FILE that
     takes its name when all is written. A Parquet file of that name is replaced, nothing else is.
 
+    --write-log writes a folder for each offsets partition that a group is on, as its leader has it
+    at the end: __consumer_offsets-N/00000000000000000000.log and what follows, for rebalance log
+    and for Kafka's own dump tool. DIR must not be there yet, or be empty; it is there when all is
+    written.
+
     Exit status: 0 fine; 1 an expectation of the scenario failed; 2 bad input.
     """
     from emulator.cli.choosing import choose
 
     if seeds is not None and events is not None:
         raise typer.BadParameter("--events is of one run, and --seeds of many; use one of them")
+    if seeds is not None and write_log is not None:
+        raise typer.BadParameter("--write-log is of one run, and --seeds of many; use one of them")
     chosen = choose(scenario, overrides or (), yes=yes, runs=seeds or 1)
     if seeds is None:
-        from emulator.cli.run_one import run_one
+        from emulator.cli.run_one import Files, run_one
 
-        ok = run_one(chosen, seed, events, as_json=as_json)
+        ok = run_one(chosen, seed, Files(events, write_log), as_json=as_json)
     else:
         from emulator.cli.run_seeds import run_seeds
 

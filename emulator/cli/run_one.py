@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 from emulator.cli.choosing import Chosen
 from emulator.cli.describing import clock_of, subject_of
@@ -17,13 +18,24 @@ from emulator.report.told import Told
 from emulator.scenario.manifest import manifest
 
 
-def run_one(chosen: Chosen, seed: int | None, events: Path | None, *, as_json: bool) -> bool:
-    """Play one seed and print it; return whether the scenario's expectations hold.
+class Files(NamedTuple):
+    """What is written besides what is printed, if it is wanted."""
 
-    *events*: the Parquet file to write, if one is wanted.
-    """
+    events: Path | None = None
+    """A Parquet file of all events."""
+
+    log: Path | None = None
+    """A folder for the segments of the offsets log."""
+
+    def __str__(self) -> str:
+        given = (("--events", self.events), ("--write-log", self.log))
+        return ", ".join(f"{option}: {path}" for option, path in given if path is not None)
+
+
+def run_one(chosen: Chosen, seed: int | None, files: Files, *, as_json: bool) -> bool:
+    """Play one seed and print it; return whether the scenario's expectations hold."""
     chronicle = Chronicle()
-    finished = _play(chosen, seed, events, chronicle)
+    finished = _play(chosen, seed, files, chronicle)
     told = Told(
         subject=subject_of(chosen),
         seed=finished.seed,
@@ -46,17 +58,17 @@ def run_one(chosen: Chosen, seed: int | None, events: Path | None, *, as_json: b
     return finished.ok
 
 
-def _play(chosen: Chosen, seed: int | None, events: Path | None, chronicle: Chronicle) -> Run:
+def _play(chosen: Chosen, seed: int | None, files: Files, chronicle: Chronicle) -> Run:
     """Play the run; nothing of it is kept but what is counted, told, or written to a file."""
     try:
-        return _told(chosen, seed, events, chronicle)
+        return _told(chosen, seed, files, chronicle)
     except OSError as error:
-        if events is None:
+        if not any(files):
             raise
-        raise RefusedError(f"--events: {events}: cannot be written: {reason_of(error)}") from None
+        raise RefusedError(f"{files}: cannot be written: {reason_of(error)}") from None
 
 
-def _told(chosen: Chosen, seed: int | None, events: Path | None, chronicle: Chronicle) -> Run:
+def _told(chosen: Chosen, seed: int | None, files: Files, chronicle: Chronicle) -> Run:
     """Play the run and tell each event to all who want to hear of it."""
     scenario = chosen.scenario
     with ExitStack() as stack:
@@ -64,15 +76,20 @@ def _told(chosen: Chosen, seed: int | None, events: Path | None, chronicle: Chro
         listeners = [chronicle.hear]
         if progress.seen:
             listeners.append(lambda event: progress.watch(event, scenario.run_for))
-        if events is not None:
+        if files.events is not None:
             from emulator.cli.events_file import open_events
 
             used = scenario.seed if seed is None else seed
-            listeners.append(stack.enter_context(open_events(events, scenario, used)).write)
+            listeners.append(stack.enter_context(open_events(files.events, scenario, used)).write)
+        log_files = None
+        if files.log is not None:
+            from emulator.cli.log_folder import open_log_folder
+
+            log_files = stack.enter_context(open_log_folder(files.log))
 
         def tell(event: Event) -> None:
             for listen in listeners:
                 listen(event)
 
         sink = chronicle.hear if len(listeners) == 1 else tell
-        return run(scenario, seed, keep_events=False, sink=sink)
+        return run(scenario, seed, keep_events=False, sink=sink, log_files=log_files)

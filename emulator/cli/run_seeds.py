@@ -53,6 +53,7 @@ def _document(runs: Sequence[SeedRun], tally: Tally) -> dict[str, object]:
                 "digest": run.digest,
                 "reprocessed": run.metrics["reprocessed"],
                 "lost": run.metrics["lost"],
+                "truncated": run.metrics["truncated"],
                 "partial": run.metrics["partial"],
                 "by_cause": run.by_cause,
                 "rebalances": run.metrics["rebalances"],

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 INSTANCE_ID = "group.instance.id"
 STRATEGY = "partition.assignment.strategy"
+PROTOCOL = "group.protocol"
 AS_WRITTEN = "as-written"
 
 
@@ -25,13 +26,15 @@ class Variant:
 
 
 def read_variants(texts: Sequence[str], scenario: Scenario) -> list[Variant]:
-    """Return the variants that ``--with`` names, at least two of them.
+    """Return the variants that ``--with`` names, else those of the scenario, else the usual ones.
 
-    One alone is held against the scenario as it is written. Raise RefusedError if one cannot be
-    read, or if two have one name.
+    One alone is held against the scenario as it is written, so there are two at least. Raise
+    RefusedError if one cannot be read, or if two have one name.
     """
-    wanted = list(texts) or list(USUAL)
-    variants = [_read(text, scenario) for text in wanted]
+    if texts or not scenario.variant:
+        variants = [_read(text, scenario) for text in texts or USUAL]
+    else:
+        variants = [Variant(each.name, each.changes) for each in scenario.variant]
     if len(variants) == 1:
         variants.insert(0, Variant(AS_WRITTEN, ()))
     names = [variant.name for variant in variants]
@@ -104,6 +107,20 @@ def _static(scenario: Scenario) -> list[str]:
     return _protocol(scenario, "range", static=True)
 
 
+def _kip848(scenario: Scenario) -> list[str]:
+    """Let every group speak the consumer protocol; what only the classic one has goes away."""
+    overrides: list[str] = []
+    for group in scenario.group:
+        path = f"group[{group.id}]"
+        overrides.append(f"{path}.settings[{PROTOCOL}]=consumer")
+        overrides += [
+            f"{path}.member[{member.name}].settings[{PROTOCOL}]=consumer"
+            for member in group.members
+            if member.settings
+        ]
+    return overrides
+
+
 def _protocol(scenario: Scenario, assignor: str, *, static: bool) -> list[str]:
     """Give every group one assignor, and its members instance ids or none.
 
@@ -118,11 +135,16 @@ def _protocol(scenario: Scenario, assignor: str, *, static: bool) -> list[str]:
                 "it cannot be played without; take as-written, and path=value"
             )
         path = f"group[{group.id}]"
+        if PROTOCOL in group.settings:
+            overrides += [f"{path}.settings[{PROTOCOL}]=classic"]
         overrides += [f"{path}.settings[{STRATEGY}]={assignor}"]
         overrides += [f"{path}.static={str(static).lower()}"]
         for member in group.members:
+            own = f"{path}.member[{member.name}].settings"
+            if PROTOCOL in member.settings:
+                overrides.append(f"{own}[{PROTOCOL}]=classic")
             if STRATEGY in member.settings:
-                overrides.append(f"{path}.member[{member.name}].settings[{STRATEGY}]={assignor}")
+                overrides.append(f"{own}[{STRATEGY}]={assignor}")
     return overrides
 
 
@@ -130,7 +152,11 @@ NAMED: dict[str, Callable[[Scenario], list[str]]] = {
     "eager": _eager,
     "cooperative": _cooperative,
     "static": _static,
+    "kip848": _kip848,
     AS_WRITTEN: lambda _scenario: [],
 }
 USUAL = ("eager", "cooperative", "static")
-"""``eager``: range. ``cooperative``: cooperative-sticky alone. ``static``: eager with instance ids."""
+"""``eager``: range. ``cooperative``: cooperative-sticky alone. ``static``: eager with instance ids.
+
+Beside them, ``kip848``: the consumer protocol, with the assignor of the coordinator.
+"""

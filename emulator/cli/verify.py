@@ -50,9 +50,10 @@ def verify(
     """Hold captured runs of a real Kafka against the emulator, figure by figure.
 
     From each captured run a scenario is built and played; generations, assignments, listener
-    calls, duplicates, losses and takeover times are put side by side. What the calm prediction
-    misses is inside all the same if it lies within the spread of many seeds. One run is shown
-    figure by figure; several are summed up in one table.
+    calls, duplicates, losses and takeover times are put side by side; where brokers failed, how
+    long partitions stood still and commits waited for their answers, too. What the calm
+    prediction misses is inside all the same if it lies within the spread of many seeds. One run
+    is shown figure by figure; several are summed up in one table.
 
     --json prints a line a run: capture, inside, seeds (by how many it was judged; 0: the calm
     prediction was enough), and figures, each with name, real, emulated, allowed, inside. Of a

@@ -13,8 +13,8 @@ from emulator.report.wording import counted, figure, listed, width
 from emulator.verify.figures import EQUAL, SHOWN, Figure
 from emulator.verify.verifying import Verdict
 
-SUMMED_UP = ("duplicates", "lost", "takeover_first_s")
-"""The figures that an overview shows of every run."""
+SUMMED_UP = ("duplicates", "lost", "takeover_first_s", "stall_last_s")
+"""The figures that an overview shows of every run that has them."""
 
 
 def one_run(verdict: Verdict) -> Iterator[str]:
@@ -40,11 +40,13 @@ def overview(verdicts: Sequence[Verdict]) -> Iterator[str]:
     outside = [verdict for verdict in compared if verdict.outside]
     table = Table(box=box.MARKDOWN)
     table.add_column("captured run")
-    for name in SUMMED_UP:
+    known = {each.name for verdict in compared for each in verdict.figures}
+    summed_up = [name for name in SUMMED_UP if name in known]
+    for name in summed_up:
         table.add_column(name, justify="center")
     table.add_column("verdict")
     for verdict in compared:
-        table.add_row(*cells(*_overview_row(verdict)))
+        table.add_row(*cells(*_overview_row(verdict, summed_up)))
     if compared:
         yield "In each cell: real / emulated."
         yield ""
@@ -73,10 +75,13 @@ def _judgement(verdict: Verdict) -> str:
     return f"OUTSIDE{by}: {listed([each.name for each in verdict.outside])}"
 
 
-def _overview_row(verdict: Verdict) -> list[str]:
+def _overview_row(verdict: Verdict, summed_up: Sequence[str]) -> list[str]:
     by_name = {each.name: each for each in verdict.figures}
-    pairs = [(by_name[name].real, by_name[name].emulated) for name in SUMMED_UP]
-    row = [verdict.capture, *(f"{_shown(real)} / {_shown(emulated)}" for real, emulated in pairs)]
+    found = [by_name.get(name) for name in summed_up]
+    pairs = [
+        "" if each is None else f"{_shown(each.real)} / {_shown(each.emulated)}" for each in found
+    ]
+    row = [verdict.capture, *pairs]
     if verdict.outside:
         return [*row, f"OUTSIDE: {listed([each.name for each in verdict.outside])}"]
     return [*row, f"inside ({verdict.seeds} seeds)" if verdict.seeds else "inside"]

@@ -19,7 +19,10 @@ from emulator.events.cluster import (
     CoordinatorUnloaded,
     IsrChanged,
     LeaderChanged,
+    LogCompacted,
     LogTruncated,
+    RecordsTruncated,
+    SegmentRolled,
 )
 from emulator.events.commits import (
     CommitAccepted,
@@ -41,20 +44,25 @@ from emulator.events.consumers import (
     PartlyProcessed,
     Polled,
     Processed,
+    ReadOn,
 )
 from emulator.events.groups import (
     AssignmentWarning,
     AssignorFailed,
     CoordinatorMoved,
     GroupEmptied,
+    GroupEpochRaised,
     GroupStabilised,
     JoinPhaseEnded,
     MemberAdded,
+    MemberMoved,
     MemberRemoved,
     RebalanceStarted,
+    TargetComputed,
 )
 from emulator.events.offsets import Offsets
 from emulator.events.run import (
+    ActRefused,
     BrokerDown,
     BrokerUp,
     FaultBegan,
@@ -71,6 +79,7 @@ from emulator.events.run import (
 )
 
 __all__ = [
+    "ActRefused",
     "AppendFailed",
     "Appended",
     "AssignmentWarning",
@@ -98,14 +107,17 @@ __all__ = [
     "FaultEnded",
     "FaultMissed",
     "GroupEmptied",
+    "GroupEpochRaised",
     "GroupStabilised",
     "IsrChanged",
     "JoinPhaseEnded",
     "LagSampled",
     "LeaderChanged",
     "ListenerCalled",
+    "LogCompacted",
     "LogTruncated",
     "MemberAdded",
+    "MemberMoved",
     "MemberRemoved",
     "MessageLost",
     "NotProcessed",
@@ -115,10 +127,14 @@ __all__ = [
     "PartlyProcessed",
     "Polled",
     "Processed",
+    "ReadOn",
     "RebalanceStarted",
+    "RecordsTruncated",
     "RequestsCounted",
     "RunEnded",
     "RunStarted",
+    "SegmentRolled",
+    "TargetComputed",
     "TopicCreated",
     "TopicDeleted",
     "What",
@@ -135,6 +151,7 @@ What = (
     | FaultBegan
     | FaultEnded
     | FaultMissed
+    | ActRefused
     | BrokerDown
     | BrokerUp
     | BrokerFenced
@@ -142,6 +159,7 @@ What = (
     | LeaderChanged
     | IsrChanged
     | LogTruncated
+    | RecordsTruncated
     | CoordinatorLoaded
     | CoordinatorUnloaded
     | ConsumerStarted
@@ -150,6 +168,7 @@ What = (
     | ConsumerResumed
     | ListenerCalled
     | EpochOpened
+    | ReadOn
     | Processed
     | PartlyProcessed
     | NotProcessed
@@ -166,6 +185,9 @@ What = (
     | JoinPhaseEnded
     | GroupStabilised
     | GroupEmptied
+    | GroupEpochRaised
+    | TargetComputed
+    | MemberMoved
     | AssignmentWarning
     | AssignorFailed
     | CoordinatorMoved
@@ -173,6 +195,8 @@ What = (
     | MessageLost
     | Appended
     | AppendFailed
+    | SegmentRolled
+    | LogCompacted
     | LagSampled
     | RequestsCounted
 )

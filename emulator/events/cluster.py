@@ -59,6 +59,25 @@ class LogTruncated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsTruncated:
+    """A topic's partition got a leader that lacks records which consumers may have read.
+
+    ``first`` up to ``next_offset`` are gone; what is appended from now on gets those offsets
+    again. So a new incarnation of the log begins at ``first``.
+    """
+
+    partition: TopicPartition
+    broker: int
+    """The new leader."""
+
+    leader_epoch: int
+    first: int
+    next_offset: int
+    incarnation: int
+    """How many truncations the log has seen with this one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorLoaded:
     """A broker has read an offsets partition and serves its groups."""
 
@@ -77,6 +96,12 @@ class CoordinatorLoaded:
 
     loaded_us: int
     """For its own."""
+
+    log_end: int = -1
+    """The log offset the next record gets; -1: not known."""
+
+    segments: int = -1
+    """In how many segments they were; -1: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +123,55 @@ class Appended:
     log_offset: int
     records: tuple[tuple[str, int], ...]
     size: int
-    """Bytes of keys and values."""
+    """Bytes of the batch."""
 
     high_watermark: int = -1
     """Below it everything was safe then; -1: not known."""
 
     leader_epoch: int = -1
     broker: int = -1
+    log_size: int = -1
+    """Bytes that a load of the whole log would read then; -1: not known."""
+
+    log_records: int = -1
+    """Records that it would read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentRolled:
+    """An offsets partition goes on in a new segment; ``why``: by which of a topic's settings."""
+
+    log_partition: int
+    broker: int
+    base_offset: int
+    """Of the new segment."""
+
+    why: str
+    segments: int
+    """How many there are now; what was there before the run counts for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogCompacted:
+    """The log cleaner compacted an offsets partition: log offsets ``first`` up to ``next_offset``."""
+
+    log_partition: int
+    broker: int
+    first: int
+    """Where the dirty part began."""
+
+    next_offset: int
+    """Where the next dirty part begins."""
+
+    removed_size: int
+    """Bytes that are gone."""
+
+    removed_records: int
+    size: int
+    """Bytes of the whole log, as they are left."""
+
+    records: int
+    segments: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

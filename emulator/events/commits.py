@@ -12,7 +12,8 @@ from emulator.events.offsets import Offsets
 class CommitSent:
     """A consumer asked for offsets to be stored.
 
-    ``kind``: ``auto``, ``prepare``, ``close``, ``sync`` or ``async``. ``processed`` is, in the
+    ``kind``: ``auto``, ``prepare``, ``close``, ``sync`` or ``async``; ``admin`` if it is no
+    consumer but an administrator who resets offsets. ``processed`` is, in the
     order of ``offsets``, how far the handler was then. A commit refused by the client itself
     was never sent: it has a :class:`CommitSent` and at once a :class:`CommitRefused`.
     """
@@ -47,6 +48,9 @@ class CommitAccepted:
     broker: int = -1
     """The coordinator's; -1: not known."""
 
+    log_partition: int = -1
+    """The offsets partition; -1: not known."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRefused:
@@ -78,3 +82,5 @@ class OffsetsDropped:
     group: str
     partitions: tuple[TopicPartition, ...]
     why: str
+    members: int = -1
+    """How many the group had then; -1: not known."""

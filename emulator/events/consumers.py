@@ -71,6 +71,21 @@ class EpochOpened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOn:
+    """A consumer that began before a truncation is handed records from after it.
+
+    It did not set its position anew: all its records below ``offset`` are of the log it began
+    in, those from there on of the given incarnation.
+    """
+
+    consumer: str
+    group: str
+    partition: TopicPartition
+    offset: int
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Processed:
     """The handler returned for the records ``first`` up to ``next_offset``.
 

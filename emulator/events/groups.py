@@ -50,11 +50,52 @@ class JoinPhaseEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupStabilised:
-    """Who owns what in this generation, by consumer."""
+    """Who owns what in this generation, by consumer.
+
+    Of a group of the consumer protocol: every member has reached the target of this group epoch.
+    """
 
     group: str
     generation: int
     assignment: tuple[tuple[str, tuple[TopicPartition, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupEpochRaised:
+    """What the assignment of a group of the consumer protocol depends on has changed.
+
+    ``consumer``: whose heartbeat or departure raised it; empty: a look-up of patterns.
+    """
+
+    group: str
+    epoch: int
+    reason: str
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetComputed:
+    """The coordinator decided who shall have what; only members whose target is new are told."""
+
+    group: str
+    epoch: int
+    assignor: str
+    changed: tuple[tuple[str, tuple[TopicPartition, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberMoved:
+    """A member of a group of the consumer protocol took a step towards its target.
+
+    ``state``: Kafka's name of how far it is; ``revoking``: what it was told to give up.
+    """
+
+    group: str
+    consumer: str
+    epoch: int
+    state: str
+    assigned: tuple[TopicPartition, ...]
+    revoking: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

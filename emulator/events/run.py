@@ -89,6 +89,22 @@ class FaultMissed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ActRefused:
+    """Something an administrator asked for was not done; ``error`` empty: not even sent."""
+
+    fault: str
+    """The id of the act in the scenario."""
+
+    verb: str
+    target: str
+    group: str
+    error: str
+    """In Kafka's spelling."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerDown:
     """A broker stopped answering for good."""
 

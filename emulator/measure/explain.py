@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 from assignors.types import TopicPartition
 from emulator import events as ev
+from emulator.measure.coordination import Coordination, LogPosition, position_of
 from emulator.measure.ledger.entries import Entry, EntryKind
-from emulator.measure.wording import in_words, offset_of, span
+from emulator.measure.wording import in_words, offset_of, span, term_of
 
-_COMMIT = re.compile(r"commit \S+")
+_PASSING = re.compile(r"(?<=commit )\S+|(?<=log offset )\d+|(?<=high watermark )\d+")
+"""What differs from one refrain to the next."""
 
 Commit = ev.CommitSent | ev.CommitAccepted | ev.CommitRefused
 
@@ -26,11 +28,13 @@ PRELUDE = 4
 GROUP_EVENTS = (
     ev.RebalanceStarted,
     ev.JoinPhaseEnded,
+    ev.GroupEpochRaised,
+    ev.TargetComputed,
     ev.GroupStabilised,
     ev.GroupEmptied,
     ev.CoordinatorMoved,
 )
-MEMBER_EVENTS = (ev.MemberAdded, ev.MemberRemoved, ev.ClientDropped)
+MEMBER_EVENTS = (ev.MemberAdded, ev.MemberRemoved, ev.MemberMoved, ev.ClientDropped)
 PROCESS_EVENTS = (
     ev.ConsumerStarted,
     ev.ConsumerStopped,
@@ -53,10 +57,14 @@ class Line:
     shown: bool = False
     """Whether the entry's own chain names it."""
 
+    log: LogPosition | None = None
+    """Where in the offsets log it stands, of a commit or a failover."""
+
 
 def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
     """Return the sequence of events that shows how *entry* came about, in order."""
-    story = _Story(entry, _since(entry, events))
+    coordination = Coordination(entry.group, events)
+    story = _Story(entry, _since(entry, events), coordination, term_of(entry.group, events))
     for event in events:
         if event.id > story.until:
             break
@@ -78,13 +86,15 @@ def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
 class _Story:
     """Selects, out of the events of a run, what belongs to one entry."""
 
-    def __init__(self, entry: Entry, since: int) -> None:
+    def __init__(self, entry: Entry, since: int, coordination: Coordination, term: str) -> None:
         owners = [owner for owner in (entry.first_owner, entry.second_owner) if owner]
         links = [link.event for link in entry.chain]
         self._entry = entry
         self._partition = entry.topic_partition
         self._names = {owner.consumer for owner in owners}
         self._chain = frozenset(links)
+        self._coordination = coordination
+        self._term = term
         self._since = since
         self._ends_us = max((owner.at_us for owner in owners), default=0)
         self._base: ev.Event | None = None
@@ -132,7 +142,7 @@ class _Story:
         return ends[0][0], ends[-1][1]
 
     def _line(self, first: ev.Event, last: ev.Event, events: int) -> Line:
-        text = in_words(first.what, self._partition)
+        text = in_words(first.what, self._partition, self._term)
         if isinstance(first.what, ev.Processed) and isinstance(last.what, ev.Processed):
             worked = span(first.what.first, last.what.next_offset)
             text = f"{first.what.consumer} processes {self._partition} {worked}"
@@ -140,7 +150,7 @@ class _Story:
             got = span(self._handed(first.what)[0], self._handed(last.what)[1])
             text = f"the last of {events} polls that hand {first.what.consumer} {got} of "
             text += str(self._partition)
-        return Line(last.at_us, text, first.id, self._shows(first))
+        return Line(last.at_us, text, first.id, self._shows(first), position_of(first.what))
 
     def _shows(self, event: ev.Event) -> bool:
         """Say whether the chain names an event; a poll has no id of its own."""
@@ -191,7 +201,9 @@ class _Story:
             return what.consumer in self._names and self._partition in ranges
         if isinstance(what, TOPIC_EVENTS):
             return what.topic == self._entry.topic
-        return isinstance(what, ev.FaultBegan | ev.FaultEnded) and self._is_root(what.fault)
+        if isinstance(what, ev.FaultBegan | ev.FaultEnded):
+            return self._is_root(what.fault)
+        return self._coordination.concerns(what)
 
     def _is_root(self, fault: str) -> bool:
         return self._entry.root is not None and self._entry.root.id == fault
@@ -239,13 +251,13 @@ def _saved(refrain: tuple[int, int]) -> int:
 
 def _repeats(lines: list[Line], at: int, period: int) -> int:
     """Count how often the *period* lines from *at* on come in a row; never what the chain shows."""
-    words = [_COMMIT.sub("commit", line.text) for line in lines[at : at + period]]
+    words = [_PASSING.sub("", line.text) for line in lines[at : at + period]]
     times = 1
     while True:
         start = at + period * times
         chunk = lines[start : start + period]
         if any(line.shown for line in chunk):
             return times
-        if [_COMMIT.sub("commit", line.text) for line in chunk] != words:
+        if [_PASSING.sub("", line.text) for line in chunk] != words:
             return times
         times += 1

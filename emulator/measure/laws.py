@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.measure.ledger.entries import EntryKind, Ledger
+from emulator.measure.ledger.leaders import Leaders
 from emulator.measure.meters.readings import Handler, Key
 
 OVERTAKEN = "out of range"
@@ -31,6 +32,7 @@ class Law(enum.StrEnum):
     COMMIT_AHEAD = "commit ahead of the work"
     GIVEN_TWICE = "a partition assigned twice"
     FAULT_MISSED = "a fault that never struck"
+    ACT_REFUSED = "an act that was refused"
 
 
 class Severity(enum.StrEnum):
@@ -72,6 +74,7 @@ class LawChecker:
         self._findings: dict[tuple[Law, str], Finding] = {}
         self._generations: dict[str, int] = {}
         self._instances: dict[str, str | None] = {}
+        self._leaders = Leaders()
         self._loose: set[str] = set()
         """Groups whose coordinator moved, or that emptied: their generation may start anew."""
 
@@ -84,6 +87,7 @@ class LawChecker:
 
     def feed(self, event: ev.Event) -> None:
         """Check one event."""
+        self._leaders.follow(event)
         handler = self._handlers.get(type(event.what))
         if handler is not None:
             handler(event, event.what)
@@ -108,6 +112,7 @@ class LawChecker:
         return {
             ev.FaultBegan: self._disturb,
             ev.FaultMissed: self._missed,
+            ev.ActRefused: self._refused,
             ev.MessageLost: self._disturb,
             ev.OffsetsDropped: self._disturb,
             ev.ConsumerStarted: self._started,
@@ -149,6 +154,11 @@ class LawChecker:
         text = f"never struck: {what.fault}, {what.target}: {what.why}"
         self._find(None, Law.FAULT_MISSED, Severity.WARNING, what.fault, text)
 
+    def _refused(self, event: ev.Event, what: ev.ActRefused) -> None:
+        reason = ": ".join(part for part in (what.error, what.why) if part)
+        text = f"refused: {what.fault}, {what.target}: {reason}"
+        self._find(event, Law.ACT_REFUSED, Severity.WARNING, what.fault, text)
+
     def _act(self, _: ev.Event, _what: object) -> None:
         """Take what would form a group, had it come earlier, as an act upon it."""
         self._disturbed |= self._stable
@@ -182,13 +192,20 @@ class LawChecker:
     def _stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
         self._stable = True
         before = self._generations.get(what.group, what.generation)
-        if what.generation < before and what.group not in self._loose:
+        if what.generation < before and not (what.group in self._loose or self._split(what.group)):
             text = f"{what.group} went from generation {before} to {what.generation}"
             self._find(event, Law.GENERATIONS_RISE, Severity.ERROR, what.group, text)
         self._generations[what.group] = what.generation
-        self._loose.discard(what.group)
+        if self._split(what.group):
+            self._loose.add(what.group)
+        else:
+            self._loose.discard(what.group)
         if not self._may_share(what.group):
             self._check_assignment(event, what)
+
+    def _split(self, group: str) -> bool:
+        """Say whether two coordinators count the generations of a group, each for itself."""
+        return self._leaders.of(group).split is not None
 
     def _may_share(self, group: str) -> bool:
         return self._protocols.get(group, "") in self._shared
@@ -221,7 +238,7 @@ class LawChecker:
             return False
         instance = self._instances.get(name)
         replaced = instance is not None and instance == self._instances.get(what.consumer)
-        return not replaced and not self._may_share(what.group)
+        return not (replaced or self._may_share(what.group) or self._split(what.group))
 
     def _closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
         self._readers.get((what.group, what.partition), {}).pop(what.consumer, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from assignors.types import TopicPartition
@@ -11,10 +11,24 @@ from emulator import events as ev
 Words = Callable[[Any, TopicPartition], str]
 
 
-def in_words(what: ev.What, partition: TopicPartition) -> str:
-    """Say what happened; of events about several partitions, what concerns *partition*."""
+GENERATION, EPOCH = "generation", "epoch"
+"""What a group counts: the classic protocol has generations, the consumer protocol epochs."""
+
+
+def in_words(what: ev.What, partition: TopicPartition, term: str = GENERATION) -> str:
+    """Say what happened; of events about several partitions, what concerns *partition*.
+
+    *term*: what the group counts, in whose words the number of a generation is told.
+    """
     words = WORDS.get(type(what))
-    return words(what, partition) if words is not None else type(what).__name__
+    text = words(what, partition) if words is not None else type(what).__name__
+    return text.replace(f"in {GENERATION} ", f"in {term} ")
+
+
+def term_of(group: str, history: Iterable[ev.Event]) -> str:
+    """Return what a group counts, by what its coordinator tells."""
+    raised = (each.what for each in history if isinstance(each.what, ev.GroupEpochRaised))
+    return EPOCH if any(what.group == group for what in raised) else GENERATION
 
 
 def span(first: int, next_offset: int) -> str:
@@ -42,6 +56,27 @@ def _committing(
     return f"{p} = {offset_of(what.offsets, p)} in generation {what.generation}"
 
 
+def _accepted(what: ev.CommitAccepted, p: TopicPartition) -> str:
+    text = f"accepts commit {what.commit} of {what.consumer}: {_committing(what, p)}"
+    if what.log_partition < 0:
+        return f"the coordinator {text}"
+    return (
+        f"the coordinator {text}, at log offset {what.log_offset} of "
+        f"__consumer_offsets-{what.log_partition} (high watermark {what.high_watermark}, leader "
+        f"epoch {what.leader_epoch} on broker {what.broker})"
+    )
+
+
+def _coordinator_loaded(what: ev.CoordinatorLoaded, _: TopicPartition) -> str:
+    took = (what.waited_us + what.loaded_us) / 1_000_000
+    log = "" if what.log_end < 0 else f"log end {what.log_end}, "
+    return (
+        f"broker {what.broker} has loaded __consumer_offsets-{what.log_partition} in {took:.3f} s: "
+        f"{what.records} records, {what.size} bytes, {log}high watermark {what.high_watermark}, "
+        f"leader epoch {what.leader_epoch}"
+    )
+
+
 def _opened(what: ev.EpochOpened, _: TopicPartition) -> str:
     why = f", {what.why}" if what.why else ""
     return (
@@ -62,6 +97,22 @@ def _assigned(what: ev.GroupStabilised, partition: TopicPartition) -> str:
         f"{partition} is assigned to {', '.join(owners)}" if owners else f"nobody has {partition}"
     )
     return f"{what.group} is stable in generation {what.generation}: {given}"
+
+
+def _aimed(what: ev.TargetComputed, partition: TopicPartition) -> str:
+    meant = [name for name, partitions in what.changed if partition in partitions]
+    shall = f": {partition} shall go to {', '.join(meant)}" if meant else ""
+    return f"{what.group} has a target for epoch {what.epoch} ({what.assignor}){shall}"
+
+
+def _moved(what: ev.MemberMoved, partition: TopicPartition) -> str:
+    if partition in what.revoking:
+        told = f"told to give {partition} up"
+    elif partition in what.assigned:
+        told = f"with {partition}"
+    else:
+        told = f"without {partition}"
+    return f"{what.consumer} is in epoch {what.epoch}, {told}"
 
 
 def _polled(what: ev.Polled, partition: TopicPartition) -> str:
@@ -100,10 +151,16 @@ def _leader_changed(what: ev.LeaderChanged, _: TopicPartition) -> str:
     return f"broker {what.broker} leads {what.partition} in epoch {what.epoch}{unclean}"
 
 
+def _act_refused(what: ev.ActRefused, _: TopicPartition) -> str:
+    reason = ": ".join(part for part in (what.error, what.why) if part)
+    return f"{what.verb} {what.target} is refused: {reason}"
+
+
 WORDS: dict[type, Words] = {
     ev.FaultBegan: lambda w, _: f"fault {w.fault} begins: {w.verb} {w.target}",
     ev.FaultEnded: lambda w, _: f"fault {w.fault} ends: {w.verb} {w.target}",
     ev.FaultMissed: lambda w, _: f"fault {w.fault} never struck ({w.verb} {w.target}): {w.why}",
+    ev.ActRefused: _act_refused,
     ev.BrokerDown: lambda w, _: f"broker {w.broker} goes down",
     ev.BrokerUp: lambda w, _: f"broker {w.broker} is up",
     ev.BrokerFenced: lambda w, _: f"the controller takes broker {w.broker} for dead",
@@ -115,16 +172,25 @@ WORDS: dict[type, Words] = {
     ev.LogTruncated: lambda w, _: (
         f"broker {w.broker} cuts log offsets {span(w.first, w.next_offset)} off {w.partition}"
     ),
-    ev.CoordinatorLoaded: lambda w, _: (
-        f"broker {w.broker} has loaded offsets partition {w.log_partition}: {w.records} records, "
-        f"{w.size} bytes, high watermark {w.high_watermark}"
+    ev.RecordsTruncated: lambda w, _: (
+        f"{w.partition} has lost {span(w.first, w.next_offset)}: broker {w.broker} leads without "
+        f"them; what is produced now gets their offsets"
     ),
+    ev.CoordinatorLoaded: _coordinator_loaded,
     ev.CoordinatorUnloaded: lambda w, _: (
-        f"broker {w.broker} lets go of offsets partition {w.log_partition}"
+        f"broker {w.broker} lets go of __consumer_offsets-{w.log_partition}"
     ),
     ev.AppendFailed: lambda w, _: (
-        f"broker {w.broker} cannot append at log offset {w.log_offset} of offsets partition "
-        f"{w.log_partition}: {w.error}"
+        f"broker {w.broker} cannot append at log offset {w.log_offset} of "
+        f"__consumer_offsets-{w.log_partition}: {w.error}"
+    ),
+    ev.SegmentRolled: lambda w, _: (
+        f"offsets partition {w.log_partition} goes on in a new segment from log offset "
+        f"{w.base_offset} ({w.why})"
+    ),
+    ev.LogCompacted: lambda w, _: (
+        f"the cleaner of broker {w.broker} compacts offsets partition {w.log_partition} up to log "
+        f"offset {w.next_offset}: {w.removed_size} bytes and {w.removed_records} records less"
     ),
     ev.ConsumerStarted: lambda w, _: f"process {w.consumer} starts (incarnation {w.incarnation})",
     ev.ConsumerStopped: _stopped,
@@ -133,6 +199,9 @@ WORDS: dict[type, Words] = {
     ev.ListenerCalled: lambda w, p: f"{w.consumer}'s listener is told: {w.call} {p}",
     ev.EpochOpened: _opened,
     ev.EpochClosed: _closed,
+    ev.ReadOn: lambda w, _: (
+        f"{w.consumer} reads {w.partition} on from {w.offset}, in the log as it is since then"
+    ),
     ev.Processed: lambda w, p: f"{w.consumer} processes {p} {span(w.first, w.next_offset)}",
     ev.PartlyProcessed: lambda w, p: f"{w.consumer} is cut off in the work on {p} {w.offset}",
     ev.NotProcessed: lambda w, p: (
@@ -142,9 +211,7 @@ WORDS: dict[type, Words] = {
     ev.CommitSent: lambda w, p: (
         f"{w.consumer} sends commit {w.commit} ({w.kind}): {_committing(w, p)}"
     ),
-    ev.CommitAccepted: lambda w, p: (
-        f"the coordinator accepts commit {w.commit} of {w.consumer}: {_committing(w, p)}"
-    ),
+    ev.CommitAccepted: _accepted,
     ev.CommitRefused: _refused,
     ev.CommitAnswered: _answered,
     ev.MessageLost: _lost,
@@ -160,6 +227,9 @@ WORDS: dict[type, Words] = {
     ev.JoinPhaseEnded: lambda w, _: (
         f"generation {w.generation} of {w.group} has its members: {', '.join(w.consumers)}"
     ),
+    ev.GroupEpochRaised: lambda w, _: f"{w.group} is in epoch {w.epoch} now: {w.reason}",
+    ev.TargetComputed: _aimed,
+    ev.MemberMoved: _moved,
     ev.GroupStabilised: _assigned,
     ev.GroupEmptied: lambda w, _: f"{w.group} has no members left",
     ev.CoordinatorMoved: lambda w, _: f"broker {w.broker} is now coordinator of {w.group}",

@@ -1,4 +1,4 @@
-"""Real segments of ``__consumer_offsets``, read for people.
+"""Segments of ``__consumer_offsets``: real ones read for people, those of a run written.
 
 Files are found and opened here, and what is in them is put into the words of Kafka's dump tool;
 what bytes, records and groups are is known to ``protocols.log``, ``protocols.records`` and
@@ -12,5 +12,6 @@ what bytes, records and groups are is known to ``protocols.log``, ``protocols.re
 ``describing``  a group as values that JSON can hold
 ``dumping``     a log line by line
 ``faults``      what could not be read, counted and told
+``writing``     the offsets log of a run as a folder of segments
 ``columns``     commits as Arrow columns, half a million a second; needs numpy, the rest does not
 """

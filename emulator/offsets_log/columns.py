@@ -40,8 +40,9 @@ import pyarrow as pa
 from emulator.offsets_log.columns_layout import Array
 from emulator.offsets_log.columns_left_out import LeftOut
 from emulator.offsets_log.columns_rows import NUMBERS, CommitKey, RowMaker
-from protocols.log.batch import CONTROL, Batch
+from protocols.log.batch import Batch
 from protocols.log.errors import BadBatch
+from protocols.log.header import CONTROL
 from protocols.log.reader import Gap, gap_of, read_batches
 from protocols.log.record import RecordFields
 from protocols.log.resync import LIMITS, Limits

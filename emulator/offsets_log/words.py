@@ -12,8 +12,9 @@ from __future__ import annotations
 import functools
 from typing import Any, Final, NamedTuple
 
-from protocols.log.batch import NO_SEQUENCE, Batch
+from protocols.log.batch import Batch
 from protocols.log.compression import Compression
+from protocols.log.header import NO_SEQUENCE
 from protocols.log.record import LogRecord
 from protocols.records import (
     EndTxnMarker,

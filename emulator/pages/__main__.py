@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from emulator.pages.causes import causes_page
+from emulator.pages.coordinator_failures import coordinator_failures_page
 from emulator.pages.metrics import metrics_page
 from emulator.pages.scenario_files import scenario_files_page
 
@@ -16,7 +17,10 @@ PAGES = {
     "scenario-files.md": scenario_files_page,
 }
 
+PLAYED = {"coordinator-failures.md": coordinator_failures_page}
+"""Pages with tables that are played for them: some dozen runs each."""
+
 if __name__ == "__main__":
     DOCS.mkdir(exist_ok=True)
-    for name, page in PAGES.items():
+    for name, page in (PAGES | PLAYED).items():
         (DOCS / name).write_text(page(), encoding="utf-8")

@@ -16,7 +16,9 @@ A *repeat* is work finished again on a record that had been finished before; a *
 that the group has committed past, or positioned past, and that nobody has finished. Every entry
 of a ledger has exactly one cause: why the owner that repeats or passes over began where it did.
 Where several would fit, the first in this order is named. Records that were under work when
-their process died are counted apart, as *partial*: their work may have had an effect or not.
+their process died are counted apart, as *partial*: their work may have had an effect or not. So
+are records that were gone from their log before they were processed, as *truncated*: no consumer
+is to blame for them.
 
 What would help depends on what is in force; `rebalance run` shows only what fits, with the
 settings as they are now. In braces: a setting whose present value is shown there.

@@ -47,6 +47,8 @@ between = ["70s", "80s"]
   one of `at`, `between` (at random in the window, by the seed) and `when` (aimed), plus `delay`.
 - `[expect]` bounds metrics: `lost = 0`, `reprocessed = "<= 200"`; `rebalance run` ends with status
   1 if one does not hold.
+- `[[variant]]` tables, each with a `name` and changes as for `--set`, are the rows of
+  `rebalance compare FILE`.
 - `rebalance run FILE --set 'group[billing].settings[session.timeout.ms]=10s'` changes one value
   for one run.
 """
@@ -67,7 +69,7 @@ In a word or three: {commits}. Anything else is a table, such as
 """
 
 TABLES = ("Topic", "Poisson", "Bursts", "BurstShape", "Group", "Member", "CommitPolicy", "Poison")
-CLUSTER = ("Cluster", "Network", "Link")
+CLUSTER = ("Cluster", "Network", "Link", "Variant")
 AIMS = ("Step", "After", "MessageMatch")
 SETTINGS = ("Bounds", "BrokerSettings", "ConsumerSettings")
 """Tables whose keys are Kafka's, or the metrics'."""

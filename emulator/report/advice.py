@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from emulator.measure.ledger.entries import Cause
 from emulator.measure.meters.metrics import Metrics
-from emulator.report.hints import HINTS, Case
+from emulator.report.cases import Case, closed, raced
+from emulator.report.hints import HINTS
 from emulator.report.subject import GroupFacts, Subject
 
 LONG_STANDSTILL_S = 10
@@ -21,9 +22,18 @@ SHORTER_SESSION = (
 )
 
 GIVEN_TWICE = "The assignor gave the partition to several members, and all of them worked on it."
+TWO_COORDINATORS = (
+    "Two brokers believed that they coordinate the group, and each gave the partition to a member "
+    "of its own; both worked on it."
+)
 SHARED_OFFSETS = (
     "Members that each need every record commit to the group's one set of offsets: one of them "
     "began behind what another had committed."
+)
+
+AHEAD_BY_THE_OTHER_THREAD = (
+    "Another thread than the handler's makes the automatic commit, and took the position behind "
+    "the batch that poll() was just handing out; the process ended before it had processed it."
 )
 
 _SETTING = re.compile(r"\{([a-z.]+)\}")
@@ -33,8 +43,12 @@ def reason_of(case: Case) -> str:
     """Return what happened where a ledger names this cause."""
     if case.cause is Cause.TWO_OWNERS and case.given_twice:
         return GIVEN_TWICE
+    if case.cause is Cause.TWO_OWNERS and case.said("two coordinators"):
+        return TWO_COORDINATORS
     if case.cause is Cause.COMMITTED_AHEAD and case.group.shared:
         return SHARED_OFFSETS
+    if case.cause is Cause.COMMITTED_AHEAD and raced(case) and not closed(case):
+        return AHEAD_BY_THE_OTHER_THREAD
     return WHY[case.cause]
 
 
@@ -49,16 +63,21 @@ def standstill_hints(subject: Subject, metrics: Metrics) -> list[str]:
     short = metrics["standstill_max_s"] < LONG_STANDSTILL_S
     if short or "session expired" not in metrics.tables["evictions.by_reason"]:
         return []
-    group = max(subject.groups, key=lambda group: int(group.settings["session.timeout.ms"]))
-    least_ms = LEAST_HEARTBEATS * int(group.settings["heartbeat.interval.ms"])
-    if int(group.settings["session.timeout.ms"]) <= least_ms:
+    group = max(subject.groups, key=lambda group: int(group.value("session.timeout.ms")))
+    least_ms = LEAST_HEARTBEATS * int(group.value("heartbeat.interval.ms"))
+    if int(group.value("session.timeout.ms")) <= least_ms:
         return []
     return [_with_values(SHORTER_SESSION, subject, group)]
 
 
 def _with_values(text: str, subject: Subject, group: GroupFacts) -> str:
     values = {**subject.broker_settings, **group.settings}
-    return _SETTING.sub(lambda match: f"{match[1]} (now {values[match[1]]})", text)
+
+    def told(match: re.Match[str]) -> str:
+        name = group.name_of(match[1])
+        return f"{name} (now {values[name]})"
+
+    return _SETTING.sub(told, text)
 
 
 WHY: Mapping[Cause, str] = {
@@ -73,14 +92,29 @@ WHY: Mapping[Cause, str] = {
         "for longer than brokers keep offsets. The position was reset."
     ),
     Cause.DELETED: "The committed offsets had been deleted, and the position was reset.",
-    Cause.OUT_OF_RANGE: "The log had no record at the position any more, and it was reset.",
-    Cause.RESET: "The position was reset although an offset had been committed before.",
+    Cause.OUT_OF_RANGE: (
+        "The log did not reach as far as the position, or began only behind it, and the position "
+        "was reset: the broker had been asked for an offset that it does not have."
+    ),
+    Cause.RESET: (
+        "An administrator had set the committed offset to another one, or a client reset its "
+        "position though an offset was committed."
+    ),
+    Cause.STALE_COORDINATOR: (
+        "Another broker had been elected to coordinate the group, but the old coordinator did not "
+        "know: a commit went to it, into a log that was cut off later, or it told an offset that "
+        "was old."
+    ),
     Cause.NOT_REPLICATED: (
-        "The coordinator had accepted the commit, and lost it with its broker, before the commit "
-        "was on other brokers."
+        "The coordinator had accepted the commit, and it was lost with the coordinator's broker: "
+        "the replica that leads now did not have it."
     ),
     Cause.MESSAGE_LOST: (
         "A commit, or the answer to it, never arrived; the next owner began at the commit before."
+    ),
+    Cause.LOADING: (
+        "The group had a new coordinator, which was still reading its offsets partition. It "
+        "answers heartbeats meanwhile, so nobody is evicted, but refuses every commit."
     ),
     Cause.REFUSED: (
         "The commit of what had been processed was refused; the next owner began at the commit "
@@ -111,6 +145,10 @@ WHY: Mapping[Cause, str] = {
     Cause.COMMITTED_AHEAD: (
         "Offsets were committed before their records were processed; the next owner began behind "
         "those records."
+    ),
+    Cause.TRUNCATED: (
+        "A replica that lacked the newest records was elected to lead the partition. They are gone, "
+        "and other records have their offsets now."
     ),
     Cause.DISCARDED: (
         "After a refused commit the rest of the batch was thrown away, and the consumer went on "

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator import events as ev
+from emulator.measure.ledger.leaders import OFFSETS_TOPIC
+
+LONG_LOAD_US = 1_000_000
+"""A load that took so long is worth a word."""
 
 DISTINCT = 200
 """So many different happenings are kept; a run has more only if something is very wrong."""
@@ -30,6 +34,9 @@ VERBS = {
     "add_partitions": "partitions are added to {}",
     "create_topic": "topic {} is created",
     "delete_topic": "topic {} is deleted",
+    "delete_offsets": "an administrator deletes the offsets of {}",
+    "reset_offsets": "an administrator resets the offsets of {}",
+    "delete_group": "an administrator deletes the group {}",
     "rolling_restart": "a rolling restart of {} begins",
     "lose_message": "a message is lost: {}",
     "delay_message": "a message is held up: {}",
@@ -46,8 +53,11 @@ LASTING = {
 }
 """Of faults whose end is worth a line."""
 
-LEFT_BY_ITSELF = "consumer pro-actively leaving the group"
-"""The Java client's words when its poll interval has run out."""
+LEFT_BY_ITSELF = (
+    "consumer pro-actively leaving the group",
+    "consumer poll timeout has expired.",
+)
+"""The Java client's words when its poll interval has run out: classic, and consumer protocol."""
 
 EXPECTED_ENDS = {"crashed", "closed", "killed"}
 """Ends of processes that the fault behind them tells already, or that are as they should be."""
@@ -77,9 +87,15 @@ class Chronicle:
             ev.ConsumerStopped: _stopped,
             ev.ClientDropped: _dropped,
             ev.MemberRemoved: _removed,
+            ev.ActRefused: lambda w: f"{w.fault} is refused: {w.why or w.error}",
             ev.OffsetsDropped: lambda w: f"committed offsets of {w.group} vanish: {w.why}",
             ev.AssignorFailed: lambda w: f"the assignor {w.assignor} fails in {w.consumer}",
-            ev.CoordinatorMoved: lambda w: f"broker {w.broker} is now coordinator of {w.group}",
+            ev.CoordinatorMoved: _coordinator_moved,
+            ev.LeaderChanged: _led_uncleanly,
+            ev.RecordsTruncated: lambda w: (
+                f"{w.partition} loses {w.next_offset - w.first:,} records: broker {w.broker} leads "
+                f"without them"
+            ),
         }
 
     @property
@@ -126,9 +142,23 @@ def _stopped(what: ev.ConsumerStopped) -> str:
 
 
 def _dropped(what: ev.ClientDropped) -> str:
-    if what.reason != LEFT_BY_ITSELF:
+    if what.reason not in LEFT_BY_ITSELF:
         return ""
     return f"{what.consumer} leaves {what.group}: no poll() within max.poll.interval.ms"
+
+
+def _coordinator_moved(what: ev.CoordinatorMoved) -> str:
+    text = f"broker {what.broker} is now coordinator of {what.group}"
+    if what.loaded_us < LONG_LOAD_US:
+        return text
+    return f"{text}, after a load of {what.loaded_us / 1_000_000:.1f} s"
+
+
+def _led_uncleanly(what: ev.LeaderChanged) -> str:
+    """Tell of an election that may have cost commits; those of topics are told by what is lost."""
+    if what.clean or what.partition.topic != OFFSETS_TOPIC:
+        return ""
+    return f"broker {what.broker} leads {what.partition}, though it was not in sync"
 
 
 def _removed(what: ev.MemberRemoved) -> str:

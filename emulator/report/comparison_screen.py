@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from emulator.measure import Comparison, Metrics, compare, summarise
+from emulator.report.chance import no_chance
 from emulator.report.figures_shown import as_lines, cells, shown, why
 from emulator.report.headings import heading, in_force
 from emulator.report.subject import Subject
@@ -55,6 +56,7 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
             f"Means of {len(seeds)} seeds. Differences are to {first.name}, seed by seed, with "
             "the interval that holds the true mean with 95 % confidence."
         )
+        yield from no_chance(*(column.metrics for column in columns))
     yield from _causes(columns)
 
 

@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from emulator.measure import Entry, EntryKind, Line, Owner
+from emulator.measure.wording import GENERATION
 from emulator.report.wording import counted, paragraph
 
 VERBS = {
     EntryKind.REPROCESSED: ("was processed again", "were processed again"),
     EntryKind.LOST: ("was lost", "were lost"),
+    EntryKind.TRUNCATED: (
+        "is gone from the log, unprocessed",
+        "are gone from the log, unprocessed",
+    ),
     EntryKind.PARTIAL: ("was cut off under work", "were cut off under work"),
 }
 
 
 def entry_screen(
-    title: str, entry: Entry, lines: Sequence[Line], moment: Callable[[int], str]
+    title: str,
+    entry: Entry,
+    lines: Sequence[Line],
+    moment: Callable[[int], str],
+    term: str = GENERATION,
 ) -> Iterator[str]:
-    """Yield the entry in a few lines, then what happened, step by step."""
+    """Yield the entry in a few lines, then what happened, step by step.
+
+    *term*: what the group counts, generations or epochs.
+    """
     yield from paragraph(title)
     yield ""
     offsets = (
@@ -32,9 +44,9 @@ def entry_screen(
     if entry.root is not None:
         root = f"{entry.root.verb} {entry.root.target} at {moment(entry.root.at_us)}"
         yield from paragraph(f"{root} ({entry.root.id})", "    it began: ")
-    yield from paragraph(_owner(entry.first_owner, moment), "    first:    ")
+    yield from paragraph(_owner(entry.first_owner, moment, term), "    first:    ")
     if entry.kind is not EntryKind.PARTIAL:
-        yield from paragraph(_owner(entry.second_owner, moment), "    then:     ")
+        yield from paragraph(_owner(entry.second_owner, moment, term), "    then:     ")
     yield ""
     for line in lines:
         mark = "*" if line.shown else " "
@@ -42,8 +54,8 @@ def entry_screen(
     yield from ("", "* shows the cause")
 
 
-def _owner(owner: Owner | None, moment: Callable[[int], str]) -> str:
+def _owner(owner: Owner | None, moment: Callable[[int], str], term: str) -> str:
     if owner is None:
         return "nobody"
     life = "" if owner.incarnation == 1 else f" (start {owner.incarnation})"
-    return f"{owner.consumer}{life}, generation {owner.generation}, {moment(owner.at_us)}"
+    return f"{owner.consumer}{life}, {term} {owner.generation}, {moment(owner.at_us)}"

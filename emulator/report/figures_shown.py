@@ -22,6 +22,8 @@ ALWAYS = {
 """The metrics every such table has, and what people call them."""
 
 IF_ANY = {
+    "duplicates_avoided": "repeats avoided (records)",
+    "truncated": "gone from the log (records)",
     "partial": "cut off (records)",
     "takeover_first_s": "takeover, first (s)",
     "takeover_last_s": "takeover, last (s)",

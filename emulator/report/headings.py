@@ -31,14 +31,15 @@ def in_force(group: GroupFacts, besides: GroupFacts | None = None) -> str:
 
 
 def _parts(group: GroupFacts) -> list[str]:
-    settings = group.settings
     protocol = "cooperative" if group.cooperative else "eager"
+    if group.by_coordinator:
+        protocol = "group.protocol=consumer"
     members = f"{group.members} {'static ' if group.static else ''}members"
     return [
         members.removesuffix("s") if group.members == 1 else members,
         f"{', '.join(group.assignors)} ({protocol})",
         group.commits,
-        *(f"{name}={settings[name]}" for name in NAMED),
+        *(f"{group.name_of(name)}={group.value(name)}" for name in NAMED),
     ]
 
 

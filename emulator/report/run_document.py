@@ -7,6 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from emulator.measure import Entry, Finding, Ledger, Owner
+from emulator.report.chronicle import Happening
+from emulator.report.run_screen import what_would_help
 from emulator.report.told import Told
 
 Clock = Callable[[int], str] | None
@@ -21,10 +23,22 @@ def run_document(head: Mapping[str, Any], told: Told, clock: Clock) -> dict[str,
         "digest": told.digest,
         **totals(told.ledger),
         "rebalances": told.metrics["rebalances"],
+        "timeline": [_happening(each, clock) for each in told.chronicle.happenings],
+        "hints": what_would_help(told),
         "ledger": [entry_document(entry, clock) for entry in told.ledger.entries],
         "metrics": told.metrics.as_dict(),
         "expectations": [asdict(expected) for expected in told.expectations],
         "findings": [finding_document(finding, clock) for finding in told.findings],
+    }
+
+
+def _happening(happening: Happening, clock: Clock) -> dict[str, Any]:
+    """Return a line of the timeline: when first, what, how often, and when last."""
+    return {
+        **timed(happening.first_us, clock),
+        "what": happening.text,
+        "times": happening.times,
+        "last_us": happening.last_us,
     }
 
 
@@ -33,6 +47,7 @@ def totals(ledger: Ledger) -> dict[str, Any]:
     return {
         "reprocessed": ledger.reprocessed,
         "lost": ledger.lost,
+        "truncated": ledger.truncated,
         "partial": ledger.partial,
         "by_cause": ledger.by_cause(),
     }

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from emulator.measure import Entry, EntryKind, Expected, Law, Ledger, Metrics, Severity
 from emulator.report.advice import hints_for, reason_of, standstill_hints
+from emulator.report.cases import Case
 from emulator.report.chronicle import Happening
+from emulator.report.faults_shown import drain, takeover
 from emulator.report.headings import heading
-from emulator.report.hints import Case
 from emulator.report.told import Told
 from emulator.report.wording import counted, figure, listed, paragraph, span
 
@@ -17,6 +18,13 @@ MOST_CAUSES = 3
 MOST_HINTS_A_CAUSE = 3
 MOST_HINTS = 6
 """Lines a screen has for each; the rest is counted."""
+
+TITLES = {
+    EntryKind.LOST: "Lost",
+    EntryKind.REPROCESSED: "Processed again",
+    EntryKind.TRUNCATED: "Gone from the log before they were processed",
+}
+"""The kinds of entries that have a cause, in the order in which a screen tells them."""
 
 COLUMN = 15
 """Where the text beside a heading or number begins."""
@@ -28,7 +36,7 @@ def run_screen(told: Told) -> Iterator[str]:
     yield ""
     yield from paragraph(_verdict(told.ledger))
     yield from _happened(told)
-    for kind in (EntryKind.LOST, EntryKind.REPROCESSED):
+    for kind in TITLES:
         yield from _causes(told, kind)
     yield from _help(told)
     yield from _warnings(told)
@@ -45,6 +53,9 @@ def _verdict(ledger: Ledger) -> str:
         lost = f"{ledger.lost:,}" if ledger.lost else "none"
         verb = "was" if ledger.reprocessed <= 1 else "were"
         first = f"{again} {verb} processed again, {lost} lost."
+    if ledger.truncated:
+        gone = counted(ledger.truncated, "record is", "records are")
+        first += f" {gone} gone from the log, unprocessed (counted apart)."
     if not ledger.partial:
         return first
     cut = counted(ledger.partial, "record was", "records were")
@@ -89,8 +100,7 @@ def _causes(told: Told, kind: EntryKind) -> Iterator[str]:
     total = told.ledger.total(kind)
     if not total:
         return
-    title = "Lost" if kind is EntryKind.LOST else "Processed again"
-    yield from ("", f"{title}: {counted(total, 'record')}")
+    yield from ("", f"{TITLES[kind]}: {counted(total, 'record')}")
     ranked = _ranked(told, kind)
     for entries in ranked[:MOST_CAUSES]:
         yield from _cause(told, entries)
@@ -163,16 +173,21 @@ def _example(told: Told, entries: Sequence[Entry]) -> str:
     return text if len(entries) == 1 else f"{text} ({len(entries)} entries in all)"
 
 
-def _help(told: Told) -> Iterator[str]:
-    """Yield what would help, each thing once, for the causes with the most records first."""
+def what_would_help(told: Told) -> list[str]:
+    """Return what would help, each thing once, for the causes with the most records first."""
     hints: dict[str, None] = {}
-    for kind in (EntryKind.LOST, EntryKind.REPROCESSED):
+    for kind in TITLES:
         for entries in _ranked(told, kind)[:MOST_CAUSES]:
             hints |= dict.fromkeys(hints_for(_case(told, entries))[:MOST_HINTS_A_CAUSE])
     hints |= dict.fromkeys(standstill_hints(told.subject, told.metrics))
+    return list(hints)[:MOST_HINTS]
+
+
+def _help(told: Told) -> Iterator[str]:
+    hints = what_would_help(told)
     if hints:
         yield from ("", "What would help")
-    for hint in list(hints)[:MOST_HINTS]:
+    for hint in hints:
         yield from paragraph(hint, "  - ")
 
 
@@ -216,12 +231,8 @@ def _key_figures(metrics: Metrics) -> Iterator[str]:
         if still
         else _without_standstill(metrics),
     )
-    if metrics["takeover_last_s"]:
-        first, last = metrics["takeover_first_s"], metrics["takeover_last_s"]
-        yield from _figure(
-            "takeover",
-            f"first record by another owner {span(first)} after the fault, last partition {span(last)}",
-        )
+    if taken_over := takeover(metrics):
+        yield from _figure("takeover", taken_over)
     moved, unneeded = metrics["moved"], metrics["moved_unneeded"]
     if metrics["rebalances"]:
         yield from _figure(
@@ -231,6 +242,13 @@ def _key_figures(metrics: Metrics) -> Iterator[str]:
         )
     yield from _figure("lag", _lag(metrics))
     yield from _figure("commits", _commits(metrics))
+    avoided = int(metrics["duplicates_avoided"])
+    if avoided:
+        records = counted(avoided, "record")
+        yield from _figure(
+            "avoided",
+            f"{records} not repeated: a commit counted whose sender never heard that it did",
+        )
 
 
 def _figure(name: str, text: str) -> list[str]:
@@ -239,12 +257,8 @@ def _figure(name: str, text: str) -> list[str]:
 
 def _lag(metrics: Metrics) -> str:
     text = f"{figure(metrics['lag_processed_peak'])} records unprocessed at most"
-    if metrics["undrained"]:
-        return f"{text}, still above what it was before the fault at the end"
-    if metrics["drain_max_s"]:
-        drained = span(metrics["drain_max_s"])
-        return f"{text}, back to what it was before the fault after {drained}"
-    return text
+    drained = drain(metrics)
+    return f"{text}, {drained}" if drained else text
 
 
 def _commits(metrics: Metrics) -> str:

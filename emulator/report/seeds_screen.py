@@ -10,10 +10,16 @@ from rich import box
 from rich.table import Table
 
 from emulator.measure import Estimate, Expected, Finding, Metrics, Summary, summarise
+from emulator.report.chance import no_chance
 from emulator.report.figures_shown import as_lines, cells, shown, why
 from emulator.report.headings import heading
 from emulator.report.subject import Subject
 from emulator.report.wording import figure, paragraph
+
+IN_BRACKETS = (
+    "In brackets: where the true figure lies, with 95 % confidence; … where the seeds are too few "
+    "to say."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +46,7 @@ def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
     yield from heading(subject, f"{number} seeds, {tally.seeds[0]} to {tally.seeds[-1]}")
     yield ""
     yield from as_lines(_table(tally))
-    yield from paragraph(
-        "In brackets: where the true figure lies, with 95 % confidence; … where the seeds are too "
-        "few to say."
-    )
+    yield from list(no_chance(tally.metrics)) or paragraph(IN_BRACKETS)
     if causes := list(why(tally.causes)):
         yield from ("", "Why, in records", *causes)
     if tally.expectations:

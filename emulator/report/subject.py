@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+TOLD_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
+"""Settings of consumers that those of the consumer protocol have from their brokers instead."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:
@@ -16,6 +19,9 @@ class GroupFacts:
     assignors: tuple[str, ...]
     cooperative: bool
     """Whether its members keep what does not move during a rebalance."""
+
+    by_coordinator: bool = False
+    """Whether it speaks the consumer protocol: the coordinator assigns and says how long to wait."""
 
     static: bool
     """Whether all its members have instance ids."""
@@ -31,7 +37,17 @@ class GroupFacts:
     ``before work``, ``each record``, ``no offsets``, ``in listener``."""
 
     settings: Mapping[str, Any]
-    """Kafka's consumer settings of its first member, by name."""
+    """Kafka's consumer settings of its first member, by name; with the consumer protocol, the
+    brokers' own in place of those that they tell."""
+
+    def name_of(self, setting: str) -> str:
+        """Return what a setting of consumers is called where it is made for this group."""
+        told = self.by_coordinator and setting in TOLD_BY_BROKERS
+        return f"group.consumer.{setting}" if told else setting
+
+    def value(self, setting: str) -> Any:
+        """Return the value in force of a setting of consumers."""
+        return self.settings[self.name_of(setting)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,8 @@ class CrashBroker(Timed):
     """``broker-N`` or ``coordinator of GROUP``."""
 
     restart_after: Duration | None = None
+    """It serves again when it may register: ``broker.session.timeout.ms`` after its death at the
+    earliest, since the controller takes the dead process for alive until then."""
 
 
 class PauseBroker(Timed):
@@ -63,7 +65,8 @@ class RollingBrokerRestart(Timed):
     """From a broker's stop to its start."""
 
     clean: bool = True
-    """Let each hand over what it leads before it stops; else kill it."""
+    """Let each hand over what it leads before it stops; else kill it, and it is not back before
+    its session has run out."""
 
 
 class SlowDisk(Timed):

@@ -33,7 +33,7 @@ class Cluster(Part):
     """How fast a load applies records, on top of both; left out: at once."""
 
     offsets_backlog: Size = 0
-    """Bytes that lie in each offsets partition when the run begins: what was never compacted."""
+    """Bytes that lie in each offsets partition when the run begins: never compacted, then or later."""
 
     offsets_backlog_records: int = Field(0, ge=0, le=10**12)
     """Records that lie there."""

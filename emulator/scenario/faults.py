@@ -18,6 +18,7 @@ from emulator.scenario.broker_faults import (
     StopBroker,
 )
 from emulator.scenario.moments import Timed
+from emulator.scenario.offset_acts import DeleteGroup, DeleteOffsets, ResetOffsets
 from emulator.scenario.part import Part
 from emulator.scenario.quantities import Duration, PositiveDuration
 
@@ -73,9 +74,9 @@ class Cut(Timed):
 
     verb: Literal["cut"] = "cut"
     parties: tuple[str, str]
-    """Consumer names, ``broker-N``, ``coordinator of GROUP``, ``clients``, ``brokers`` (all of
-    them), ``controller``. Two brokers may be cut from each other: followers then cannot fetch.
-    A broker cut from the controller is fenced, and goes on believing that it leads.
+    """Consumer names, ``broker-N``, ``coordinator of GROUP``, ``clients``, ``admin``, ``brokers``
+    (all of them), ``controller``. Two brokers may be cut from each other: followers then cannot
+    fetch. A broker cut from the controller is fenced, and goes on believing that it leads.
     """
 
     one_way: bool = False
@@ -145,6 +146,7 @@ class MessageMatch(Part):
         "SyncGroup",
         "Heartbeat",
         "LeaveGroup",
+        "ConsumerGroupHeartbeat",
         "OffsetCommit",
         "OffsetFetch",
         "Metadata",
@@ -212,6 +214,9 @@ Fault = Annotated[
     | Annotated[AddPartitions, Tag("=add_partitions")]
     | Annotated[CreateTopic, Tag("=create_topic")]
     | Annotated[DeleteTopic, Tag("=delete_topic")]
+    | Annotated[DeleteOffsets, Tag("=delete_offsets")]
+    | Annotated[ResetOffsets, Tag("=reset_offsets")]
+    | Annotated[DeleteGroup, Tag("=delete_group")]
     | Annotated[RollingRestart, Tag("=rolling_restart")]
     | Annotated[LoseMessage, Tag("=lose_message")]
     | Annotated[DelayMessage, Tag("=delay_message")],

@@ -35,6 +35,10 @@ class CommitPolicy(Part):
     on_revoke: bool = False
     """Also commit in the revoke listener."""
 
+    leader_epoch: bool = False
+    """Send the leader epoch of the last record along with its offset, so that the next owner can
+    tell whether the log was truncated since; commits without offsets always do."""
+
     off_by_one: bool = False
     """The mistake of committing the last processed offset instead of the next one."""
 
@@ -55,9 +59,18 @@ class CommitPolicy(Part):
             raise ValueError('"every" and "records" need when = "every"')
         if self.retry_older is not None and self.call != "async":
             raise ValueError('"retry_older" is a mistake made with call = "async"')
+        if self.leader_epoch and not (self.on_revoke or self._has_offsets):
+            raise ValueError(
+                '"leader_epoch" needs a commit with offsets: call = "sync" or "async", or on_revoke'
+            )
         if self.off_by_one and (not self.arguments or self.call in ("auto", "none")):
             raise ValueError('"off_by_one" needs a commit with offsets: call = "sync" or "async"')
         return self
+
+    @property
+    def _has_offsets(self) -> bool:
+        """Whether the application names the offsets that it commits."""
+        return self.arguments and self.call in ("sync", "async")
 
 
 Commit = Annotated[CommitPolicy, BeforeValidator(spelling.commit)]
@@ -142,6 +155,12 @@ class Group(Part):
 
     lateness: Distribution = always(0)
     """How late the threads of a consumer wake up when one of their timers runs out."""
+
+    wake_up: PositiveDuration = 1_400
+    """How long a thread of a consumer needs to run when the other has something for it: the median.
+    Only with ``group.protocol = "consumer"``, whose consumer has two threads: what an automatic
+    commit covers depends on which of them is faster. Measured 1.4 ms on a busy machine, about
+    0.5 ms on a quiet one."""
 
     close_timeout: Duration = 30_000_000
     """How long close() may take."""

@@ -38,9 +38,16 @@ JAVA_ASSIGNORS = {
 }
 ASSIGNORS = tuple(JAVA_ASSIGNORS.values())
 RESET_POLICIES = ("earliest", "latest", "none")
-NOT_YET = (
-    'not modelled yet: this version replays the classic protocol; leave it out, or write "classic"'
-)
+SERVER_ASSIGNORS = {
+    "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
+    "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
+}
+PROTOCOL, REMOTE_ASSIGNOR = "group.protocol", "group.remote.assignor"
+ONLY_CLASSIC = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
+"""What Kafka refuses of a consumer that speaks the consumer protocol."""
+
+ONLY_CONSUMER = (REMOTE_ASSIGNOR,)
+"""What Kafka refuses of a consumer that speaks the classic protocol."""
 
 
 def flattened(table: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -87,6 +94,17 @@ def _range(setting: Setting) -> str:
     return f"a whole number from {setting.minimum} to {setting.maximum}{unit.get(setting.kind, '')}"
 
 
+def _ratio(_: Setting, value: object) -> float:
+    if isinstance(value, str) and re.fullmatch(r"\d(\.\d{1,20})?", value):
+        value = float(value)
+    match value:
+        case bool():
+            pass
+        case int() | float() if 0 <= value <= 1:
+            return float(value)
+    raise ValueError("wrong type or out of range; allowed is a number from 0 to 1")
+
+
 def _switch(_: Setting, value: object) -> bool:
     if value in ("true", "false"):
         return value == "true"
@@ -115,10 +133,7 @@ def _text(_: Setting, value: object) -> str:
 
 
 def _group_protocol(setting: Setting, value: object) -> str:
-    word = value.lower() if isinstance(value, str) else value
-    if word == "consumer":
-        raise ValueError(NOT_YET)
-    return _choice(setting, word)
+    return _choice(setting, value.lower() if isinstance(value, str) else value)
 
 
 def _reset_policy(_: Setting, value: object) -> str:
@@ -145,16 +160,40 @@ def _instance_id(_: Setting, value: object) -> str:
 
 def _assignors(_: Setting, value: object) -> tuple[str, ...]:
     """Return names of assignors, however given: names, Java classes, a list, or with commas."""
-    match value:
-        case str():
-            given: list[object] = [word.strip() for word in value.split(",") if word.strip()]
-        case list() | tuple():
-            given = list(value)
-        case _:
-            raise ValueError("wrong type; allowed is a name or a list of names")
-    names = tuple(_assignor(name) for name in given)
+    names = tuple(_assignor(name) for name in _listed(value))
     if not names:
         raise ValueError("empty; a consumer without an assignor cannot subscribe")
+    return _each_once(names)
+
+
+def _server_assignors(_: Setting, value: object) -> tuple[str, ...]:
+    """Return names of the coordinator's own assignors, however given."""
+    names = tuple(_server_assignor(name) for name in _listed(value))
+    if not names:
+        raise ValueError("empty; a coordinator needs one assignor at least")
+    return _each_once(names)
+
+
+def _server_assignor(name: object) -> str:
+    match name:
+        case str() if name in SERVER_ASSIGNORS.values():
+            return name
+        case str() if name in SERVER_ASSIGNORS:
+            return SERVER_ASSIGNORS[name]
+    known = tuple(SERVER_ASSIGNORS.values())
+    raise ValueError(f"unknown assignor; allowed are {listed(known)}{hint(name, known)}")
+
+
+def _listed(value: object) -> list[object]:
+    match value:
+        case str():
+            return [word.strip() for word in value.split(",") if word.strip()]
+        case list() | tuple():
+            return list(value)
+    raise ValueError("wrong type; allowed is a name or a list of names")
+
+
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f'"{twice}" is named twice')
@@ -183,13 +222,15 @@ _BY_KIND: dict[Kind, _Reader] = {
     Kind.MINUTES: _quantity,
     Kind.BYTES: _quantity,
     Kind.COUNT: _count,
+    Kind.RATIO: _ratio,
     Kind.SWITCH: _switch,
     Kind.CHOICE: _choice,
     Kind.NAMES: _assignors,
     Kind.TEXT: _text,
 }
 _SPECIAL: dict[str, _Reader] = {
-    "group.protocol": _group_protocol,
+    PROTOCOL: _group_protocol,
+    "group.consumer.assignors": _server_assignors,
     "auto.offset.reset": _reset_policy,
     "group.instance.id": _instance_id,
 }

@@ -50,10 +50,12 @@ from emulator.scenario.faults import (
 )
 from emulator.scenario.groups import CommitPolicy, Group, Member, Poison
 from emulator.scenario.moments import After, Step, Timed
+from emulator.scenario.offset_acts import DeleteGroup, DeleteOffsets, ResetOffsets
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.quantities import PositiveDuration
 from emulator.scenario.topics import Arrivals, Bursts, BurstShape, Poisson, Topic
 from emulator.scenario.units import format_number
+from emulator.scenario.variants import Variant
 
 __all__ = [
     "AddPartitions",
@@ -71,6 +73,8 @@ __all__ = [
     "CreateTopic",
     "Cut",
     "DelayMessage",
+    "DeleteGroup",
+    "DeleteOffsets",
     "DeleteTopic",
     "Distribution",
     "Exponential",
@@ -93,6 +97,7 @@ __all__ = [
     "PauseBroker",
     "Poison",
     "Poisson",
+    "ResetOffsets",
     "RollingBrokerRestart",
     "RollingRestart",
     "Scenario",
@@ -104,6 +109,7 @@ __all__ = [
     "Topic",
     "Trace",
     "Uniform",
+    "Variant",
     "mean_us",
 ]
 
@@ -167,6 +173,9 @@ class Scenario(Part):
     group: NotEmpty[Group]
     fault: Annotated[tuple[Fault, ...], AfterValidator(_numbered)] = ()
     """Faults and acts, in the order of the file."""
+
+    variant: tuple[Variant, ...] = ()
+    """What ``rebalance compare`` holds against each other unless it is told what."""
 
     expect: dict[str, Annotated[Bound, BeforeValidator(spelling.bound)]] = Field(
         default_factory=dict

@@ -2,6 +2,9 @@
 
 A value is read as TOML where it can be, else as text, so that ``10s``, ``5`` and ``true`` need
 no quotes. A path that leads nowhere is an error that offers the nearest ones.
+
+``settings[group.protocol]`` takes what only the other protocol has out of the same settings, so
+that one word replays a scenario under the other protocol.
 """
 
 from __future__ import annotations
@@ -12,7 +15,14 @@ from typing import Any
 
 from emulator.scenario import spelling
 from emulator.scenario.document import Document
-from emulator.scenario.kafka_settings import BROKER, CONSUMER
+from emulator.scenario.kafka_settings import (
+    BROKER,
+    CONSUMER,
+    ONLY_CLASSIC,
+    ONLY_CONSUMER,
+    PROTOCOL,
+    flattened,
+)
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import Part
 from emulator.scenario.paths import FREE_TABLES, NAMED_BY, Key, all_paths, file_keys, split
@@ -105,7 +115,11 @@ def _entry(name: str, node: Document, segments: Sequence[str], value: Any) -> Do
         if not known:
             return None
     table = node.get(name)
-    return {**(table if isinstance(table, dict) else {}), entry: value}
+    kept = table if isinstance(table, dict) else {}
+    if name == "settings" and entry == PROTOCOL:
+        gone = ONLY_CLASSIC if value == "consumer" else ONLY_CONSUMER
+        kept = {key: given for key, given in flattened(kept) if key not in gone}
+    return {**kept, entry: value}
 
 
 def _opened(name: str, short: Any) -> Document:

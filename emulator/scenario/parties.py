@@ -12,6 +12,9 @@ CLIENTS, BROKERS = "clients", "brokers"
 CONTROLLER = "controller"
 """The quorum that elects leaders, seen as one party."""
 
+ADMIN = "admin"
+"""The administrator, on the side of the clients: who deletes and resets offsets."""
+
 COORDINATOR_OF = "coordinator of "
 
 _BROKER = re.compile(r"broker-([1-9]\d{0,8})")
@@ -63,7 +66,7 @@ class Names(NamedTuple):
     @property
     def party(self) -> tuple[str, ...]:
         """All who can send and receive."""
-        return (CLIENTS, BROKERS, CONTROLLER, *self.member, *self.broker)
+        return (CLIENTS, BROKERS, CONTROLLER, ADMIN, *self.member, *self.broker)
 
     def same_side(self, one: str, other: str) -> bool:
         """Tell whether both are consumers, or neither: no request of a client passes between."""
@@ -76,4 +79,4 @@ class Names(NamedTuple):
         return one != other
 
     def _asks(self, party: str) -> bool:
-        return party == CLIENTS or party in self.member
+        return party in (CLIENTS, ADMIN) or party in self.member

@@ -19,7 +19,14 @@ from emulator.scenario.model import Scenario
 from emulator.scenario.moments import Timed
 from emulator.scenario.part import Part
 
-NAMED_BY = {"topic": "name", "group": "id", "fault": "id", "members": "name", "member": "name"}
+NAMED_BY = {
+    "topic": "name",
+    "group": "id",
+    "fault": "id",
+    "members": "name",
+    "member": "name",
+    "variant": "name",
+}
 """Which key names the tables of a list."""
 
 FREE_TABLES = ("settings", "expect", "assignor_config")

@@ -15,6 +15,7 @@ from protocols.settings import (
 
 AUTO_COMMIT = "enable.auto.commit"
 INSTANCE_ID = "group.instance.id"
+RECONNECT, RECONNECT_MAX = "reconnect.backoff.ms", "reconnect.backoff.max.ms"
 REPLICATION_FACTORS = ("default.replication.factor", "offsets.topic.replication.factor")
 
 
@@ -22,13 +23,16 @@ def consumer_settings(group: Group, member: Member) -> ConsumerSettings:
     """Return the settings a member runs with.
 
     A static group gives each member its name as ``group.instance.id``. A commit policy other
-    than ``auto`` switches ``enable.auto.commit`` off, unless the scenario sets it.
+    than ``auto`` switches ``enable.auto.commit`` off, unless the scenario sets it. A reconnect
+    back-off that is set alone does not grow (``postProcessReconnectBackoffConfigs``).
     """
     given = {**group.settings, **member.settings}
     if group.static and INSTANCE_ID not in member.settings:
         given[INSTANCE_ID] = member.name
     if commit_policy(group, member).call != "auto":
         given.setdefault(AUTO_COMMIT, False)
+    if RECONNECT in given:
+        given.setdefault(RECONNECT_MAX, given[RECONNECT])
     return ConsumerSettings(**_fields(ConsumerSettings, given))
 
 

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator
 
 from emulator.scenario import spelling
 from emulator.scenario.document import Document
-from emulator.scenario.kafka_settings import ASSIGNORS, BROKER, CONSUMER
+from emulator.scenario.kafka_settings import ASSIGNORS, BROKER, CONSUMER, SERVER_ASSIGNORS
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
 from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
 from emulator.scenario.part import Part
@@ -249,11 +249,16 @@ def _setting(setting: Setting) -> Document:
             return {"anyOf": [whole, {"type": "string", "pattern": SIZE_PATTERN}]}
         case Kind.COUNT:
             return {"anyOf": [whole, {"type": "string", "pattern": r"^\d+$"}]}
+        case Kind.RATIO:
+            number = {"type": "number", "minimum": setting.minimum, "maximum": setting.maximum}
+            return {"anyOf": [number, {"type": "string", "pattern": r"^\d(\.\d{1,20})?$"}]}
         case Kind.SWITCH:
             return {"enum": [True, False, "true", "false"]}
         case Kind.CHOICE:
             return {"enum": list(setting.choices)}
         case Kind.NAMES:
-            name = {"type": "string", "examples": list(ASSIGNORS)}
+            server_side = setting.name == "group.consumer.assignors"
+            examples = SERVER_ASSIGNORS.values() if server_side else ASSIGNORS
+            name = {"type": "string", "examples": list(examples)}
             return {"anyOf": [name, {"type": "array", "items": name, "minItems": 1}]}
     return {"type": "string"}

@@ -57,6 +57,9 @@ TARGETS = {
     "add_partitions": "topic",
     "create_topic": "topic",
     "delete_topic": "topic",
+    "delete_offsets": "group",
+    "reset_offsets": "group",
+    "delete_group": "group",
     "rolling_restart": "group",
     "lose_message": "message",
     "delay_message": "message",
@@ -68,20 +71,30 @@ StepName = Literal[
     "batch done",
     "record done",
     "commit sent",
+    "commit appended",
     "commit answered",
     "revoking",
     "revoked",
     "assigned",
     "sent JoinGroup",
+    "JoinGroup parked",
+    "join phase ended",
     "received JoinGroup",
     "sent SyncGroup",
+    "SyncGroup parked",
+    "group stable",
     "received SyncGroup",
     "sent Heartbeat",
     "sent LeaveGroup",
     "closing",
 ]
 STEPS: tuple[StepName, ...] = get_args(StepName)
-"""What a member can be seen to do; a fault may be aimed at it."""
+"""What a member can be seen to do, or the coordinator for it; a fault may be aimed at it.
+
+Of the coordinator's: it lets a ``JoinGroup`` or ``SyncGroup`` wait (``parked``), its join phase
+has ended with the member in it, it has the assignment (``group stable``), it has written a
+commit to its own log (``commit appended``). Answers it gives then are under way already.
+"""
 
 
 def keys(value: object) -> Collection[str]:

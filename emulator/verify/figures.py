@@ -12,6 +12,15 @@ duplicates, lost    as many as a quarter second of work or production in each pa
                     a real or emulated one, at least 5 (:func:`tolerance`); also by partition
 takeover_first_s    10 %, or 0.5 s if that is more (0.3 s on a quiet machine)
 takeover_last_s     shown only: the order among inherited partitions is not compared
+stall_first_s       where brokers fail: how long the partition that went on first stood still
+stall_last_s        (:mod:`emulator.verify.pace`), and the one that did last; 10 %, or 0.5 s if
+                    that is more
+stall.P             shown only: the order in which a consumer works backlogs off is not compared
+commit_wait_s       where brokers fail: the longest time from sending a commit, after the fault, to
+                    the answer that it was accepted; 10 %, or 0.5 s if that is more; shown only
+                    where the coordinator's broker was killed: nobody waits for one that is gone
+first_commit_s      shown only: from the fault to the first of these answers; when members come to
+                    commit again depends on how their polls fall
 commits.M           shown only: how many there were is a matter of time
 records             the offsets log's records of the group (:mod:`emulator.verify.captured.offsets_dump`)
 =================== =========================================================================
@@ -32,6 +41,8 @@ LEAST = 5
 TAKEOVER_SHARE = 0.1
 TAKEOVER_S = 0.5
 TAKEOVER_QUIET_S = 0.3
+STALL_SHARE = 0.1
+STALL_S = 0.5
 
 EQUAL = "equal"
 SHOWN = "not judged"
@@ -62,6 +73,8 @@ class Terms:
     """Duplicates or losses in one partition."""
 
     takeover_s: float
+    broker_failed: bool = False
+    coordinator_killed: bool = False
 
 
 def terms_of(capture: Capture) -> Terms:
@@ -78,6 +91,8 @@ def terms_of(capture: Capture) -> Terms:
         ),
         tolerance=tolerance(rate, median_work_us(capture)),
         takeover_s=TAKEOVER_QUIET_S if capture.quiet else TAKEOVER_S,
+        broker_failed=capture.broker_failed,
+        coordinator_killed=capture.coordinator_killed,
     )
 
 
@@ -111,6 +126,7 @@ def compare(real: Observed, emulated: Observed, terms: Terms) -> tuple[Figure, .
         *_counted("duplicates", real.duplicates, emulated.duplicates, terms),
         *_counted("lost", real.lost, emulated.lost, terms),
         *_takeovers(real.takeovers, emulated.takeovers, terms),
+        *(_stalls(real, emulated, terms) if terms.broker_failed else ()),
         *_shown("commits", real.commits, emulated.commits),
     )
 
@@ -133,7 +149,7 @@ def _mapped(name: str, real: Mapping[Any, Any], emulated: Mapping[Any, Any]) -> 
         yield _equal(f"{name}.{key}", plain(real.get(key)), plain(emulated.get(key)))
 
 
-def _shown(name: str, real: Mapping[str, int], emulated: Mapping[str, int]) -> Iterator[Figure]:
+def _shown(name: str, real: Mapping[str, float], emulated: Mapping[str, float]) -> Iterator[Figure]:
     for key in _keys(real, emulated):
         yield Figure(f"{name}.{key}", real.get(key, 0), emulated.get(key, 0), SHOWN, True)
 
@@ -161,6 +177,21 @@ def _takeovers(
     yield _near("takeover_first_s", first, min(emulated.values(), default=None), round(allowed, 3))
     last = (max(real.values(), default=None), max(emulated.values(), default=None))
     yield Figure("takeover_last_s", *last, SHOWN, True)
+
+
+def _stalls(real: Observed, emulated: Observed, terms: Terms) -> Iterator[Figure]:
+    ours, theirs = real.stalls.values(), emulated.stalls.values()
+    yield _lasting("stall_first_s", min(ours, default=None), min(theirs, default=None))
+    yield _lasting("stall_last_s", max(ours, default=None), max(theirs, default=None))
+    yield from _shown("stall", real.stalls, emulated.stalls)
+    waits = ("commit_wait_s", real.commit_wait_s, emulated.commit_wait_s)
+    yield Figure(*waits, SHOWN, True) if terms.coordinator_killed else _lasting(*waits)
+    yield Figure("first_commit_s", real.first_commit_s, emulated.first_commit_s, SHOWN, True)
+
+
+def _lasting(name: str, real: float | None, emulated: float | None) -> Figure:
+    allowed = max(STALL_S, STALL_SHARE * (real or 0.0))
+    return _near(name, real, emulated, round(allowed, 3))
 
 
 def plain(value: Any) -> Any:

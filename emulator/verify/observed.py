@@ -20,6 +20,7 @@ from emulator.events import (
     Processed,
     TopicCreated,
 )
+from emulator.verify.pace import Pace
 
 Call = tuple[str, tuple[str, ...]]
 """A listener call and its partitions, sorted."""
@@ -67,6 +68,15 @@ class Observed:
     takeovers: dict[str, float]
     """By partition: seconds from the fault to the begin of the first record under a new owner."""
 
+    stalls: dict[str, float]
+    """By partition: the longest time in seconds without work on it, not over at the fault."""
+
+    first_commit_s: float | None
+    """From the fault until somebody knew that a commit sent after it was accepted."""
+
+    commit_wait_s: float | None
+    """The longest time from sending one of these to that answer."""
+
     commits: dict[str, int]
     """By consumer: commits of at least one offset that the coordinator accepted."""
 
@@ -76,6 +86,7 @@ class _Watch:
     """The state of reading a run's events."""
 
     view: View
+    pace: Pace
     incarnations: dict[str, int] = field(default_factory=dict)
     owned: dict[str, set[TopicPartition]] = field(default_factory=dict)
     at_fault: dict[TopicPartition, str] | None = None
@@ -108,10 +119,11 @@ class _Watch:
 
 def observe(events: Iterable[Event], view: View) -> Observed:
     """Read a run's events, in order, up to the end of the view."""
-    watch = _Watch(view)
+    watch = _Watch(view, Pace(view.fault_us))
     for event in events:
         if event.at_us > view.end_us:
             break
+        watch.pace.see(event)
         if watch.at_fault is None and event.at_us >= view.fault_us:
             watch.at_fault = {p: name for name, owned in watch.owned.items() for p in owned}
             watch.faulted = None if view.faulted is None else watch.name(view.faulted)
@@ -126,6 +138,9 @@ def observe(events: Iterable[Event], view: View) -> Observed:
         duplicates=_nonzero(watch, _duplicates),
         lost=_nonzero(watch, _lost),
         takeovers=_takeovers(watch),
+        stalls={watch.shown(tp): stall_s for tp, stall_s in watch.pace.stalls.items()},
+        first_commit_s=watch.pace.first_commit_s,
+        commit_wait_s=watch.pace.commit_wait_s,
         commits={name: watch.commits[name] for name in sorted(watch.commits)},
     )
 

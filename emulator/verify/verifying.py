@@ -115,7 +115,7 @@ def figures_of(wanted: Play) -> Figures:
     rebuilt = _rebuilt(real.capture, wanted.seed)
     happened: list[Event] = []
     log = Appended()
-    replayed = replace(rebuilt.replay(), appended=log.take)
+    replayed = replace(rebuilt.replay(), appended=log.take, by_record=real.terms.broker_failed)
     sinks = (happened.append,)
     play(rebuilt.scenario, wanted.seed or 0, sinks, replay=replayed, folding=False)
     figures = compare(real.observed, observe(happened, real.terms.view), real.terms)

@@ -11,6 +11,7 @@ from emulator.scenario.model import Group, Scenario, Topic
 from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
+from emulator.world.cluster.log_files import LogFiles
 from emulator.world.cluster.replication import Replication
 from emulator.world.cluster.shards import Shard
 from emulator.world.cluster.topics import Topics
@@ -42,6 +43,11 @@ class Replay:
     member_ids: Callable[[str], str | None] | None = None
     appended: Callable[[tuple[Record, ...]], None] | None = None
     first_metadata_us: dict[str, int] | None = None
+    log_files: LogFiles | None = None
+    """Takes the bytes of the offsets log, if somebody wants them."""
+
+    by_record: bool = False
+    """Write the work on each record by itself, when it is done, as a real trace does (slow)."""
 
 
 NOTHING_REPLAYED = Replay()
@@ -72,7 +78,7 @@ def play(
     its client, always (slow; the same events).
     """
     services = _build(scenario, seed, sinks, polls=polls, replay=replay)
-    services.folding = folding and not polls
+    services.folding = folding and not polls and not replay.by_record
     started = events.RunStarted(scenario=scenario.title, seed=seed, kafka=KAFKA)
     services.recorder.write(started)
     _create_topics(services)
@@ -84,15 +90,21 @@ def play(
     services.kernel.run(scenario.run_for)
     faults.tell_missed()
     _end(services)
+    _keep_logs(services)
     return Outcome(services.recorder.digest, services.kernel.scheduled)
 
 
 def _build(
-    scenario: Scenario, seed: int, sinks: tuple[Sink, ...], *, polls: bool, replay: Replay
+    scenario: Scenario,
+    seed: int,
+    sinks: tuple[Sink, ...],
+    *,
+    polls: bool,
+    replay: Replay,
 ) -> Services:
     kernel = Kernel()
     settings = broker_settings(scenario.cluster)
-    recorder = Recorder(kernel, sinks, polls=polls)
+    recorder = Recorder(kernel, sinks, polls=polls, by_record=replay.by_record)
     services = Services(scenario, seed, kernel, recorder, settings)
     cluster = scenario.cluster
 
@@ -117,6 +129,7 @@ def _build(
     services.crew = Crew(services, blueprints(scenario, seed, replay.work))
     if replay.member_ids is not None:
         services.member_ids = replay.member_ids
+    services.log_files = replay.log_files
     if replay.appended is not None:
         services.appended.append(replay.appended)
     return services
@@ -189,3 +202,12 @@ def _end(services: Services) -> None:
     now = services.kernel.now
     ends = tuple((tp, log.end(now)) for tp, log in services.topics.partitions())
     services.recorder.write(events.RunEnded(log_ends=ends, positions=tuple(positions)))
+
+
+def _keep_logs(services: Services) -> None:
+    """Hand over the offsets log as it is in the end, if somebody wants it."""
+    if services.log_files is None:
+        return
+    for shard in services.shards:
+        log, end = shard.leaders_log()
+        services.log_files.keep(shard.number, log.content(end))

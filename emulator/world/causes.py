@@ -2,49 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 
+
+@dataclass(slots=True, eq=False)
 class Causes:
     """The latest event that explains what may come next, by whom it concerns."""
 
-    def __init__(self) -> None:
-        self.disturbed: dict[str, int] = {}
-        """Consumer: the last fault or act on it, or its end."""
+    disturbed: dict[str, int] = field(default_factory=dict)
+    """Consumer: the last fault or act on it, or its end."""
 
-        self.dropped: dict[str, int] = {}
-        """Consumer: when it last let go of the group, or was told to."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Consumer: when it last let go of the group, or was told to."""
 
-        self.started: dict[str, int] = {}
-        """Consumer: its last start."""
+    started: dict[str, int] = field(default_factory=dict)
+    """Consumer: its last start."""
 
-        self.membership: dict[str, int] = {}
-        """Group: the last member that came or went."""
+    membership: dict[str, int] = field(default_factory=dict)
+    """Group: the last member that came or went."""
 
-        self.rebalance: dict[str, int] = {}
-        """Group: the rebalance under way, or the last one."""
+    rebalance: dict[str, int] = field(default_factory=dict)
+    """Group: the rebalance under way, or the last one."""
 
-        self.joined: dict[str, int] = {}
-        """Group: the end of the last join phase."""
+    joined: dict[str, int] = field(default_factory=dict)
+    """Group: the end of the last join phase."""
 
-        self.stable: dict[str, int] = {}
-        """Group: when it last got an assignment."""
+    stable: dict[str, int] = field(default_factory=dict)
+    """Group: when it last got an assignment."""
 
-        self.called: dict[str, int] = {}
-        """Consumer: its last listener call."""
+    moved: dict[str, int] = field(default_factory=dict)
+    """Consumer: its last step towards what its group's target gives it (consumer protocol)."""
 
-        self.removed: dict[str, int] = {}
-        """Consumer: when it was last taken out of the group."""
+    called: dict[str, int] = field(default_factory=dict)
+    """Consumer: its last listener call."""
 
-        self.commits: dict[str, int] = {}
-        """Commit under way: the last event about it."""
+    removed: dict[str, int] = field(default_factory=dict)
+    """Consumer: when it was last taken out of the group."""
 
-        self.refused: dict[str, int] = {}
-        """Consumer: the last refusal of a commit of its."""
+    commits: dict[str, int] = field(default_factory=dict)
+    """Commit under way: the last event about it."""
 
-        self.topics: int | None = None
-        """The last change of topics."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Consumer: the last refusal of a commit of its."""
 
-        self.brokers: int | None = None
-        """The last fault on a broker."""
+    administered: dict[str, int] = field(default_factory=dict)
+    """Group: the last act of an administrator on its offsets."""
+
+    topics: int | None = None
+    """The last change of topics."""
+
+    brokers: int | None = None
+    """The last fault on a broker."""
 
     def behind_departure(self, consumer: str, why: str) -> int | None:
         """Return what made a member leave: its own doing, or what silenced it."""
@@ -58,6 +66,12 @@ class Causes:
         """Return what made a member come: its start, or its return after it had dropped out."""
         candidates = [self.started.get(consumer), self.dropped.get(consumer)]
         return max((event for event in candidates if event is not None), default=None)
+
+    def behind_drop(self, group: str, why: str) -> int | None:
+        """Return who took committed offsets away: a topic's end, or an administrator."""
+        if why == "deleted":
+            return self.administered.get(group)
+        return self.topics if "topic" in why else None
 
     def behind_rebalance(self, group: str, reason: str) -> int | None:
         """Return what made a group rebalance: a member, or a change of topics."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import MessageLost, RequestsCounted
@@ -21,6 +21,7 @@ from protocols.errors import ErrorCode
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
+    DeleteGroupsRequest,
     Disconnected,
     Envelope,
     FetchRequest,
@@ -44,6 +45,25 @@ if TYPE_CHECKING:
     from emulator.world.services import Services
 
 
+class Caller(Protocol):
+    """Who sends requests and is answered: a consumer's process, or an administrator's tool."""
+
+    @property
+    def name(self) -> str:
+        """Unique in the run; headers carry it."""
+
+    @property
+    def party(self) -> Party:
+        """Its end of the wire."""
+
+    @property
+    def index(self) -> int:
+        """Its place where times are equal."""
+
+    def receive(self, envelope: Envelope) -> None:
+        """Take an answer, or the news that a connection broke."""
+
+
 def kind_of(message: Message) -> str:
     """Return what a message is called: ``JoinGroup`` for its request and its response."""
     return type(message).__name__.removesuffix("Request").removesuffix("Response")
@@ -55,6 +75,9 @@ class Post:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._chosen = ChosenMessages()
+        self._tools: dict[str, Caller] = {}
+        """Administrators' tools at work, by name."""
+
         self._answers: dict[type, Callable[[Any, int], Message]] = {
             MetadataRequest: self._metadata,
             FindCoordinatorRequest: self._coordinator,
@@ -86,13 +109,24 @@ class Post:
         step = "commit sent" if kind == "OffsetCommit" else f"sent {kind}"
         self._services.aims.reached(process.blueprint.name, step)
 
+    def ask(self, tool: Caller, node: int, envelope: Envelope) -> None:
+        """Take a request of an administrator's tool; it is answered until it is forgotten."""
+        self._tools[tool.name] = tool
+        kind = kind_of(envelope.body)
+        self.counts[kind] += 1
+        self._carry(tool, node, envelope, kind)
+
+    def forget(self, tool: Caller) -> None:
+        """Carry nothing more to a tool that is done."""
+        self._tools.pop(tool.name, None)
+
     def _send_fetch(self, process: Process, broker: int, request: FetchRequest) -> None:
         if self._services.brokers.up(broker):
             self._services.fetches.send(process, broker, request)
         else:
             self._refuse(process, broker)
 
-    def _carry(self, process: Process, node: int, envelope: Envelope, kind: str) -> None:
+    def _carry(self, process: Caller, node: int, envelope: Envelope, kind: str) -> None:
         services = self._services
         broker = broker_of(node)
         now = services.kernel.now
@@ -112,28 +146,33 @@ class Post:
         def arrive(_: Any) -> None:
             self._arrive(envelope, broker)
 
-        services.kernel.at(arrival, Rank.AT_BROKER, process.blueprint.index, arrive)
+        services.kernel.at(arrival, Rank.AT_BROKER, process.index, arrive)
 
-    def _refuse(self, process: Process, node: int) -> None:
+    def _refuse(self, process: Caller, node: int) -> None:
         """Nobody listens there: the connection attempt fails after a round trip."""
         there = Party(broker_name(broker_of(node)), "brokers")
         now = self._services.kernel.now
         self._break(process, node, now + 2 * self._services.wire.delay(process.party, there, now))
 
-    def break_connection(self, process: Process, node: int) -> None:
+    def broker_died(self, broker: int) -> None:
+        """Break the connections of tools to a broker."""
+        for tool in self._tools.values():
+            self.break_connection(tool, broker)
+            self.break_connection(tool, coordinator_node(broker))
+
+    def break_connection(self, process: Caller, node: int) -> None:
         """A broker died: its end of a connection is closed by the operating system."""
         there = Party(broker_name(broker_of(node)), "brokers")
         now = self._services.kernel.now
         self._break(process, node, now + self._services.wire.delay(there, process.party, now))
 
-    def _break(self, process: Process, node: int, when: int) -> None:
+    def _break(self, process: Caller, node: int, when: int) -> None:
         broken = Envelope(Header(process.name, -1), Disconnected(node))
 
         def refused(_: Any) -> None:
             process.receive(broken)
 
-        index = process.blueprint.index
-        self._services.kernel.at(when, Rank.AT_CLIENT, index, refused)
+        self._services.kernel.at(when, Rank.AT_CLIENT, process.index, refused)
 
     def _lost(
         self, kind: str, sender: str, receiver: str, header: Header, fault: int | None
@@ -157,14 +196,14 @@ class Post:
         if answer is not None:
             self.answer(broker, envelope.header, answer(request, broker))
         else:
-            self._services.shard_of(request.group_id).handle(envelope, broker)
+            self._services.shard_of(_group_of(request)).handle(envelope, broker)
 
     # -- responses -------------------------------------------------------------------------------
 
     def answer(self, broker: int, header: Header, message: Message) -> None:
         """Send a response to whoever asked, if that process still exists."""
         services = self._services
-        process = services.crew.process(header.client)
+        process = services.crew.process(header.client) or self._tools.get(header.client)
         if process is None or not services.brokers.up(broker):
             return
         if not services.brokers.answers(broker):
@@ -186,7 +225,7 @@ class Post:
         def arrive(_: Any) -> None:
             process.receive(envelope)
 
-        services.kernel.at(arrival, Rank.AT_CLIENT, process.blueprint.index, arrive)
+        services.kernel.at(arrival, Rank.AT_CLIENT, process.index, arrive)
 
     # -- what any broker answers -----------------------------------------------------------------
 
@@ -235,6 +274,25 @@ class Post:
         self._chosen.add(chosen)
 
 
+def _group_of(request: Any) -> str:
+    """Return the group a request to a coordinator is about: tools ask about one at a time."""
+    group: str = (
+        request.group_ids[0] if isinstance(request, DeleteGroupsRequest) else request.group_id
+    )
+    return group
+
+
 _GROUP_KINDS = frozenset(
-    {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch"}
+    {
+        "JoinGroup",
+        "SyncGroup",
+        "Heartbeat",
+        "LeaveGroup",
+        "ConsumerGroupHeartbeat",
+        "OffsetCommit",
+        "OffsetFetch",
+        "OffsetDelete",
+        "DeleteGroups",
+        "DescribeGroup",
+    }
 )

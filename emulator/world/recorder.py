@@ -18,13 +18,18 @@ Sink = Callable[[Event], None]
 class Recorder:
     """The one way by which anything in a run becomes an event."""
 
-    def __init__(self, kernel: Kernel, sinks: tuple[Sink, ...], *, polls: bool) -> None:
+    def __init__(
+        self, kernel: Kernel, sinks: tuple[Sink, ...], *, polls: bool, by_record: bool = False
+    ) -> None:
         self._kernel = kernel
         self._sinks = sinks
         self._hash = hashlib.blake2b(digest_size=16)
         self._next = 0
         self.polls = polls
         """Whether each poll is written too."""
+
+        self.by_record = by_record
+        """Whether the work on each record is written by itself."""
 
     def write(self, what: What, cause: int | None = None) -> int:
         """Write what happens now; return the event's id."""

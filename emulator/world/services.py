@@ -24,6 +24,7 @@ from protocols.settings import BrokerSettings
 if TYPE_CHECKING:
     from emulator.world.cluster.brokers import Brokers
     from emulator.world.cluster.controller import Controller
+    from emulator.world.cluster.log_files import LogFiles
     from emulator.world.cluster.replication import Replication
     from emulator.world.cluster.shards import Shard
     from emulator.world.consumer.crew import Crew
@@ -69,6 +70,9 @@ class Services:
 
         self.appended: list[Callable[[tuple[Record, ...]], None]] = []
         """Called with every batch appended to the offsets topic."""
+
+        self.log_files: LogFiles | None = None
+        """Where the bytes of the offsets partitions go, if somebody wants them."""
 
         self.member_ids: Callable[[str], str | None] = lambda _prefix: None
         """Member ids to give out instead of made-up ones (replays of a real history)."""
@@ -117,4 +121,5 @@ class Services:
             self.post.break_connection(process, broker)
         for process in self.crew.everyone():
             self.post.break_connection(process, coordinator_node(broker))
+        self.post.broker_died(broker)
         self.fetches.plan_again()

@@ -9,9 +9,12 @@ from assignors.types import TopicPartition
 from emulator import events
 from emulator.scenario.model import Poison
 from emulator.world.consumer.doing import Ending
+from emulator.world.epoch_telling import EpochTeller
 from protocols import facts
 from protocols.errors import ErrorCode
 from protocols.fetching import Handed
+from protocols.messages import Envelope, JoinGroupRequest, SyncGroupRequest
+from protocols.step import Send, Step
 
 if TYPE_CHECKING:
     from emulator.world.cluster.hosts import Host
@@ -32,6 +35,7 @@ class Teller:
         self._causes = services.causes
         self._names: dict[str, str] = {}
         self._poisoned: dict[Poison, int] = {}
+        epochs = EpochTeller(services, self.consumer)
         self._clients: dict[type, Callable[[Process, Any], None]] = {
             facts.PositionSet: self._position_set,
             facts.CommitSent: self._commit_sent,
@@ -50,6 +54,9 @@ class Teller:
             facts.OffsetsAccepted: self._accepted,
             facts.OffsetsRefused: self._refused,
             facts.OffsetsDropped: self._offsets_dropped,
+            facts.GroupEpochRaised: epochs.epoch_raised,
+            facts.TargetComputed: epochs.target_computed,
+            facts.MemberMoved: epochs.member_moved,
         }
 
     def client(self, process: Process, fact: facts.Fact) -> None:
@@ -177,7 +184,9 @@ class Teller:
     def listened(self, process: Process, heard: events.ListenerCalled) -> int:
         """Write a listener call; return its event."""
         causes = self._causes
-        if heard.call == "assigned":
+        if process.blueprint.settings.group_protocol == "consumer" and heard.call != "lost":
+            cause = causes.moved.get(heard.consumer)
+        elif heard.call == "assigned":
             cause = causes.stable.get(heard.group)
         elif heard.call == "revoked":
             cause = causes.rebalance.get(heard.group)
@@ -190,6 +199,18 @@ class Teller:
         return event
 
     # -- coordinators ----------------------------------------------------------------------------
+
+    def handled(self, envelope: Envelope, step: Step[Any]) -> None:
+        """Note that a coordinator lets a JoinGroup or SyncGroup wait, where a fault is aimed so."""
+        aims = self._services.aims
+        if aims.idle or not isinstance(envelope.body, JoinGroupRequest | SyncGroupRequest):
+            return
+        if any(
+            isinstance(effect, Send) and effect.to == envelope.header for effect in step.effects
+        ):
+            return
+        kind = type(envelope.body).__name__.removesuffix("Request")
+        aims.reached_later(self._sender(envelope.header.client), f"{kind} parked")
 
     def _member_added(self, _: Host, fact: facts.MemberAdded) -> None:
         consumer = self._sender(fact.client)
@@ -233,6 +254,8 @@ class Teller:
         )
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._write(ended, cause)
+        for consumer in ended.consumers:
+            self._services.aims.reached_later(consumer, "join phase ended")
 
     def _stabilised(self, _: Host, fact: facts.GroupStabilised) -> None:
         stable = events.GroupStabilised(
@@ -243,6 +266,8 @@ class Teller:
             ),
         )
         self._causes.stable[fact.group] = self._write(stable, self._causes.joined.get(fact.group))
+        for consumer, _given in stable.assignment:
+            self._services.aims.reached_later(consumer, "group stable")
 
     def _emptied(self, _: Host, fact: facts.GroupEmptied) -> None:
         emptied = events.GroupEmptied(group=fact.group, generation=fact.generation)
@@ -260,9 +285,11 @@ class Teller:
             high_watermark=host.log.high_watermark,
             leader_epoch=host.log.epoch,
             broker=host.broker,
+            log_partition=host.log_partition,
         )
         event = self._write(accepted, self._causes.commits.get(name))
         self._remember(fact.header.client, name, event)
+        self._services.aims.reached_later(accepted.consumer, "commit appended")
 
     def _refused(self, _: Host, fact: facts.OffsetsRefused) -> None:
         name = commit_name(fact.header.client, fact.header.correlation_id)
@@ -290,6 +317,17 @@ class Teller:
     def _sender(self, client: str) -> str:
         return client.rpartition(".")[0]
 
-    def _offsets_dropped(self, _: Host, fact: facts.OffsetsDropped) -> None:
-        dropped = events.OffsetsDropped(group=fact.group, partitions=fact.partitions, why=fact.why)
-        self._write(dropped, self._causes.topics if "topic" in fact.why else None)
+    def _offsets_dropped(self, host: Host, fact: facts.OffsetsDropped) -> None:
+        dropped = events.OffsetsDropped(
+            group=fact.group,
+            partitions=fact.partitions,
+            why=fact.why,
+            members=_members(host, fact.group),
+        )
+        self._write(dropped, self._causes.behind_drop(fact.group, fact.why))
+
+
+def _members(host: Host, group: str) -> int:
+    """Return how many members a group has now; none if it is gone."""
+    known = None if host.coordinator is None else host.coordinator.state.groups.get(group)
+    return 0 if known is None else len(known.members)

@@ -11,21 +11,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.classic import static, sync
-from protocols.classic.answers import failed as failed_reply
-from protocols.classic.answers import seen_as
 from protocols.classic.group import Group
 from protocols.classic.parked import given_up
 from protocols.classic.shard import (
     AssignmentStored,
     InstanceStored,
     JoinWaits,
-    Moment,
     Shard,
     SyncWaits,
-    Turn,
     Waiting,
     on_group,
 )
+from protocols.coordinator.answers import seen_as
+from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
 from protocols.messages import JoinGroupResponse, SyncGroupResponse
 from protocols.step import Send
@@ -33,8 +31,6 @@ from protocols.step import Send
 
 def succeeded(shard: Shard, what: Waiting, at: Moment) -> Turn[Shard]:
     """Go on with what waited: everything it depends on is durable."""
-    if isinstance(what, Send):
-        return Turn(shard, (what,))
     group = shard.groups.get(what.group_id)
     if group is None:
         return Turn(shard)
@@ -49,8 +45,6 @@ def succeeded(shard: Shard, what: Waiting, at: Moment) -> Turn[Shard]:
 
 def failed(shard: Shard, what: Waiting, error: ErrorCode, at: Moment) -> Turn[Shard]:
     """Give up what waited: its append failed with *error*, or took too long."""
-    if isinstance(what, Send):
-        return Turn(shard, (Send(what.to, failed_reply(what.message, error)),))
     group = shard.groups.get(what.group_id)
     if group is None:
         return Turn(shard)

@@ -1,73 +1,35 @@
-"""OffsetCommit: where the group goes on.
+"""Which OffsetCommits a classic group takes.
 
-Source: ``KafkaApis.handleOffsetCommitRequest``, ``OffsetMetadataManager.commitOffset``,
-``ClassicGroup.validateOffsetCommit`` (spec classic-coordinator 3.5).
+Source: ``ClassicGroup.validateOffsetCommit`` (spec classic-coordinator 3.5).
 """
 
 from __future__ import annotations
 
-from assignors.types import TopicPartition
 from protocols.classic.group import Group
 from protocols.classic.identity import who_commits
-from protocols.classic.shard import Broker, Moment, Shard, Turn, state_of
+from protocols.classic.shard import Shard, state_of
 from protocols.classic.states import OFFSET_COMMIT, Act
+from protocols.coordinator.turn import Moment
 from protocols.errors import ErrorCode
-from protocols.facts import OffsetsAccepted, OffsetsRefused
-from protocols.messages import (
-    Header,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetToCommit,
-)
-from protocols.records import (
-    NO_EXPIRY,
-    ZERO_TOPIC_ID,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    Record,
-    expiring,
-)
-from protocols.step import Effect, Send, SetTimer, Tell
-
-Refused = dict[TopicPartition, ErrorCode]
-
-_NONE = ErrorCode.NONE
-_NO_RETENTION = -1
-_RETENTION_VERSION_MAX = 4
+from protocols.messages import OffsetCommitRequest
+from protocols.step import Effect, SetTimer
 
 
-def offset_commit(
-    shard: Shard, header: Header, request: OffsetCommitRequest, at: Moment
-) -> Turn[Shard]:
-    """Store offsets, if this one may; the answer waits until they are durable.
-
-    Partitions the broker does not know never reach the group.
-    """
-    refused = _unknown(request, at.broker)
-    offsets = request.offsets
-    if refused:
-        offsets = tuple(entry for entry in offsets if entry.partition not in refused)
-    if not offsets:
-        told = _told(header, request, refused)
-        return Turn(shard, (*told, Send(header, _answer(request, refused))))
+def commit(
+    shard: Shard, request: OffsetCommitRequest, at: Moment
+) -> ErrorCode | tuple[Effect, ...]:
+    """Say why a commit is refused as a whole, or what it does beside storing offsets."""
     group = shard.groups.get(request.group_id)
     verdict = OFFSET_COMMIT[who_commits(group, request)][state_of(group)]
     if isinstance(verdict, Act):
-        kept = _kept(group, request, at) if verdict is Act.STORE_AND_KEEP else ()
-        return _stored(shard, header, request, refused, at, kept)
+        return _kept(group, request, at) if verdict is Act.STORE_AND_KEEP else ()
     assert verdict is not None
-    error = _spoken(verdict, request)
-    refused.update((entry.partition, error) for entry in offsets)
-    told = _told(header, request, refused)
-    return Turn(shard, (*told, Send(header, _answer(request, refused))))
+    return _spoken(verdict, request)
 
 
-def refused_at_the_door(
-    header: Header, request: OffsetCommitRequest, error: ErrorCode, broker: Broker
-) -> tuple[Effect, ...]:
-    """Refuse a commit that came to a shard which cannot look at it."""
-    refused = {entry.partition: error for entry in request.offsets} | _unknown(request, broker)
-    return (*_told(header, request, refused), Send(header, _answer(request, refused)))
+def made_by_commit(shard: Shard, group_id: str, at: Moment) -> Shard:
+    """Make the group that a first commit brings into being."""
+    return shard.with_group(group_id, Group(group_id, state_since_ms=at.now_ms))
 
 
 def _spoken(error: ErrorCode, request: OffsetCommitRequest) -> ErrorCode:
@@ -76,121 +38,8 @@ def _spoken(error: ErrorCode, request: OffsetCommitRequest) -> ErrorCode:
     return ErrorCode.ILLEGAL_GENERATION if old else error
 
 
-def _unknown(request: OffsetCommitRequest, broker: Broker) -> Refused:
-    topics = broker.topics
-    if topics is None:
-        return {}
-    refused: Refused = {}
-    for partition, *_ in request.offsets:
-        topic = topics.get(partition.topic)
-        if topic is None and request.version >= 10:
-            refused[partition] = ErrorCode.UNKNOWN_TOPIC_ID
-        elif topic is None or partition.partition >= len(topic.leaders):
-            refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return refused
-
-
-def _stored(
-    shard: Shard,
-    header: Header,
-    request: OffsetCommitRequest,
-    refused: Refused,
-    at: Moment,
-    effects: tuple[Effect, ...],
-) -> Turn[Shard]:
-    """Propose one record for each partition; an offset is taken as it is, forward or back."""
-    group_id = request.group_id
-    longest = at.settings.offset_metadata_max_bytes
-    accepted, records = list[OffsetToCommit](), list[Record]()
-    now_ms, expires_ms = at.now_ms, _expires_ms(request, at)
-    for entry in request.offsets:
-        partition, offset, leader_epoch, metadata = entry
-        if refused and partition in refused:
-            continue
-        if metadata and _utf16_units(metadata) > longest:
-            refused[partition] = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            continue
-        value = OffsetCommitValue(
-            offset=offset,
-            leader_epoch=leader_epoch,
-            metadata=metadata,
-            commit_timestamp=now_ms,
-            topic_id=_topic_id(partition.topic, at.broker),
-        )
-        if expires_ms != NO_EXPIRY:
-            value = expiring(value, expires_ms)
-        key = OffsetCommitKey(group_id, partition.topic, partition.partition)
-        accepted.append(entry)
-        records.append(Record(key, value))
-    if accepted:
-        effects += (_accepted(header, request, tuple(accepted)),)
-        if group_id not in shard.groups:
-            shard = shard.with_group(Group(group_id, state_since_ms=now_ms))
-    if refused:
-        effects += _told(header, request, refused)
-    reply = Send(header, _answer(request, refused))
-    return Turn(shard, effects, tuple(records), (reply,))
-
-
 def _kept(group: Group | None, request: OffsetCommitRequest, at: Moment) -> tuple[Effect, ...]:
     """A member's commit is a sign of life, even if each of its partitions is refused."""
     assert group is not None
     member = group.members[request.member_id]
     return (SetTimer(member.timer, at.now_us + member.session_timeout_ms * 1000),)
-
-
-def _expires_ms(request: OffsetCommitRequest, at: Moment) -> int:
-    lasts_ms = request.retention_time_ms
-    if lasts_ms == _NO_RETENTION or request.version > _RETENTION_VERSION_MAX:
-        return NO_EXPIRY
-    return at.now_ms + lasts_ms
-
-
-def _utf16_units(text: str) -> int:
-    """Kafka compares the length of a Java string with a number of bytes [Q18]."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _topic_id(topic: str, broker: Broker) -> str:
-    return ZERO_TOPIC_ID if broker.topics is None else broker.topics[topic].topic_id
-
-
-def _answer(request: OffsetCommitRequest, refused: Refused) -> OffsetCommitResponse:
-    if not refused:
-        return OffsetCommitResponse(errors=tuple((entry[0], _NONE) for entry in request.offsets))
-    return OffsetCommitResponse(
-        errors=tuple((entry[0], refused.get(entry[0], _NONE)) for entry in request.offsets)
-    )
-
-
-def _accepted(
-    header: Header, request: OffsetCommitRequest, offsets: tuple[OffsetToCommit, ...]
-) -> Tell:
-    return Tell(
-        OffsetsAccepted(
-            group=request.group_id,
-            header=header,
-            member_id=request.member_id,
-            generation=request.generation_id,
-            offsets=offsets,
-        )
-    )
-
-
-def _told(header: Header, request: OffsetCommitRequest, refused: Refused) -> tuple[Effect, ...]:
-    """Tell of what was refused, error by error."""
-    return tuple(
-        Tell(
-            OffsetsRefused(
-                group=request.group_id,
-                header=header,
-                member_id=request.member_id,
-                generation=request.generation_id,
-                error=error,
-                offsets=tuple(
-                    entry for entry in request.offsets if refused.get(entry.partition) is error
-                ),
-            )
-        )
-        for error in sorted(set(refused.values()))
-    )

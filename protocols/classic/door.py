@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
-from protocols.classic.answers import join_refused, refusal
+from protocols.coordinator.answers import join_refused, refusal
 from protocols.errors import ErrorCode
 from protocols.messages import (
     GroupRequest,

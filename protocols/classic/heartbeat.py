@@ -15,9 +15,10 @@ from protocols.classic.identity import of_generation
 from protocols.classic.parked import refused_join
 from protocols.classic.rebalance import begin, end_without_absent
 from protocols.classic.roster import without_member
-from protocols.classic.shard import Moment, Shard, Turn, on_group
+from protocols.classic.shard import Shard, on_group
 from protocols.classic.states import HEARTBEAT, Act, State, Who
 from protocols.classic.timers import splits
+from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, MemberRemoved
 from protocols.messages import Header, HeartbeatRequest, HeartbeatResponse

@@ -6,8 +6,8 @@ Source: ``ClassicGroup.validateMember`` and the checks before it (spec classic-c
 from __future__ import annotations
 
 from protocols.classic.group import Group, supports
-from protocols.classic.shard import Moment
 from protocols.classic.states import State, Who
+from protocols.coordinator.turn import Moment
 from protocols.messages import (
     UNKNOWN_MEMBER_ID,
     JoinGroupRequest,

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Final
 
 from protocols.classic import static
-from protocols.classic.answers import join_refused
 from protocols.classic.group import Group, Member
 from protocols.classic.identity import who_joins
 from protocols.classic.metadata import newborn_record
@@ -24,9 +23,11 @@ from protocols.classic.rebalance import (
     joined,
 )
 from protocols.classic.roster import with_member, with_protocols, without_member
-from protocols.classic.shard import JoinWaits, Moment, Shard, Turn, on_group, state_of
+from protocols.classic.shard import JoinWaits, Shard, on_group, state_of
 from protocols.classic.states import JOIN_GROUP, Act, State, Who
 from protocols.classic.timers import session_timer
+from protocols.coordinator.answers import join_refused
+from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, MemberAdded, MemberRemoved
 from protocols.java_maps import spread

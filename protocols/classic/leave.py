@@ -14,9 +14,10 @@ from protocols.classic.identity import who_leaves
 from protocols.classic.parked import refused_join
 from protocols.classic.rebalance import begin, end_if_last
 from protocols.classic.roster import without_member
-from protocols.classic.shard import Moment, Shard, Turn, on_group
+from protocols.classic.shard import Shard, on_group
 from protocols.classic.states import LEAVE_GROUP, Act, State, Who
 from protocols.classic.timers import session_timer
+from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, MemberRemoved
 from protocols.messages import (

@@ -6,43 +6,32 @@ Source: ``GroupMetadataManager.onLoaded``, ``onUnloaded``, and the rollback of
 
 from __future__ import annotations
 
-import functools
+from dataclasses import replace
 
 from immutables import Map
 
-from protocols.classic.answers import seen_as
-from protocols.classic.expiry import next_run
-from protocols.classic.group import Group, in_order, moved
+from protocols.classic.group import ANSWERED, Group, in_order, moved, rebalance_timeout_ms
 from protocols.classic.metadata import restored
 from protocols.classic.parked import answered_joins, answered_syncs
 from protocols.classic.rebalance import begin
-from protocols.classic.shard import Durable, Moment, Shard, Turn, on_group
+from protocols.classic.shard import Shard, on_group
 from protocols.classic.states import State
-from protocols.classic.timers import (
-    EXPIRE_OFFSETS,
-    OPERATION_TIMEOUT,
-    join_timer,
-    session_timer,
-    sync_timer,
-)
+from protocols.classic.timers import join_timer, session_timer, sync_timer
+from protocols.coordinator.answers import seen_as
+from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
 from protocols.facts import GroupLoaded
 from protocols.messages import JoinGroupResponse, SyncGroupResponse
 from protocols.step import CancelTimer, Effect, Send, SetTimer, Tell
 
 
-def taken_over(durable: Durable, at: Moment) -> Turn[Shard]:
-    """Begin to coordinate the groups of a log that was read to its end.
+def taken_over(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
+    """Begin to coordinate a group of a log that was read to its end.
 
     Every member starts a full session. A group that is too large has to rebalance.
     """
-    groups = {
-        group_id: restored(group_id, value, at.now_ms) for group_id, value in durable.groups.items()
-    }
-    turn: Turn[Shard] = Turn(Shard(Map(groups), durable))
-    for group_id in groups:
-        turn = turn.then(functools.partial(_started, group_id=group_id, at=at))
-    return turn.also(next_run(at))
+    group = restored(group_id, shard.durable.groups.get(group_id), at.now_ms)
+    return _started(shard.with_group(group_id, group), group_id, at)
 
 
 def _started(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
@@ -68,22 +57,34 @@ def _started(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
     return on_group(shard, turn)
 
 
-def given_away(shard: Shard, at: Moment) -> Turn[Shard]:
-    """Stop coordinating: every group is dead, whoever still waits is sent elsewhere."""
-    turn: Turn[Shard] = Turn(shard)
-    for group_id in shard.durable.groups:
-        turn = turn.then(functools.partial(_dead, group_id=group_id, at=at))
-    return turn.also(CancelTimer(EXPIRE_OFFSETS), CancelTimer(OPERATION_TIMEOUT))
-
-
-def _dead(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
+def given_away(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
+    """Stop coordinating a group: it is dead, whoever still waits is sent elsewhere."""
     group = shard.groups[group_id]
     gone = ErrorCode.NOT_COORDINATOR
     turn = answered_joins(
         group, lambda member: JoinGroupResponse(error=gone, member_id=member.member_id)
     ).then(lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=gone)))
     dead = moved(turn.state, State.DEAD, at.now_ms)
-    return on_group(shard, Turn(dead, turn.effects).also(*_timers(group)))
+    return on_group(shard, Turn(dead, turn.effects).also(*timers_of(group)))
+
+
+def back_again(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
+    """Return to a group whose end could not be appended; each member has a session again.
+
+    Whoever waits in it was told to join again, and is not told twice.
+    """
+    back = replace(
+        group,
+        joining=Map(dict.fromkeys(group.joining, ANSWERED)),
+        syncing=Map(dict.fromkeys(group.syncing, ANSWERED)),
+    )
+    sessions = [
+        SetTimer(member.timer, at.after(member.session_timeout_ms)) for member in in_order(group)
+    ]
+    if group.state is State.PREPARING_REBALANCE:
+        deadline_us = at.after(rebalance_timeout_ms(group))
+        sessions.append(SetTimer(join_timer(group.group_id), deadline_us))
+    return on_group(shard, Turn(back, tuple(sessions)))
 
 
 def vanished(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[Shard]:
@@ -94,10 +95,11 @@ def vanished(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[
         lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=seen))
     )
     answers = (effect for effect in turn.effects if isinstance(effect, Send))
-    return Turn(shard.without_group(group_id), (*answers, *_timers(group)))
+    return Turn(shard.without_group(group_id), (*answers, *timers_of(group)))
 
 
-def _timers(group: Group) -> tuple[CancelTimer, ...]:
+def timers_of(group: Group) -> tuple[CancelTimer, ...]:
+    """Return what ends every timer of a group that is given up."""
     pending = (
         session_timer(group.group_id, member_id) for member_id in sorted(group.pending_joins)
     )

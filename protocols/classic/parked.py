@@ -8,7 +8,7 @@ from dataclasses import replace
 from immutables import Map
 
 from protocols.classic.group import ANSWERED, Group, Member, in_order
-from protocols.classic.shard import Moment, Turn
+from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
 from protocols.java_maps import NOTHING
 from protocols.messages import Header, JoinGroupResponse, SyncGroupResponse

@@ -24,9 +24,9 @@ from protocols.classic.group import (
 from protocols.classic.metadata import group_record
 from protocols.classic.parked import answered_joins, answered_syncs
 from protocols.classic.roster import without_members
-from protocols.classic.shard import Moment, Turn
 from protocols.classic.states import State
 from protocols.classic.timers import join_timer, sync_timer
+from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, GroupEmptied, JoinPhaseEnded, MemberRemoved, RebalanceStarted
 from protocols.java_maps import NOTHING

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.classic.answers import seen_as
 from protocols.classic.group import Group, Member, select_protocol, without
 from protocols.classic.metadata import group_record
 from protocols.classic.parked import refused_join, refused_sync
 from protocols.classic.rebalance import begin, client_reason, end_if_last, everyone
 from protocols.classic.roster import renamed, with_protocols
-from protocols.classic.shard import InstanceStored, JoinWaits, Moment, Turn
+from protocols.classic.shard import InstanceStored, JoinWaits
 from protocols.classic.states import State
 from protocols.classic.timers import session_timer
+from protocols.coordinator.answers import seen_as
+from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, MemberAdded, MemberRemoved
 from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse

@@ -9,23 +9,17 @@ from dataclasses import replace
 
 from immutables import Map
 
-from protocols.classic.answers import seen_as
 from protocols.classic.group import Group, Partitions, in_order, moved, without
 from protocols.classic.identity import who_syncs
 from protocols.classic.metadata import group_record
 from protocols.classic.parked import answered_syncs
 from protocols.classic.rebalance import begin, released_syncs
 from protocols.classic.roster import without_member
-from protocols.classic.shard import (
-    AssignmentStored,
-    Moment,
-    Shard,
-    SyncWaits,
-    Turn,
-    on_group,
-)
+from protocols.classic.shard import AssignmentStored, Shard, SyncWaits, on_group
 from protocols.classic.states import SYNC_GROUP, Act, State, Who
 from protocols.classic.timers import sync_timer
+from protocols.coordinator.answers import seen_as
+from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, GroupStabilised, MemberRemoved
 from protocols.messages import Header, SyncGroupRequest, SyncGroupResponse

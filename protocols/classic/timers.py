@@ -1,4 +1,4 @@
-"""Names of a shard's timers, as Kafka builds their keys (spec classic-coordinator 7).
+"""Names of a classic group's timers, as Kafka builds their keys (spec classic-coordinator 7).
 
 Parts are joined by dashes without escaping, so a name is read back by asking which group and
 member exist: the first split that fits is meant.
@@ -7,9 +7,6 @@ member exist: the first split that fits is meant.
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-EXPIRE_OFFSETS = "expire-group-metadata"
-OPERATION_TIMEOUT = "operation-timeout"
 
 SESSION = "heartbeat-"
 JOIN = "join-"

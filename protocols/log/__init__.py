@@ -8,7 +8,9 @@ strings and headers.
 ``varint``          numbers of variable length
 ``record``          one record, and the loop that reads the records of a batch
 ``compression``     the five codecs, with a bound on what comes out
-``batch``           record batches of format 2: header, checksum, reading, writing
+``header``          the 61 bytes before the records of a batch of format 2
+``batch``           record batches: checksum, reading, writing
+``sizes``           how large a batch is, without writing it
 ``marker``          control batches: the end of a transaction
 ``window``          the part of a stream that is in memory
 ``reader``          a stream as batches and named gaps, whatever its bytes are

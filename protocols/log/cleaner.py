@@ -21,13 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from protocols.log.batch import (
-    DELETE_HORIZON,
-    Batch,
-    Producer,
-    encode_batch,
-    encode_empty_batch,
-)
+from protocols.log.batch import Batch, encode_batch, encode_empty_batch
+from protocols.log.header import DELETE_HORIZON, Producer
 from protocols.log.offset_map import OffsetMap
 from protocols.log.record import LogRecord
 from protocols.log.segment import DELETE_RETENTION_MS, SEGMENT_BYTES, Segment

@@ -6,23 +6,14 @@ Source: ``ControlRecordType``, ``EndTransactionMarker`` (spec records, section 4
 from __future__ import annotations
 
 import enum
-import struct
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from protocols.log.batch import (
-    CONTROL,
-    NO_SEQUENCE,
-    TRANSACTIONAL,
-    Batch,
-    Producer,
-    encode_batch,
-)
+from protocols.log.batch import Batch, encode_batch
 from protocols.log.errors import BadBatch
+from protocols.log.header import CONTROL, NO_SEQUENCE, TRANSACTIONAL, Producer
 from protocols.log.record import LogRecord
-
-_KEY: Final = struct.Struct(">hh")
-_VALUE: Final = struct.Struct(">hi")
-_VERSION: Final = 0
+from protocols.records import markers
+from protocols.records.errors import MalformedRecordError
 
 
 class ControlType(enum.IntEnum):
@@ -32,6 +23,10 @@ class ControlType(enum.IntEnum):
     COMMIT = 1
     OTHER = -1
     """Anything else; readers of this log pass over it."""
+
+
+_OTHER = markers.UnknownControlRecord(key=b"\0\0\xff\xff", value=None)
+"""Version 0, and a type that nobody knows."""
 
 
 class EndTransactionMarker(NamedTuple):
@@ -52,12 +47,7 @@ def encode_marker(
     partition_leader_epoch: int,
 ) -> bytes:
     """Return the control batch, 78 bytes, that ends a transaction of a producer."""
-    record = LogRecord(
-        offset,
-        timestamp,
-        _KEY.pack(_VERSION, marker.type),
-        _VALUE.pack(_VERSION, marker.coordinator_epoch),
-    )
+    record = LogRecord(offset, timestamp, *markers.encode_control(_control(marker)))
     return encode_batch(
         [record],
         partition_leader_epoch=partition_leader_epoch,
@@ -66,21 +56,28 @@ def encode_marker(
     )
 
 
+def _control(marker: EndTransactionMarker) -> markers.EndTxnMarker | markers.UnknownControlRecord:
+    if marker.type is ControlType.OTHER:
+        return _OTHER
+    return markers.EndTxnMarker(
+        control_type=markers.ControlType(marker.type), coordinator_epoch=marker.coordinator_epoch
+    )
+
+
 def read_marker(batch: Batch) -> EndTransactionMarker | None:
     """Return what a control batch says; None when compaction has emptied it.
 
     Newer versions of key and value are read as the oldest, what they append is passed over.
-    Raises :class:`BadBatch` when key or value is too short.
+    Raises :class:`BadBatch` when key or value is too short, or of a negative version.
     """
     records = batch.records()
     if not records:
         return None
     _, _, key, value, _ = records[0]
-    if key is None or len(key) < _KEY.size:
-        raise BadBatch("the key of a control record has 4 bytes: a version and a type")
-    number = _KEY.unpack_from(key)[1]
-    if number not in {ControlType.ABORT, ControlType.COMMIT}:
+    try:
+        control = markers.decode_control(key or b"", value)
+    except MalformedRecordError as error:
+        raise BadBatch(f"a control record is malformed: {error}") from None
+    if isinstance(control, markers.UnknownControlRecord):
         return EndTransactionMarker(ControlType.OTHER, -1)
-    if value is None or len(value) < _VALUE.size:
-        raise BadBatch("the value of a marker has 6 bytes: a version and a coordinator epoch")
-    return EndTransactionMarker(ControlType(number), _VALUE.unpack_from(value)[1])
+    return EndTransactionMarker(ControlType(control.control_type), control.coordinator_epoch)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from protocols.log.batch import CONTROL, Batch, BatchHeader
+from protocols.log.batch import Batch
 from protocols.log.eligibility import LogToClean, segments_between
+from protocols.log.header import CONTROL, BatchHeader
 from protocols.log.record import RecordFields
 from protocols.log.segment import Segment
 from protocols.log.transactions import AbortedTransaction, TransactionsPassed

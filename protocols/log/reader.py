@@ -15,17 +15,17 @@ from typing import BinaryIO, NamedTuple
 
 from crc32c import crc32c
 
-from protocols.log.batch import (
+from protocols.log.batch import Batch
+from protocols.log.errors import BadBatch
+from protocols.log.header import (
     HEADER,
     HEADER_BYTES,
     LENGTH_END,
     MAGIC,
     SMALLEST_LENGTH,
     SUMMED_FROM,
-    Batch,
     BatchHeader,
 )
-from protocols.log.errors import BadBatch
 from protocols.log.record import LogRecord
 from protocols.log.resync import LIMITS, GapKind, Limits, end_of_fault, fault_at
 from protocols.log.window import Window

@@ -19,14 +19,14 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from protocols.log.batch import (
+from protocols.log.batch import wrong_checksum
+from protocols.log.header import (
     HEADER_BYTES,
     LENGTH_END,
     MAGIC,
     SMALLEST_LENGTH,
     SUMMED_FROM,
     BatchHeader,
-    wrong_checksum,
 )
 from protocols.log.window import Window
 

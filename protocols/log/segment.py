@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from protocols.log.batch import BatchHeader
+from protocols.log.header import BatchHeader
 
 _NAME: Final = re.compile(r"(\d{20})\.log")
 _MOST_OFFSETS: Final = 2**31 - 1
@@ -61,12 +61,13 @@ class Segment:
     def appended(self, header: BatchHeader) -> Segment:
         """Return the segment with one more batch behind it."""
         first = self.first_timestamp_ms if self.size_bytes else header.max_timestamp
-        return replace(
-            self,
-            next_offset=header.next_offset,
-            size_bytes=self.size_bytes + header.size,
-            first_timestamp_ms=first,
-            largest_timestamp_ms=max(self.largest_timestamp_ms, header.max_timestamp),
+        return Segment(
+            self.base_offset,
+            header.next_offset,
+            self.size_bytes + header.size,
+            first,
+            max(self.largest_timestamp_ms, header.max_timestamp),
+            self.created_ms,
         )
 
 

@@ -16,7 +16,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from protocols.log.batch import CONTROL, TRANSACTIONAL, Batch
+from protocols.log.batch import Batch
+from protocols.log.header import CONTROL, TRANSACTIONAL
 from protocols.log.marker import ControlType, read_marker
 
 PRODUCER_ID_EXPIRATION_MS: Final = 24 * 3_600_000

@@ -17,6 +17,11 @@ from protocols.messages.constants import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_OFFSET,
 )
+from protocols.messages.consumer_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedConsumer,
+)
 from protocols.messages.consumer_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -93,12 +98,15 @@ __all__ = [
     "UNKNOWN_GENERATION",
     "UNKNOWN_MEMBER_ID",
     "UNKNOWN_OFFSET",
+    "ConsumerGroupDescribeRequest",
+    "ConsumerGroupDescribeResponse",
     "ConsumerGroupHeartbeatRequest",
     "ConsumerGroupHeartbeatResponse",
     "DeleteGroupsRequest",
     "DeleteGroupsResponse",
     "DescribeGroupRequest",
     "DescribeGroupResponse",
+    "DescribedConsumer",
     "DescribedMember",
     "Disconnected",
     "Envelope",
@@ -202,6 +210,7 @@ GroupRequest = (
     | OffsetDeleteRequest
     | DeleteGroupsRequest
     | DescribeGroupRequest
+    | ConsumerGroupDescribeRequest
 )
 """What a group coordinator answers."""
 
@@ -219,6 +228,7 @@ Message = (
     | OffsetDeleteResponse
     | DeleteGroupsResponse
     | DescribeGroupResponse
+    | ConsumerGroupDescribeResponse
     | FetchRequest
     | FetchResponse
     | ListOffsetsRequest

@@ -56,6 +56,9 @@ class OffsetFetchRequest:
 
     require_stable: bool = True
     member_id: str | None = None
+    member_epoch: int = -1
+    """Of a member of the consumer protocol; -1: whoever asks is none."""
+
     version: int = 9
 
 

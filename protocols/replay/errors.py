@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
+from protocols.broken_log import BrokenLogError
 
-class BrokenLogError(ValueError):
-    """A record that no coordinator can have written where it stands: a load fails at it."""
+__all__ = ["BrokenLogError"]

@@ -15,11 +15,13 @@ from assignors.errors import (
 )
 from assignors.function_assignor import FunctionAssignor
 from assignors.plugin import (
+    KAFKAS_OWN,
     GivenTwice,
     check_assignment,
     check_cooperative,
     run_assignor,
 )
+from assignors.registry import BUILT_IN
 from assignors.types import Subscription, TopicPartition, Topics
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -50,6 +52,31 @@ def test_an_exception_is_the_users_not_kafkas() -> None:
         run_assignor(FunctionAssignor("own", fails), TOPICS, BOTH)
 
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("t", 2), "gives t-2 to member 'billing-1'.*topic 't' has 0 to 1"),
+        (("one", 1), "gives one-1 to member 'billing-1'.*topic 'one' has only 0"),
+        (("tt", 0), "no topic 'tt' \\(it reads: one, t\\). Did you mean 't'"),
+        (("gone", 0), "no topic 'gone' \\(it reads: one, t\\)"),
+    ],
+)
+def test_a_partition_that_does_not_exist_is_refused(given: Any, words: str) -> None:
+    """Kafka would send it, and nobody would hear of it again; here it is named, and who got it."""
+    topics = Topics(partition_counts={"t": 2, "one": 1, "gone": 0})
+
+    with pytest.raises(AssignmentError, match=f"^The assignor 'own' is wrong: .*{words}"):
+        run_assignor(answering({"billing-1": [given]}), topics, BOTH)
+
+
+def test_what_kafkas_own_assignors_answer_is_sent_as_it_is() -> None:
+    """They are known by their names; an emulated leader does what a real one does."""
+    sticky = FunctionAssignor("sticky", lambda topics, subscriptions: {"billing-1": [("t", 9)]})
+
+    assert {*BUILT_IN} == KAFKAS_OWN
+    assert run_assignor(sticky, TOPICS, BOTH).assignment["billing-1"] == (TopicPartition("t", 9),)
 
 
 def test_a_defect_of_kafkas_passes_through() -> None:

@@ -9,7 +9,14 @@ from statistics import mean
 import pytest
 
 import emulator
-from emulator.events import ClientDropped, CommitAccepted, MemberRemoved, Processed
+from emulator.events import (
+    ClientDropped,
+    CommitAccepted,
+    EpochOpened,
+    MemberRemoved,
+    Processed,
+    RecordsTruncated,
+)
 from emulator.measure import Cause, Law, Severity
 from emulator.playing import Run
 from emulator.scenario import catalogue
@@ -24,6 +31,10 @@ SHOWS = {
     "commit-answer-lost": set(),
     "commit-before-work": {Cause.COMMITTED_AHEAD},
     "coordinator-broker-dies": {Cause.MESSAGE_LOST},
+    "coordinator-commit-times-out": {Cause.CRASHED},
+    "coordinator-dies-at-a-step": set(),
+    "coordinator-dies-in-commit": {Cause.NOT_REPLICATED},
+    "coordinator-goes-on-alone": {Cause.STALE_COORDINATOR},
     "d1-commit-refused-in-rebalance": {Cause.REFUSED},
     "d3-older-commit-wins": {Cause.REWIND, Cause.REFUSED, Cause.REVOKED},
     "deploy-kills-in-mid-batch": {Cause.CRASHED},
@@ -31,8 +42,18 @@ SHOWS = {
     "expansion-by-duration": {Cause.RESET_BY_DURATION},
     "f3-commit-every-n": {Cause.CRASHED},
     "h1-coordinator-moves": set(),
+    "h4-offsets-on-one-broker": {Cause.MESSAGE_LOST},
+    "h6-stale-coordinator": {Cause.STALE_COORDINATOR},
+    "h7-rolling-broker-restart": set(),
     "heartbeats-stop": {Cause.TWO_OWNERS, Cause.MESSAGE_LOST},
+    "i1-idle-beyond-retention": {Cause.EXPIRED},
+    "i2-weekend-down": {Cause.EXPIRED},
+    "i3-quiet-partitions": {Cause.EXPIRED},
+    "i4-commit-without-epoch": {Cause.OUT_OF_RANGE},
+    "i5-offset-beyond-the-end": {Cause.OUT_OF_RANGE},
     "k1-instance-id-reused": {Cause.TWO_OWNERS},
+    "kip848-commit-ahead": {Cause.COMMITTED_AHEAD},
+    "kip848-member-crashes": {Cause.CRASHED},
     "l1-zombie-after-pause": {Cause.TWO_OWNERS},
     "m1-session-timeout": {Cause.TWO_OWNERS, Cause.MESSAGE_LOST, Cause.CRASHED},
     "member-closes": set(),
@@ -42,14 +63,18 @@ SHOWS = {
     "o1-expansion-with-latest": {Cause.RESET_TO_LATEST},
     "o4-new-topic-many-rebalances": set(),
     "off-by-one": {Cause.OFF_BY_ONE},
+    "offsets-deleted": {Cause.RESET_TO_LATEST},
     "offsets-expire": {Cause.EXPIRED},
+    "offsets-reset": {Cause.RESET},
     "partitions-added": set(),
     "quiet": set(),
     "record-skipped": {Cause.SKIPPED},
     "retention-overtakes": {Cause.RETENTION},
     "rolling-restart-cooperative": {Cause.REVOKED},
     "rolling-restart-eager": set(),
+    "rolling-restart-kip848": set(),
     "rolling-restart-static": set(),
+    "slow-load-after-a-year": {Cause.LOADING},
     "topic-matches-pattern": set(),
 }
 """What each is there to show; an empty set: that nothing is repeated or lost."""
@@ -181,6 +206,42 @@ def test_h1_committed_offsets_never_fall_over_a_move():
 
     assert 0 == run.metrics["rewinds"] == run.metrics["evictions"] == run.metrics["drop_outs"]
     assert 1 == run.metrics["generations"]
+
+
+def test_h4_three_copies_of_the_offsets_topic_spare_the_wait_for_its_broker():
+    """With one copy the group waits as long as the broker is away, with three a session."""
+    factor = "cluster.settings[offsets.topic.replication.factor]=3"
+    one = played("h4-offsets-on-one-broker").metrics["standstill_max_s"]
+    three = played("h4-offsets-on-one-broker", 0, factor).metrics["standstill_max_s"]
+
+    assert 160 <= one <= 185
+    assert 12 >= three
+
+
+def test_i4_an_epoch_in_the_commit_is_worth_all_that_is_left_of_the_log():
+    """With it the next owner is told where the log was cut; without, the policy starts over."""
+    with_epoch = "group[billing].commit.leader_epoch=true"
+    latest = "group[billing].settings[auto.offset.reset]=latest"
+    without = played("i4-commit-without-epoch")
+    moved_back = played("i4-commit-without-epoch", 0, with_epoch)
+    opened = [e.what for e in moved_back.events if isinstance(e.what, EpochOpened)]
+
+    assert {"orders-0", "orders-3"} == {str(e.topic_partition) for e in without.ledger.entries}
+    assert {0} == {entry.first for entry in without.ledger.entries}
+    assert () == moved_back.ledger.entries
+    assert 2 == sum(what.source == "truncated" for what in opened)
+    assert {"offset out of range"} == set(
+        played("i4-commit-without-epoch", 0, latest).metrics.tables["lost.by_cause"]
+    )
+
+
+def test_i5_a_few_records_that_are_gone_cost_the_whole_log():
+    """The offset lies a handful beyond the end; the oldest is thousands before it."""
+    run = played("i5-offset-beyond-the-end")
+    (cut,) = [e.what for e in run.events if isinstance(e.what, RecordsTruncated)]
+
+    assert 10 > cut.next_offset - cut.first
+    assert cut.first == run.ledger.reprocessed
 
 
 def test_k1_each_starter_fences_the_other():

@@ -12,6 +12,7 @@ from emulator.scenario.part import Source
 from emulator.world.build import play
 
 from .test_brute_force import seeds, tidy, unhurried
+from .truncated_worlds import TRUNCATED
 from .worlds import DISTURBED
 
 
@@ -33,15 +34,22 @@ def hold_equal(document: dict, seed: int) -> None:
     assert digest == slow_digest
 
 
-@settings(unhurried, max_examples=15)
+@settings(unhurried, max_examples=8)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event(document, seed):
     """Which consumers poll by arithmetic, and when, shows in nothing that is written."""
     hold_equal(document, seed)
 
 
+@settings(unhurried, max_examples=6)
+@given(document=TRUNCATED, seed=seeds)
+def test_a_poll_loop_that_is_folded_changes_no_event_of_a_truncation(document, seed):
+    """Nor where logs lose their end under their readers."""
+    hold_equal(document, seed)
+
+
 @pytest.mark.long
-@settings(unhurried, max_examples=100)
+@settings(unhurried, max_examples=60)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event_for_long(document, seed):
     """The same for more than a thousand runs."""

@@ -8,7 +8,7 @@ import pytest
 
 import emulator
 from emulator.measure import Cause
-from emulator.pages.__main__ import DOCS, PAGES
+from emulator.pages.__main__ import DOCS, PAGES, PLAYED
 from emulator.pages.causes import causes_page
 from emulator.pages.scenario_files import scenario_files_page
 from emulator.scenario.spelling import TARGETS
@@ -18,6 +18,13 @@ from emulator.scenario.spelling import TARGETS
 def test_a_page_is_printed_from_the_code_as_it_stands(name):
     """Whoever changes the code prints the page again."""
     assert PAGES[name]() == (DOCS / name).read_text(encoding="utf-8"), "python -m emulator.pages"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_played_page_shows_what_the_runs_come_to(name):
+    """Its tables are those of ``rebalance compare``."""
+    assert PLAYED[name]() == (DOCS / name).read_text(encoding="utf-8"), "python -m emulator.pages"
 
 
 def test_every_cause_has_a_paragraph():

@@ -131,6 +131,10 @@ FAULT = st.one_of(
     _fault("move_coordinator", st.just("g")),
     _fault("add_partitions", st.just("t"), to=st.integers(5, 6)),
     _fault("create_topic", st.just("t-new")),
+    _fault("delete_offsets", st.just("g"), topic=st.just("t")),
+    _fault("reset_offsets", st.just("g"), to=st.sampled_from(["earliest", "latest", 40])),
+    _fault("reset_offsets", st.just("g"), shift_by=st.sampled_from([-15, 15])),
+    _fault("delete_group", st.just("g")),
     _fault("rolling_restart", st.just("g"), gap=_LENGTHS, surge=st.booleans()),
     st.builds(
         lambda kind, part, member, nth: {

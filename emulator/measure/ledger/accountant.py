@@ -16,9 +16,11 @@ from emulator import events as ev
 from emulator.measure.ledger.closing import Balance, close_books
 from emulator.measure.ledger.entries import Ledger
 from emulator.measure.ledger.fates import Fates
+from emulator.measure.ledger.leaders import Leaders
 from emulator.measure.ledger.offsets import OffsetBook
 from emulator.measure.ledger.ownership import Ownership
 from emulator.measure.ledger.roots import Roots
+from emulator.measure.ledger.truncation import Truncations
 from emulator.measure.ledger.work import Work
 
 Handler = Callable[[ev.Event, Any], None]
@@ -35,15 +37,18 @@ class Accountant:
     def __init__(self, shared_assignors: Collection[str] = ()) -> None:
         self._roots = Roots()
         self._offsets = OffsetBook()
-        self._ownership = Ownership(self._roots, self._offsets, shared_assignors)
+        self._leaders = Leaders()
+        self._ownership = Ownership(self._roots, self._offsets, self._leaders, shared_assignors)
+        self._truncations = Truncations(self._ownership, self._offsets)
         self._work = Work(self._ownership)
-        self._fates = Fates(self._ownership, self._offsets)
+        self._fates = Fates(self._ownership, self._offsets, self._leaders)
         self._log_ends: dict[TopicPartition, int] = {}
         self._handlers = self._table()
 
     def feed(self, event: ev.Event) -> None:
         """Account one event."""
         self._roots.follow(event)
+        self._leaders.follow(event)
         handler = self._handlers.get(type(event.what))
         if handler is not None:
             handler(event, event.what)
@@ -67,8 +72,8 @@ class Accountant:
             ev.TopicCreated: owns.topic_created,
             ev.PartitionsAdded: owns.topics.add,
             ev.TopicDeleted: owns.topic_deleted,
-            ev.ConsumerStarted: owns.consumer_started,
-            ev.ConsumerStopped: owns.consumer_stopped,
+            ev.ConsumerStarted: self._started,
+            ev.ConsumerStopped: self._stopped,
             ev.ConsumerPaused: owns.paused,
             ev.MemberRemoved: owns.member_removed,
             ev.ClientDropped: owns.client_dropped,
@@ -76,6 +81,8 @@ class Accountant:
             ev.GroupStabilised: owns.stabilised,
             ev.BrokerDown: owns.broker_down,
             ev.CoordinatorMoved: owns.coordinator_moved,
+            ev.RecordsTruncated: self._truncations.truncated,
+            ev.ReadOn: self._truncations.read_on,
             ev.EpochOpened: owns.epoch_opened,
             ev.EpochClosed: works.epoch_closed,
             ev.Processed: works.worked,
@@ -91,9 +98,18 @@ class Accountant:
             ev.RunEnded: self._run_ended,
         }
 
+    def _started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
+        self._ownership.consumer_started(event, what)
+        self._fates.started(what)
+
+    def _stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
+        self._ownership.consumer_stopped(event, what)
+        self._fates.stopped(what)
+
     def _run_ended(self, _: ev.Event, what: ev.RunEnded) -> None:
         self._log_ends = dict(what.log_ends)
         for name, partition, position in what.positions:
             holding = self._ownership.consumer(name).holdings.get(partition)
             if holding is not None:
                 holding[0].position = max(holding[0].position, position)
+                holding[0].keep_back()

@@ -95,6 +95,31 @@ class Coverage:
         self._starts.insert(0, base)
         self.base = base
 
+    def cut_off(self, at: int) -> Coverage:
+        """Give away everything from *at* on, as a coverage of its own that begins there.
+
+        What is counted at *at* from now on are other records: the log was truncated.
+        """
+        tail = Coverage(max(at, self.base))
+        low = self._cut(at)
+        tail._segments, self._segments = self._segments[low:], self._segments[:low]
+        tail._starts, self._starts = self._starts[low:], self._starts[:low]
+        tail.frontier = max(tail.base, self.frontier)
+        self.base, self.frontier = min(self.base, at), min(self.frontier, at)
+        return tail
+
+    def spare(self, at: int) -> None:
+        """Take back what was said of gaps from *at* on: nobody will ever reach them."""
+        for gap in self._segments[self._cut(at) :]:
+            if gap.first is None:
+                gap.blame = None
+
+    def blame_instead(self, epoch: Epoch, blame: Blame) -> None:
+        """Let another blame stand for what was passed over by the begin of *epoch*."""
+        for gap in self.gaps():
+            if gap.blame is not None and gap.blame.after is epoch:
+                gap.blame = blame
+
     def gaps(self) -> Iterator[Segment]:
         """Yield the gaps in order of offset."""
         return (segment for segment in self._segments if segment.first is None)

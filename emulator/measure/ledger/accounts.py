@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
@@ -10,6 +11,9 @@ from emulator.events import PartlyProcessed
 from emulator.measure.ledger.accounting import Coverage, Repeat
 from emulator.measure.ledger.entries import Link, Owner, Root
 from emulator.measure.ledger.epochs import Blame, Epoch
+
+Strata = tuple[tuple[int, int], ...]
+"""From which offset on the records of a log are of which incarnation, both rising."""
 
 TURNS = 16
 """So many changes of lead between two owners are told apart; then their entries join."""
@@ -38,6 +42,16 @@ class Draft:
     second_us: int
 
 
+class Tail(NamedTuple):
+    """What a truncation took from a log, with its books."""
+
+    incarnation: int
+    """Which began with the truncation."""
+
+    first: int
+    account: Account
+
+
 @dataclass(slots=True, eq=False)
 class Account:
     """The books of one log of one partition for one group, or for one reader of it."""
@@ -55,6 +69,13 @@ class Account:
     reader: str = ""
     """The member it is for, where each counts for itself."""
 
+    strata: Strata = ((0, 0),)
+    tails: tuple[Tail, ...] = ()
+    """What truncations took, in their order."""
+
+    gone: tuple[int, Blame] | None = None
+    """Of a tail: where it ended, and why it is gone."""
+
     open: list[Epoch] = field(default_factory=list)
     """The epochs that work on it, in order of opening."""
 
@@ -70,6 +91,61 @@ class Account:
         """Whether it is for one member alone and that is gone: nobody will go on with it."""
         gone = self.latest is not None and self.latest.closed_event is not None
         return gone and bool(self.reader)
+
+    def parts(self, epoch: Epoch, first: int, end: int) -> Iterator[tuple[Account, int, int]]:
+        """Cut a range that *epoch* worked on by the books that its records stand in.
+
+        An epoch that began before a truncation still works on records that are gone.
+        """
+        if epoch.limit is None or end <= epoch.limit:
+            yield self, first, end
+            return
+        tails = [tail for tail in self.tails if tail.incarnation > epoch.log_incarnation]
+        while first < end:
+            books = next((tail.account for tail in tails if tail.first <= first), self)
+            border = min((t.first for t in tails if t.first > first), default=end)
+            yield books, first, min(border, end)
+            first = min(border, end)
+
+    def cuts_between(self, older: int, newer: int | None = None) -> list[int]:
+        """Return where the log was cut after one incarnation, up to another one."""
+        return [
+            tail.first
+            for tail in self.tails
+            if tail.incarnation > older and (newer is None or tail.incarnation <= newer)
+        ]
+
+    def layers(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """Cut a range by the incarnations of the log: start, end, incarnation."""
+        for index, (first, incarnation) in enumerate(self.strata):
+            above = self.strata[index + 1][0] if index + 1 < len(self.strata) else end
+            low, high = max(first, start), min(above, end)
+            if low < high:
+                yield low, high, incarnation
+
+    def owners(self) -> Iterator[Epoch]:
+        """Yield who works on it, and who did last."""
+        yield from self.open
+        if self.latest is not None:
+            yield self.latest
+
+    def truncate(self, first: int, incarnation: int) -> Account:
+        """Give away what is gone from the log, as an account of its own."""
+        tail = replace(
+            self,
+            coverage=self.coverage.cut_off(first),
+            open=[],
+            drafts=[draft for draft in self.drafts if draft.end > first],
+            tails=(),
+            _tips={},
+            _turns={},
+        )
+        self.drafts = [draft for draft in self.drafts if draft.end <= first]
+        self._tips = {key: tip for key, tip in self._tips.items() if tip.end <= first}
+        self.strata = (*(layer for layer in self.strata if layer[0] < first), (first, incarnation))
+        self.log_incarnation = incarnation
+        self.tails += (Tail(incarnation, first, tail),)
+        return tail
 
     def book(self, repeat: Repeat, second: Epoch, blame: Blame, at_us: int) -> None:
         """Add a range processed again to the entry it continues, or begin one."""
@@ -125,3 +201,4 @@ class PartialWork:
     owner: Owner
     link: Link
     root: Root | None
+    log_incarnation: int = 0

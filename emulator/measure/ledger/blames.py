@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.events import Event, NotProcessed
-from emulator.measure.ledger.causes import Opening, Reason, reason_for_repeat, reason_for_skip
+from emulator.measure.ledger.causes import reason_for_repeat, reason_for_skip
+from emulator.measure.ledger.coordinator_causes import two_owners
 from emulator.measure.ledger.entries import Cause, Link, Root
 from emulator.measure.ledger.epochs import Blame, Epoch
+from emulator.measure.ledger.leaders import Leaders
+from emulator.measure.ledger.openings import Opening, Reason
 from emulator.measure.ledger.roots import START, Roots
 
 TroubleOf = Callable[[str], Link | None]
@@ -19,10 +22,11 @@ LET_GO = {"discarded": Cause.DISCARDED}
 class Blames:
     """Makes blames; knows the roots of events and what befell each consumer."""
 
-    __slots__ = ("_roots", "_trouble_of")
+    __slots__ = ("_leaders", "_roots", "_trouble_of")
 
-    def __init__(self, roots: Roots, trouble_of: TroubleOf) -> None:
+    def __init__(self, roots: Roots, leaders: Leaders, trouble_of: TroubleOf) -> None:
         self._roots = roots
+        self._leaders = leaders
         self._trouble_of = trouble_of
 
     def for_repeat(self, opening: Opening) -> Blame:
@@ -41,7 +45,8 @@ class Blames:
             newer.concurrent = {}
         blame = newer.concurrent.get(older.number)
         if blame is None:
-            blame = self._blame(Reason(Cause.TWO_OWNERS), older, newer)
+            reason = two_owners(self._leaders.of(epoch.group))
+            blame = self._blame(reason, older, newer)
             newer.concurrent[older.number] = blame
         return blame
 
@@ -49,6 +54,15 @@ class Blames:
         """Blame the handler for records it was handed and let go."""
         link = Link(event.id, event.at_us, f"{what.consumer} let {what.partition} go: {what.why}")
         return self._blame(Reason(LET_GO.get(what.why, Cause.SKIPPED), "", (link,)), epoch, None)
+
+    def for_truncation(self, link: Link, before: Epoch | None) -> Blame:
+        """Blame an unclean election for records that are gone."""
+        return self._blame(Reason(Cause.TRUNCATED, "", (link,)), before, None)
+
+    def for_reading_on(self, link: Link, epoch: Epoch) -> Blame:
+        """Blame an unclean election for records that have the offsets of others, read before."""
+        reason = Reason(Cause.TRUNCATED, "position not checked", (epoch.cut, link))
+        return self._blame(reason, epoch, None)
 
     def for_hole(self, event: Event, epoch: Epoch) -> Blame:
         """Blame the handler for records it passed over without a word."""

@@ -8,60 +8,25 @@ opened can be its reason: all that a rule sees was true at that moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
+from emulator.measure.ledger.admin_causes import reset_back, reset_forward
+from emulator.measure.ledger.coordinator_causes import (
+    not_replicated,
+    refused_by_loading,
+    taken_by_a_stale_coordinator,
+    told_by_a_stale_coordinator,
+    two_owners,
+)
 from emulator.measure.ledger.entries import Cause, Link
-from emulator.measure.ledger.epochs import Epoch, Trouble
+from emulator.measure.ledger.epochs import Trouble
 from emulator.measure.ledger.offsets import NONE_COMMITTED, Committed
-
-RESETS = ("earliest", "latest", "by_duration")
-DIED = ("crashed", "failed")
-"""How an epoch closes when its process ends without closing its consumer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
-    """What was known when an epoch opened."""
-
-    epoch: Epoch
-    before: Epoch | None
-    """The epoch of the same partition opened last before, closed or not."""
-
-    source: str
-    why: str
-    committed: Committed
-    failover: Link | None
-    """The newest failure or move of a coordinator that could lose what was appended."""
-
-    outage: Link | None = None
-    """The newest failure of a broker."""
-
-    undecided: Trouble | None = None
-    """A commit of the owner before, beyond the start, that the coordinator has not seen."""
-
-    @property
-    def start(self) -> int:
-        """Where the epoch begins."""
-        return self.epoch.start
-
-    @property
-    def failed_over(self) -> bool:
-        """Whether the coordinator changed after the newest commit was accepted."""
-        accepted = self.committed.event
-        return accepted is not None and self.failover is not None and self.failover.event > accepted
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """A cause with what it leaves open and the events that show it."""
-
-    cause: Cause
-    detail: str = ""
-    evidence: tuple[Link | None, ...] = ()
-
-
-Rule = Callable[[Opening], Reason | None]
+from emulator.measure.ledger.openings import DIED, RESETS, Opening, Reason, Rule, still_open
+from emulator.measure.ledger.truncation_causes import (
+    BEYOND,
+    beyond_the_log,
+    moved_back,
+    reset_beyond_the_log,
+    truncation_behind,
+)
 
 
 def reason_for_repeat(opening: Opening) -> Reason:
@@ -114,46 +79,54 @@ def _reset(opening: Opening) -> Reason | None:
     committed = opening.committed
     vanished = opening.why if opening.why in ("expired", "deleted") else committed.dropped_why
     if vanished == "expired":
-        return Reason(Cause.EXPIRED, f"reset to {opening.source}", (committed.dropped,))
+        detail = f"reset to {opening.source}{_while_living(committed)}"
+        return Reason(Cause.EXPIRED, detail, (committed.dropped,))
     if vanished:
         return Reason(Cause.DELETED, f"reset to {opening.source}", (committed.dropped,))
-    if opening.why == "out of range":
-        return Reason(Cause.OUT_OF_RANGE, f"reset to {opening.source}", (committed.link,))
+    if opening.why in BEYOND:
+        evidence = (committed.link, truncation_behind(opening))
+        return Reason(Cause.OUT_OF_RANGE, f"reset to {opening.source}", evidence)
     if committed.offset == NONE_COMMITTED or opening.failed_over:
         return None
     return Reason(Cause.RESET, f"reset to {opening.source}", (committed.link,))
 
 
-def _not_replicated(opening: Opening) -> Reason | None:
-    committed = opening.committed
-    if committed.offset <= opening.start or not opening.failed_over:
-        return None
-    return Reason(Cause.NOT_REPLICATED, "", (committed.link, opening.failover))
+def _while_living(committed: Committed) -> str:
+    """Say that an offset expired though its group lived: no member subscribed to the topic."""
+    expired = committed.dropped_why == "expired"
+    return "; no member subscribed to it" if expired and committed.dropped_members > 0 else ""
 
 
 def _message_lost(opening: Opening) -> Reason | None:
     before = opening.before
     assert before is not None, "what is repeated had an owner"
-    lost = _still_open(opening, before.lost)
-    if lost is None and before.closed_event is not None and before.why not in DIED:
+    lost = still_open(opening, before.lost)
+    outage = opening.outage
+    if lost is None and before.closed_event is not None:
         lost = opening.undecided
+        if before.why in DIED and not _went_down_after(outage, lost):
+            lost = None
     if lost is None:
         return None
-    outage = opening.outage
     if outage is not None and not before.opened_event < outage.event < lost.link.event:
-        outage = None
+        outage = outage if _went_down_after(outage, opening.undecided) else None
     return Reason(Cause.MESSAGE_LOST, lost.error, (outage, lost.link))
+
+
+def _went_down_after(outage: Link | None, sent: Trouble | None) -> bool:
+    """Say whether a broker went down when a commit was under way that nobody decided on."""
+    return outage is not None and sent is not None and outage.event > sent.link.event
 
 
 def _refused(opening: Opening) -> Reason | None:
     assert opening.before is not None, "what is repeated had an owner"
-    refused = _still_open(opening, opening.before.refused)
+    refused = still_open(opening, opening.before.refused)
     return Reason(Cause.REFUSED, refused.error, (refused.link,)) if refused is not None else None
 
 
 def _two_owners(opening: Opening) -> Reason | None:
     assert opening.before is not None, "what is repeated had an owner"
-    return Reason(Cause.TWO_OWNERS) if opening.before.closed_event is None else None
+    return two_owners(opening.coordinators) if opening.before.closed_event is None else None
 
 
 def _kept(opening: Opening) -> Reason | None:
@@ -180,22 +153,18 @@ def _began_at_commit(opening: Opening) -> bool:
     return opening.source not in RESETS and opening.committed.offset == opening.start
 
 
-def _still_open(opening: Opening, trouble: Trouble | None) -> Trouble | None:
-    """Return *trouble* if it covers the start and no later commit made up for it."""
-    if trouble is None or trouble.offset <= opening.start:
-        return None
-    committed = opening.committed
-    made_up = committed.event is not None and committed.event > trouble.link.event
-    return None if made_up and committed.offset >= trouble.offset else trouble
-
-
 REPEAT_RULES: tuple[Rule, ...] = (
     _sought,
+    reset_back,
     _rewind,
     _off_by_one,
     _reset,
-    _not_replicated,
+    moved_back,
+    taken_by_a_stale_coordinator,
+    not_replicated,
+    told_by_a_stale_coordinator,
     _message_lost,
+    refused_by_loading,
     _refused,
     _two_owners,
     _kept,
@@ -209,7 +178,8 @@ REPEAT_RULES: tuple[Rule, ...] = (
 
 def _reset_beyond(opening: Opening) -> Reason | None:
     if opening.source == "latest":
-        return Reason(Cause.RESET_TO_LATEST, opening.why, (opening.committed.dropped,))
+        detail = f"{opening.why}{_while_living(opening.committed)}"
+        return Reason(Cause.RESET_TO_LATEST, detail, (opening.committed.dropped,))
     if opening.source == "by_duration":
         return Reason(Cause.RESET_BY_DURATION, opening.why, (opening.committed.dropped,))
     return None
@@ -225,4 +195,12 @@ def _committed_ahead(opening: Opening) -> Reason | None:
     return Reason(Cause.COMMITTED_AHEAD, "", (opening.committed.link,))
 
 
-SKIP_RULES: tuple[Rule, ...] = (_sought, _reset_beyond, _retention, _committed_ahead)
+SKIP_RULES: tuple[Rule, ...] = (
+    _sought,
+    reset_forward,
+    beyond_the_log,
+    reset_beyond_the_log,
+    _reset_beyond,
+    _retention,
+    _committed_ahead,
+)

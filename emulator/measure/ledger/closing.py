@@ -15,13 +15,18 @@ from operator import attrgetter
 from assignors.types import TopicPartition
 from emulator.measure.ledger.accounting import Segment
 from emulator.measure.ledger.accounts import Account, Draft, PartialWork
-from emulator.measure.ledger.causes import Opening
 from emulator.measure.ledger.entries import Entry, EntryKind, Ledger, Owner
 from emulator.measure.ledger.epochs import Blame, Epoch
 from emulator.measure.ledger.offsets import NONE_COMMITTED, OffsetBook
+from emulator.measure.ledger.openings import Opening
 from emulator.measure.ledger.ownership import Ownership
 
-LETTERS = {EntryKind.REPROCESSED: "D", EntryKind.LOST: "L", EntryKind.PARTIAL: "P"}
+LETTERS = {
+    EntryKind.REPROCESSED: "D",
+    EntryKind.LOST: "L",
+    EntryKind.TRUNCATED: "T",
+    EntryKind.PARTIAL: "P",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +35,7 @@ class Balance:
 
     accounts: tuple[Account, ...]
     retired: tuple[Account, ...]
-    """Of topics that were deleted."""
+    """Of topics that were deleted, and of what truncations took."""
 
     partials: tuple[PartialWork, ...]
     log_ends: Mapping[TopicPartition, int]
@@ -54,24 +59,30 @@ Timed = tuple[int, Entry]
 def close_books(balance: Balance, offsets: OffsetBook, ownership: Ownership) -> Ledger:
     """Return the ledger of a run that is over."""
     unread = Unread()
-    repeats, losses = list[Timed](), list[Timed]()
+    repeats, losses, truncated = list[Timed](), list[Timed](), list[Timed]()
     for account in (*balance.accounts, *balance.retired):
-        repeats += (_repeated(account, draft) for draft in account.drafts)
+        for draft in account.drafts:
+            repeats += _repeated(account, draft)
     for account in balance.accounts:
         _add_next_owner(account, offsets, ownership)
         log_end = balance.log_ends.get(account.partition, account.coverage.frontier)
         losses += _settle(account, log_end, unread)
     for account in balance.retired:
-        losses += _settle(account, account.coverage.frontier, Unread())
+        if account.gone is None:
+            losses += _settle(account, account.coverage.frontier, Unread())
+        else:
+            losses += _lost_of(account)
+            truncated += _gone_of(account)
     unread.backlog += _never_opened(balance, ownership)
     partials = [_partial(work) for work in balance.partials]
-    lost = sum(entry.count for _, entry in losses)
+    kinds = (repeats, losses, truncated, partials)
     return Ledger(
-        entries=(*_numbered(repeats), *_numbered(losses), *_numbered(partials)),
+        entries=tuple(entry for timed in kinds for entry in _numbered(timed)),
         processed=balance.processed,
         distinct=sum(a.coverage.processed() for a in (*balance.accounts, *balance.retired)),
         reprocessed=balance.reprocessed,
-        lost=lost,
+        lost=_records(losses),
+        truncated=_records(truncated),
         partial=len(partials),
         duplicates_avoided=balance.duplicates_avoided,
         in_hand=unread.in_hand,
@@ -86,6 +97,8 @@ def _add_next_owner(account: Account, offsets: OffsetBook, ownership: Ownership)
     committed = offsets.of(account.group, account.partition)
     start, coverage = committed.offset, account.coverage
     if before.closed_event is None or start == NONE_COMMITTED or account.left:
+        return
+    if committed.beyond is not None:
         return
     if start > coverage.frontier or (account.unreached and start > coverage.base):
         epoch = replace(before, start=start)
@@ -107,7 +120,7 @@ def _settle(account: Account, log_end: int, unread: Unread) -> Iterator[Timed]:
     latest = account.latest
     reading = latest.cursor if latest is not None and latest.closed_event is None else None
     hands = [(epoch.cursor, epoch.position) for epoch in account.open]
-    gaps = list(coverage.gaps())
+    gaps = [replace(g, end=min(g.end, log_end)) for g in coverage.gaps() if g.start < log_end]
     if log_end > coverage.frontier and not account.left:
         gaps.append(Segment(coverage.frontier, log_end, None, None))
     for gap in gaps:
@@ -117,7 +130,39 @@ def _settle(account: Account, log_end: int, unread: Unread) -> Iterator[Timed]:
             elif gap.blame is None or (reading is not None and start >= reading):
                 unread.backlog += end - start
             else:
-                yield _lost(account, start, end, gap.blame)
+                yield from _lost(account, start, end, gap.blame)
+
+
+def _lost_of(account: Account) -> Iterator[Timed]:
+    """Yield what had been passed over before it, or its last reader's copy of it, was gone."""
+    for gap in account.coverage.gaps():
+        if gap.blame is not None:
+            yield from _lost(account, gap.start, _there(account, gap), gap.blame)
+
+
+def _gone_of(account: Account) -> Iterator[Timed]:
+    """Yield what a truncation took before anybody had processed it or passed it over."""
+    assert account.gone is not None, "these are the books of what a truncation took"
+    (next_offset, blame), coverage = account.gone, account.coverage
+    unread = [gap for gap in coverage.gaps() if gap.blame is None]
+    for gap in (*unread, Segment(coverage.frontier, next_offset, None, None)):
+        for start, end, incarnation in account.layers(gap.start, _there(account, gap)):
+            first = (
+                None if blame.before is None else blame.before.owner_at(_last_worked(blame.before))
+            )
+            entry = _entry(
+                account, EntryKind.TRUNCATED, (start, end, incarnation), blame, first, None
+            )
+            yield blame.chain[-1].at_us, entry
+
+
+def _there(account: Account, gap: Segment) -> int:
+    """Return the end of what a gap held, as far as there ever were records."""
+    return gap.end if account.gone is None else min(gap.end, account.gone[0])
+
+
+def _records(timed: list[Timed]) -> int:
+    return sum(entry.count for _, entry in timed)
 
 
 def _pieces(
@@ -145,27 +190,21 @@ def _never_opened(balance: Balance, ownership: Ownership) -> int:
     return waiting
 
 
-def _repeated(account: Account, draft: Draft) -> Timed:
-    return draft.second_us, _entry(
-        account,
-        EntryKind.REPROCESSED,
-        (draft.start, draft.end),
-        draft.blame,
-        draft.first.owner_at(draft.first_us),
-        draft.second.owner_at(draft.second_us),
-    )
+def _repeated(account: Account, draft: Draft) -> Iterator[Timed]:
+    first = draft.first.owner_at(draft.first_us)
+    second = draft.second.owner_at(draft.second_us)
+    for layer in account.layers(draft.start, draft.end):
+        entry = _entry(account, EntryKind.REPROCESSED, layer, draft.blame, first, second)
+        yield draft.second_us, entry
 
 
-def _lost(account: Account, start: int, end: int, blame: Blame) -> Timed:
+def _lost(account: Account, start: int, end: int, blame: Blame) -> Iterator[Timed]:
     before, after = blame.before, blame.after
-    return blame.chain[-1].at_us, _entry(
-        account,
-        EntryKind.LOST,
-        (start, end),
-        blame,
-        before.owner_at(_last_worked(before)) if before is not None else None,
-        after.owner_at(after.opened_us) if after is not None else None,
-    )
+    first = before.owner_at(_last_worked(before)) if before is not None else None
+    second = after.owner_at(after.opened_us) if after is not None else None
+    for layer in account.layers(start, end):
+        entry = _entry(account, EntryKind.LOST, layer, blame, first, second)
+        yield blame.chain[-1].at_us, entry
 
 
 def _last_worked(epoch: Epoch) -> int:
@@ -177,7 +216,7 @@ def _last_worked(epoch: Epoch) -> int:
 def _entry(
     account: Account,
     kind: EntryKind,
-    span: tuple[int, int],
+    layer: tuple[int, int, int],
     blame: Blame,
     first: Owner | None,
     second: Owner | None,
@@ -188,10 +227,10 @@ def _entry(
         group=account.group,
         topic=account.partition.topic,
         topic_id=account.topic_id,
-        log_incarnation=account.log_incarnation,
+        log_incarnation=layer[2],
         partition=account.partition.partition,
-        first=span[0],
-        last=span[1] - 1,
+        first=layer[0],
+        last=layer[1] - 1,
         first_owner=first,
         second_owner=second,
         cause=blame.cause,
@@ -209,7 +248,7 @@ def _partial(work: PartialWork) -> Timed:
         group=what.group,
         topic=what.partition.topic,
         topic_id=work.topic_id,
-        log_incarnation=0,
+        log_incarnation=work.log_incarnation,
         partition=what.partition.partition,
         first=what.offset,
         last=what.offset,

@@ -19,7 +19,8 @@ class Cause(enum.StrEnum):
     """Why an ownership epoch began below, or beyond, what its group had processed.
 
     The first block names reasons for processing again, in order of precedence; the second
-    names reasons for a loss. ``SOUGHT`` can be either.
+    names reasons for a loss. ``SOUGHT``, ``OUT_OF_RANGE`` and ``RESET`` can be
+    either.
     """
 
     SOUGHT = "position sought"
@@ -29,8 +30,10 @@ class Cause(enum.StrEnum):
     DELETED = "offset deleted"
     OUT_OF_RANGE = "offset out of range"
     RESET = "position reset"
+    STALE_COORDINATOR = "stale coordinator"
     NOT_REPLICATED = "commit accepted but not replicated"
     MESSAGE_LOST = "commit request or reply lost"
+    LOADING = "coordinator still loading"
     REFUSED = "commit refused"
     TWO_OWNERS = "two owners at once"
     KEPT_REWOUND = "kept partition rewound"
@@ -41,6 +44,7 @@ class Cause(enum.StrEnum):
     RESET_BY_DURATION = "position reset by duration"
     RETENTION = "retention overtook the position"
     COMMITTED_AHEAD = "committed before processed"
+    TRUNCATED = "truncated after an unclean election"
     DISCARDED = "batch discarded"
     SKIPPED = "skipped by the handler"
 
@@ -50,6 +54,7 @@ class EntryKind(enum.StrEnum):
 
     REPROCESSED = "reprocessed"
     LOST = "lost"
+    TRUNCATED = "truncated"
     PARTIAL = "partial"
 
 
@@ -98,8 +103,8 @@ class Entry:
     """
 
     id: str
-    """``D1``, ``D2``, … processed again; ``L1``, … lost; ``P1``, … partial; by time, then
-    partition: the same for the same scenario and seed."""
+    """``D1``, ``D2``, … processed again; ``L1``, … lost; ``T1``, … truncated; ``P1``, … partial;
+    by time, then partition: the same for the same scenario and seed."""
 
     kind: EntryKind
     group: str
@@ -149,7 +154,7 @@ class Ledger:
     """What a run processed again and never, range by range; counts are in records."""
 
     entries: tuple[Entry, ...]
-    """Processed again, then lost, then partial; each by time, then partition."""
+    """Processed again, lost, truncated, partial; each by time, then partition."""
 
     processed: int
     """Handler returns, repeats included."""
@@ -162,6 +167,9 @@ class Ledger:
 
     lost: int
     """Committed past, or positioned past, and never processed."""
+
+    truncated: int = 0
+    """Gone from the log before the group processed them; not among the lost."""
 
     partial: int
     """Processings that the end of a process cut off; each attempt counts one."""
@@ -184,14 +192,14 @@ class Ledger:
         return {
             EntryKind.REPROCESSED: self.reprocessed,
             EntryKind.LOST: self.lost,
+            EntryKind.TRUNCATED: self.truncated,
             EntryKind.PARTIAL: self.partial,
         }[kind]
 
     def by_cause(self, kind: EntryKind | None = None) -> dict[str, int]:
         """Return records by cause, most first; of one kind, or of reprocessed and lost."""
-        return self.tally(
-            lambda entry: entry.cause if kind in (None, entry.kind) else None,
-        )
+        kinds = (EntryKind.REPROCESSED, EntryKind.LOST) if kind is None else (kind,)
+        return self.tally(lambda entry: entry.cause if entry.kind in kinds else None)
 
     def tally(self, key: Callable[[Entry], str | None]) -> dict[str, int]:
         """Return records by what *key* says of an entry, most first; None leaves it out."""
@@ -211,7 +219,7 @@ class Ledger:
 
     def _ids(self) -> str:
         spans = []
-        for letter in "DLP":
+        for letter in "DLTP":
             ids = [entry.id for entry in self.entries if entry.id.startswith(letter)]
             if ids:
                 spans.append(ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}")

@@ -30,6 +30,8 @@ class Trouble(NamedTuple):
     offset: int
     link: Link
     error: str = ""
+    behind: Link | None = None
+    """What led to it, where it does not tell by itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +92,21 @@ class Epoch:
     marks: list[Mark] = field(default_factory=list)
     refused: Trouble | None = None
     lost: Trouble | None = None
+    stale: Trouble | None = None
+    """A commit of its that a leader took which had been replaced."""
+
+    log_incarnation: int = 0
+    """Of the log it reads; there may have been truncations since."""
+
+    limit: int | None = None
+    """From here on the log that it reads is gone; None: nothing of it is."""
+
+    cut: Link | None = None
+    """The truncation that took it."""
+
+    beyond: int | None = None
+    """The end of what it has finished of that."""
+
     concurrent: dict[int, Blame] | None = None
     """Blame for what it and another epoch, by number, both worked on."""
 
@@ -100,6 +117,36 @@ class Epoch:
         marks.append(Mark(next_offset, at_us))
         if len(marks) >= MARKS:
             del marks[0 : MARKS // 2 : 2]
+
+    @property
+    def finished(self) -> int:
+        """The end of what it has finished, also of what is gone."""
+        return self.cursor if self.beyond is None else self.beyond
+
+    def strand(self, limit: int) -> None:
+        """Note that the log it reads is gone from *limit* on; in what is left it stands there."""
+        self.limit = limit if self.limit is None else min(limit, self.limit)
+        self.keep_back()
+
+    def go_over(self, incarnation: int, cuts: list[int], lowest: int) -> None:
+        """Read another incarnation of the log from now on, which was cut since in these places.
+
+        *lowest*: where that begins; what was owed from there on was owed of what is gone.
+        """
+        self.strand(lowest)
+        self.debts = self.debts_from(0)
+        self.log_incarnation = incarnation
+        self.limit = min(cuts, default=None)
+        self.beyond = None
+
+    def keep_back(self) -> None:
+        """Let it stand, in the log as it is, no further than it can have come there."""
+        if self.limit is None:
+            return
+        if self.cursor > self.limit:
+            self.beyond = max(self.cursor, self.finished)
+            self.cursor = self.limit
+        self.position = min(self.position, self.limit)
 
     def forget_below(self, offset: int) -> None:
         """Drop the times of progress nobody will ask for: a successor began at *offset*."""
@@ -120,12 +167,15 @@ class Epoch:
         return None
 
     def debts_from(self, offset: int) -> tuple[Debt, ...]:
-        """Return what is owed at *offset* and beyond."""
+        """Return what is owed at *offset* and beyond, but for what is gone."""
         return tuple(
-            Debt(max(debt.start, offset), debt.end, debt.blame)
+            Debt(max(debt.start, offset), end, debt.blame)
             for debt in self.debts
-            if debt.end > offset
+            if (end := self._left(debt.end)) > max(offset, debt.start)
         )
+
+    def _left(self, end: int) -> int:
+        return end if self.limit is None else min(end, self.limit)
 
     def owner_at(self, at_us: int) -> Owner:
         """Return this epoch's owner as an entry names it."""

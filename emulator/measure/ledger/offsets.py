@@ -19,6 +19,9 @@ IN_FLIGHT = 256
 
 NONE_COMMITTED = -1
 
+BY_ADMIN = "admin"
+"""The kind of a commit by which an administrator resets offsets."""
+
 
 @dataclass(slots=True, eq=False)
 class Committed:
@@ -37,14 +40,23 @@ class Committed:
     rewound_from: int | None = None
     """The higher committed offset it, or one before it, overwrote; until an epoch begins."""
 
+    reset_from: int | None = None
+    """What was committed before an administrator reset it, ``NONE_COMMITTED`` if nothing was;
+    until an epoch begins or a consumer commits."""
+
     unheard: bool = False
     """Its sender was left to think that it failed."""
 
     heard_before: int | None = None
     """The newest committed offset before this one that its sender knew of."""
 
+    beyond: Link | None = None
+    """The truncation by which the log ended before the offset, which its sender did not know."""
+
     dropped: Link | None = None
     dropped_why: str = ""
+    dropped_members: int = -1
+    """How many members the group had when the offset vanished; -1: not known."""
 
     @property
     def link(self) -> Link | None:
@@ -53,10 +65,20 @@ class Committed:
             return None
         return Link(self.event, self.at_us, f"{self.consumer} committed {self.offset}")
 
-    def accept(self, offset: int, *, honest: bool) -> None:
-        """Take *offset*; an *honest* lower one is its sender's progress, not a rewind."""
-        old = self.offset
-        self.heard_before = self.heard_before if self.unheard else _known(old)
+    def reset(self, offset: int) -> None:
+        """Take *offset* from an administrator, who means what he does."""
+        reset_from = self.offset if self.reset_from is None else self.reset_from
+        self.accept(offset, honest=True)
+        self.reset_from = reset_from
+
+    def accept(self, offset: int, *, honest: bool, answered: bool = True) -> None:
+        """Take *offset*; an *honest* lower one is its sender's progress, not a rewind.
+
+        *answered*: whether the sender of the commit before knows by now what came of it.
+        """
+        old, self.reset_from = self.offset, None
+        if answered and not self.unheard:
+            self.heard_before = _known(old)
         self.unheard = False
         if honest:
             self.rewound_from = None
@@ -64,12 +86,17 @@ class Committed:
             self.rewound_from = max(old, self.rewound_from or 0)
         elif self.rewound_from is not None and offset >= self.rewound_from:
             self.rewound_from = None
-        self.offset, self.dropped, self.dropped_why = offset, None, ""
+        self.offset, self.beyond, self.dropped, self.dropped_why = offset, None, None, ""
 
-    def drop(self, link: Link, why: str) -> None:
+    def hear(self, offset: int, commit: str) -> None:
+        """Let a sender learn that its commit counts, though newer ones may be under way."""
+        if commit != self.commit and offset <= self.offset:
+            self.heard_before = max(offset, self.heard_before or 0)
+
+    def drop(self, link: Link, what: OffsetsDropped) -> None:
         """Forget the offset: it vanished from the coordinator."""
         self.settle(NONE_COMMITTED)
-        self.dropped, self.dropped_why = link, why
+        self.dropped, self.dropped_why, self.dropped_members = link, what.why, what.members
 
     def settle(self, offset: int) -> None:
         """Learn that the coordinator holds *offset*, whatever was accepted before."""
@@ -79,6 +106,7 @@ class Committed:
     def epoch_began(self) -> None:
         """Forget what only the epoch that has just begun could ask."""
         self.rewound_from, self.unheard, self.heard_before = None, False, None
+        self.reset_from = None
 
 
 def _known(offset: int) -> int | None:
@@ -136,24 +164,44 @@ class OffsetBook:
         flights = self._flights.get(consumer, {}).values()
         return (flight for flight in flights if not flight.accepted)
 
+    def taken(self, what: CommitAccepted) -> None:
+        """Note that some coordinator has decided on a commit, whether or not it will count."""
+        flight = self.flight(what.consumer, what.commit)
+        if flight is not None:
+            flight.accepted = True
+
+    def taken_from(self, consumer: str) -> list[InFlight]:
+        """Return what *consumer* has sent, was taken, and has not been answered."""
+        return [flight for flight in self._flights.get(consumer, {}).values() if flight.accepted]
+
     def accept(self, event: Event, what: CommitAccepted, honest: Honest) -> None:
         """Store accepted offsets; *honest* is asked about those that lower the present one."""
         flight = self.flight(what.consumer, what.commit)
         handled: tuple[int, ...] = ()
-        if flight is not None:
-            flight.accepted = True
-            if flight.sent.offsets == what.offsets:
-                handled = flight.sent.processed
+        if flight is not None and flight.sent.offsets == what.offsets:
+            handled = flight.sent.processed
         for index, (partition, offset) in enumerate(what.offsets):
             committed = self.of(what.group, partition)
             lower = offset < committed.offset
-            committed.accept(offset, honest=lower and honest(partition, committed))
+            if flight is not None and flight.sent.kind == BY_ADMIN:
+                committed.reset(offset)
+            else:
+                answered = self.flight(committed.consumer, committed.commit) is None
+                told = lower and honest(partition, committed)
+                committed.accept(offset, honest=told, answered=answered)
             committed.event, committed.at_us = event.id, event.at_us
             committed.consumer, committed.commit = what.consumer, what.commit
             committed.processed = handled[index] if handled else None
 
+    def heard(self, flight: InFlight) -> None:
+        """Note that the sender of an accepted commit has learned that it was."""
+        for partition, offset in flight.sent.offsets:
+            self.of(flight.sent.group, partition).hear(offset, flight.sent.commit)
+
     def unheard(self, flight: InFlight) -> None:
         """Note that the sender of an accepted commit will never learn that it was."""
+        if flight.sent.kind == BY_ADMIN:
+            return
         for partition, _ in flight.sent.offsets:
             committed = self.of(flight.sent.group, partition)
             if committed.commit == flight.sent.commit:
@@ -163,7 +211,13 @@ class OffsetBook:
         """Forget committed offsets that vanished."""
         for partition in what.partitions:
             link = Link(event.id, event.at_us, f"committed offset of {partition} {what.why}")
-            self.of(what.group, partition).drop(link, what.why)
+            self.of(what.group, partition).drop(link, what)
+
+    def truncated(self, partition: TopicPartition, first: int, link: Link) -> None:
+        """Note that offsets beyond *first* were committed for records that are gone."""
+        for (_, where), committed in self._committed.items():
+            if where == partition and committed.offset > first:
+                committed.beyond = link
 
     def forget_topic(self, topic: str) -> None:
         """Forget what is committed for a topic that was deleted."""

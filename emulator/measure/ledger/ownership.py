@@ -12,12 +12,17 @@ from emulator import events as ev
 from emulator.measure.ledger.accounting import Coverage
 from emulator.measure.ledger.accounts import Account, AccountKey, Consumer, Holding
 from emulator.measure.ledger.blames import Blames
-from emulator.measure.ledger.causes import RESETS, Opening
 from emulator.measure.ledger.entries import Cause, Link
 from emulator.measure.ledger.epochs import Debt, Epoch, Trouble
-from emulator.measure.ledger.offsets import Committed, OffsetBook
+from emulator.measure.ledger.leaders import Leaders
+from emulator.measure.ledger.offsets import NONE_COMMITTED, Committed, OffsetBook
+from emulator.measure.ledger.openings import RESETS, Opening
 from emulator.measure.ledger.roots import Roots
 from emulator.measure.ledger.topics import TopicBook
+from emulator.measure.ledger.truncation_causes import BEYOND
+
+PASSING = ("latest", "by_duration")
+"""Resets that pass records over."""
 
 ENDS = {"killed": "crashed"}
 """How epochs ended that a process left open, where it has another name than the process's end."""
@@ -27,20 +32,25 @@ class Ownership:
     """Consumers, epochs and accounts as the events have told so far."""
 
     def __init__(
-        self, roots: Roots, offsets: OffsetBook, shared_assignors: Collection[str] = ()
+        self,
+        roots: Roots,
+        offsets: OffsetBook,
+        leaders: Leaders,
+        shared_assignors: Collection[str] = (),
     ) -> None:
         self.accounts: dict[AccountKey, Account] = {}
         self.retired: list[Account] = []
         """The accounts of topics that were deleted."""
 
         self.topics = TopicBook()
-        self.blames = Blames(roots, lambda name: self.consumer(name).trouble)
+        self.blames = Blames(roots, leaders, lambda name: self.consumer(name).trouble)
         self.duplicates_avoided = 0
         self._consumers: dict[str, Consumer] = {}
         self._epochs = 0
         self._failed: Link | None = None
         self._moved: dict[str, Link] = {}
         self._offsets = offsets
+        self._leaders = leaders
         self._shared_assignors = frozenset(shared_assignors)
         self._sharing: set[str] = set()
         """Groups that give a partition to several members on purpose."""
@@ -161,6 +171,7 @@ class Ownership:
     def _begin(self, epoch: Epoch, consumer: Consumer, what: ev.EpochOpened) -> None:
         """Set an epoch on its account and judge where it begins."""
         account = self._account(epoch)
+        epoch.log_incarnation = account.log_incarnation
         committed = self._offsets.of(epoch.group, epoch.partition)
         if account.latest is not None and _is_clean(epoch, account, committed):
             account.latest.forget_below(epoch.start)
@@ -183,6 +194,7 @@ class Ownership:
             failover=self._failover(epoch.group),
             outage=self._failed,
             undecided=self._undecided(account.latest, epoch.start),
+            coordinators=self._leaders.of(epoch.group),
         )
 
     def _account(self, epoch: Epoch) -> Account:
@@ -202,6 +214,8 @@ class Ownership:
             coverage = Coverage(base)
             account = Account(key.group, key.partition, topic.topic_id, coverage)
             account.reader = key.reader
+            account.strata = topic.strata_of(number)
+            account.log_incarnation = account.strata[-1][1]
             self.accounts[key] = account
         return account
 
@@ -215,6 +229,8 @@ class Ownership:
 
     def _pass_over(self, opening: Opening, account: Account) -> None:
         start, coverage = opening.start, account.coverage
+        if opening.source in PASSING and opening.why in BEYOND and opening.before is not None:
+            coverage.blame_instead(opening.before, self.blames.for_skip(opening))
         if start < coverage.base:
             coverage.lower(start)
             account.unreached = True
@@ -274,9 +290,11 @@ def _avoided(opening: Opening) -> int:
 def _settle(opening: Opening) -> None:
     """Let the book agree with what the new owner was told is committed."""
     committed = opening.committed
-    read = opening.source not in RESETS and opening.source != "seek"
+    read = opening.source not in RESETS and opening.source not in ("seek", "truncated")
     if read and committed.offset > opening.start and opening.failed_over:
         committed.settle(opening.start)
+    elif opening.why == "no offset" and opening.failed_over:
+        committed.settle(NONE_COMMITTED)
     else:
         committed.epoch_began()
 

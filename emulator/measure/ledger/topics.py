@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
 from emulator.events import Event, PartitionsAdded, TopicCreated
+from emulator.measure.ledger.accounts import Strata
 
 ALWAYS = -1
 """The creating event of what existed before the events begin."""
@@ -19,6 +20,18 @@ class Topic:
     log_starts: tuple[int, ...] = ()
     sizes: list[tuple[int, int]] = field(default_factory=list)
     """(number of partitions, id of the event since which), ascending."""
+
+    strata: dict[int, Strata] = field(default_factory=dict)
+    """Of the partitions whose logs were truncated."""
+
+    def truncate(self, partition: int, first: int, incarnation: int) -> None:
+        """Let a new incarnation of a partition's log begin at *first*."""
+        below = [layer for layer in self.strata_of(partition) if layer[0] < first]
+        self.strata[partition] = (*below, (first, incarnation))
+
+    def strata_of(self, partition: int) -> Strata:
+        """Return from where on the records of a partition are of which incarnation."""
+        return self.strata.get(partition, ((0, 0),))
 
     def created(self, partition: int) -> int:
         """Return the id of the event that created *partition*."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator import events as ev
 from emulator.measure.ledger.accounting import Repeat
-from emulator.measure.ledger.accounts import Account, PartialWork
+from emulator.measure.ledger.accounts import Account, Holding, PartialWork
 from emulator.measure.ledger.entries import Owner
 from emulator.measure.ledger.epochs import Blame, Epoch
 from emulator.measure.ledger.ownership import Ownership, link_to
@@ -28,9 +28,10 @@ class Work:
             self._open_unseen(event, what)
             holding = consumer.holdings[what.partition]
         epoch, account = holding
-        if what.first > epoch.cursor:
+        if what.first > epoch.finished:
             blame = self._blames.for_hole(event, epoch)
-            account.coverage.pass_over(epoch.cursor, what.first, blame)
+            for books, start, end in account.parts(epoch, epoch.finished, what.first):
+                books.coverage.pass_over(start, end, blame)
         self._account(event, epoch, account, what.first, what.next_offset)
 
     def _open_unseen(self, event: ev.Event, what: ev.Processed) -> None:
@@ -49,12 +50,13 @@ class Work:
         self, event: ev.Event, epoch: Epoch, account: Account, first: int, next_offset: int
     ) -> None:
         self.processed += next_offset - first
-        repeats = account.coverage.work(epoch, first, next_offset)
-        for repeat in repeats:
-            self.reprocessed += repeat.end - repeat.start
-            for part, blame in self._blamed(repeat, epoch):
-                account.book(part, epoch, blame, event.at_us)
+        for books, start, end in account.parts(epoch, first, next_offset):
+            for repeat in books.coverage.work(epoch, start, end):
+                self.reprocessed += repeat.end - repeat.start
+                for part, blame in self._blamed(repeat, epoch):
+                    books.book(part, epoch, blame, event.at_us)
         epoch.advance(next_offset, event.at_us)
+        epoch.keep_back()
 
     def _blamed(self, repeat: Repeat, epoch: Epoch) -> list[tuple[Repeat, Blame]]:
         """Split a repeat by what is to blame for each part of it.
@@ -90,7 +92,8 @@ class Work:
         root = self._blames.root_of(event.id, what.consumer, what.group)
         link = link_to(event, f"{what.consumer} was cut off at {what.offset}")
         owner = Owner(what.consumer, consumer.incarnation, generation, event.at_us)
-        self.partials.append(PartialWork(what, topic_id, owner, link, root))
+        layer = _layer(holding, what.offset) if holding else 0
+        self.partials.append(PartialWork(what, topic_id, owner, link, root, layer))
 
     def let_go(self, event: ev.Event, what: ev.NotProcessed) -> None:
         """Account a range that was handed out and let go."""
@@ -99,8 +102,11 @@ class Work:
             return
         epoch, account = holding
         blame = self._blames.for_letting_go(event, what, epoch)
-        account.coverage.pass_over(min(what.first, epoch.cursor), what.next_offset, blame)
-        epoch.advance(max(epoch.cursor, what.next_offset), event.at_us)
+        first = min(what.first, epoch.finished)
+        for books, start, end in account.parts(epoch, first, what.next_offset):
+            books.coverage.pass_over(start, end, blame)
+        epoch.advance(max(epoch.finished, what.next_offset), event.at_us)
+        epoch.keep_back()
 
     def polled(self, _: ev.Event, what: ev.Polled) -> None:
         """Move the positions of what a poll handed out."""
@@ -109,6 +115,7 @@ class Work:
             holding = holdings.get(partition)
             if holding is not None:
                 holding[0].position = max(holding[0].position, next_offset)
+                holding[0].keep_back()
 
     def epoch_closed(self, event: ev.Event, what: ev.EpochClosed) -> None:
         """Close an epoch; what it finished and nobody wrote down is accounted first."""
@@ -116,7 +123,15 @@ class Work:
         if holding is None:
             return
         epoch, account = holding
-        if what.processed > epoch.cursor:
-            self._account(event, epoch, account, epoch.cursor, what.processed)
+        if what.processed > epoch.finished:
+            self._account(event, epoch, account, epoch.finished, what.processed)
         epoch.position = max(epoch.position, what.position)
         self._ownership.end(event, holding, what.why)
+
+
+def _layer(holding: Holding, offset: int) -> int:
+    """Return of which incarnation of the log a record is that an owner works on."""
+    epoch, account = holding
+    (books, _, _), *_ = account.parts(epoch, offset, offset + 1)
+    (_, _, incarnation), *_ = books.layers(offset, offset + 1)
+    return incarnation

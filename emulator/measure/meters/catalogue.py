@@ -21,6 +21,7 @@ class Metric(NamedTuple):
 VALUES = (
     Metric("reprocessed", "records", "processings completed beyond a record's first"),
     Metric("lost", "records", "committed past, or positioned past, and never processed"),
+    Metric("truncated", "records", "gone from the log before they were processed; not in lost"),
     Metric("partial", "records", "processings cut off by the end of their process, each attempt"),
     Metric("processed", "records", "processings completed, repeats included"),
     Metric(
@@ -29,10 +30,20 @@ VALUES = (
     Metric("in_hand", "records", "handed out and not processed at the end, owner alive"),
     Metric("backlog", "records", "not yet handed out at the end"),
     Metric("run_s", "s", "how long the run was"),
-    Metric("rebalances", "count", "join phases begun after the group was first stable"),
+    Metric(
+        "rebalances",
+        "count",
+        "join phases begun after the group was first stable; with group.protocol=consumer, rises "
+        "of the group epoch; those before every member has arrived count once",
+    ),
     Metric("generations", "count", "assignments handed out, the first included"),
     Metric("rounds_max", "count", "most rebalances that one cause needed (cooperative follow-ups)"),
-    Metric("join_phase_total_s", "s", "from the start of a rebalance to the end of its join phase"),
+    Metric(
+        "join_phase_total_s",
+        "s",
+        "from the start of a rebalance to the end of its join phase; with group.protocol=consumer, "
+        "to its target",
+    ),
     Metric("join_phase_max_s", "s", "the longest join phase"),
     Metric("sync_phase_total_s", "s", "from the end of the join phase to stable"),
     Metric("sync_phase_max_s", "s", "the longest sync phase"),
@@ -72,7 +83,16 @@ VALUES = (
     Metric("requests", "count", "received by brokers"),
     Metric("requests_per_s", "1/s", "on average over the run"),
     Metric("log_records", "count", "appended to the offsets log"),
-    Metric("log_bytes", "bytes", "of their keys and values"),
+    Metric("log_bytes", "bytes", "of their batches"),
+    Metric("log_size", "bytes", "of the offsets log at the end: what loads of all of it read"),
+    Metric("log_size_peak", "bytes", "of one offsets partition, at most"),
+    Metric("log_size_records", "records", "in the offsets log at the end"),
+    Metric("log_size_records_peak", "records", "in one offsets partition, at most"),
+    Metric("log_segments", "count", "of the offsets log at the end"),
+    Metric("log_segments_rolled", "count", "begun because the one before was full or old"),
+    Metric("log_compactions", "count", "runs of the log cleaner"),
+    Metric("log_compacted_bytes", "bytes", "taken out of the log by them"),
+    Metric("log_compacted_records", "records", "taken out of the log by them"),
     Metric("member_hours", "h", "processes, from start to stop"),
 )
 
@@ -85,6 +105,10 @@ TABLES = (
     Metric("lost.by_partition", "records", "by partition"),
     Metric("lost.by_member", "records", "by the member that had the partition last"),
     Metric("lost.by_fault", "records", "by the fault or act at the root"),
+    Metric("truncated.by_cause", "records", "by cause"),
+    Metric("truncated.by_partition", "records", "by partition"),
+    Metric("truncated.by_member", "records", "by the member that had the partition last"),
+    Metric("truncated.by_fault", "records", "by the fault or act at the root"),
     Metric("partial.by_partition", "records", "by partition"),
     Metric("partial.by_member", "records", "by the member that was cut off"),
     Metric("partial.by_fault", "records", "by the fault or act at the root"),
@@ -105,6 +129,7 @@ TABLES = (
 LISTINGS = (
     Metric("rebalances", "rows", "each rebalance: why, by whom, when each phase ended"),
     Metric("takeovers", "rows", "each fault after which partitions were taken over: how soon"),
+    Metric("log_sizes", "rows", "each offsets partition over time: bytes, records, segments"),
     Metric("drains", "rows", "each fault after which lag rose: how long until it was as before"),
 )
 

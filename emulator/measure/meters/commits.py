@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from emulator import events as ev
+from emulator.measure.ledger.offsets import BY_ADMIN
 from emulator.measure.meters.readings import Handler, Key, Reading
 
 
@@ -14,6 +15,9 @@ class CommitMeter:
 
     def __init__(self) -> None:
         self._accepted = 0
+        self._by_admin: set[str] = set()
+        """Commits by which an administrator resets offsets; they count for nothing here."""
+
         self._committed: dict[Key, int] = {}
         self._lost = 0
         self._refused = Counter[str]()
@@ -47,10 +51,16 @@ class CommitMeter:
             tables={"commits_refused.by_error": dict(sorted(self._refused.items()))},
         )
 
-    def _on_sent(self, _: ev.Event, _what: ev.CommitSent) -> None:
-        self._sent += 1
+    def _on_sent(self, _: ev.Event, what: ev.CommitSent) -> None:
+        if what.kind == BY_ADMIN:
+            self._by_admin.add(what.commit)
+        else:
+            self._sent += 1
 
     def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted) -> None:
+        if what.commit in self._by_admin:
+            self._committed |= {(what.group, tp): offset for tp, offset in what.offsets}
+            return
         self._accepted += 1
         for partition, offset in what.offsets:
             key = (what.group, partition)
@@ -62,10 +72,10 @@ class CommitMeter:
             self._committed[key] = offset
 
     def _on_refused(self, _: ev.Event, what: ev.CommitRefused) -> None:
-        self._refused[what.error] += 1
+        self._refused[what.error] += what.commit not in self._by_admin
 
     def _on_lost(self, _: ev.Event, what: ev.MessageLost) -> None:
-        self._lost += bool(what.commit)
+        self._lost += bool(what.commit) and what.commit not in self._by_admin
 
     def _on_dropped(self, _: ev.Event, what: ev.OffsetsDropped) -> None:
         for partition in what.partitions:

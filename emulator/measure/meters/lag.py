@@ -3,7 +3,8 @@
 *Committed* lag is the end of the log minus the committed offset, as monitors see it;
 *processed* lag is the end minus what the present or last owner has finished. Both are sums
 over the partitions of a group. Between samples lag is taken to stay as the last one said.
-Where nothing is committed, or nobody ever owned a partition, all of its log counts.
+Where nothing is committed, or nobody ever owned a partition, all of its log counts. Whoever is
+further than a log that was truncated has no lag.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ class LagMeter:
                 self._log_start(partition) if offset < 0 else offset
                 for partition, offset in zip(what.partitions, reached, strict=True)
             )
-        return list(map(sub, what.log_ends, reached))
+        behind = map(sub, what.log_ends, reached)
+        return [max(lag, 0) for lag in behind]
 
     def _log_start(self, partition: TopicPartition) -> int:
         starts = self._log_starts.get(partition.topic, ())

@@ -17,6 +17,7 @@ from emulator.measure.ledger.entries import Entry, EntryKind, Ledger
 from emulator.measure.meters.catalogue import TABLES, VALUES
 from emulator.measure.meters.commits import CommitMeter
 from emulator.measure.meters.lag import LagMeter
+from emulator.measure.meters.log_size import LogMeter
 from emulator.measure.meters.readings import (
     Handler,
     Key,
@@ -89,6 +90,7 @@ class MetricsMeter:
             CommitMeter(),
             LagMeter(),
             TrafficMeter(),
+            LogMeter(),
             MemberMeter(),
         )
         self._now_us = 0

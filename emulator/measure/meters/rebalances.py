@@ -4,6 +4,10 @@ A *rebalance* is one join phase begun after the group first became stable. An *u
 rebalance with its follow-ups: while a partition is withheld from everybody although its old
 owner is still a member (a cooperative hand-over), the rebalance this donor begins is a further
 *round* of the same upheaval.
+
+Under the consumer protocol a rebalance begins when the group epoch rises; its first phase ends
+when the target is computed, its second when the last member has reached it. Epochs that rise
+meanwhile belong to it.
 """
 
 from __future__ import annotations
@@ -114,6 +118,8 @@ class RebalanceMeter:
             ev.TopicDeleted: self._topic_deleted,
             ev.RebalanceStarted: self._started,
             ev.JoinPhaseEnded: self._joined,
+            ev.GroupEpochRaised: self._raised,
+            ev.TargetComputed: self._aimed,
             ev.GroupStabilised: self._stabilised,
             ev.GroupEmptied: self._abandoned,
             ev.CoordinatorMoved: self._abandoned,
@@ -158,7 +164,7 @@ class RebalanceMeter:
     def _topic_deleted(self, _: ev.Event, what: ev.TopicDeleted) -> None:
         self._deleted.add(what.topic)
 
-    def _started(self, event: ev.Event, what: ev.RebalanceStarted) -> None:
+    def _started(self, event: ev.Event, what: ev.RebalanceStarted | ev.GroupEpochRaised) -> None:
         group = self._group(what.group)
         group.round = Round(what.group, what.reason, what.consumer, event.at_us)
         if not group.stable:
@@ -176,6 +182,17 @@ class RebalanceMeter:
         if current is not None:
             current.joined_us, current.generation = event.at_us, what.generation
             current.members = len(what.consumers)
+
+    def _raised(self, event: ev.Event, what: ev.GroupEpochRaised) -> None:
+        """Begin a rebalance, unless one is on its way already."""
+        if self._group(what.group).round is None:
+            self._started(event, what)
+
+    def _aimed(self, event: ev.Event, what: ev.TargetComputed) -> None:
+        """End the first phase; a target that is replaced on the way ends it anew."""
+        current = self._group(what.group).round
+        if current is not None:
+            current.joined_us, current.generation = event.at_us, what.epoch
 
     def _stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
         group = self._group(what.group)

@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from emulator import events as ev
 from emulator.measure.meters.readings import Handler, Reading, seconds
 
-EVICTIONS = ("session expired", "did not rejoin in time", "did not sync in time")
+EVICTIONS = (
+    "session expired",
+    "did not rejoin in time",
+    "did not sync in time",
+    "did not give partitions up in time",
+)
 """Removals of a member that the coordinator decided on, as ``MemberRemoved.why`` names them."""
 
 HOUR_S = 3_600

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from emulator.scenario.checks.names import unknown
 from emulator.scenario.model import Cluster, Scenario
-from emulator.scenario.parties import BROKERS, CLIENTS, Names, broker_names
+from emulator.scenario.parties import ADMIN, BROKERS, CLIENTS, Names, broker_names
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import REPLICATION_FACTORS, broker_settings
 
@@ -15,6 +15,7 @@ def cluster_problems(scenario: Scenario) -> Iterator[Problem]:
     """Yield what is wrong with the brokers and the network."""
     yield from _broker_problems(scenario.cluster)
     yield from _backlog_problems(scenario.cluster)
+    yield from _compaction_problems(scenario.cluster)
     yield from _link_problems(scenario)
 
 
@@ -26,14 +27,6 @@ def _broker_problems(cluster: Cluster) -> Iterator[Problem]:
         yield from replication_problems(
             f"cluster.settings[{name}]", cluster.settings.get(name), cluster
         )
-    settings = broker_settings(cluster)
-    if settings.min_insync_replicas > settings.offsets_topic_replication_factor:
-        reason = (
-            "no commit could ever be written; allowed is at most the replication factor of the "
-            f"offsets topic, {settings.offsets_topic_replication_factor}"
-        )
-        path = "cluster.settings[min.insync.replicas]"
-        yield Problem(path, reason, settings.min_insync_replicas)
 
 
 def _backlog_problems(cluster: Cluster) -> Iterator[Problem]:
@@ -47,6 +40,18 @@ def _backlog_problems(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(f"cluster.{key}", reason, getattr(cluster, key))
 
 
+def _compaction_problems(cluster: Cluster) -> Iterator[Problem]:
+    """Yield a problem if records would be overdue before they may be compacted (``LogConfig``)."""
+    settings = broker_settings(cluster)
+    least, most = (
+        settings.log_cleaner_min_compaction_lag_ms,
+        settings.log_cleaner_max_compaction_lag_ms,
+    )
+    if least > most:
+        reason = f"above log.cleaner.max.compaction.lag.ms, which is {most}"
+        yield Problem("cluster.settings[log.cleaner.min.compaction.lag.ms]", reason, least)
+
+
 def replication_problems(path: str, copies: object, cluster: Cluster) -> Iterator[Problem]:
     """Yield a problem if there are to be more copies than brokers."""
     if isinstance(copies, int) and copies > cluster.brokers:
@@ -55,7 +60,7 @@ def replication_problems(path: str, copies: object, cluster: Cluster) -> Iterato
 
 def _link_problems(scenario: Scenario) -> Iterator[Problem]:
     names = Names.of(scenario)
-    parties = [CLIENTS, BROKERS, *broker_names(scenario.cluster), *names.member]
+    parties = [CLIENTS, BROKERS, ADMIN, *broker_names(scenario.cluster), *names.member]
     for number, link in enumerate(scenario.network.link):
         path = f"network.link[{number}]"
         yield from unknown(f"{path}.from", link.sender, parties, "party")

@@ -6,18 +6,21 @@ from collections.abc import Collection, Iterator
 
 from emulator.scenario import spelling
 from emulator.scenario.checks.names import named_twice, unknown
+from emulator.scenario.checks.topics import most_partitions
 from emulator.scenario.model import (
     AddPartitions,
     After,
     CreateTopic,
     Cut,
     DelayMessage,
+    DeleteOffsets,
     DeleteTopic,
     Fault,
     Group,
     LoseMessage,
     Member,
     MoveCoordinator,
+    ResetOffsets,
     RollingBrokerRestart,
     RollingRestart,
     Scenario,
@@ -98,6 +101,9 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
             yield from unknown(_path(fault, "to"), broker, brokers, "broker")
         case AddPartitions():
             yield from _growth_problems(fault, scenario)
+        case DeleteOffsets(topic=str(topic)) | ResetOffsets(topic=str(topic)):
+            yield from unknown(_path(fault, "topic"), topic, names.topic, "topic")
+            yield from _partition_problems(fault, topic, scenario)
         case CreateTopic():
             yield from _creation_problems(fault, scenario)
         case RollingRestart(group=group) if group in names.group:
@@ -121,6 +127,17 @@ def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Probl
     if counts and fault.to <= (present := max(counts + before)):
         reason = f"not above the present number of partitions, {present}"
         yield Problem(_path(fault, "to"), reason, fault.to)
+
+
+def _partition_problems(
+    fault: DeleteOffsets | ResetOffsets, topic: str, scenario: Scenario
+) -> Iterator[Problem]:
+    """Refuse partitions that the topic never has."""
+    counts = [most_partitions(known, scenario) for known in scenario.topic if known.name == topic]
+    for number in fault.partitions if counts else ():
+        if number >= counts[0]:
+            reason = f"no such partition; {topic} has {counts[0]}, counted from 0"
+            yield Problem(_path(fault, "partitions"), reason, number)
 
 
 def _creation_problems(fault: CreateTopic, scenario: Scenario) -> Iterator[Problem]:

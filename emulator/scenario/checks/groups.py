@@ -9,6 +9,7 @@ from emulator.scenario.checks.names import named_twice, unknown
 from emulator.scenario.checks.topics import most_partitions
 from emulator.scenario.model import Group, Member, Scenario
 from emulator.scenario.parties import (
+    ADMIN,
     BROKERS,
     CLIENTS,
     CONTROLLER,
@@ -126,7 +127,7 @@ def _member_problems(group: Group, member: Member, scenario: Scenario) -> Iterat
 
 def _name_problems(group: Group, member: Member) -> Iterator[Problem]:
     name = member.name
-    reserved = name in (CLIENTS, BROKERS, CONTROLLER) or name.startswith(COORDINATOR_OF)
+    reserved = name in (CLIENTS, BROKERS, CONTROLLER, ADMIN) or name.startswith(COORDINATOR_OF)
     if reserved or broker_number(name) is not None:
         yield Problem(_path(group, member), "the name of another party; take another", name)
     elif group.static and INSTANCE_ID not in member.settings and not re.fullmatch(LEGAL_NAME, name):

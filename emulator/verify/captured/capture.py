@@ -12,28 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from assignors.types import TopicPartition
+from emulator.verify.captured.actions import Action, read_action
 from emulator.verify.captured.client_logs import LogLine, read_client_log
 from emulator.verify.captured.coordinator_log import CoordinatorLine, read_coordinator_log
 from emulator.verify.captured.reading import CaptureError, Fields, read_object
 from emulator.verify.captured.traces import Trace, Units, read_trace
-
-ACTIONS = {
-    "sigkill": "crash",
-    "sigterm": "close",
-    "sigstop": "pause",
-    "sigcont": "pause ends",
-    "hang": "hang",
-    "start": "start",
-    "waitexit": "",
-    "none": "",
-    "addparts": "add_partitions",
-    "maketopic": "create_topic",
-    "killcoord": "crash_broker",
-    "restartcoord": "crash_broker ends",
-    "stopcoord": "pause_broker",
-    "contcoord": "pause_broker ends",
-}
-"""What a capture calls an action, and its verb in a scenario; empty: nothing is done."""
 
 MODES = (
     "auto",
@@ -92,17 +75,6 @@ class Addition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
-    """Something done to the run; ``do`` in the capture's word (:data:`ACTIONS`)."""
-
-    do: str
-    at_us: int
-    member: str | None
-    topic: str | None
-    broker: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
     """A captured run."""
 
@@ -155,6 +127,17 @@ class Capture:
         """Whether it was made on a quiet machine."""
         return self.run >= QUIET_FROM
 
+    @property
+    def broker_failed(self) -> bool:
+        """Whether a broker was killed or stopped in it."""
+        return any(action.verb in ("crash_broker", "pause_broker") for action in self.actions)
+
+    @property
+    def coordinator_killed(self) -> bool:
+        """Whether the group's coordinator was on a broker that was killed."""
+        killed = (a.broker for a in self.actions if a.verb == "crash_broker")
+        return any(broker in (self.coordinator, None) for broker in killed)
+
     def ends(self) -> tuple[tuple[TopicPartition, int], ...]:
         """Return the end of each partition's log."""
         return tuple(
@@ -202,7 +185,7 @@ def why_not_comparable(capture: Capture) -> str | None:
     unknown = {trace.conf.get("mode", "") for trace in capture.traces} - {*MODES}
     if unknown:
         return f"not modelled in this version: commit mode {', '.join(sorted(unknown))}"
-    undone = {action.do for action in capture.actions} - {*ACTIONS}
+    undone = {action.do for action in capture.actions if action.verb is None}
     if undone:
         return f"not modelled in this version: action {', '.join(sorted(undone))}"
     if capture.failure is not None or not capture.drained:
@@ -229,7 +212,7 @@ def read_capture(path: Path) -> Capture:
         formed_us=units.time(meta, "t_formed"),
         fault_us=units.time(meta, "t_fault"),
         end_us=units.time(meta, "t_end"),
-        actions=tuple(_action(fields, units) for fields in meta.tables("actions")),
+        actions=tuple(read_action(fields, units) for fields in meta.tables("actions")),
         productions=_productions(meta, units, plan),
         additions=_additions(meta, units),
         coordinator=meta.table("coord").count("coord"),
@@ -314,16 +297,6 @@ def _additions(meta: Fields, units: Units) -> tuple[Addition, ...]:
             tick_ns=fields.count("tick_ns"),
         )
         for topic, fields in added
-    )
-
-
-def _action(fields: Fields, units: Units) -> Action:
-    return Action(
-        do=fields.text("do"),
-        at_us=units.time(fields, "t"),
-        member=fields.text("member") if "member" in fields else None,
-        topic=units.prefix + fields.text("topic") if "topic" in fields else None,
-        broker=fields.count("broker") if "broker" in fields else None,
     )
 
 

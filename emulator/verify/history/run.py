@@ -26,7 +26,8 @@ from emulator.events import (
     TopicCreated,
     What,
 )
-from emulator.verify.captured.capture import ACTIONS, Action, Capture
+from emulator.verify.captured.actions import Action
+from emulator.verify.captured.capture import Capture
 from emulator.verify.captured.client_logs import positions
 from emulator.verify.captured.coordinator_log import offset_lines
 from emulator.verify.captured.traces import Mark, Trace
@@ -144,7 +145,7 @@ def _done(capture: Capture) -> Iterator[Moment]:
     """Tell of the faults and acts; one that ends has the id of the last that began."""
     begun: dict[tuple[str, str], str] = {}
     for number, action in enumerate(capture.actions, start=1):
-        verb, _, ends = ACTIONS.get(action.do, action.do).partition(" ")
+        verb, _, ends = (action.do if action.verb is None else action.verb).partition(" ")
         target = _target(capture, action)
         if verb and not ends:
             fault = begun[verb, target] = f"{verb}-{number}"
@@ -183,9 +184,9 @@ def _felt(action: Action) -> Iterator[Moment]:
             yield action.at_us, ConsumerPaused(consumer=member)
         case Action(do="sigcont", member=str(member)):
             yield action.at_us, ConsumerResumed(consumer=member)
-        case Action(do="killcoord", broker=int(broker)):
+        case Action(verb="crash_broker" | "pause_broker", broker=int(broker)):
             yield action.at_us, BrokerDown(broker=broker)
-        case Action(do="restartcoord", broker=int(broker)):
+        case Action(verb="crash_broker ends" | "pause_broker ends", broker=int(broker)):
             yield action.at_us, BrokerUp(broker=broker)
         case _:
             pass

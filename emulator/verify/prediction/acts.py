@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from emulator.scenario import model
 from emulator.scenario.parties import COORDINATOR_OF
-from emulator.verify.captured.capture import Action, Capture
+from emulator.verify.captured.actions import Action
+from emulator.verify.captured.capture import Capture
 from emulator.verify.captured.client_logs import times_of
 from emulator.verify.captured.settings import MemberSettings
 from emulator.verify.captured.traces import Hung
@@ -159,19 +160,35 @@ def _act(capture: Capture, action: Action, name: str) -> model.Fault | None:
             return _add_partitions(capture, action, name)
         case "maketopic":
             return model.CreateTopic(id=name, at=at, topic=action.topic or "")
-        case "killcoord":
-            back = _until(capture, "restartcoord", action) - at
-            return model.CrashBroker(
-                id=name, at=at, broker=COORDINATOR_OF + capture.group, restart_after=back
-            )
-        case "stopcoord":
-            lasting = _until(capture, "contcoord", action) - at
-            broker = COORDINATOR_OF + capture.group
-            return model.PauseBroker.model_validate(
-                {"verb": "pause_broker", "id": name, "at": at, "broker": broker, "for": lasting}
-            )
+        case _:
+            return _act_on_broker(capture, action, name)
+
+
+def _act_on_broker(capture: Capture, action: Action, name: str) -> model.Fault | None:
+    broker = COORDINATOR_OF + capture.group
+    if action.broker is not None:
+        broker = f"broker-{action.broker}"
+    lasting = _broker_back(capture, action) - action.at_us
+    match action.verb:
+        case "crash_broker":
+            return model.CrashBroker(id=name, at=action.at_us, broker=broker, restart_after=lasting)
+        case "pause_broker":
+            pause = {"verb": "pause_broker", "id": name, "at": action.at_us, "broker": broker}
+            return model.PauseBroker.model_validate({**pause, "for": lasting})
         case _:
             return None
+
+
+def _broker_back(capture: Capture, begun: Action) -> int:
+    """Return when a broker that was killed or stopped ran again; else the end of the run."""
+    ends = [
+        action.at_us
+        for action in capture.actions
+        if action.verb == f"{begun.verb} ends"
+        and action.broker in (begun.broker, None)
+        and action.at_us > begun.at_us
+    ]
+    return min(ends, default=capture.end_us)
 
 
 def _named(action: Action) -> str:

@@ -18,7 +18,7 @@ from emulator.verify.captured.capture import Capture
 from emulator.verify.captured.client_logs import heartbeats_sent, times_of
 from emulator.verify.prediction import facts
 from emulator.world.distributions import sampler
-from emulator.world.draws import stream_key
+from emulator.world.draws import draw, stream_key
 
 MS = 1_000
 
@@ -77,6 +77,15 @@ LEAST_LATE_US, MOST_LATE_US = 1 * MS, 90 * MS
 FEWEST_HEARTBEATS = 4
 """Fewer do not tell an average."""
 
+BROKER_SESSION_MS = 9_000
+"""``broker.session.timeout.ms`` of the captured cluster."""
+
+BROKER_HEARTBEAT_MS = 2_000
+"""``broker.heartbeat.interval.ms``: so old may a broker's last heartbeat be when it dies."""
+
+FENCING_TURN_MS = BROKER_SESSION_MS // 8
+"""So often a controller looks for sessions that have run out (``QuorumController``)."""
+
 LATE_WARM_UP_US = 90 * MS
 """The same for a process that starts while others run."""
 
@@ -132,6 +141,18 @@ def _way_in(capture: Capture, up: facts.StartUp) -> int | None:
     if not is_first(capture, up) or up.joined_us is None or up.assigned_us is None:
         return None
     return up.assigned_us - up.joined_us
+
+
+def broker_session_ms(seed: int | None) -> int:
+    """Return after how long a silent broker is missed; as it is set without a seed.
+
+    No log of clients or coordinators tells when a broker last sent a heartbeat, nor when the
+    controller would look.
+    """
+    if seed is None:
+        return BROKER_SESSION_MS
+    age, turn = (draw(stream_key(seed, "broker session", part), 0) for part in ("age", "turn"))
+    return BROKER_SESSION_MS - int(age * BROKER_HEARTBEAT_MS) + int(turn * FENCING_TURN_MS)
 
 
 def is_first(capture: Capture, up: facts.StartUp) -> bool:

@@ -30,7 +30,7 @@ from emulator.verify.captured.capture import Capture, Production
 from emulator.verify.captured.settings import MemberSettings
 from emulator.verify.prediction import facts
 from emulator.verify.prediction.acts import acts_of
-from emulator.verify.prediction.noise import Noise, noise_of
+from emulator.verify.prediction.noise import Noise, broker_session_ms, noise_of
 from emulator.verify.prediction.starts import start_us
 from emulator.world.build import Replay
 from emulator.world.consumer.handler import WorkTimes
@@ -79,7 +79,10 @@ def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
         cluster=Cluster(
             brokers=3,
             replication=Constant(constant=_replication_us(capture)),
-            settings={"min.insync.replicas": 2},
+            settings={
+                "min.insync.replicas": 2,
+                "broker.session.timeout.ms": broker_session_ms(seed),
+            },
         ),
         network=Network(latency=_latency(noise, seed)),
         topic=tuple(_topic(capture, production) for production in capture.productions),

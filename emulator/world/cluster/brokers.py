@@ -28,6 +28,9 @@ class Brokers:
         self._slow: dict[int, int] = {}
         self._held: dict[int, list[Callable[[], None]]] = {}
         self._ran_until: dict[int, int] = {}
+        self._waiting: dict[int, int] = {}
+        """Brokers that have started and may not register yet, with what started them."""
+
         self.started_us: dict[int, int] = {}
         """When a broker's process began; left out: before the run."""
 
@@ -90,6 +93,7 @@ class Brokers:
 
     def crash(self, broker: int, cause: int) -> None:
         """Kill a broker: connections break now, its absence is noticed later."""
+        self._waiting.pop(broker, None)
         if broker in self._down:
             return
         event = self._services.recorder.write(BrokerDown(broker=broker), cause)
@@ -116,12 +120,27 @@ class Brokers:
         self._down.add(broker)
 
     def restart(self, broker: int, cause: int) -> None:
-        """Start a dead broker again: it registers at once, and fetches what it has missed."""
+        """Start a dead broker again: it registers, and fetches what it has missed.
+
+        While the session of its last process lives it may not register, and serves nobody; one
+        that was stopped in order leaves no session (KAFKA-19047).
+
+        Source: ``ClusterControlManager.registerBroker``, ``BrokerServer.startup``.
+        """
         if broker not in self._down:
+            return
+        if self._services.controller.has_session(broker):
+            self._waiting[broker] = cause
             return
         self._down.discard(broker)
         self.started_us[broker] = self._services.kernel.now
         self._changed(self._services.recorder.write(BrokerUp(broker=broker), cause))
+
+    def session_over(self, broker: int) -> None:
+        """Let a broker register that has waited for the end of its last process's session."""
+        cause = self._waiting.pop(broker, None)
+        if cause is not None:
+            self.restart(broker, cause)
 
     def pause(self, broker: int, cause: int) -> None:
         """Stop a broker's process; requests wait for it."""

@@ -7,8 +7,8 @@ ISR is left, nobody leads, unless ``unclean.leader.election.enable`` lets any li
 
 Not modelled: eligible leader replicas (KIP-966), by which a replica that left an ISR below
 ``min.insync.replicas`` may still be elected cleanly; leaders that go back to the preferred
-replica by themselves (``auto.leader.rebalance.enable``); a restarted broker that has to wait
-until its old session has run out before it may register.
+replica by themselves (``auto.leader.rebalance.enable``); the back-off of a restarted broker that
+may not register before its old session has run out: it does so at that moment.
 
 Source: ``ReplicationControlManager``, ``PartitionChangeBuilder``, ``BrokerHeartbeatManager``.
 """
@@ -18,7 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from emulator.events import BrokerFenced, BrokerUnfenced, IsrChanged, LeaderChanged
+from emulator.events import (
+    BrokerFenced,
+    BrokerUnfenced,
+    IsrChanged,
+    LeaderChanged,
+    RecordsTruncated,
+)
+from emulator.world.cluster.history import Cut
 from emulator.world.cluster.replicas import NOBODY, ReplicaSet
 from emulator.world.kernel import Rank
 
@@ -63,6 +70,10 @@ class Controller:
     def may_lead(self, broker: int) -> bool:
         """Say whether a broker is alive and will stay."""
         return broker not in self._fenced and broker not in self._leaving
+
+    def has_session(self, broker: int) -> bool:
+        """Say whether a broker that is not heard any more still counts as alive."""
+        return broker in self._silent
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -111,6 +122,7 @@ class Controller:
                 del self._silent[broker]
                 self.look_again(self._fence(broker, cause))
                 self._services.fetches.plan_again()
+                self._services.brokers.session_over(broker)
 
         when = self._services.kernel.now + self._timeout_us
         self._services.kernel.at(when, Rank.BROKER_TIMER, broker, noticed)
@@ -164,13 +176,30 @@ class Controller:
     def _elect(self, place: Place, leader: int, cause: int | None) -> None:
         replicas, now = place.replicas, self._services.kernel.now
         clean = leader == NOBODY or leader in replicas.isr
-        self._services.replication.hand_over(place, leader, clean=clean)
+        if not clean:
+            self._services.crew.unfold()
+        cut = self._services.replication.hand_over(place, leader, clean=clean)
         replicas.leave_behind(sorted(self._out_of_touch), now)
         replicas.elect(leader, now, clean=clean)
         changed = LeaderChanged(
             partition=replicas.partition, broker=leader, epoch=replicas.epoch, clean=clean
         )
-        self._services.recorder.write(changed, cause)
+        event = self._services.recorder.write(changed, cause)
+        if cut is not None:
+            self._truncated(replicas, cut, event)
+
+    def _truncated(self, replicas: ReplicaSet, cut: Cut, cause: int) -> None:
+        """Tell that a new leader lacks records."""
+        truncated = RecordsTruncated(
+            partition=replicas.partition,
+            broker=replicas.leader,
+            leader_epoch=replicas.epoch,
+            first=cut.first,
+            next_offset=cut.next_offset,
+            incarnation=cut.incarnation,
+        )
+        self._services.recorder.write(truncated, cause)
+        self._services.crew.truncated(replicas.partition, cut.first)
 
     def move(self, place: Place, leader: int, cause: int) -> None:
         """Let another replica in sync lead a partition."""

@@ -27,8 +27,8 @@ from emulator.world.cluster.loader import Load, reading_us
 from emulator.world.cluster.offsets_log import kind_of
 from emulator.world.deadlines import Deadlines
 from emulator.world.kernel import Rank
-from protocols.classic.answers import refusal
-from protocols.classic.coordinator import GroupCoordinator
+from protocols.coordinator.answers import refusal
+from protocols.coordinator.machine import GroupCoordinator
 from protocols.errors import ErrorCode
 from protocols.facts import Fact, OffsetsAccepted, OffsetsRefused
 from protocols.messages import Envelope, GroupRequest, Header, HeartbeatRequest, HeartbeatResponse
@@ -101,6 +101,8 @@ class Host:
             high_watermark=log.high_watermark,
             waited_us=self._read_us - self._began_us,
             loaded_us=now - self._read_us,
+            log_end=log.end,
+            segments=log.log.segments,
         )
         self._tell_moved(self._services.recorder.write(loaded, cause))
 
@@ -161,7 +163,9 @@ class Host:
         if self._waits(partial(self.handle, envelope)):
             return
         if self.coordinator is not None:
-            self._carry_out(self.coordinator.handle(envelope, self._services.kernel.now))
+            step = self.coordinator.handle(envelope, self._services.kernel.now)
+            self._services.teller.handled(envelope, step)
+            self._carry_out(step)
             return
         request: Any = envelope.body  # only group requests come here
         refused = refusal(request, ErrorCode.NOT_COORDINATOR)
@@ -193,7 +197,8 @@ class Host:
     def topics_changed(self) -> None:
         """Let the coordinator know which topics there are."""
         if self.coordinator is not None:
-            self.coordinator.topics_changed(self._services.topics.describe(None))
+            topics = self._services.topics.describe(None)
+            self.coordinator.topics_changed(topics, self._services.kernel.now)
 
     def topic_deleted(self, topic: str, topic_id: str) -> None:
         """Let the coordinator drop the offsets of a topic that is gone."""
@@ -245,6 +250,7 @@ class Host:
                     self._append(records)
         if self._rejected is not None:
             self._roll_back(self._rejected)
+        self._services.aims.coordinator_done()
 
     def _tell(self, fact: Fact) -> None:
         """Tell what the machine says; a commit that cannot be written was not accepted."""
@@ -265,7 +271,7 @@ class Host:
 
     def _append(self, records: tuple[Any, ...]) -> None:
         services, log = self._services, self.log
-        group, first = records[0].key.group, log.end
+        group, first = records[0].key[0], log.end  # every key begins with its group
         if self._disk_is_full:
             failed = AppendFailed(
                 log_partition=self._shard.number,
@@ -283,6 +289,7 @@ class Host:
             self._busy_us = now + disk_us
             services.kernel.at(self._busy_us, Rank.BROKER_TIMER, self._shard.number, self._go_on)
         batch = log.append(records, now + disk_us)
+        amount = log.log.amount(log.end)
         kinds = Counter(kind_of(record) for record in records)
         appended = Appended(
             log_partition=self._shard.number,
@@ -293,6 +300,8 @@ class Host:
             high_watermark=log.high_watermark,
             leader_epoch=log.epoch,
             broker=self.broker,
+            log_size=amount.size,
+            log_records=amount.records,
         )
         services.recorder.write(appended)
         for look in services.appended:
@@ -308,11 +317,15 @@ class Host:
 
     # -- queries ---------------------------------------------------------------------------------
 
+    @property
+    def log_partition(self) -> int:
+        """The number of the offsets partition."""
+        return self._shard.number
+
     def _generation(self, group: str) -> int:
         if self.coordinator is None:
             return -1
-        known = self.coordinator.state.groups.get(group)
-        return -1 if known is None else known.generation
+        return self.coordinator.generation(group)
 
     def check(self) -> None:
         """Assert the invariants of the coordinator, if it serves."""

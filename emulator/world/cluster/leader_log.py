@@ -72,12 +72,20 @@ class LeaderLog:
         copy: Copy,
         replication_us: Sampler,
         durable: Callable[[int], None],
+        rolled: Callable[[LeaderLog, Batch], None] | None = None,
+        epoch_ms: int = 0,
     ) -> None:
         self._kernel = kernel
         self._number = number
         self._copy = copy
         self._replication_us = replication_us
         self._durable = durable
+        self._rolled = rolled
+        """Told of every batch that begins a new segment."""
+
+        self._epoch_ms = epoch_ms
+        """The wall clock at time 0."""
+
         self._followers: dict[int, Follower] = {}
         self._under_way: deque[UnderWay] = deque()
         self._forgotten = copy.high_watermark
@@ -116,9 +124,11 @@ class LeaderLog:
 
     def append(self, records: tuple[Record, ...], written_us: int) -> Batch:
         """Append one atomic batch that is on the leader's disk at ``written_us``."""
-        batch = self.log.append(records, self.epoch)
+        batch = self.log.append(records, self.epoch, self._epoch_ms + self._kernel.now // 1000)
         self._copy.end = batch.end
         self._replicate(batch.first, written_us)
+        if batch.opened is not None and self._rolled is not None:
+            self._rolled(self, batch)
         return batch
 
     def _replicate(self, address: int, from_us: int) -> None:
@@ -140,15 +150,15 @@ class LeaderLog:
     def _rise(self, to: int, replication_us: int) -> None:
         now = self._kernel.now
         self.high_watermark = self._copy.high_watermark = to
-        known = self._known
-        known.append((now + replication_us // 2, to))
-        while len(known) > 1 and known[1][0] <= now:
-            known.popleft()
-        self._forget(now)
+        self._known.append((now + replication_us // 2, to))
+        self.forget(now)
         self._durable(to)
 
-    def _forget(self, now: int) -> None:
+    def forget(self, now: int) -> None:
         """Let go of what everybody has and knows to be safe."""
+        known = self._known
+        while len(known) > 1 and known[1][0] <= now:
+            known.popleft()
         limit = self.high_watermark
         for follower in self._followers.values():
             if follower.late_us and follower.copy.broker not in self.isr:

@@ -16,13 +16,14 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.history import Cut
 from emulator.world.cluster.replicas import NOBODY, ReplicaSet
 from emulator.world.draws import draw, stream_key
 from emulator.world.kernel import Rank
 
 if TYPE_CHECKING:
+    from emulator.world.cluster.partition_log import PartitionLog
     from emulator.world.cluster.shards import Shard
-    from emulator.world.cluster.topics import PartitionLog
     from emulator.world.services import Services
 
 
@@ -54,8 +55,11 @@ class Place(Protocol):
     def replication_us(self) -> int:
         """From an append to the high watermark that covers it, undisturbed."""
 
-    def led_anew(self, complete_us: int, *, clean: bool) -> None:
-        """Learn that another replica leads, whose copy is complete up to an append time."""
+    def led_anew(self, complete_us: int, now: int, *, clean: bool) -> Cut | None:
+        """Learn that another replica leads, whose copy is complete up to an append time.
+
+        Return what its log lost of a topic's records, if it lost any.
+        """
 
     def copied_by(self, since_us: int, late_us: int = 0) -> int:
         """Return up to which append time a follower has what there is, fetching until then."""
@@ -104,19 +108,24 @@ class Replication:
             self._look_at_shard(shard, cause, now)
         self._return_later(cause, now)
 
-    def hand_over(self, place: Place, leader: int, *, clean: bool) -> None:
-        """A new leader is about to be elected: it counts from now who has not caught up."""
+    def hand_over(self, place: Place, leader: int, *, clean: bool) -> Cut | None:
+        """A new leader is about to be elected: it counts from now who has not caught up.
+
+        Return what it lacks of a topic's records.
+        """
         now, before = self._services.kernel.now, place.replicas.leader
         stopped = self._stopped.setdefault(place, {})
+        cut = None
         if leader != NOBODY:
             stop = stopped.pop(leader, None)
             until = self._copied_by(place, leader, now) if stop is None else stop.until_us
-            place.led_anew(until, clean=clean)
+            cut = place.led_anew(until, now, clean=clean)
         for broker, stop in stopped.items():
             stopped[broker] = stop._replace(since_us=now)
         if before != NOBODY:
             stopped[before] = Stop(now, self._brokers.ran_until(before), None)
         self._back.pop(place, None)
+        return cut
 
     def _copied_by(self, place: Place, broker: int, now: int) -> int:
         """Return up to which append time a follower that fetches until now has what there is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
@@ -11,11 +12,12 @@ from emulator.scenario.model import Group
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.hosts import Host
 from emulator.world.cluster.leader_log import Copy, LeaderLog
+from emulator.world.cluster.log_cleaner import LogCleaner, log_settings
 from emulator.world.cluster.replicas import ReplicaSet
 from emulator.world.cluster.stored_log import Amount, StoredLog
 from emulator.world.distributions import sampler
 from emulator.world.draws import stream_key, text_id
-from protocols.classic.answers import refusal
+from protocols.coordinator.answers import refusal
 from protocols.errors import ErrorCode
 from protocols.facts import Fact, OffsetsDropped
 from protocols.messages import Envelope
@@ -46,10 +48,17 @@ class Shard:
         self.load_us = sampler(cluster.load, stream_key(services.seed, "load", str(number)))
         self._ids = stream_key(services.seed, "member ids", str(number))
         self._next_id = 0
-        log = StoredLog(Amount(cluster.offsets_backlog, cluster.offsets_backlog_records))
+        log = StoredLog(
+            Amount(cluster.offsets_backlog, cluster.offsets_backlog_records),
+            log_settings(services.broker_settings),
+            is_compacted=services.broker_settings.log_cleaner_enable,
+            spool=services.log_files.spool(number) if services.log_files else None,
+        )
         self._copies = {broker: Copy(broker, log) for broker in brokers}
         self.led: dict[int, LeaderLog] = {}
         """The log as each broker has it that believes to lead."""
+
+        self._cleaner = LogCleaner(services, number, self.led)
 
         self.hosts: dict[int, Host] = {}
         """The coordinators, each on a broker that believes to lead."""
@@ -90,6 +99,7 @@ class Shard:
         if log is None:
             log = self.led[broker] = self._led_by(broker)
         log.lead(self.replicas.epoch, self.replicas.isr)
+        self._cleaner.leads(log)
         host = self.hosts[broker] = Host(self._services, self, broker, log)
         return host
 
@@ -102,7 +112,15 @@ class Shard:
             if host is not None:
                 host.durable(log_offset)
 
-        return LeaderLog(self._services.kernel, self.number, copy, self._replication_us, durable)
+        return LeaderLog(
+            self._services.kernel,
+            self.number,
+            copy,
+            self._replication_us,
+            durable,
+            partial(self._cleaner.rolled, broker),
+            self._services.epoch_ms,
+        )
 
     def _step_down(self, broker: int, cause: int | None) -> None:
         host = self.hosts.pop(broker, None)
@@ -125,9 +143,9 @@ class Shard:
         """From an append to the high watermark that covers it, at this time."""
         return self._replication_us(self._services.kernel.now)
 
-    def led_anew(self, complete_us: int, *, clean: bool) -> None:
+    def led_anew(self, complete_us: int, now: int, *, clean: bool) -> None:
         """Learn that another replica leads: what it has is known exactly here."""
-        del complete_us, clean
+        del complete_us, now, clean
 
     def copied_by(self, since_us: int, late_us: int = 0) -> int:
         """Return the time itself: what a follower has is known exactly here."""
@@ -211,6 +229,13 @@ class Shard:
             for topic, partitions in topics
             for number, value in partitions.items()
         }
+
+    def leaders_log(self) -> tuple[StoredLog, int]:
+        """Return the log as its leader has it, and its end; as the last one had it if none leads."""
+        broker = self.leader if self.leader in self._copies else self.replicas.isr[0]
+        led = self.led.get(broker)
+        copy = self._copies[broker]
+        return (copy.log, copy.end) if led is None else (led.log, led.end)
 
     def why_missing(self, group: str, partition: TopicPartition) -> str:
         """Return why a partition has no committed offset: never had one, or it vanished."""

@@ -4,29 +4,57 @@ Replicas whose logs agree share one :class:`StoredLog` and differ only in how fa
 Where histories part (a new leader begins below the end of the old one's log, or a leader goes on
 that does not know it is none any more) one of them forks.
 
-This is the seam for the real thing: segments of bytes that roll and are compacted come behind
-the same words, append, end, read, amount, fork, agreed_end. Here, of what every replica has and
-knows to be safe, only the newest record of each key is kept, so memory does not grow with
-simulated time; the bytes and records of a load are counted as if nothing were ever compacted.
+The log is that of Kafka: record batches of format 2 in segments that roll and are compacted, all
+of it to the byte. But what nobody will look at is only counted: of what every replica has and
+knows to be safe, the newest record of each key in each segment is held, so memory does not grow
+with simulated time. With a spool every batch is also written out.
+
+Replicas that share a log are compacted together; what was there before the run, the backlog, is
+bytes of which nothing is known, and stays.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
-from protocols.records import Record, size
+from emulator.world.cluster.stored_segment import Held, Spool, StoredSegment
+from protocols.log.eligibility import LogToClean, log_to_clean
+from protocols.log.header import BatchHeader, header_to_be
+from protocols.log.segment import LogSettings, RollReason, Segment, roll_reason
+from protocols.log.sizes import NO_VALUE, batch_size
+from protocols.records import Record, encode_key, encode_value
+
+_KEYS = 16_384
 
 
 class Batch(NamedTuple):
     """Records that were appended at once."""
 
-    first: int
-    end: int
     records: tuple[Record, ...]
-    size: int
-    """Bytes of keys and values."""
+    header: BatchHeader
+    segment: Segment
+    """Its segment, up to its end."""
+
+    opened: RollReason | None
+    """Why the segment begins with it; None: it does not."""
+
+    position: int
+    """Where its bytes lie in the spool, if there is one."""
+
+    first: int
+    """Log offset of its first record."""
+
+    end: int
+    """Log offset of what comes after it."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return self.header.size
 
 
 class Amount(NamedTuple):
@@ -37,77 +65,213 @@ class Amount(NamedTuple):
 
     records: int
 
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.size - other.size, self.records - other.records)
+
 
 NOTHING = Amount(0, 0)
+OF_THE_OFFSETS_TOPIC = LogSettings()
 
 
 class StoredLog:
     """An append-only log of record batches, each with the epoch of the leader that wrote it."""
 
-    __slots__ = ("_batches", "_epochs", "_newest", "_size", "end", "settled")
+    __slots__ = (
+        "_amount",
+        "_batches",
+        "_checkpoint",
+        "_epochs",
+        "_is_compacted",
+        "_newest",
+        "_segments",
+        "_settings",
+        "_spool",
+        "end",
+        "settled",
+    )
 
-    def __init__(self, backlog: Amount = NOTHING) -> None:
+    def __init__(
+        self,
+        backlog: Amount = NOTHING,
+        settings: LogSettings = OF_THE_OFFSETS_TOPIC,
+        *,
+        is_compacted: bool = True,
+        spool: Spool | None = None,
+    ) -> None:
+        """Begin behind a *backlog*. *is_compacted*: False where nobody will ever ask to clean."""
         self.end = backlog.records
         """The log offset the next record gets."""
 
-        self._size = backlog.size
         self.settled = self.end
         """Below it only the newest record of each key is known."""
 
-        self._newest: dict[Any, tuple[int, Record]] = {}
+        self._amount = backlog
+        self._settings = settings
+        self._is_compacted = is_compacted
+        self._spool = spool
+        self._segments = [StoredSegment(Segment(self.end, self.end))]
+        """With what is settled; those that only have batches from then on are empty here."""
+
+        self._checkpoint: int | None = None
+        self._newest: dict[Any, Held] = {}
+        """Of all settled records; no tombstones."""
+
         self._batches: deque[Batch] = deque()
+        """Those that are not settled."""
+
         self._epochs: list[tuple[int, int]] = [(0, 0)]
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def append(self, records: tuple[Record, ...], epoch: int) -> Batch:
-        """Append one atomic batch in a leader epoch."""
-        first = self.end
+    def append(self, records: tuple[Record, ...], epoch: int, now_ms: int) -> Batch:
+        """Append one atomic batch in a leader epoch; *now_ms*: by the wall clock."""
         if self._epochs[-1][0] != epoch:
-            self._epochs.append((epoch, first))
-        batch = Batch(first, first + len(records), records, sum(map(size, records)))
+            self._epochs.append((epoch, self.end))
+        sizes = map(_sizes, records)
+        header = header_to_be(self.end, len(records), batch_size(sizes), epoch, now_ms)
+        active = self._batches[-1].segment if self._batches else self._segments[-1].about
+        opened = None  # an empty segment that rolled would begin where it begins now
+        if active.size_bytes:
+            opened = roll_reason(active, header, self._settings, now_ms)
+        if opened is not None:
+            active = Segment(self.end, self.end, created_ms=now_ms)
+            self._segments.append(StoredSegment(active))
+        position = -1 if self._spool is None else self._spooled(self._spool, records, header)
+        first, end = self.end, self.end + len(records)
+        batch = Batch(records, header, active.appended(header), opened, position, first, end)
         self._batches.append(batch)
-        self.end = batch.end
-        self._size += batch.size
+        self.end = end
+        size, count = self._amount
+        self._amount = Amount(size + header.size, count + len(records))
         return batch
+
+    @staticmethod
+    def _spooled(spool: Spool, records: tuple[Record, ...], header: BatchHeader) -> int:
+        from emulator.world.cluster.compaction import bytes_of  # noqa: PLC0415  few runs need it
+
+        data = bytes_of(enumerate(records, header.base_offset), header)
+        assert len(data) == header.size, "sizes are computed as they are written"
+        return spool.add(data)
 
     def settle(self, below: int) -> None:
         """Let older records of a key go below an offset: nobody will read or fork below it."""
-        batches = self._batches
+        batches, newest = self._batches, self._newest
         while batches and batches[0].end <= below:
             batch = batches.popleft()
+            header = batch.header
             self.settled = batch.end
+            segment = self._segment_of(batch)
+            segment.about = batch.segment
+            segment.records += header.record_count
+            if self._spool is not None:
+                segment.note_place(batch.position, header.size)
             for log_offset, record in enumerate(batch.records, batch.first):
-                self._newest.pop(record.key, None)
+                key = record.key
+                held = Held(log_offset, record, header)
+                if self._is_compacted:
+                    segment.newest[key] = held
+                newest.pop(key, None)
                 if record.value is not None:
-                    self._newest[record.key] = (log_offset, record)
+                    newest[key] = held
+
+    def _segment_of(self, batch: Batch) -> StoredSegment:
+        base_offset = batch.segment.base_offset
+        segment = self._segments[-1]
+        if segment.about.base_offset == base_offset:
+            return segment
+        return next(each for each in self._segments if each.about.base_offset == base_offset)
 
     # -- reading ---------------------------------------------------------------------------------
 
     def read(self, end: int) -> Iterator[tuple[int, Record]]:
-        """Yield what a load up to ``end`` reads, by log offset."""
+        """Yield what a load up to ``end`` comes to, by log offset: what is superseded is left out."""
         assert end >= self.settled, "what is settled cannot be read halfway"
-        yield from sorted(self._newest.values(), key=lambda entry: entry[0])
+        for held in sorted(self._newest.values(), key=lambda each: each.log_offset):
+            yield held.log_offset, held.record
         for batch in self._batches:
             if batch.end <= end:
                 yield from enumerate(batch.records, batch.first)
 
     def amount(self, end: int) -> Amount:
-        """Return how much a load up to ``end`` reads, as if nothing were ever compacted."""
-        beyond = sum(batch.size for batch in self._batches if batch.end > end)
-        return Amount(self._size - beyond, end)
+        """Return how much a load up to ``end`` reads: all that compaction has left."""
+        if end >= self.end:
+            return self._amount
+        beyond = [batch for batch in self._batches if batch.end > end]
+        size = sum(batch.header.size for batch in beyond)
+        return self._amount - Amount(size, sum(batch.header.record_count for batch in beyond))
+
+    @property
+    def segments(self) -> int:
+        """How many segments there are; what was there before the run counts for none."""
+        return len(self._segments)
+
+    @property
+    def active_base_offset(self) -> int:
+        """The base offset of the segment that is written to."""
+        return self._segments[-1].about.base_offset
+
+    def content(self, end: int) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """Yield the base offset and the bytes of each segment, up to an end; needs a spool."""
+        spool = self._spool
+        assert spool is not None, "bytes are only there where they were spooled"
+        assert end >= self.settled, "what is settled has one end"
+        for segment in self._segments:
+            base_offset = segment.about.base_offset
+            behind = [
+                spool.read(batch.position, batch.header.size)
+                for batch in self._batches
+                if batch.end <= end and batch.segment.base_offset == base_offset
+            ]
+            if base_offset <= end:
+                yield base_offset, chain(segment.content(spool), behind)
+
+    # -- compaction ------------------------------------------------------------------------------
+
+    def to_clean(self, high_watermark: int, now_ms: int) -> LogToClean:
+        """Return what the cleaner sees; what is not settled it leaves alone."""
+        return log_to_clean(
+            [segment.about for segment in self._segments],
+            self._settings,
+            checkpoint=self._checkpoint,
+            last_stable_offset=min(high_watermark, self.settled),
+            now_ms=now_ms,
+        )
+
+    def dirty(self) -> list[Segment]:
+        """Return the closed segments that no compaction has come to the end of."""
+        clean = -1 if self._checkpoint is None else self._checkpoint
+        closed = [segment.about for segment in self._segments[:-1]]
+        ends = [segment.about.base_offset for segment in self._segments[1:]]
+        return [about for about, end in zip(closed, ends, strict=True) if end > clean]
+
+    def clean(self, what: LogToClean, high_watermark: int, now_ms: int) -> Amount:
+        """Compact once; return what that took away."""
+        from emulator.world.cluster.compaction import compacted  # noqa: PLC0415  few runs need it
+
+        before, settings = self._segments, self._settings
+        made, end = compacted(before, what, settings, high_watermark, now_ms)
+        replaced = [segment for segment in before if segment.about.base_offset < end]
+        self._checkpoint = end
+        self._segments = made + before[len(replaced) :]
+        gone = _amount_of(replaced) - _amount_of(made)
+        self._amount -= gone
+        return gone
 
     # -- histories -------------------------------------------------------------------------------
 
     def fork(self, end: int) -> StoredLog:
         """Return a log of its own with everything below ``end``."""
         assert end >= self.settled, "what is settled is in every branch"
-        made = StoredLog()
-        made._newest = dict(self._newest)
+        made = StoredLog(
+            settings=self._settings, is_compacted=self._is_compacted, spool=self._spool
+        )
+        made._amount = self.amount(end)
         made._batches = deque(batch for batch in self._batches if batch.end <= end)
+        made._checkpoint = self._checkpoint
         made._epochs = [(0, 0), *((e, at) for e, at in self._epochs[1:] if at < end)]
+        made._newest = dict(self._newest)
+        made._segments = [s.fork() for s in self._segments if s.about.base_offset <= end]
         made.settled = self.settled
-        made._size = self.amount(end).size
         made.end = end
         return made
 
@@ -134,3 +298,21 @@ class StoredLog:
         for (epoch, start), stop in zip(self._epochs, starts, strict=True):
             if start < end:
                 yield epoch, start, min(stop, end)
+
+
+@lru_cache(_KEYS)
+def _key_size(key: Any) -> int:
+    return len(encode_key(key))
+
+
+def _sizes(record: Record) -> tuple[int, int]:
+    """Return the bytes of a record's key and of its value."""
+    key, value = record
+    if value is None:
+        return _key_size(key), NO_VALUE
+    return _key_size(key), len(encode_value(key.record_type, value))
+
+
+def _amount_of(segments: list[StoredSegment]) -> Amount:
+    size = sum(segment.about.size_bytes for segment in segments)
+    return Amount(size, sum(segment.records for segment in segments))

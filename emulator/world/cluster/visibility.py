@@ -2,14 +2,28 @@
 
 Undisturbed, all that was appended by ``now - replication`` is visible at ``now``. While the high
 watermark stands nothing more becomes visible; while it lags, everything does so much later.
+
+Producers that want their records acknowledged by all wait with it. Of the few requests that they
+may have under way a leader takes one at a time, each when the one before is safe; all the rest
+comes behind them. So when a high watermark moves again, it passes one request after the other
+first (real-kafka 2.8 and 4.2: the first polls brought single records of each partition).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from emulator.world.cluster.arrivals import NEVER
 
-_KEPT = 16
+_KEPT = 32
 """So many spells are remembered: only the recent past is asked for."""
+
+
+IN_FLIGHT = 5
+"""``max.in.flight.requests.per.connection``: so many requests a producer has under way."""
+
+TURNS = IN_FLIGHT + 1
+"""So many replications after the first of them is all the rest safe: one is its way."""
 
 
 class Visibility:
@@ -27,6 +41,11 @@ class Visibility:
     def disturbed(self) -> bool:
         """Whether it ever stood or lagged."""
         return bool(self._spells)
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing more becomes visible."""
+        return self._lag_us == NEVER
 
     def as_of(self, now: int) -> int:
         """Return the append time up to which everything is visible at ``now``."""
@@ -53,14 +72,24 @@ class Visibility:
         """Let nothing more become visible from now on."""
         self._go_on(now, NEVER)
 
-    def move(self, now: int, late_us: int = 0) -> None:
-        """Let it move again from now on, so much later than it would."""
-        self._go_on(now, self._replication_us + late_us)
+    def move(self, now: int, late_us: int = 0, under_way: Sequence[int] = ()) -> None:
+        """Let it move again from now on, so much later than it would.
+
+        *under_way*: when the records were appended that come first, one a replication.
+        """
+        lag_us = self._replication_us + late_us
+        if not under_way or not self.stands:
+            self._go_on(now, lag_us)
+            return
+        for turn, appended_us in enumerate(under_way):
+            self._spells.append((now + turn * lag_us, appended_us, NEVER))
+        self._go_on(now + TURNS * lag_us, lag_us)
 
     def _go_on(self, now: int, lag_us: int) -> None:
         if lag_us == self._lag_us:
             return
         reached = self.as_of(now)
         self._lag_us = lag_us
+        self._spells = [spell for spell in self._spells if spell[0] <= now]
         self._spells.append((now, max(reached, now - lag_us), lag_us))
         del self._spells[:-_KEPT]

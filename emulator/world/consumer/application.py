@@ -15,7 +15,7 @@ from emulator.world.consumer.handler import Batch, Flaw
 from emulator.world.consumer.listener import Listener
 from emulator.world.consumer.policy_commits import PolicyCommits
 from emulator.world.kernel import Rank
-from protocols.classic.client.calls import CommitResult, Failed
+from protocols.client.calls import CommitResult, Failed
 from protocols.fetching import Handed
 from protocols.step import Call
 
@@ -170,8 +170,9 @@ class Application:
     @property
     def _each_record(self) -> bool:
         """Whether something looks at each record: the policy, or a fault that waits for one."""
-        aims = self._services.aims
-        return self._blueprint.per_record or aims.awaited(self._blueprint.name, "record done")
+        if self._blueprint.per_record or self._services.recorder.by_record:
+            return True
+        return self._services.aims.awaited(self._blueprint.name, "record done")
 
     def _report(self, batch: Batch, until_us: int) -> None:
         """Count what is finished by ``until_us`` as processed."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from assignors.registry import load_assignor
@@ -13,13 +11,11 @@ from emulator.scenario.resolution import (
     commit_policy,
     consumer_settings,
     poll_timeout_us,
-    subscription_of,
     work_of,
 )
 from emulator.world.consumer.handler import Batch, Flaw, WorkTimes
 from emulator.world.distributions import Sampler, constant_of, sampler
-from emulator.world.draws import draw, stream_key
-from protocols.classic.client.values import Consumer, punctual
+from emulator.world.draws import stream_key
 from protocols.settings import ConsumerSettings
 
 
@@ -79,25 +75,6 @@ class Blueprint:
             }
             batch.flaws = found or None
 
-    def consumer(self, process: str) -> Consumer:
-        """Return what a client of a new incarnation is built with."""
-        assignors = make_assignors(self.settings, self.member)
-        key = stream_key(self.seed, "jitter", self.name)
-        topics, pattern = subscription_of(self.group, self.member)
-        return Consumer(
-            name=process,
-            group_id=self.group.id,
-            settings=self.settings,
-            assignors=assignors,
-            protocol=common_protocol(assignors),
-            topics=None if pattern else topics,
-            matches=_matcher(pattern) if pattern else None,
-            jitter=_jitter(key),
-            epoch_ms=self.epoch_ms,
-            brokers=self.brokers,
-            late=self.lateness_us or punctual,
-        )
-
 
 def make_assignors(settings: ConsumerSettings, member: Member) -> tuple[Assignor, ...]:
     """Make a consumer's own assignors, in its order of preference."""
@@ -111,15 +88,6 @@ def common_protocol(assignors: tuple[Assignor, ...]) -> RebalanceProtocol:
     for assignor in assignors[1:]:
         shared &= set(assignor.rebalance_protocols)
     return max(shared)
-
-
-def _matcher(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(pattern)
-    return lambda topic: compiled.fullmatch(topic) is not None
-
-
-def _jitter(key: int) -> Callable[[str, int], float]:
-    return lambda _what, when: draw(key, when)
 
 
 def _work_times(group: Group, member: Member, seed: int) -> WorkTimes:

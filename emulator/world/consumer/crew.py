@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assignors.types import TopicPartition
 from emulator.world.consumer.process import Process
 from emulator.world.consumer.progress import Owners
 
@@ -29,10 +30,20 @@ class Crew:
         """Return who of a group holds which partition, and how far they are."""
         return self._owners.setdefault(group, Owners())
 
+    def truncated(self, partition: TopicPartition, first: int) -> None:
+        """Let whoever reads a partition take note of where its log has lost its end."""
+        for owners in self._owners.values():
+            owners.truncated(partition, first)
+
+    def unfold(self) -> None:
+        """Put every running process where it would be without arithmetic: all is about to change."""
+        for process in self.everyone():
+            process.unfold(before_arrivals=True)
+
     def topics(self, group: str) -> set[str]:
         """Return the topics that the running members of a group subscribe to."""
         members = (p for p in self._running.values() if p.blueprint.group.id == group)
-        return {topic for process in members for topic in process.client.state.subscribed}
+        return {topic for process in members for topic in process.client.state.subscribed or ()}
 
     def start(self, consumer: str, cause: int | None) -> Process | None:
         """Start a consumer that does not run; return the new process."""

@@ -196,14 +196,19 @@ class Fetches:
         self._sessions.pop(process.name, None)
 
     def broken(self, broker: int) -> list[Process]:
-        """A broker died: return the processes whose fetch to it has failed."""
+        """A broker died: return the processes that had a connection to it to fetch over."""
         for mine in self._under_way.values():
             for fetch in list(mine.values()):
                 fetch.process.unfold(before_arrivals=True)
-        for sessions in self._sessions.values():
-            sessions.pop(broker, None)
-        lost = [mine.pop(broker, None) for _, mine in sorted(self._under_way.items())]
-        return [fetch.process for fetch in lost if fetch is not None]
+        for mine in self._under_way.values():
+            mine.pop(broker, None)
+        connected = [
+            name
+            for name, sessions in sorted(self._sessions.items())
+            if sessions.pop(broker, None) is not None
+        ]
+        processes = [self._services.crew.process(name) for name in connected]
+        return [process for process in processes if process is not None]
 
     def drop(self, process: Process, broker: int) -> None:
         """Forget the fetch of one process to one broker."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.world.kernel import Rank
-from protocols.classic.client.calls import CommitResult
-from protocols.messages import OffsetToCommit
+from protocols.client.calls import CommitResult
+from protocols.leader_epochs import epoch_at
+from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
 
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process
@@ -78,7 +79,16 @@ class PolicyCommits:
 
     def _offsets(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
         back = 1 if self._policy.off_by_one else 0
-        return tuple(OffsetToCommit(tp, max(0, end - back)) for tp, end in ends.items())
+        return tuple(
+            OffsetToCommit(tp, max(0, end - back), self._epoch(tp, end)) for tp, end in ends.items()
+        )
+
+    def _epoch(self, tp: TopicPartition, end: int) -> int:
+        """Return the leader epoch of the last record before ``end``, if it is to be sent along."""
+        reading = self._process.client.consumer.positions.readings.get(tp)
+        if reading is None or not self._policy.leader_epoch:
+            return UNKNOWN_EPOCH
+        return epoch_at(reading.epochs, end - 1)
 
     # -- how they end ----------------------------------------------------------------------------
 

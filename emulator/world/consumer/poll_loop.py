@@ -22,6 +22,7 @@ from protocols.fetching import Handed, in_record_order
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
     from emulator.world.consumer.process import Process
+    from protocols.classic.client.machine import Client
 
 NOT_WAITING = -1
 
@@ -29,13 +30,13 @@ NOT_WAITING = -1
 class PollLoop:
     """Polls for one process while it is calm."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, client: Client) -> None:
         self._process = process
         self._app = process.application
         self._progress = process.progress
-        self._client = process.client
-        self._fetcher = process.client.consumer.fetcher
-        self._clock = process.client.consumer.clock
+        self._client = client
+        self._fetcher = client.consumer.fetcher
+        self._clock = client.consumer.clock
         self._fetches = process.services.fetches
         self._kernel = process.services.kernel
         self._settings = process.blueprint.settings
@@ -88,6 +89,8 @@ class PollLoop:
         if due is None or not self._app.calm or not self._process.services.aims.idle:
             return False
         if self._settings.fetch_min_bytes > 1 or not self._progress.alone:
+            return False
+        if self._progress.behind:
             return False
         self._flights = self._fetches.of(self._process)
         wants = [want for f in self._flights.values() for want in f.wants.cached.values()]

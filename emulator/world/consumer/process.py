@@ -18,15 +18,17 @@ from emulator.events import (
     Polled,
 )
 from emulator.world.consumer.application import Application
+from emulator.world.consumer.clients import new_client
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Progress
 from emulator.world.deadlines import Deadlines
 from emulator.world.kernel import Rank
 from emulator.world.network import Party
 from emulator.world.post import kind_of
-from protocols.classic.client.calls import Closed, CommitResult, Failed
-from protocols.classic.client.machine import POLL, Client
+from protocols.classic.client.machine import POLL
+from protocols.classic.client.machine import Client as ClassicClient
 from protocols.classic.client.rejoin import RETRY
+from protocols.client.calls import Closed, CommitResult, Failed
 from protocols.messages import Envelope, FetchResponse
 from protocols.step import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, Tell
 
@@ -44,6 +46,7 @@ class Process:
         self.incarnation: Final = incarnation
         self.name: Final = f"{blueprint.name}.{incarnation}"
         self.party: Final = Party(blueprint.name, "clients")
+        self.index: Final = blueprint.index
         self.alive = True
         self.ended = services.kernel.env.event()
         """Happens when the process ends."""
@@ -55,15 +58,23 @@ class Process:
             services.crew.owners(blueprint.group.id),
             self.settle,
             self.unfold,
+            services.topics.find,
         )
-        self.client = Client(blueprint.consumer(self.name))
+        self.client = new_client(blueprint, self.name)
         self.application = Application(self)
-        self._loop = PollLoop(self) if services.folding else None
+        self._loop = self._poll_loop()
         self._deadlines = Deadlines(services.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
         self._effects: deque[Effect] = deque()
         self._busy = False
         self._held: list[Callable[[], None]] | None = None
         self._unread: list[Envelope] = []
+
+    def _poll_loop(self) -> PollLoop | None:
+        """Return what polls by arithmetic; it knows the classic client alone."""
+        client = self.client
+        if not self.services.folding or not isinstance(client, ClassicClient):
+            return None
+        return PollLoop(self, client)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -267,6 +278,10 @@ class Process:
             self.application.threw(value)
 
     def _polled(self, records: tuple[Any, ...]) -> None:
+        if self.progress.behind:
+            for part in records:
+                positions = self.client.consumer.positions
+                self.progress.read_on(part, positions.fetch_position(part.partition).epoch)
         for part in records:
             self.progress.handed(part.partition, part.next_offset)
         if records and self.services.recorder.polls:

@@ -15,17 +15,24 @@ from emulator.events import (
     NotProcessed,
     PartlyProcessed,
     Processed,
+    ReadOn,
 )
+from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.recorder import Recorder
 from protocols.facts import PositionSet
 from protocols.fetching import Handed
 
+LogOf = Callable[[TopicPartition], PartitionLog | None]
+
 
 class _Epoch:
-    __slots__ = ("began_us", "done", "generation", "position", "told")
+    __slots__ = ("began_us", "done", "generation", "incarnation", "position", "told")
 
-    def __init__(self, generation: int, offset: int) -> None:
+    def __init__(self, generation: int, offset: int, incarnation: int) -> None:
         self.generation = generation
+        self.incarnation = incarnation
+        """Of the log that it reads: there may have been truncations since."""
+
         self.told = offset
         self.done = offset
         self.position = offset
@@ -44,6 +51,13 @@ class Owners:
         self.holders: dict[TopicPartition, list[Progress]] = {}
         """Who has an open epoch; two while a zombie works on beside the new owner."""
 
+    def truncated(self, tp: TopicPartition, first: int) -> None:
+        """Let the holders of a partition know that its log has lost all from ``first`` on."""
+        if tp in self.done:
+            self.done[tp] = min(self.done[tp], first)
+        for holder in self.holders.get(tp, ()):
+            holder.behind.add(tp)
+
 
 class Progress:
     """What one process owns, has been handed, has finished, and has told of it."""
@@ -56,10 +70,12 @@ class Progress:
         owners: Owners,
         settle: Callable[[], None],
         unfold: Callable[[], None],
+        log_of: LogOf,
     ) -> None:
         self._consumer = consumer
         self._group = group
         self._recorder = recorder
+        self._by_record = recorder.by_record
         self._epochs: dict[TopicPartition, _Epoch] = {}
         self._owners = owners
         self._settle = settle
@@ -67,6 +83,10 @@ class Progress:
 
         self._unfold = unfold
         """From now on each batch is told."""
+
+        self._log_of = log_of
+        self.behind: set[TopicPartition] = set()
+        """Partitions whose logs were truncated since their epochs began."""
 
     def open(self, fact: PositionSet, generation: int, why: str, cause: int | None) -> None:
         """Begin an epoch where the client set its position; an open one ends."""
@@ -77,7 +97,8 @@ class Progress:
         for other in holders:
             other.tell_now(tp)
         holders.append(self)
-        self._epochs[tp] = _Epoch(generation, fact.offset)
+        log = self._log_of(tp)
+        self._epochs[tp] = _Epoch(generation, fact.offset, 0 if log is None else log.incarnation)
         self._owners.done[tp] = fact.offset
         opened = EpochOpened(
             consumer=self._consumer,
@@ -94,6 +115,32 @@ class Progress:
         """Note what poll returned."""
         self._epochs[tp].position = next_offset
 
+    def read_on(self, part: Handed, epoch: int) -> None:
+        """Tell if records are the first of an incarnation that began after this epoch did.
+
+        *epoch*: the leader epoch of the last record that was handed out.
+        """
+        tp = part.partition
+        mine, log = self._epochs.get(tp), self._log_of(tp)
+        if tp not in self.behind or mine is None or log is None:
+            return
+        incarnation = log.incarnation_of(epoch)
+        if incarnation <= mine.incarnation:
+            return
+        lowest = min(cut.offset for cut in log.cuts[mine.incarnation : incarnation])
+        self.tell(tp)
+        read_on = ReadOn(
+            consumer=self._consumer,
+            group=self._group,
+            partition=tp,
+            offset=max(part.first, lowest),
+            incarnation=incarnation,
+        )
+        self._recorder.write(read_on)
+        mine.incarnation = incarnation
+        if incarnation == log.incarnation:
+            self.behind.discard(tp)
+
     def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
         """Note that the handler returned for all records before ``next_offset``."""
         epoch = self._epochs.get(tp)
@@ -103,7 +150,7 @@ class Progress:
             epoch.began_us = began_us
         epoch.done = next_offset
         self._owners.done[tp] = next_offset
-        if len(self._owners.holders[tp]) > 1:
+        if self._by_record or len(self._owners.holders[tp]) > 1:
             self.tell(tp)
 
     def let_go(self, part: Handed, why: str, cause: int | None) -> None:
@@ -176,6 +223,7 @@ class Progress:
             return
         self.tell(tp)
         epoch = self._epochs.pop(tp)
+        self.behind.discard(tp)
         self._owners.holders[tp].remove(self)
         closed = EpochClosed(
             consumer=self._consumer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.topics import ShownLog
+from emulator.world.cluster.partition_log import ShownLog
 from emulator.world.network import Way
 from protocols.fetch_session import FetchSession
 from protocols.messages import UNKNOWN_EPOCH

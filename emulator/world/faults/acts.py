@@ -16,6 +16,7 @@ import simpy
 from emulator import events
 from emulator.scenario import model
 from emulator.scenario.parties import (
+    ADMIN,
     BROKERS,
     CLIENTS,
     CONTROLLER,
@@ -25,6 +26,7 @@ from emulator.scenario.parties import (
 from emulator.world.draws import draw, stream_key
 from emulator.world.faults.chosen import Chosen, Strike
 from emulator.world.faults.on_brokers import broker_scripts
+from emulator.world.faults.on_offsets import offset_scripts
 from emulator.world.faults.targets import broker_of, target_of, why_idle
 from emulator.world.network import broker_name
 
@@ -59,6 +61,7 @@ class Faults:
             model.DeleteTopic: self._delete_topic,
             model.RollingRestart: self._rolling_restart,
             **broker_scripts(services),
+            **offset_scripts(services),
         }
         self._chosen: dict[str, Chosen] = {}
         """Messages that faults have chosen, by the fault's id."""
@@ -289,7 +292,7 @@ class Faults:
         everyone = [
             b for group in services.scenario.group for b in services.crew.of_group(group.id)
         ]
-        names = everyone if party == CLIENTS else [party]
+        names = [*everyone, ADMIN] if party == CLIENTS else [party]
         for name in names:
             services.causes.disturbed[name] = began
         return names

@@ -23,6 +23,7 @@ class Aims:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._awaited: dict[tuple[str, str], list[_Awaited]] = {}
+        self._later: list[tuple[str, str]] = []
 
     @property
     def idle(self) -> bool:
@@ -37,6 +38,17 @@ class Aims:
         """Call ``action`` the ``nth`` time the member reaches the step."""
         key = (step.member, step.step)
         self._awaited.setdefault(key, []).append(_Awaited(step, action))
+
+    def reached_later(self, member: str, step: str) -> None:
+        """A coordinator is at a step for a member; it counts when all it does now is done."""
+        if self.awaited(member, step):
+            self._later.append((member, step))
+
+    def coordinator_done(self) -> None:
+        """Let the steps count that a coordinator has passed."""
+        reached, self._later = self._later, []
+        for member, step in reached:
+            self.reached(member, step)
 
     def reached(self, member: str, step: str) -> None:
         """A member has reached a step."""

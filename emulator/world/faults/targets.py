@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from emulator.scenario import model
 from emulator.scenario.parties import COORDINATOR_OF, broker_number
+from emulator.scenario.units import format_duration
 from emulator.world.cluster.replicas import NOBODY
 
 if TYPE_CHECKING:
@@ -35,10 +36,31 @@ def target_of(fault: model.Fault) -> str:
             model.AddPartitions(topic=target)
             | model.CreateTopic(topic=target)
             | model.DeleteTopic(topic=target)
+            | model.DeleteGroup(group=target)
         ):
             return target
+        case model.DeleteOffsets() | model.ResetOffsets():
+            return offsets_of(fault)
         case _:
             return fault.member
+
+
+def offsets_of(act: model.DeleteOffsets | model.ResetOffsets) -> str:
+    """Say whose offsets of which partitions an act is about, and where a reset puts them."""
+    numbers = ", ".join(map(str, act.partitions))
+    where = "" if act.topic is None else f" in {act.topic}"
+    where += f" ({numbers})" if numbers else ""
+    return f"{act.group}{where}" + (_place(act) if isinstance(act, model.ResetOffsets) else "")
+
+
+def _place(act: model.ResetOffsets) -> str:
+    if act.shift_by is not None:
+        return f" by {act.shift_by:+,} records"
+    if act.by_duration is not None:
+        return f" back by {format_duration(act.by_duration)}"
+    if act.to_datetime is not None:
+        return f" to the records of {format_duration(act.to_datetime)}"
+    return f" to {act.to}"
 
 
 def broker_of(party: str, services: Services) -> int:

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from protocols.classic.client.rebalancing import Synced
-from protocols.errors import ErrorCode
+from protocols.client.calls import Closed
 from protocols.messages import OffsetToCommit
 
 
@@ -68,27 +68,4 @@ class Closing:
     deadline_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """The consumer is closed; nothing may be called any more."""
-
-
 App = Outside | Calling | CommittingSync | Closing | Closed
-
-
-@dataclass(frozen=True, slots=True)
-class CommitResult:
-    """The end of a commitSync; ``exception`` is the Java exception's name, None for success."""
-
-    offsets: tuple[OffsetToCommit, ...]
-    exception: str | None = None
-    error: ErrorCode = ErrorCode.NONE
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The call threw: ``exception`` is the Java exception's name."""
-
-    exception: str
-    error: ErrorCode = ErrorCode.NONE
-    message: str = ""

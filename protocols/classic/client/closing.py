@@ -5,21 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.classic.client import sync_commit
-from protocols.classic.client.calls import (
-    Calling,
-    Closed,
-    CloseStage,
-    Closing,
-    Outside,
-    Resume,
-)
-from protocols.classic.client.commits import all_consumed, automatic_order, end_pending
+from protocols.classic.client.calls import Calling, CloseStage, Closing, Outside, Resume
+from protocols.classic.client.commits import end_pending
 from protocols.classic.client.heartbeat import send_leave
 from protocols.classic.client.lookup import look_up
 from protocols.classic.client.membership import LEFT_BY_ITSELF, reset
 from protocols.classic.client.rebalancing import PrepareNeeded
-from protocols.classic.client.requests import MS
-from protocols.classic.client.values import Asked, ClientState, Consumer, Known, Membership
+from protocols.classic.client.values import Asked, ClientState, Consumer, Membership
+from protocols.client.backoff import MS
+from protocols.client.calls import Closed
+from protocols.client.lookup import Known
+from protocols.client.offsets import all_consumed, automatic_order
 from protocols.step import Call, Return, SetTimer, Step
 
 CLOSE = "close"

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from assignors.java import (
-    DEFAULT_LENGTH,
-    hash_map_order,
-    java_hash,
-    length_of_map_copy,
-    topic_partition_hash,
-)
-from assignors.types import TopicPartition
-from protocols.classic.client import metadata
-from protocols.classic.client.calls import Failed
+from protocols.classic.client.lifting import on_reads, take_number
 from protocols.classic.client.membership import request_rejoin, reset_by
 from protocols.classic.client.rebalancing import Prepare, PrepareCommitted, PrepareCommitting
-from protocols.classic.client.requests import LOSES_COORDINATOR, MS, ask, forget_coordinator
-from protocols.classic.client.values import (
-    Asked,
-    ClientState,
-    Consumer,
-    InFlight,
-    Known,
-    Membership,
-)
+from protocols.classic.client.requests import ask, forget_coordinator
+from protocols.classic.client.values import Asked, ClientState, Consumer, InFlight, Membership
+from protocols.client import metadata
+from protocols.client.backoff import MS
+from protocols.client.calls import Failed
+from protocols.client.lookup import LOSES_COORDINATOR, Known
+from protocols.client.offsets import RETRIED, all_consumed, automatic_order
 from protocols.errors import ErrorCode
 from protocols.facts import CommitEnded, CommitSent
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
@@ -36,44 +24,6 @@ REBALANCING = "RebalanceInProgressException"
 COMMIT_FAILED = "CommitFailedException"
 FENCED = "FencedInstanceIdException"
 
-RETRIED = LOSES_COORDINATOR | {
-    ErrorCode.REQUEST_TIMED_OUT,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.NETWORK_EXCEPTION,
-}
-"""Errors after which commitSync tries again; NETWORK_EXCEPTION stands for a lost connection."""
-
-
-def automatic_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
-    """Order as a Java HashMap that was filled one by one does (4.1 rule 8, automatic commits)."""
-    return _in_map_order(offsets, DEFAULT_LENGTH)
-
-
-def explicit_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
-    """Order as a copy of such a map does (4.1 rule 8, commitSync and commitAsync)."""
-    entries = automatic_order(offsets)
-    return _in_map_order(entries, length_of_map_copy(len(entries)))
-
-
-def _in_map_order(offsets: Iterable[OffsetToCommit], length: int) -> tuple[OffsetToCommit, ...]:
-    by_partition = {entry.partition: entry for entry in offsets}
-    ordered = hash_map_order(by_partition, topic_partition_hash, length)
-    by_topic = {topic: index for index, topic in enumerate(_topic_order(ordered))}
-    return tuple(by_partition[tp] for tp in sorted(ordered, key=lambda tp: by_topic[tp.topic]))
-
-
-def _topic_order(partitions: Iterable[TopicPartition]) -> list[str]:
-    return hash_map_order((tp.topic for tp in partitions), java_hash)
-
-
-def all_consumed(consumer: Consumer) -> list[OffsetToCommit]:
-    """Return the position of every partition that has a valid one: all that poll ever returned.
-
-    With the leader epoch of the last record before it; none after a reset.
-    """
-    return [OffsetToCommit(*entry) for entry in consumer.positions.consumed()]
-
 
 def enter(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
@@ -81,7 +31,9 @@ def enter(
     """Begin a commit of the application: callbacks of earlier ones run, its epochs are heard."""
     heard = ((entry.partition, entry.leader_epoch) for entry in offsets)
     step = run_callbacks(state, consumer, now)
-    return step.then(lambda s: metadata.heard_epochs(s, consumer, heard, now))
+    return step.then(
+        lambda s: on_reads(s, lambda reads: metadata.heard_epochs(reads, consumer, heard, now))
+    )
 
 
 def refused_locally(state: ClientState) -> str | None:
@@ -111,7 +63,7 @@ def send_commit(
         group_instance_id=consumer.settings.group_instance_id,
         offsets=offsets,
     )
-    number = state.next_correlation_id
+    number = state.reads.next_correlation_id
     sent = CommitSent(correlation_id=number, kind=kind, generation=generation.id, offsets=offsets)
     step = ask(state, consumer, Asked.COMMIT, request, now, commit=offsets, kind=kind)
     return Step(step.state, (Tell(sent), *step.effects))
@@ -121,8 +73,7 @@ def refuse(
     state: ClientState, offsets: tuple[OffsetToCommit, ...], kind: str, error: ErrorCode
 ) -> Step[ClientState]:
     """Tell of a commit that the client itself refused to send."""
-    number = state.next_correlation_id
-    after = replace(state, next_correlation_id=number + 1)
+    number, after = take_number(state)
     sent = CommitSent(
         correlation_id=number, kind=kind, generation=state.generation.id, offsets=offsets
     )
@@ -181,7 +132,7 @@ def _unsent(
     state: ClientState, offsets: tuple[OffsetToCommit, ...], error: ErrorCode, now: int
 ) -> Step[ClientState]:
     flight = InFlight(Asked.COMMIT, -1, now, state.generation, offsets, "async")
-    callbacks = (*state.callbacks, (flight, state.next_correlation_id, error))
+    callbacks = (*state.callbacks, (flight, state.reads.next_correlation_id, error))
     return refuse(replace(state, callbacks=callbacks), offsets, "async", error)
 
 

@@ -9,26 +9,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.classic.client.calls import Failed
 from protocols.classic.client.lookup import look_up, look_up_again
 from protocols.classic.client.membership import LEFT_BY_ITSELF, request_rejoin, reset, reset_by
-from protocols.classic.client.requests import (
-    LOSES_COORDINATOR,
-    MS,
-    ask,
-    backoff_us,
-    forget_coordinator,
-)
+from protocols.classic.client.requests import ask, forget_coordinator
 from protocols.classic.client.values import (
     Asked,
     Beat,
     ClientState,
     Consumer,
     InFlight,
-    Known,
     Membership,
-    Unknown,
 )
+from protocols.client.backoff import MS, backoff_us
+from protocols.client.calls import Failed
+from protocols.client.lookup import LOSES_COORDINATOR, Known, Unknown
 from protocols.errors import ErrorCode
 from protocols.messages import (
     HeartbeatRequest,

@@ -28,16 +28,16 @@ from protocols.classic.client.rebalancing import (
     Reaction,
     Synced,
 )
-from protocols.classic.client.requests import LOSES_COORDINATOR, ask, forget_coordinator
+from protocols.classic.client.requests import ask, forget_coordinator
 from protocols.classic.client.values import (
     Asked,
     ClientState,
     Consumer,
     Generation,
     InFlight,
-    Known,
     Membership,
 )
+from protocols.client.lookup import LOSES_COORDINATOR, Known
 from protocols.errors import ErrorCode
 from protocols.facts import AssignorFailed, PartitionGivenTwice
 from protocols.messages import (
@@ -138,7 +138,7 @@ def elected(
     Topics the client has no metadata of are fetched first; the leader waits for them.
     """
     wanted = frozenset(topic for member in response.members for topic in member.metadata.topics)
-    state = replace(state, group_topics=wanted)
+    state = metadata.watch(state, consumer, wanted)
     known = state.metadata
     unseen = [topic for topic in wanted if topic not in known.topics]
     if unseen and state.future != AwaitingMetadata(response):

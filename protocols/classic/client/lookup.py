@@ -5,31 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.classic.client.commits import end_pending, send_pending
-from protocols.classic.client.requests import backoff_us, take_number
-from protocols.classic.client.values import ClientState, Consumer, Known, Unknown
+from protocols.classic.client.lifting import take_number
+from protocols.classic.client.values import ClientState, Consumer
+from protocols.client.lookup import Known, Unknown, ask
+from protocols.client.lookup import failed as asked_in_vain
 from protocols.errors import ErrorCode
-from protocols.messages import FindCoordinatorRequest, FindCoordinatorResponse
-from protocols.step import Send, SetTimer, Step
-
-LOOKUP = "lookup"
-"""Timer: look the coordinator up again."""
+from protocols.messages import FindCoordinatorResponse
+from protocols.step import Step
 
 
 def look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask some broker for the coordinator, unless an answer is due or the back-off runs."""
     unknown = state.coordinator
     assert isinstance(unknown, Unknown)
-    if unknown.lookup is not None:
-        return Step(state)
-    if now < unknown.retry_us:
-        return Step(state, (SetTimer(LOOKUP, unknown.retry_us),))
-    brokers = state.metadata.brokers or consumer.brokers
-    node = brokers[unknown.attempt % len(brokers)]
-    number, state = take_number(state)
-    limit = now + consumer.settings.request_timeout_ms * 1_000
-    after = replace(state, coordinator=replace(unknown, lookup=number))
-    request = FindCoordinatorRequest(group_id=consumer.group_id)
-    return Step(after, (Send(node, request, number), SetTimer(LOOKUP, limit)))
+    number, after = take_number(state)
+    step = ask(unknown, consumer, state.metadata.brokers, number, now)
+    if step.state is unknown:
+        return Step(state, step.effects)
+    return Step(replace(after, coordinator=step.state), step.effects)
 
 
 def look_up_again(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -57,8 +50,8 @@ def found(
     """
     if not isinstance(state.coordinator, Unknown):
         return Step(state)
-    broker, ready_us = state.reconnect
-    unavailable = broker == response.node_id and now < ready_us
+    broken = state.reconnect
+    unavailable = broken.broker == response.node_id and now < broken.ready_us
     if response.error is not ErrorCode.NONE or unavailable:
         return failed(state, consumer, now)
     beat = state.beat
@@ -73,6 +66,5 @@ def failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState
     """Try again after the back-off; commits do not wait for that."""
     unknown = state.coordinator
     assert isinstance(unknown, Unknown)
-    retry = now + backoff_us(consumer, "lookup", unknown.attempt, now)
-    after = replace(state, coordinator=Unknown(unknown.attempt + 1, None, retry))
-    return end_pending(after, now).also(SetTimer(LOOKUP, retry))
+    step = asked_in_vain(unknown, consumer, now)
+    return end_pending(replace(state, coordinator=step.state), now).also(*step.effects)

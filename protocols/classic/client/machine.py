@@ -16,9 +16,7 @@ from protocols.classic.client import (
     closing,
     commits,
     heartbeat,
-    positions,
     rejoin,
-    requests,
     responses,
     sync_commit,
     timers,
@@ -31,7 +29,11 @@ from protocols.classic.client.calls import (
     Outside,
     Resume,
 )
+from protocols.classic.client.lifting import on_reads
 from protocols.classic.client.values import ClientState, Consumer
+from protocols.client import fetch_errors
+from protocols.client.backoff import MS
+from protocols.client.offsets import all_consumed, explicit_order
 from protocols.fetching import Handed
 from protocols.messages import (
     Envelope,
@@ -71,9 +73,9 @@ class Client:
     ) -> Step[ClientState]:
         """Commit and wait; None commits all that poll ever returned. Ends in ``Return``."""
         if offsets is None:
-            offsets = tuple(commits.all_consumed(self.consumer))
-        wanted = commits.explicit_order(offsets)
-        deadline = now + self.consumer.settings.default_api_timeout_ms * requests.MS
+            offsets = tuple(all_consumed(self.consumer))
+        wanted = explicit_order(offsets)
+        deadline = now + self.consumer.settings.default_api_timeout_ms * MS
         step = commits.enter(self.state, self.consumer, wanted, now).then(
             lambda s: sync_commit.begin(s, self.consumer, wanted, "sync", deadline, now)
         )
@@ -84,8 +86,8 @@ class Client:
     ) -> Step[ClientState]:
         """Commit without waiting; None commits all that poll ever returned."""
         if offsets is None:
-            offsets = tuple(commits.all_consumed(self.consumer))
-        wanted = commits.explicit_order(offsets)
+            offsets = tuple(all_consumed(self.consumer))
+        wanted = explicit_order(offsets)
         step = commits.enter(self.state, self.consumer, wanted, now).then(
             lambda s: async_commit.begin(s, self.consumer, wanted, now)
         )
@@ -202,7 +204,9 @@ class Client:
         if not failed:
             return Step(state)
         self._calm = False
-        return positions.fetch_failed(state, self.consumer, failed, now)
+        return on_reads(
+            state, lambda reads: fetch_errors.fetch_failed(reads, self.consumer, failed, now)
+        )
 
     # -- timers ----------------------------------------------------------------------------------
 
@@ -251,8 +255,8 @@ class Client:
             if effects or not self._calm:
                 return effects + self._again(now)
             handed = fetcher.collect(self.consumer.settings.max_poll_records)
-        if not handed and self.state.out_of_range:
-            thrown = self._become(positions.throw_out_of_range(self.state, self.consumer))
+        if not handed and self.state.reads.out_of_range:
+            thrown = self._become(self._off_its_log())
             if thrown:
                 self._poll_until = None
                 return effects + thrown
@@ -264,6 +268,11 @@ class Client:
             self._poll_until = None
             return (*sends, NO_RECORDS)
         return (*sends, SetTimer(POLL, self._wait_until(until)))
+
+    def _off_its_log(self) -> Step[ClientState]:
+        return on_reads(
+            self.state, lambda reads: fetch_errors.throw_out_of_range(reads, self.consumer)
+        )
 
     def _again(self, now: int) -> tuple[Effect, ...]:
         """Turn once more: what was pumped changed something."""
@@ -313,4 +322,4 @@ class Client:
         assert self._poll_until is None or isinstance(state.app, Outside)
         assert len(set(state.assignment)) == len(state.assignment)
         for number in state.in_flight:
-            assert number < state.next_correlation_id
+            assert number < state.reads.next_correlation_id

@@ -1,157 +1,34 @@
-"""The client's copy of topics and leaders: when to ask, what a change means (J3, J4)."""
+"""What new metadata mean for a member of a classic group: pattern, snapshot, rejoin (J3, J4)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
 
-from assignors.types import TopicPartition
+from protocols.classic.client.lifting import on_reads
 from protocols.classic.client.membership import request_rejoin
-from protocols.classic.client.requests import MS, backoff_us, take_number
-from protocols.classic.client.values import ClientState, Consumer, Metadata, Snapshot
-from protocols.messages import (
-    UNKNOWN_EPOCH,
-    LeaderAndEpoch,
-    MetadataRequest,
-    MetadataResponse,
-    TopicDescription,
-)
-from protocols.step import Send, SetTimer, Step
-
-METADATA = "metadata"
-"""Timer: metadata reached its age limit, or a back-off ended."""
-
-
-def due_us(metadata: Metadata, consumer: Consumer) -> int:
-    """Return when the next request may leave."""
-    if metadata.wanted or metadata.fetched_us is None:
-        return metadata.retry_us
-    age_limit = metadata.fetched_us + consumer.settings.metadata_max_age_ms * MS
-    return max(metadata.retry_us, age_limit)
+from protocols.classic.client.values import ClientState, Consumer, Snapshot
+from protocols.client import metadata as shared
+from protocols.client.reader import Metadata
+from protocols.step import Step
 
 
 def refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask for metadata if it is due and nothing is in flight (``NetworkClient`` does, each pump)."""
-    metadata = state.metadata
-    if metadata.in_flight is not None:
-        return Step(state)
-    due = due_us(metadata, consumer)
-    if now < due:
-        return Step(state, (SetTimer(METADATA, due),))
-    brokers = metadata.brokers or consumer.brokers
-    node = brokers[metadata.attempt % len(brokers)]
-    number, state = take_number(state)
-    limit = now + consumer.settings.request_timeout_ms * MS
-    request = MetadataRequest(topics=_watched(state, consumer))
-    asking = replace(metadata, in_flight=number, retry_us=limit, asked=request.topics)
-    return Step(
-        replace(state, metadata=asking), (Send(node, request, number), SetTimer(METADATA, limit))
-    )
-
-
-def _watched(state: ClientState, consumer: Consumer) -> tuple[str, ...] | None:
-    if consumer.topics is None:
-        return None
-    return tuple(sorted(state.group_topics.union(consumer.topics)))
-
-
-def covers_all(state: ClientState, consumer: Consumer) -> bool:
-    """Say whether the last request asked for all that is watched now."""
-    return state.metadata.asked == _watched(state, consumer)
+    """Ask for metadata if it is due and nothing is in flight."""
+    return on_reads(state, lambda reads: shared.refresh(reads, consumer, now))
 
 
 def want(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask for an update before the age limit; it leaves after the back-off."""
-    metadata = state.metadata
-    if metadata.wanted or metadata.in_flight is not None:
-        return refresh(state, consumer, now)
-    wait = backoff_us(consumer, "metadata", metadata.attempt, now)
-    last = metadata.fetched_us if metadata.fetched_us is not None else now - wait
-    wanted = replace(metadata, wanted=True, retry_us=max(now, last + wait))
-    return refresh(replace(state, metadata=wanted), consumer, now)
+    return on_reads(state, lambda reads: shared.want(reads, consumer, now))
 
 
-def failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Try again at another broker after the back-off."""
-    metadata = state.metadata
-    retry = now + backoff_us(consumer, "metadata", metadata.attempt, now)
-    after = replace(
-        metadata, in_flight=None, wanted=True, attempt=metadata.attempt + 1, retry_us=retry
-    )
-    return Step(replace(state, metadata=after), (SetTimer(METADATA, retry),))
-
-
-def received(
-    state: ClientState, consumer: Consumer, response: MetadataResponse, now: int
-) -> Step[ClientState]:
-    """Take the new copy; poll looks at its topics (2a), and then follows its leaders (5.2)."""
-    topics = {topic.name: topic for topic in response.topics}
-    incomplete = _incomplete(topics.values()) or any(
-        name not in topics for name in consumer.topics or ()
-    )
-    before = state.metadata
-    attempt = before.attempt + 1 if incomplete else 0
-    outdated = not covers_all(state, consumer)
-    wait = 0 if outdated else backoff_us(consumer, "metadata", attempt, now)
-    after = Metadata(
-        topics=topics,
-        version=before.version + 1,
-        seen=before.seen,
-        fetched_us=now,
-        wanted=incomplete or outdated,
-        asked=before.asked,
-        attempt=attempt,
-        retry_us=now + wait,
-        brokers=response.brokers,
-    )
-    recreated = _recreated(before.topics, topics)
-    consumer.positions.leaders_changed(leaders_of(topics.values()), recreated)
-    state = replace(state, metadata=after)
-    return Step(state, (SetTimer(METADATA, due_us(after, consumer)),))
-
-
-def _incomplete(topics: Iterable[TopicDescription]) -> bool:
-    return any(leader < 0 for topic in topics for leader in topic.leaders)
-
-
-def _recreated(
-    before: dict[str, TopicDescription], after: dict[str, TopicDescription]
-) -> frozenset[str]:
-    """Return the topics that are not what they were: their leader epochs begin anew."""
-    return frozenset(
-        name
-        for name, topic in after.items()
-        if name not in before or before[name].topic_id != topic.topic_id
-    )
-
-
-def leaders_of(topics: Iterable[TopicDescription]) -> dict[TopicPartition, LeaderAndEpoch]:
-    """Return who leads each partition, in which leader epoch."""
-    found: dict[TopicPartition, LeaderAndEpoch] = {}
-    for topic in topics:
-        found |= _leaders_of(topic)
-    return found
-
-
-@lru_cache(maxsize=256)  # all members of a group are told the same
-def _leaders_of(topic: TopicDescription) -> dict[TopicPartition, LeaderAndEpoch]:
-    epochs = topic.leader_epochs or (UNKNOWN_EPOCH,) * len(topic.leaders)
-    return {
-        TopicPartition(topic.name, number): LeaderAndEpoch(*leader)
-        for number, leader in enumerate(zip(topic.leaders, epochs, strict=True))
-    }
-
-
-def heard_epochs(
-    state: ClientState, consumer: Consumer, epochs: Iterable[tuple[TopicPartition, int]], now: int
-) -> Step[ClientState]:
-    """Ask for an update if a leader epoch came by that is newer than what metadata told.
-
-    Source: ``Metadata.updateLastSeenEpochIfNewer``.
-    """
-    newer = [tp for tp, epoch in epochs if consumer.positions.heard_epoch(tp, epoch)]
-    return want(state, consumer, now) if newer else Step(state)
+def watch(state: ClientState, consumer: Consumer, group_topics: frozenset[str]) -> ClientState:
+    """Watch these topics of the group besides the client's own, as its leader does."""
+    topics = consumer.topics
+    watched = None if topics is None else tuple(sorted(group_topics.union(topics)))
+    reads = replace(state.reads, metadata=replace(state.metadata, watched=watched))
+    return replace(state, group_topics=group_topics, reads=reads)
 
 
 def look(state: ClientState, consumer: Consumer) -> ClientState:
@@ -162,7 +39,7 @@ def look(state: ClientState, consumer: Consumer) -> ClientState:
     subscribed = subscription(consumer, metadata)
     state = replace(
         state,
-        metadata=replace(metadata, seen=metadata.version),
+        reads=replace(state.reads, metadata=replace(metadata, seen=metadata.version)),
         subscribed=subscribed,
         snapshot=snapshot(state.group_topics.union(subscribed), metadata, consumer),
     )

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
-from protocols.classic.client.calls import Calling, Failed, Outside, Resume
-from protocols.classic.client.commits import all_consumed, commit_automatically
+from protocols.classic.client.calls import Calling, Outside, Resume
+from protocols.classic.client.commits import commit_automatically
 from protocols.classic.client.membership import request_rejoin, reset
-from protocols.classic.client.metadata import changed
+from protocols.classic.client.metadata import changed, watch
 from protocols.classic.client.rebalancing import (
     JoinFailed,
     Joining,
@@ -23,14 +23,12 @@ from protocols.classic.client.rebalancing import (
     Reaction,
     Synced,
 )
-from protocols.classic.client.requests import MS, ask
-from protocols.classic.client.values import (
-    Asked,
-    ClientState,
-    Consumer,
-    Known,
-    Membership,
-)
+from protocols.classic.client.requests import ask
+from protocols.classic.client.values import Asked, ClientState, Consumer, Membership
+from protocols.client.backoff import MS
+from protocols.client.calls import Failed
+from protocols.client.lookup import Known
+from protocols.client.offsets import all_consumed
 from protocols.messages import JoinGroupRequest, Protocol
 from protocols.step import Call, Return, SetTimer, Step
 
@@ -114,7 +112,7 @@ def _commit_first(
         if consumer.protocol is RebalanceProtocol.EAGER:
             state = replace(state, revoking=True)
         if all_consumed(consumer) and state.membership is Membership.STABLE:
-            number = state.next_correlation_id
+            number = state.reads.next_correlation_id
             waiting = replace(state, prepare=PrepareCommitting(deadline, number))
             return commit_automatically(waiting, consumer, "prepare", now)
         step = commit_automatically(state, consumer, "prepare", now)
@@ -127,7 +125,8 @@ def _before_joining(
 ) -> Step[ClientState]:
     """Make the listener calls of onJoinPrepare, then join."""
     owned = state.assignment
-    state = replace(state, prepare=PrepareDone(), leader_snapshot=None, group_topics=frozenset())
+    state = replace(state, prepare=PrepareDone(), leader_snapshot=None)
+    state = watch(state, consumer, frozenset())
     if state.generation.lost:
         call = Call("lost", tuple(sorted(owned))) if owned else None
     elif consumer.protocol is RebalanceProtocol.EAGER:

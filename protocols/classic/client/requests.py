@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from protocols.classic.client.lifting import take_number
 from protocols.classic.client.values import (
     Asked,
     ClientState,
     Consumer,
     InFlight,
-    Known,
-    Unknown,
+    Reconnect,
 )
-from protocols.errors import ErrorCode
+from protocols.client.backoff import MS, reconnect_backoff_us
+from protocols.client.lookup import Known, Unknown
 from protocols.facts import CoordinatorLost
 from protocols.messages import (
     Disconnected,
@@ -24,28 +25,11 @@ from protocols.messages import (
 )
 from protocols.step import Effect, Send, SetTimer, Step, Tell
 
-MS = 1_000
 REQUESTS = "requests"
 """Timer: the oldest request in flight has waited for request.timeout.ms."""
 
-LOSES_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
-"""Errors by which a broker says that it is not the coordinator, or not any more."""
-
 JOIN_GRACE_MS = 5_000
 """What a JoinGroup may take beyond the rebalance timeout (``JOIN_GROUP_TIMEOUT_LAPSE``)."""
-
-
-def backoff_us(consumer: Consumer, what: str, attempt: int, now: int) -> int:
-    """Return the exponential back-off before try number ``attempt`` + 2, in microseconds.
-
-    ``min(max, uniform(0.8, 1.2) * base * 2^attempt)`` (``ExponentialBackoff``, KIP-580).
-    """
-    base = consumer.settings.retry_backoff_ms
-    limit = consumer.settings.retry_backoff_max_ms
-    if limit <= base:
-        return limit * MS
-    spread = 0.8 + 0.4 * consumer.jitter(what, now)
-    return int(min(limit, spread * base * 2 ** min(attempt, 20)) * MS)
 
 
 def timeout_us(consumer: Consumer, asked: Asked) -> int:
@@ -69,7 +53,7 @@ def ask(
 ) -> Step[ClientState]:
     """Send a request to the coordinator, which must be known; remember that it is in flight."""
     assert isinstance(state.coordinator, Known), "a group request needs a coordinator"
-    number = state.next_correlation_id
+    number, numbered = take_number(state)
     deadline = now + timeout_us(consumer, asked)
     broker = state.coordinator.broker
     flight = InFlight(asked, broker, deadline, state.generation, commit, kind)
@@ -79,18 +63,11 @@ def ask(
         timer = deadline
         effects += (SetTimer(REQUESTS, deadline),)
     after = replace(
-        state,
-        next_correlation_id=number + 1,
+        numbered,
         in_flight={**state.in_flight, number: flight},
         request_timer_us=timer,
     )
     return Step(after, effects)
-
-
-def take_number(state: ClientState) -> tuple[int, ClientState]:
-    """Return a fresh correlation id."""
-    number = state.next_correlation_id
-    return number, replace(state, next_correlation_id=number + 1)
 
 
 def settled(state: ClientState, number: int) -> ClientState:
@@ -131,11 +108,13 @@ def mark_unknown(
 ) -> Step[ClientState]:
     """Mark the coordinator unknown, its connection being broken or about to be.
 
-    The connection may be opened again only after the reconnect back-off.
+    The connection may be opened again only after the reconnect back-off, which doubles for as
+    long as the broker does not answer.
     """
     assert isinstance(state.coordinator, Known)
-    base = consumer.settings.reconnect_backoff_ms * MS
-    ready = now + int(base * (0.8 + 0.4 * consumer.jitter("reconnect", now)))
-    reconnect = (state.coordinator.broker, ready)
+    broker = state.coordinator.broker
+    failures = state.reconnect.failures if state.reconnect.broker == broker else 0
+    ready = now + reconnect_backoff_us(consumer, failures, now)
+    reconnect = Reconnect(broker, ready, failures + 1)
     after = replace(state, coordinator=Unknown(retry_us=now), reconnect=reconnect)
     return Step(after, (Tell(CoordinatorLost(reason=reason)),))

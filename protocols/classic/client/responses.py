@@ -13,21 +13,16 @@ from protocols.classic.client import (
     heartbeat,
     joining,
     lookup,
-    metadata,
     positions,
     sync_commit,
-    validation,
 )
+from protocols.classic.client.lifting import on_reads
 from protocols.classic.client.rebalancing import AwaitingMetadata, JoinFailed, Joining, Reaction
 from protocols.classic.client.requests import mark_unknown, settled
-from protocols.classic.client.values import (
-    Asked,
-    ClientState,
-    Consumer,
-    InFlight,
-    Known,
-    Unknown,
-)
+from protocols.classic.client.values import Asked, ClientState, Consumer, InFlight
+from protocols.client import fetch_errors, metadata, starts, validation
+from protocols.client.lookup import Known, Unknown
+from protocols.client.offsets import first_error
 from protocols.errors import ErrorCode
 from protocols.messages import (
     Disconnected,
@@ -71,27 +66,27 @@ def respond(
         case MetadataResponse():
             if state.metadata.in_flight != number:
                 return Step(state)
-            step = metadata.received(state, consumer, body, now)
+            step = on_reads(state, lambda reads: metadata.received(reads, consumer, body, now))
             return step.then(lambda s: _leader_goes_on(s, consumer, now))
         case FindCoordinatorResponse():
             return lookup.found(state, consumer, body, now)
         case ListOffsetsResponse():
-            if number not in state.listing:
+            if number not in state.reads.listing:
                 return Step(state)
-            return positions.listed(state, consumer, number, body, now)
+            return on_reads(state, lambda r: starts.listed(r, consumer, number, body, now))
         case OffsetsForLeaderEpochResponse():
-            if number not in state.validating:
+            if number not in state.reads.validating:
                 return Step(state)
-            return validation.answered(state, consumer, number, body, now)
+            return on_reads(state, lambda r: validation.answered(r, consumer, number, body, now))
         case FetchResponse():
             failed = consumer.fetcher.arrived(body)
-            return positions.fetch_failed(state, consumer, failed, now)
+            return on_reads(state, lambda r: fetch_errors.fetch_failed(r, consumer, failed, now))
         case _:
             return _from_coordinator(state, consumer, envelope, now)
 
 
 def _leader_goes_on(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    if isinstance(state.future, AwaitingMetadata) and metadata.covers_all(state, consumer):
+    if isinstance(state.future, AwaitingMetadata) and metadata.covers_all(state.metadata):
         return joining.elected(state, consumer, state.future.response, now)
     return Step(state)
 
@@ -103,7 +98,7 @@ def _from_coordinator(
     flight = state.in_flight.get(number)
     if flight is None:
         return Step(state)
-    state = settled(state, number)
+    state = _connected(settled(state, number), flight.broker)
     match envelope.body:
         case HeartbeatResponse() as body:
             return heartbeat.heartbeat_answered(state, consumer, flight, body, now)
@@ -121,6 +116,13 @@ def _from_coordinator(
             return Step(state)
 
 
+def _connected(state: ClientState, broker: int) -> ClientState:
+    """Count failures to connect anew: the broker has answered."""
+    if not state.reconnect.failures or state.reconnect.broker != broker:
+        return state
+    return replace(state, reconnect=state.reconnect._replace(failures=0))
+
+
 def _awaits_offsets(state: ClientState, number: int) -> bool:
     return state.offsets_asked is not None and state.offsets_asked.number == number
 
@@ -134,8 +136,7 @@ def _commit_answered(
     now: int,
 ) -> Step[ClientState]:
     """Handle an OffsetCommit response: its first error decides (4.5)."""
-    errors = (error for _, error in body.errors if error is not ErrorCode.NONE)
-    error = next(errors, ErrorCode.NONE)
+    error = first_error(body)
     step = commits.commit_answered(state, consumer, number, flight, error, now)
     return step.then(lambda s: sync_commit.answered(s, consumer, number, flight, error, now))
 
@@ -154,7 +155,7 @@ def disconnected(state: ClientState, consumer: Consumer, node: int, now: int) ->
             step = Step(state)
         return step.then(lambda s: _lose(s, consumer, broker, now))
     consumer.fetcher.disconnected(broker)
-    step = validation.lost(state, consumer, broker, now)
+    step = on_reads(state, lambda reads: validation.lost(reads, consumer, broker, now))
     return step.then(lambda s: _other_node_lost(s, consumer, now))
 
 
@@ -163,13 +164,9 @@ def _other_node_lost(state: ClientState, consumer: Consumer, now: int) -> Step[C
     step = Step(state)
     if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
         step = step.then(lambda s: lookup.failed(s, consumer, now))
-    for number in list(state.listing):
-        step = step.then(
-            partial(positions.listing_failed, consumer=consumer, number=number, now=now)
-        )
-    if state.metadata.in_flight is not None:
-        return step.then(lambda s: metadata.failed(s, consumer, now))
-    return step.then(lambda s: metadata.want(s, consumer, now))
+    return step.then(
+        lambda s: on_reads(s, lambda reads: starts.connection_lost(reads, consumer, now))
+    )
 
 
 def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:

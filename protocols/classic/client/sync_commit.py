@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.classic.client.calls import (
-    Calling,
-    Closing,
-    CommitResult,
-    CommittingSync,
-    Outside,
-)
+from protocols.classic.client.calls import Calling, Closing, CommittingSync, Outside
 from protocols.classic.client.commits import (
-    RETRIED,
     exception_for,
     local_error,
     refuse,
@@ -21,8 +14,11 @@ from protocols.classic.client.commits import (
     send_commit,
 )
 from protocols.classic.client.lookup import look_up
-from protocols.classic.client.requests import backoff_us
-from protocols.classic.client.values import ClientState, Consumer, InFlight, Unknown
+from protocols.classic.client.values import ClientState, Consumer, InFlight
+from protocols.client.backoff import backoff_us
+from protocols.client.calls import CommitResult
+from protocols.client.lookup import Unknown
+from protocols.client.offsets import RETRIED
 from protocols.errors import ErrorCode
 from protocols.messages import OffsetToCommit
 from protocols.step import Return, SetTimer, Step
@@ -69,7 +65,7 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
         error = local_error(exception)
         step = refuse(state, app.offsets, app.kind, error)
         return step.then(lambda s: _end(s, app, CommitResult(app.offsets, exception, error)))
-    sent = replace(app, correlation_id=state.next_correlation_id)
+    sent = replace(app, correlation_id=state.reads.next_correlation_id)
     step = send_commit(state, consumer, app.offsets, app.kind, now)
     after = replace(step.state, app=sent)
     return Step(after, (*step.effects, SetTimer(COMMIT_SYNC, app.deadline_us)))

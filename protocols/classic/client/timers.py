@@ -9,12 +9,14 @@ from protocols.classic.client import (
     closing,
     heartbeat,
     lookup,
-    metadata,
     requests,
     responses,
     sync_commit,
 )
-from protocols.classic.client.values import ClientState, Consumer, Unknown
+from protocols.classic.client.lifting import on_reads
+from protocols.classic.client.values import ClientState, Consumer
+from protocols.client import metadata
+from protocols.client.lookup import LOOKUP, Unknown
 from protocols.messages import coordinator_node
 from protocols.step import Step
 
@@ -42,9 +44,7 @@ def _lookup_late(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
 
 def _metadata_late(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Metadata reached its age limit, or a request for it got no answer."""
-    if state.metadata.in_flight is not None:
-        return metadata.failed(state, consumer, now)
-    return metadata.refresh(state, consumer, now)
+    return on_reads(state, lambda reads: metadata.late(reads, consumer, now))
 
 
 def _heartbeat_turn(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -64,7 +64,7 @@ def _nothing(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
 TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     heartbeat.HEARTBEAT: _heartbeat_turn,
     requests.REQUESTS: _requests_late,
-    lookup.LOOKUP: _lookup_late,
+    LOOKUP: _lookup_late,
     metadata.METADATA: _metadata_late,
     sync_commit.COMMIT_SYNC: _nothing,
     closing.CLOSE: _nothing,

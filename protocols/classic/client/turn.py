@@ -8,15 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.classic.client import commits, heartbeat, lookup, metadata, positions, rejoin
-from protocols.classic.client.calls import Calling, Failed
+from protocols.classic.client.calls import Calling
 from protocols.classic.client.responses import pump
-from protocols.classic.client.values import (
-    ClientState,
-    Consumer,
-    Known,
-    Membership,
-    Unknown,
-)
+from protocols.classic.client.values import ClientState, Consumer, Membership
+from protocols.client.calls import Failed
+from protocols.client.lookup import Known, Unknown
 from protocols.step import Return, Step
 
 
@@ -30,7 +26,7 @@ def calm(state: ClientState, consumer: Consumer) -> bool:
         and state.metadata.seen == state.metadata.version
         and not state.callbacks
         and not state.inbox
-        and not state.out_of_range
+        and not state.reads.out_of_range
         and state.poisoned is None
         and state.died is None
         and consumer.positions.all_reading()
@@ -142,5 +138,5 @@ def without_subscription(state: ClientState) -> bool:
 
 def first(consumer: Consumer) -> ClientState:
     """Return the state of a consumer that has subscribed and never polled."""
-    state = ClientState()
+    state = metadata.watch(ClientState(), consumer, frozenset())
     return replace(state, subscribed=metadata.subscription(consumer, state.metadata))

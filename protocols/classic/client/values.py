@@ -16,8 +16,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
-from protocols.classic.client.calls import OUTSIDE, App, Failed
+from protocols.classic.client.calls import OUTSIDE, App
 from protocols.classic.client.rebalancing import UNPREPARED, JoinFuture, Prepare
+from protocols.client.calls import Failed
+from protocols.client.lookup import NEVER_ASKED, Known, Unknown
+from protocols.client.reader import NOTHING_ASKED, Metadata, Reads
 from protocols.errors import ErrorCode
 from protocols.fetching import Fetcher
 from protocols.messages import (
@@ -25,10 +28,8 @@ from protocols.messages import (
     UNKNOWN_MEMBER_ID,
     Envelope,
     OffsetToCommit,
-    TopicDescription,
 )
 from protocols.positions import Positions
-from protocols.reading import FetchPosition
 from protocols.settings import ConsumerSettings
 
 
@@ -55,27 +56,6 @@ class Generation(NamedTuple):
 
 
 NO_GENERATION = Generation()
-
-
-# -- the coordinator, as far as the client knows it ------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The group's coordinator was found."""
-
-    broker: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """It is being looked up, or will be at ``retry_us``."""
-
-    attempt: int = 0
-    lookup: int | None = None
-    """Correlation id of the FindCoordinator in flight."""
-
-    retry_us: int = 0
 
 
 # -- the heartbeat thread ----------------------------------------------------------------------
@@ -135,37 +115,20 @@ class OffsetsFailure(NamedTuple):
     partitions: tuple[TopicPartition, ...]
 
 
-class Validation(NamedTuple):
-    """An OffsetsForLeaderEpoch in flight: whom it asks, and about which positions."""
-
-    node: int
-    positions: dict[TopicPartition, FetchPosition]
-
-
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """The client's copy of topics and leaders, and when to ask again."""
-
-    topics: dict[str, TopicDescription] = field(default_factory=dict)
-    version: int = 0
-    seen: int = 0
-    """The version that coordinator.poll has looked at."""
-
-    fetched_us: int | None = None
-    in_flight: int | None = None
-    wanted: bool = True
-    """An update was asked for before the age limit."""
-
-    asked: tuple[str, ...] | None = ()
-    """The topics of the last request; None: all."""
-
-    attempt: int = 0
-    retry_us: int = 0
-    brokers: tuple[int, ...] = ()
-
-
 Snapshot = tuple[tuple[str, int, tuple[tuple[str, ...], ...]], ...]
 """Topic, partition count and racks, as compared by the leader (J4)."""
+
+
+class Reconnect(NamedTuple):
+    """The connection to a coordinator that broke last, and when it may be opened again."""
+
+    broker: int
+    ready_us: int
+    failures: int
+    """How often it broke without an answer in between."""
+
+
+NEVER_BROKEN = Reconnect(-1, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +137,8 @@ class ClientState:
 
     membership: Membership = Membership.UNJOINED
     generation: Generation = NO_GENERATION
-    coordinator: Known | Unknown = Unknown()
-    reconnect: tuple[int, int] = (-1, 0)
-    """The broker whose connection was dropped, and when it may be opened again."""
+    coordinator: Known | Unknown = NEVER_ASKED
+    reconnect: Reconnect = NEVER_BROKEN
 
     rejoin: str | None = ""
     """Why a rejoin is needed, None if it is not (``rejoinNeeded``, ``rejoinReason``)."""
@@ -207,7 +169,6 @@ class ClientState:
     app: App = OUTSIDE
     inbox: tuple[Envelope, ...] = ()
     in_flight: dict[int, InFlight] = field(default_factory=dict)
-    next_correlation_id: int = 0
     request_timer_us: int | None = None
     pending_commits: tuple[tuple[OffsetToCommit, ...], ...] = ()
     """Asynchronous commits chained to a lookup, none once the coordinator is known."""
@@ -215,35 +176,25 @@ class ClientState:
     callbacks: tuple[tuple[InFlight, int, ErrorCode], ...] = ()
     """Asynchronous commits that ended and whose callbacks have not run."""
 
-    listing: dict[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    """ListOffsets in flight: correlation id to partitions."""
-
-    validating: dict[int, Validation] = field(default_factory=dict)
-    """OffsetsForLeaderEpoch in flight, by correlation id."""
-
-    validation_failure: Failed | None = None
-    """What the next poll throws because a log was truncated."""
-
-    out_of_range: dict[TopicPartition, int] = field(default_factory=dict)
-    """Positions off their log that no policy resets: polls throw, one for each."""
-
     offsets_asked: OffsetsAsked | None = None
     """The OffsetFetch in flight for new partitions."""
 
     offsets_failure: OffsetsFailure | None = None
     """What the next poll throws if it still needs the same positions."""
 
-    offsets_taken_us: int | None = None
-    """When committed offsets last became positions."""
-
     offsets_retry_us: int = 0
     offsets_attempt: int = 0
-    metadata: Metadata = Metadata()
+    reads: Reads = NOTHING_ASKED
     died: Failed | None = None
     """What the heartbeat thread died of; the next poll throws it."""
 
     poisoned: Failed | None = None
     """An error every later call throws (a fenced asynchronous commit)."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """What the client knows of topics and leaders."""
+        return self.reads.metadata
 
 
 class PollClock:

@@ -13,13 +13,6 @@ FILES = {Cause[path.stem.upper()]: path for path in sorted(Path(__file__).parent
 
 NOT_PRODUCED = {
     Cause.SOUGHT: "no policy of an application seeks",
-    Cause.DELETED: "no act deletes a group's offsets; with its topic they go unnoticed, since "
-    "a topic made anew has an id, and an account, of its own",
-    Cause.OUT_OF_RANGE: "a committed offset beyond the end of its log needs a truncated log; "
-    "one that retention overtook repeats nothing that had not been repeated anyway",
-    Cause.RESET: "a Java consumer resets only where no offset is committed or it is out of "
-    "range; a real history of another client may show it",
-    Cause.NOT_REPLICATED: "the offsets log keeps what was appended until replication can fail",
 }
 """Causes that no scenario can bring about, and why not."""
 
@@ -28,6 +21,7 @@ LOSSES = {
     Cause.RESET_BY_DURATION,
     Cause.RETENTION,
     Cause.COMMITTED_AHEAD,
+    Cause.TRUNCATED,
     Cause.DISCARDED,
     Cause.SKIPPED,
 }

@@ -23,6 +23,30 @@ def test_an_entry_is_told_step_by_step(tmp_path):
     assert sorted(map(out.index, told)) == [out.index(text) for text in told]
 
 
+def test_commits_and_failovers_are_told_with_their_place_in_the_offsets_log(tmp_path):
+    """Log offset, high watermark, leader epoch and broker, in words and as JSON."""
+    name = "coordinator-dies-in-commit"
+
+    _, out, _ = rebalance("explain", name, "D1")
+    document = rebalance("explain", name, "D1", "--json").document
+
+    said = " ".join(out.split())
+    lines = [line for line in document["lines"] if line["log"] is not None]
+    (lost,) = [line for line in lines if line["shown"] and " accepts commit " in line["text"]]
+    (loaded,) = [line for line in lines if " has loaded " in line["text"]]
+    where = lost["log"]
+    assert where["log_offset"] == where["high_watermark"] == loaded["log"]["log_offset"]
+    assert where["leader_epoch"] + 1 == loaded["log"]["leader_epoch"]
+    assert {where["partition"]} == {line["log"]["partition"] for line in lines}
+    assert (
+        f"at log offset {where['log_offset']} of __consumer_offsets-{where['partition']} (high "
+        f"watermark {where['high_watermark']}, leader epoch {where['leader_epoch']} on broker "
+        f"{where['broker']})"
+    ) in said
+    assert f"log end {where['log_offset']}, high watermark" in said
+    assert f"the controller takes broker {where['broker']} for dead" in said
+
+
 def test_the_entry_is_that_of_the_same_seed_and_settings(tmp_path):
     """Ids are stable, so that run and explain speak of the same thing."""
     path = written(tmp_path, changed(('at = "18s"', 'between = ["15s", "20s"]')))

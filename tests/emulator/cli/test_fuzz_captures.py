@@ -149,7 +149,7 @@ def check(capture, chance):
 
 @given(chance=st.randoms(use_true_random=False))
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=8
 )
 def test_a_mutated_capture_is_judged_or_refused(capture, chance):
     """Whatever is wrong with it."""

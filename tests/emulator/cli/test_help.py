@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,10 @@ from emulator.report.wording import WIDTH
 from .commands import rebalance, written
 
 ROOT = Path(__file__).parents[3]
-COMMANDS = ["", "run", "compare", "explain", "assign", "log", "verify", "scenarios", "schema"]
+COMMANDS = [
+    *("", "run", "compare", "study", "explain"),
+    *("assign", "log", "verify", "scenarios", "schema"),
+]
 ALL = [*COMMANDS, "scenarios show", "scenarios copy", "scenarios list"]
 EXAMPLES = re.compile(r"^  Examples:\n((?:    .*\n)+)", re.MULTILINE)
 
@@ -35,7 +39,13 @@ def examples() -> list[str]:
     return list(dict.fromkeys(block.partition("\n")[2] for block in blocks))
 
 
-@pytest.mark.parametrize("example", examples())
+def in_its_time(example: str) -> Any:
+    """Leave an example that plays many runs to the long tests."""
+    plays_many = " compare " in example or "--seeds" in example
+    return pytest.param(example, marks=[pytest.mark.long] if plays_many else [])
+
+
+@pytest.mark.parametrize("example", [in_its_time(example) for example in examples()])
 def test_the_examples_of_the_help_work_as_they_stand(example, tmp_path):
     """People copy them before they read anything."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -54,7 +64,9 @@ def test_the_examples_of_the_help_work_as_they_stand(example, tmp_path):
     assert done.stdout or any(tmp_path.glob("*.json"))
 
 
-@pytest.mark.parametrize("command", ["", "run", "compare", "explain", "assign", "log", "verify"])
+@pytest.mark.parametrize(
+    "command", ["", "run", "compare", "study", "explain", "assign", "log", "verify"]
+)
 def test_the_help_tells_the_exit_statuses(command):
     """Pipelines depend on them."""
     told = " ".join(help_of(command).split())
@@ -63,7 +75,7 @@ def test_the_help_tells_the_exit_statuses(command):
     assert re.search(r"; 2 (bad input|a line cannot be read)", told)
 
 
-@pytest.mark.parametrize("command", ["run", "compare", "explain", "verify"])
+@pytest.mark.parametrize("command", ["run", "compare", "study", "explain", "verify"])
 def test_the_help_tells_what_json_has(command):
     """So that nobody has to guess the keys from one example."""
     assert "--json prints " in " ".join(help_of(command).split())

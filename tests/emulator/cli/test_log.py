@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from emulator.cli.log import log
-from protocols.log.batch import Producer, encode_batch
+from protocols.log.batch import encode_batch
+from protocols.log.header import Producer
 from protocols.log.record import LogRecord
 from protocols.records import OffsetCommitKey, OffsetCommitValue, Record, encode
 

@@ -11,7 +11,8 @@ from crc32c import crc32c
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocols.log.batch import HEADER, HEADER_BYTES, SUMMED_FROM, encode_batch
+from protocols.log.batch import encode_batch
+from protocols.log.header import HEADER, HEADER_BYTES, SUMMED_FROM
 from protocols.log.reader import BatchRecords, Gap, read_log
 from protocols.log.record import LogRecord
 
@@ -29,7 +30,7 @@ ASKED = [
     ("--table",),
 ]
 MODERATE = settings(
-    max_examples=60,
+    max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -64,6 +64,25 @@ def test_json_is_one_document_with_the_run_in_it(tmp_path):
     assert 6000 == document["settings"]["group"]["billing"]["session.timeout.ms"]
 
 
+def test_json_has_the_timeline_and_the_hints_of_the_screen(tmp_path):
+    """What was done and who fell out, each with its times; what would help, in full sentences."""
+    path = written(tmp_path)
+
+    document = rebalance("run", path, "--json").document
+    out = " ".join(rebalance("run", path).out.split())
+
+    (first, *_) = document["timeline"]
+    assert {
+        "at_us": 18_000_000,
+        "what": "billing-1 crashes",
+        "times": 1,
+        "last_us": 18_000_000,
+    } == first
+    assert all(happening["what"] in out for happening in document["timeline"])
+    assert document["hints"]
+    assert all(f"- {hint}" in out for hint in document["hints"])
+
+
 def test_the_ledger_in_json_adds_up(tmp_path):
     """Entries add up to the totals, and so do causes."""
     document = rebalance("run", written(tmp_path), "--json").document
@@ -198,6 +217,16 @@ def test_seeds_are_summed_up_with_the_worst_one_named(tmp_path):
     assert f"The worst seed is {worst['seed']}: rebalance run {path} --seed" in out
     assert [0, 1, 2] == document["seeds"] == [run["seed"] for run in document["runs"]]
     assert 3 == document["summary"]["reprocessed"]["runs"]
+
+
+def test_seeds_that_change_nothing_are_said_to(tmp_path):
+    """A fault at a fixed time, fixed latencies: nothing is left to chance."""
+    path = written(tmp_path)
+
+    out = rebalance("run", path, "--seeds", 2, "--jobs", 1).out
+
+    assert "Every seed gave the same figures" in out
+    assert "In brackets" not in out
 
 
 def test_jobs_change_nothing_but_the_time_it_takes(tmp_path):

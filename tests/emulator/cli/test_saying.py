@@ -79,7 +79,7 @@ def test_streams_may_be_closed(line, status):
 
 def test_a_terminal_without_our_letters_gets_question_marks(tmp_path):
     """Whatever its encoding."""
-    path = written(tmp_path)
+    path = written(tmp_path, changed(('at = "18s"', 'between = ["17s", "19s"]')))
 
     done = shell('"$0" run "$1" --seeds 2 --jobs 1', path, PYTHONIOENCODING="ascii")
 

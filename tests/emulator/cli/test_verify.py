@@ -116,6 +116,23 @@ def test_many_runs_are_summed_up_in_one_table():
     assert "2 runs compared: 1 inside, 1 outside; 1 skipped" == lines[-1]
 
 
+def test_the_table_shows_stalls_if_some_run_has_them():
+    """Those of brokers that failed; the cells of the others stay empty."""
+    stall = Figure("stall_last_s", 12.54, 11.6, 1.254, True)
+    verdicts = [
+        Verdict(capture="a/run-1", figures=(INSIDE, LOST, stall)),
+        Verdict(capture="b/run-1", figures=(INSIDE, LOST)),
+    ]
+
+    lines = list(overview(verdicts))
+    header = next(line for line in lines if "captured run" in line)
+    rows = [line.split("|")[1:-1] for line in lines if "/run-1" in line]
+
+    assert "stall_last_s" in header
+    assert "takeover_first_s" not in header
+    assert ["12.5 / 11.6", ""] == [row[3].strip() for row in rows]
+
+
 def test_figures_that_are_only_shown_have_no_verdict():
     """Nobody should take them for judged."""
     lines = list(one_run(Verdict(capture="a/run-1", figures=(INSIDE, SHOWN_ONLY))))

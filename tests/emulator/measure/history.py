@@ -182,6 +182,25 @@ class History:
     def drop(self, why, partition=P0):
         return self.say(ev.OffsetsDropped(group=GROUP, partitions=(partition,), why=why))
 
+    # truncation
+
+    def truncate(self, first, next_offset, partition=P0, incarnation=1, broker=2):
+        truncated = ev.RecordsTruncated(
+            partition=partition,
+            broker=broker,
+            leader_epoch=incarnation,
+            first=first,
+            next_offset=next_offset,
+            incarnation=incarnation,
+        )
+        return self.say(truncated)
+
+    def read_on(self, name, offset, partition=P0, incarnation=1):
+        read_on = ev.ReadOn(
+            consumer=name, group=GROUP, partition=partition, offset=offset, incarnation=incarnation
+        )
+        return self.say(read_on)
+
     # coordinator
 
     def stable(self, generation=1, assignment=()):

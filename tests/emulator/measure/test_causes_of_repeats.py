@@ -181,18 +181,6 @@ def test_a_commit_that_failed_with_a_timeout_was_lost():
     only(history, Cause.MESSAGE_LOST, 20)
 
 
-def test_a_commit_that_a_loading_coordinator_turned_away_was_refused():
-    """Its sender was answered: nothing was lost on the way."""
-    history = owner_at_work()
-    commit = history.send("a", 100)
-    history.answer("a", commit, "COORDINATOR_LOAD_IN_PROGRESS")
-    history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
-
-    only(history, Cause.REFUSED, 20)
-
-
 def test_a_lost_reply_to_a_durable_commit_avoids_duplicates():
     """What a timed-out commit covers is not repeated: a metric, no entry."""
     history = owner_at_work()
@@ -206,36 +194,6 @@ def test_a_lost_reply_to_a_durable_commit_avoids_duplicates():
 
     assert ledger.entries == ()
     assert ledger.duplicates_avoided == 20
-
-
-def test_an_accepted_commit_that_failover_lost_was_not_replicated():
-    """The successor reads an older offset than the newest accepted one after a failover."""
-    history = owner_at_work()
-    history.commit("a", 100)
-    history.coordinator_moves()
-    history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
-    history.commit("b", 95)
-
-    only(history, Cause.NOT_REPLICATED, 20)
-
-
-def test_work_after_an_unreplicated_commit_is_judged_by_what_the_coordinator_has():
-    """The new owner's commits, lower than the lost one, are no rewind."""
-    history = owner_at_work()
-    history.commit("a", 100)
-    history.coordinator_moves()
-    history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 95)
-    history.commit("b", 90)
-    history.crash("b", 95)
-    history.open("c", offset=90)
-    history.work("c", 90, 100)
-    by_cause = history.ledger().by_cause()
-
-    assert by_cause == {str(Cause.NOT_REPLICATED): 15 + 5, str(Cause.CRASHED): 5}
 
 
 def test_an_older_commit_over_a_newer_one_is_a_rewind():

@@ -31,6 +31,36 @@ def owner_at_work():
     return history
 
 
+def test_refrains_are_joined_wherever_in_the_log_they_stand():
+    """Log offsets and watermarks that move on make no new sentence."""
+    history = owner_at_work()
+    history.work("a", 80, 100)
+    for log_offset in range(20, 25):
+        accepted = ev.CommitAccepted(
+            consumer="a",
+            group=GROUP,
+            generation=1,
+            commit=f"a#{log_offset}",
+            offsets=((P0, 90),),
+            log_offset=log_offset,
+            high_watermark=log_offset - 1,
+            leader_epoch=3,
+            broker=1,
+            log_partition=4,
+        )
+        history.say(accepted)
+    history.crash("a", 100)
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    lines = told(history, "D1")
+
+    assert (
+        "the coordinator accepts commit a#21 of a: orders-0 = 90 in generation 1, at log offset "
+        "21 of __consumer_offsets-4 (high watermark 20, leader epoch 3 on broker 1)"
+    ) in lines
+    assert "the same 3 more times, until here" in lines
+
+
 def test_a_crash_is_told_from_the_fault_to_the_repeat():
     """The base, the work after it, the fault, the rebalance, the new owner, the repeat."""
     history = owner_at_work()

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from emulator.offsets_log.columns import CommitColumns
 from emulator.offsets_log.columns_left_out import LeftOut
-from protocols.log.batch import LOG_APPEND_TIME, NO_PRODUCER, Producer, encode_batch
+from protocols.log.batch import encode_batch
 from protocols.log.compression import Compression
+from protocols.log.header import LOG_APPEND_TIME, NO_PRODUCER, Producer
 from protocols.log.marker import ControlType, EndTransactionMarker, encode_marker
 from protocols.log.reader import Gap, read_log
 from protocols.log.record import LogRecord

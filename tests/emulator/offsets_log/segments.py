@@ -11,7 +11,8 @@ from typing import Any
 
 from emulator.offsets_log.dumping import LogDump, Wanted
 from emulator.offsets_log.recognising import read_segment
-from protocols.log.batch import NO_PRODUCER, TRANSACTIONAL, Producer, encode_batch
+from protocols.log.batch import encode_batch
+from protocols.log.header import NO_PRODUCER, TRANSACTIONAL, Producer
 from protocols.log.marker import ControlType, EndTransactionMarker, encode_marker
 from protocols.log.record import LogRecord
 from protocols.records import OffsetCommitKey, OffsetCommitValue, Record, encode

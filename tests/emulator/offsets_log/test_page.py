@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from typer.testing import CliRunner
+
+from emulator.cli.main import app
+from emulator.scenario.kafka_settings import BROKER
 from protocols.log.batch import encode_batch
 from protocols.log.record import LogRecord
 from protocols.log.resync import GapKind
@@ -69,3 +74,24 @@ def test_the_lines_of_the_page_are_real():
 
     assert record == {name: each for name, each in lines[-1].items() if name != "after"}
     assert group == lines[-1]["after"]["cds"]
+
+
+def test_the_commands_of_the_page_print_what_is_shown(tmp_path, monkeypatch):
+    """One after the other, in an empty folder; where nothing is shown, anything."""
+    monkeypatch.chdir(tmp_path)
+    (session,) = re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    commands = re.findall(r"^\$ rebalance (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE)
+    assert ["run", "log"] == [command.split()[0] for command, _ in commands]
+    for command, printed in commands:
+        answer = CliRunner().invoke(app, shlex.split(command))
+        assert 0 == answer.exit_code
+        if printed:
+            assert printed.splitlines() == answer.stdout.rstrip().splitlines()
+
+
+def test_settings_of_the_page_can_be_set_or_are_said_to_be_left_out():
+    """Under Kafka's names."""
+    names = set(re.findall(r"`((?:log|offsets\.topic)\.[a-z.]+)", PAGE))
+
+    left_out = {"offsets.topic.compression.codec", "log.cleaner.dedupe.buffer.size"}
+    assert left_out == names - set(BROKER)

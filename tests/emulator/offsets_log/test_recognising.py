@@ -10,7 +10,8 @@ import pytest
 
 from emulator.offsets_log.finding import LogFileError
 from emulator.offsets_log.recognising import Cut, read_segment
-from protocols.log.batch import CONTROL, encode_batch, encode_empty_batch
+from protocols.log.batch import encode_batch, encode_empty_batch
+from protocols.log.header import CONTROL
 from protocols.log.reader import BatchRecords, Gap
 from protocols.log.record import LogRecord
 from protocols.log.resync import GapKind

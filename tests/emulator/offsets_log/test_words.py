@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from protocols.log.batch import LOG_APPEND_TIME, Producer, encode_batch
+from protocols.log.batch import encode_batch
 from protocols.log.compression import Compression
+from protocols.log.header import LOG_APPEND_TIME, Producer
 from protocols.log.record import LogRecord
 from protocols.records import GroupMetadataKey, Record, encode_key
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import strategies as st
@@ -104,10 +105,16 @@ verbs = st.one_of(
     st.just({"rolling_restart": "billing", "order": ["billing-1", "billing-0"]}),
     st.just({"rolling_restart": "billing", "order": "reversed", "surge": True}),
     st.just({"delete_topic": "orders"}),
+    st.just({"delete_offsets": "billing", "topic": "orders", "partitions": [0]}),
+    st.just({"reset_offsets": "billing", "topic": "orders", "to": "earliest"}),
+    st.builds(lambda by: {"reset_offsets": "billing", "shift_by": by}, st.integers(-99, 99)),
+    st.builds(lambda time: {"reset_offsets": "billing", "by_duration": time}, durations),
+    st.just({"delete_group": "billing", "timeout": "1s"}),
     st.just({"lose_message": {"kind": "Heartbeat", "member": "billing-0"}}),
     st.just({"delay_message": {"kind": "OffsetCommit", "member": "billing-0"}, "by": "1s"}),
 )
-faults = st.builds(lambda verb, when: {**verb, **when}, verbs, timing)
+faults = st.builds(lambda verb, when: deepcopy({**verb, **when}), verbs, timing)
+"""Copies: who draws one may change it."""
 
 
 @st.composite

@@ -241,7 +241,6 @@ def test_a_contradiction_between_tables_is_told(change, said):
         ('[[group]]\nid = "b"\ntopics = ["orders"]\nmembers = ["billing-1"]', "member named twice"),
         ("[cluster]\nbrokers = 0", "cluster.brokers = 0: out of range"),
         ('[cluster]\nbrokers = 2\nracks = ["a", "b", "c"]', "more racks than brokers"),
-        ("[cluster.settings]\nmin.insync.replicas = 4", "no commit could ever be written"),
         ("[cluster.settings]\noffsets.topic.replication.factor = 4", "more copies than brokers"),
         (
             "[cluster.settings]\nreplica.lag.time.max.ms = 0",

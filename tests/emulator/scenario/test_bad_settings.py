@@ -25,7 +25,6 @@ SESSION = '"session.timeout.ms" = 6000'
         ('"enable.auto.commit" = "yes"', "allowed is true or false"),
         ('"max.poll.records" = "many"', "allowed is a whole number from 1"),
         ('"isolation.level" = "commited"', "unknown value; allowed is one of"),
-        ('"group.protocol" = "consumer"', "not modelled yet: this version replays the classic pro"),
         ('"group.protocol" = "streams"', "unknown value"),
         ('"auto.offset.reset" = "earlist"', 'did you mean "earliest"?'),
         ('"auto.offset.reset" = "by_duration:1h"', "not an ISO-8601 duration"),

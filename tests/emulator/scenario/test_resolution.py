@@ -64,6 +64,21 @@ def test_other_commit_policies_switch_auto_commit_off(call, said, enabled):
     assert enabled == settings.enable_auto_commit
 
 
+@pytest.mark.parametrize(
+    ("said", "longest"),
+    [
+        ({}, 1_000),
+        ({"reconnect.backoff.ms": 200}, 200),
+        ({"reconnect.backoff.ms": 200, "reconnect.backoff.max.ms": 400}, 400),
+    ],
+)
+def test_a_reconnect_back_off_that_is_set_alone_does_not_grow(said, longest):
+    """Kafka's clients take it for its own maximum."""
+    member = Member(name="a", settings=said)
+
+    assert longest == consumer_settings(group(member), member).reconnect_backoff_max_ms
+
+
 def test_a_members_policy_decides_over_its_groups():
     """A member that commits by itself has no automatic commits, whatever its group has."""
     member = Member(name="a", commit=CommitPolicy(call="sync"))

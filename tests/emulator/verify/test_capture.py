@@ -31,7 +31,7 @@ def test_a_folder_of_scenarios_holds_all_their_runs_in_order(kept):
     all_runs = [path.relative_to(kept).as_posix() for path in find_runs(kept)]
 
     assert all_runs == sorted(all_runs)
-    assert len(all_runs) == 7
+    assert len(all_runs) == 9
     assert find_runs(kept / "crash-range-auto") == (kept / "crash-range-auto" / "run-1",)
     assert find_runs(kept / "crash-range-auto/run-1") == (kept / "crash-range-auto/run-1",)
 
@@ -67,7 +67,7 @@ def test_a_capture_is_read_in_microseconds_since_its_first_instant(capture):
 
 def test_every_kept_capture_is_comparable(kept):
     """Members are Java's classic consumers, the runs drained."""
-    assert [why_not_comparable(read_capture(path)) for path in find_runs(kept)] == [None] * 7
+    assert [why_not_comparable(read_capture(path)) for path in find_runs(kept)] == [None] * 9
 
 
 def test_other_clients_are_a_value_not_an_error(copied):

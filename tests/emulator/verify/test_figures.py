@@ -32,6 +32,9 @@ REAL = Observed(
     duplicates={"t0-0": 40, "t0-1": 3},
     lost={},
     takeovers={"t0-0": 7.0, "t0-1": 9.5},
+    stalls={"t0-0": 9.0, "t0-1": 12.0},
+    first_commit_s=9.6,
+    commit_wait_s=0.3,
     commits={"m1.1": 6},
 )
 
@@ -126,6 +129,50 @@ def test_a_takeover_that_never_comes_is_outside():
     assert judged(never, never)["takeover_first_s"].inside
 
 
+BROKERS = replace(TERMS, broker_failed=True)
+
+
+def test_stalls_are_figures_where_brokers_fail():
+    """The first and the last partition to go on, each by itself, and the commits."""
+    expected = {
+        "stall_first_s": (9.0, 0.9),
+        "stall_last_s": (12.0, 1.2),
+        "stall.t0-0": (9.0, SHOWN),
+        "stall.t0-1": (12.0, SHOWN),
+        "commit_wait_s": (0.3, 0.5),
+        "first_commit_s": (9.6, SHOWN),
+    }
+    added = {n: f for n, f in judged(REAL, terms=BROKERS).items() if n not in judged(REAL)}
+
+    assert expected == {name: (figure.real, figure.allowed) for name, figure in added.items()}
+
+
+@pytest.mark.parametrize(
+    ("last", "inside"), [(13.1, True), (10.9, True), (13.3, False), (10.7, False)]
+)
+def test_a_stall_may_differ_by_a_tenth(last, inside):
+    """Or by half a second, where that is more."""
+    found = judged(replace(REAL, stalls={"t0-0": last, "t0-1": 9.4}), terms=BROKERS)
+
+    assert inside == found["stall_last_s"].inside
+    assert found["stall_first_s"].inside
+
+
+def test_a_commit_may_wait_half_a_second_longer():
+    """Ten percent of a short wait are nothing."""
+    waits = [judged(replace(REAL, commit_wait_s=w), terms=BROKERS) for w in (0.7, 0.9, None)]
+
+    assert [True, False, False] == [found["commit_wait_s"].inside for found in waits]
+
+
+def test_nobody_waits_for_a_coordinator_that_is_dead():
+    """Its connections break at once; what a commit then waits for is the next one's start."""
+    killed = replace(BROKERS, coordinator_killed=True)
+    found = judged(replace(REAL, commit_wait_s=2.0), terms=killed)
+
+    assert (SHOWN, True) == (found["commit_wait_s"].allowed, found["commit_wait_s"].inside)
+
+
 def test_the_order_of_calls_counts():
     """Revoked before assigned is not assigned before revoked."""
     turned = {"m1.1": tuple(reversed(REAL.calls["m1.1"]))}
@@ -207,6 +254,7 @@ def test_the_terms_of_a_capture(capture):
     assert terms.takeover_s == 0.5
     assert terms_of(capture("pause-zombie-range/run-21")).takeover_s == 0.3
     assert terms_of(capture("join-cooperative-auto/run-21")).view.faulted is None
+    assert not terms.broker_failed
 
 
 def test_a_capture_is_inside_its_own_figures(capture):

@@ -115,6 +115,17 @@ def observed_in(run):
     }
 
 
+def stalls_apart(run):
+    """Return the partitions whose stall is another than in the capture's own account.
+
+    Where nobody reads to the end, that account leaves the end out.
+    """
+    found = observe(history(run), terms_of(run).view).stalls
+    told = {p: stall for p, stall in run.summary["max_stall_s"].items() if stall}
+    read = sorted(told.keys() - {run.shown(p) for p in run.orphaned})
+    return [p for p in read if abs(found.get(p, 0) - told[p][0]) > 0.02]
+
+
 def ledger_totals(run):
     books = Accountant()
     for event in history(run):
@@ -136,11 +147,20 @@ def test_kept_captures_are_seen_as_their_summaries_count_them(kept):
         assert summary_of(run) == observed_in(run), run.name
 
 
+def test_stalls_of_kept_captures_are_as_long_as_their_summaries_say(kept):
+    """The longest time without work on a partition, to 20 ms."""
+    for path in find_runs(kept):
+        run = read_capture(path)
+
+        assert [] == stalls_apart(run), run.name
+
+
 @pytest.mark.long
 def test_all_captures_are_seen_as_their_summaries_count_them(every_capture):
     """The same holds on every comparable capture at hand."""
     for run in every_capture():
         assert summary_of(run) == observed_in(run), run.name
+        assert [] == stalls_apart(run), run.name
 
 
 def test_the_ledger_of_a_kept_capture_has_its_totals(kept):

@@ -22,6 +22,8 @@ from emulator.verify.figures import EQUAL, Figure
 from emulator.verify.verifying import Play, Verdict, figures_of, verify
 
 CALM = [
+    "coordinator-kill/run-1",
+    "coordinator-pause/run-3",
     "pause-zombie-range/run-21",
     "latest-increase-range/run-1",
     "nocommit-eager-join/run-1",
@@ -69,6 +71,17 @@ def test_without_a_dump_there_is_nothing_said_of_records(kept):
     assert {"generations", "duplicates", "lost", "takeover_first_s", "calls.m1.1"} <= names
 
 
+def test_stalls_are_compared_where_a_broker_failed(kept):
+    """The first partition that went on and the last, and the wait of commits."""
+    names = {"stall_first_s", "stall_last_s", "commit_wait_s"}
+    told = [
+        {figure.name for figure in figures_of(Play(kept / run, None))} & names
+        for run in ("coordinator-pause/run-3", "precommit-crash/run-2")
+    ]
+
+    assert [names, set()] == told
+
+
 def test_a_seed_is_a_machine_of_its_own_and_always_the_same(kept):
     """Spreads can be found again."""
     path = kept / "pause-zombie-range/run-21"
@@ -93,7 +106,7 @@ def test_what_the_calm_run_misses_is_judged_by_the_seeds(kept, monkeypatch, spre
         return map(takeover, spread)
 
     monkeypatch.setattr(verifying, "figures_of", lambda _: takeover(7.0))
-    verdict = verify(kept / CALM[0], 2, play_all)
+    verdict = verify(kept / CALM[-1], 2, play_all)
 
     assert [1, 2] == asked
     assert (2, inside) == (verdict.seeds, not verdict.outside)
@@ -104,9 +117,9 @@ def test_without_seeds_only_the_calm_run_counts(kept, monkeypatch):
     missed = Figure("generations", [1], [2], EQUAL, False)
     monkeypatch.setattr(verifying, "figures_of", lambda _: (missed,))
 
-    verdict = verify(kept / CALM[0], 0)
+    verdict = verify(kept / CALM[-1], 0)
 
-    assert Verdict(capture=CALM[0], figures=(missed,)) == verdict
+    assert Verdict(capture=CALM[-1], figures=(missed,)) == verdict
 
 
 def test_what_is_not_modelled_is_skipped_with_the_reason(copied):

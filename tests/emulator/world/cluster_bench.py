@@ -95,6 +95,7 @@ class Clerk:
     name = "clerk.1"
     party = Party("clerk", "clients")
     blueprint = SimpleNamespace(index=0)
+    index = 0
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench

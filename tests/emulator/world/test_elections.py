@@ -7,6 +7,7 @@ import pytest
 from emulator.events import (
     BrokerFenced,
     BrokerUnfenced,
+    BrokerUp,
     IsrChanged,
     LeaderChanged,
     LogTruncated,
@@ -93,13 +94,27 @@ def test_the_last_one_in_sync_keeps_the_partition_to_itself(bench):
     assert 2 == bench.shard.replicas.epoch
 
 
-def test_a_leader_that_comes_back_in_time_leads_in_its_old_epoch(bench):
-    """It was never replaced; it loads its own log, and what it had not replicated is safe."""
-    bench.commit(5)
-    bench.wait(1 * MS)
+def test_a_killed_leader_that_is_back_in_time_is_replaced_all_the_same(bench):
+    """Its new process may not register before the old one's session is over."""
     bench.brokers.crash(1, 0)
     bench.wait(SECOND)
     bench.brokers.restart(1, 0)
+    bench.wait(BROKER_SESSION_US - SECOND - 1)
+    assert (1, []) == (bench.leader, sorted(bench.shard.hosts))
+    assert [] == bench.told(LeaderChanged) == bench.told(BrokerUp)
+    bench.wait(1 + SECOND)
+
+    assert (2, (1, 2, 3)) == (bench.leader, bench.isr)
+    assert [1] == [what.broker for what in bench.told(BrokerUp)]
+
+
+def test_a_paused_leader_that_runs_in_time_leads_in_its_old_epoch(bench):
+    """It was never replaced, and what it had not replicated is safe."""
+    bench.commit(5)
+    bench.wait(1 * MS)
+    bench.brokers.pause(1, 0)
+    bench.wait(SECOND)
+    bench.brokers.resume(1, 0)
     bench.wait(LOAD)
 
     assert (1, 0, 5) == (bench.leader, bench.shard.replicas.epoch, bench.committed())
@@ -270,9 +285,11 @@ def test_a_restarted_leader_counts_its_turns_from_its_start():
     """It looks at its followers every half of the time that they may lag."""
     bench = Bench(settings='"replica.lag.time.max.ms" = "4s"')
     bench.brokers.crash(1, 0)
-    bench.wait(700 * MS)
+    bench.wait(BROKER_SESSION_US + 700 * MS)
     bench.brokers.restart(1, 0)
-    bench.wait(SECOND)
+    bench.wait(SECOND - LOAD)
+    bench.services.controller.move(bench.shard, 1, 0)
+    bench.wait(LOAD)
     bench.cut("broker-1", "broker-2")
     bench.commit(1)
     bench.wait(5 * SECOND - 1)
@@ -298,6 +315,18 @@ def test_a_topics_high_watermark_stands_until_its_isr_has_shrunk():
     heal()
     bench.settle()
     assert (1, 2, 3) == log.replicas.isr
+
+
+@pytest.mark.parametrize(("copies", "error"), [(1, "NONE"), (3, "COORDINATOR_NOT_AVAILABLE")])
+def test_commits_never_need_more_in_sync_than_there_are_copies(copies, error):
+    """``min.insync.replicas`` counts up to the number of replicas (``Partition.effectiveMinIsr``)."""
+    factor = f'"offsets.topic.replication.factor" = {copies}'
+    bench = Bench(settings=f'"min.insync.replicas" = 4\n{factor}')
+    dead(bench, 2)
+    call = bench.commit(1)
+    bench.wait(10 * SECOND)
+
+    assert error == call.error
 
 
 def test_topics_need_as_many_in_sync_as_the_broker_says():

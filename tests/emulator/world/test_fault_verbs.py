@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.events import (
+    ActRefused,
     BrokerDown,
     BrokerUp,
     CommitSent,
@@ -68,7 +69,6 @@ DONE = {
         2 * SECOND,
     ),
     'crash_broker = "broker-2"': (BrokerDown, {"broker": 2}, 0),
-    'crash_broker = "broker-2"\nrestart_after = "2s"': (BrokerUp, {"broker": 2}, 2 * SECOND),
     'pause_broker = "coordinator of g"\nfor = "2s"': (BrokerUp, {"broker": 1}, 2 * SECOND),
     'cut = ["coordinator of g", "controller"]\nfor = "2s"': (
         FaultEnded,
@@ -94,6 +94,9 @@ DONE = {
     'add_partitions = "t"\nto = 8': (PartitionsAdded, {"topic": "t", "partitions": 8}, 0),
     'create_topic = "u"': (TopicCreated, {"topic": "u"}, 0),
     'delete_topic = "gone"': (TopicDeleted, {"topic": "gone"}, 0),
+    'delete_offsets = "g"\ntopic = "t"': (ActRefused, {"fault": "x"}, 3_000),
+    'reset_offsets = "g"\nto = "earliest"': (ActRefused, {"fault": "x"}, 2_000),
+    'delete_group = "g"': (ActRefused, {"fault": "x"}, 2_000),
     'rolling_restart = "g"\norder = ["g-1"]': (FaultBegan, {"fault": "x/g-1"}, 0),
     'lose_message = { kind = "Heartbeat", member = "g-1", part = "request" }': (
         MessageLost,

@@ -73,6 +73,16 @@ work = "2ms"
 """
 
 
+ROLLING = (
+    BUSY
+    + """
+[cluster.settings]
+"log.roll.ms" = "2s"
+"log.cleaner.backoff.ms" = "1s"
+"""
+)
+
+
 LAUNCH = """
 import os, sys
 child = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, *sys.argv[1:]])
@@ -105,7 +115,9 @@ def run(folder, text, seconds, *more):
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [(BUSY, 25), (LOSSY, 40), (QUIET, 200)], ids=["busy", "lossy", "quiet"]
+    ("text", "seconds"),
+    [(BUSY, 25), (LOSSY, 40), (QUIET, 200), (ROLLING, 25)],
+    ids=["busy", "lossy", "quiet", "rolling"],
 )
 def test_the_memory_of_a_run_does_not_grow_with_simulated_time(tmp_path, text, seconds):
     """Ledger, metrics and the world's own books are bounded without faults, however long it is."""
@@ -127,6 +139,20 @@ def test_the_memory_of_a_run_that_streams_its_events_does_not_grow_either(tmp_pa
     assert ROWS < rows[0]
     assert 7 * rows[0] < rows[1]
     assert long - short < 4 * MARGIN_MIB
+
+
+@pytest.mark.parametrize("text", [BUSY, ROLLING], ids=["one segment", "many segments"])
+def test_the_memory_of_a_run_that_writes_its_log_does_not_grow_either(tmp_path, text):
+    """Its bytes are in files from the moment they are appended."""
+    folders = [tmp_path / f"{times}" for times in (1, 8)]
+    short, long = (
+        run(tmp_path, text, 25 * times, "--write-log", folder)
+        for times, folder in zip((1, 8), folders, strict=True)
+    )
+    sizes = [sum(path.stat().st_size for path in folder.rglob("*.log")) for folder in folders]
+
+    assert all(sizes)
+    assert long - short < MARGIN_MIB
 
 
 def test_only_keeping_the_events_grows(tmp_path):

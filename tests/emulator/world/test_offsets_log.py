@@ -6,12 +6,15 @@ from emulator.events import Appended, CommitAccepted, OffsetsDropped
 from emulator.scenario.load import loads
 from emulator.world.build import Replay, play
 from emulator.world.cluster.offsets_log import kind_of
-from protocols.classic.coordinator import GroupCoordinator
+from protocols.coordinator.machine import GroupCoordinator
+from protocols.log.batch import encode_batch
+from protocols.log.record import LogRecord
 from protocols.records import (
     GroupMetadataKey,
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
+    encode,
     size,
 )
 from protocols.settings import BrokerSettings
@@ -107,5 +110,6 @@ def test_every_append_is_told_with_the_offsets_it_took():
     for batch, what in zip(batches, told, strict=True):
         assert following == what.log_offset
         assert len(batch) == sum(count for _, count in what.records)
-        assert sum(map(size, batch)) == what.size
+        stored = [LogRecord(n, 0, *encode(record)) for n, record in enumerate(batch)]
+        assert len(encode_batch(stored)) == what.size
         following += len(batch)

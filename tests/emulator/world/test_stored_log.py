@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog
-from protocols.records import OffsetCommitKey, OffsetCommitValue, Record
-from protocols.records import size as size_of
+from protocols.log.batch import encode_batch
+from protocols.log.record import LogRecord
+from protocols.records import OffsetCommitKey, OffsetCommitValue, Record, encode
 
 
 def record(partition=0, offset=1):
@@ -27,8 +28,13 @@ def written(plan, steps=(), backlog=NOTHING):
     log, epoch = StoredLog(backlog), 0
     for number, batch in enumerate(plan):
         epoch += steps[number] if number < len(steps) else 0
-        log.append(batch, epoch)
+        log.append(batch, epoch, 0)
     return log
+
+
+def bytes_of(batch):
+    """Return a batch as it is written."""
+    return encode_batch([LogRecord(n, 0, *encode(each)) for n, each in enumerate(batch)])
 
 
 def newest(plan, end=None):
@@ -53,7 +59,7 @@ def test_log_offsets_count_records_in_order_of_appending(plan):
     """A batch takes as many as it has records, without holes."""
     log, following = StoredLog(), 0
     for batch in plan:
-        appended = log.append(batch, 0)
+        appended = log.append(batch, 0, 0)
         assert (following, following + len(batch)) == (appended.first, appended.end)
         following = appended.end
 
@@ -79,8 +85,8 @@ def test_a_fork_has_what_lay_below_it_and_nothing_of_what_comes_later(plan, data
     end = data.draw(st.sampled_from(ends))
     log.settle(data.draw(st.sampled_from([e for e in ends if e <= end])))
     fork = log.fork(end)
-    log.append((record(0, 77),), 0)
-    fork.append((record(1, 88),), 1)
+    log.append((record(0, 77),), 0, 0)
+    fork.append((record(1, 88),), 1, 0)
 
     assert end + 1 == fork.end
     assert applied([*newest(plan, end), (end, record(1, 88))]) == applied(fork.read(fork.end))
@@ -88,15 +94,14 @@ def test_a_fork_has_what_lay_below_it_and_nothing_of_what_comes_later(plan, data
 
 
 @given(batches, st.integers(0, 10**6), st.integers(0, 100))
-def test_a_load_reads_every_byte_that_was_ever_written(plan, size, count):
-    """As if nothing were compacted; what lay there before the run counts, too."""
+def test_a_load_reads_every_byte_of_every_batch(plan, size, count):
+    """As they are written, headers and all; what lay there before the run counts, too."""
     log = written(plan, backlog=Amount(size, count))
     log.settle(log.end)
-    all_of_it = [each for batch in plan for each in batch]
+    all_of_it = sum(len(bytes_of(batch)) for batch in plan)
 
-    assert Amount(size + sum(map(size_of, all_of_it)), count + len(all_of_it)) == log.amount(
-        log.end
-    )
+    expected = Amount(size + all_of_it, count + sum(map(len, plan)))
+    assert expected == log.amount(log.end)
 
 
 @given(batches)
@@ -116,7 +121,7 @@ def test_two_logs_agree_up_to_where_they_parted(plan, steps, data):
     parted = data.draw(st.sampled_from(ends))
     fork = log.fork(parted)
     for batch in data.draw(batches):
-        fork.append(batch, 100)
+        fork.append(batch, 100, 0)
 
     assert parted == log.agreed_end(log.end, fork, fork.end)
     assert parted == fork.agreed_end(fork.end, log, log.end)
@@ -135,6 +140,6 @@ def test_logs_that_nothing_was_written_to_agree(backlog):
 def test_leaders_that_wrote_nothing_leave_no_trace():
     """A leader epoch without records cannot be told from none."""
     one, other = written([(record(),)]), written([(record(),)])
-    one.append((record(),), 3)
+    one.append((record(),), 3, 0)
 
     assert 1 == one.agreed_end(one.end, other, other.end)

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from assignors.types import TopicPartition
 from emulator.scenario.model import Bursts, BurstShape, Poisson, Topic
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.topics import PartitionLog, Topics
+from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.cluster.topics import Topics
+from emulator.world.cluster.visibility import TURNS
 
 REPLICATION = 700
 
@@ -81,13 +83,27 @@ def test_while_the_high_watermark_stands_nobody_knows_when_the_next_record_shows
 
 @given(logs, st.integers(0, 30_000), st.integers(0, 15_000))
 def test_while_it_stands_nothing_more_becomes_visible_and_then_everything(log, begin, length):
-    """When it moves again the high watermark is where it would have been."""
-    undisturbed = log.high_watermark(begin), log.high_watermark(begin + length)
+    """Some replications after it moves again the high watermark is where it would have been."""
+    over = begin + length + TURNS * log.replication_us
+    undisturbed = log.high_watermark(begin), log.high_watermark(over)
     log.stand(begin)
     frozen = log.high_watermark(begin + length)
     log.move(begin + length)
 
-    assert undisturbed == (frozen, log.high_watermark(begin + length))
+    assert undisturbed == (frozen, log.high_watermark(over))
+
+
+def test_when_it_moves_again_records_show_one_after_the_other_and_then_all():
+    """Those were under way; the producer kept the others until it heard that they are safe."""
+    log = log_of(Topic(name="t", rate=1_000.0))
+    log.stand(10_000)
+    log.move(40_000)
+    second, rest = 40_000 + REPLICATION, 40_000 + TURNS * REPLICATION
+
+    assert [10, 11, 12, 15, log.end(rest - REPLICATION)] == [
+        log.high_watermark(at) for at in (39_999, 40_000, second, rest - 1, rest)
+    ]
+    assert [40_000, second, rest] == [log.visible_us(offset) for offset in (10, 11, 15)]
 
 
 def test_what_stands_already_is_not_stopped_again():
@@ -99,7 +115,7 @@ def test_what_stands_already_is_not_stopped_again():
 
     assert log.high_watermark(10_000) == log.high_watermark(30_000)
     log.move(40_000)
-    assert 40_000 == log.visible_us(15)
+    assert 40_000 + TURNS * REPLICATION == log.visible_us(15)
 
 
 def test_a_record_is_visible_one_replication_after_it_was_appended():

@@ -6,22 +6,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.visibility import Visibility
+from emulator.world.cluster.visibility import TURNS, Visibility
 
 REPLICATION = 700
 
 spells = st.lists(
-    st.tuples(st.integers(1, 5_000), st.none() | st.sampled_from([0, 50, 3_000])), max_size=8
+    st.tuples(st.integers(1, 5_000), st.sampled_from([None, 0, 50, 3_000, "one record"])),
+    max_size=8,
 )
 
 
 def disturbed(plan):
-    """Let it stand (None) or lag, each so long after the one before; return when it was over."""
+    """Let it stand (None), lag, or move with a record first; return when it was over."""
     found, now = Visibility(REPLICATION), 0
     for length, late in plan:
         now += length
         if late is None:
             found.stand(now)
+        elif late == "one record":
+            reached = found.as_of(now)
+            found.move(now, 0, range(reached, min(reached + 900, now - REPLICATION), 200))
         else:
             found.move(now, late)
     return found, now
@@ -51,6 +55,7 @@ def test_it_never_goes_back(plan):
 def test_when_all_is_well_again_it_is_as_it_would_have_been(plan):
     """Standing and lagging cost time, nothing else."""
     found, now = disturbed([*plan, (1, 0)])
+    now += TURNS * REPLICATION
 
     assert now - REPLICATION == found.as_of(now)
     assert now + 5 + REPLICATION == found.when(now + 5)
@@ -64,6 +69,27 @@ def test_a_slow_disk_makes_it_stand_and_then_follow_at_a_distance():
     assert 13_500 - 3_000 - REPLICATION == found.as_of(13_500)
     assert 9_700 + 3_000 + REPLICATION == found.when(9_700)
     assert 11_000 + 3_000 + REPLICATION == found.when(11_000)
+
+
+def test_after_a_stand_what_was_under_way_shows_first_and_the_rest_some_replications_later():
+    """A producer keeps the rest until it is told that those are safe."""
+    found, _ = disturbed([(10_000, None)])
+    found.move(20_000, 0, (9_800, 9_900))
+    second, rest = 20_000 + REPLICATION, 20_000 + TURNS * REPLICATION
+
+    assert [9_800, 9_900, 9_900] == [found.as_of(at) for at in (20_000, second, rest - 1)]
+    assert rest - REPLICATION == found.as_of(rest)
+    assert [20_000, second, rest] == [found.when(at) for at in (9_800, 9_900, 9_901)]
+
+
+def test_it_may_stand_again_before_the_rest_has_shown():
+    """Nobody knows then when it does."""
+    found, _ = disturbed([(10_000, None)])
+    found.move(20_000, 0, (9_800, 9_900))
+    found.stand(20_001)
+
+    assert 9_800 == found.as_of(40_000)
+    assert NEVER == found.when(9_801)
 
 
 def test_while_it_stands_nobody_knows_until_when():

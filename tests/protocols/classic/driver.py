@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from assignors.types import TopicPartition
-from protocols.classic.coordinator import GroupCoordinator, Phase
 from protocols.classic.group import Group
-from protocols.classic.shard import Durable, Shard, replayed
 from protocols.classic.states import State
+from protocols.coordinator.machine import GroupCoordinator, Phase
+from protocols.coordinator.replay import replayed
+from protocols.coordinator.shard import Durable, Shard
 from protocols.errors import ErrorCode
 from protocols.facts import Fact
 from protocols.messages import (
@@ -92,7 +93,7 @@ class GroupDriver:
     # -- what there is -----------------------------------------------------------------------
 
     @property
-    def shard(self) -> Shard:
+    def shard(self) -> Shard[Any]:
         return self.coordinator.state
 
     @property
@@ -167,8 +168,6 @@ class GroupDriver:
 
     def topic_deleted(self, topic: str, topic_id: str) -> None:
         self._carry_out(self.coordinator.topic_deleted(topic, topic_id, self.now_us))
-
-    # -- requests ----------------------------------------------------------------------------
 
     def join(
         self,

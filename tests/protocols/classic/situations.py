@@ -86,13 +86,13 @@ class Situation:
         """An empty group that remembers an instance: it cannot be, but has a verdict."""
         driver = self.driver
         odd = replace(driver.group, static_members=Map({"S": self.holder}))
-        driver.coordinator.state = driver.shard.with_group(odd)
+        driver.coordinator.state = driver.shard.with_group(odd.group_id, odd)
         driver.checks = False
 
     def die(self) -> None:
         driver = self.driver
         dead = replace(driver.group, state=State.DEAD)
-        driver.coordinator.state = driver.shard.with_group(dead)
+        driver.coordinator.state = driver.shard.with_group(dead.group_id, dead)
         driver.checks = False  # a dead group is never served
 
 

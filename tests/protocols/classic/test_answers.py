@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.classic.answers import failed, refusal
+from protocols.coordinator.answers import failed, refusal
 from protocols.errors import ErrorCode
 from protocols.messages import (
     DeleteGroupsRequest,
     DescribeGroupRequest,
+    DescribeGroupResponse,
     GroupRequest,
     HeartbeatRequest,
     JoinGroupRequest,
@@ -18,7 +19,6 @@ from protocols.messages import (
     OffsetFetchRequest,
     OffsetToCommit,
     SyncGroupRequest,
-    SyncGroupResponse,
 )
 
 from .wire import some
@@ -50,6 +50,6 @@ def test_every_request_can_be_refused(request_: GroupRequest):
 
 
 def test_answers_that_never_wait_cannot_fail_later():
-    """SyncGroup has a path of its own; to ask for this is our mistake."""
-    with pytest.raises(TypeError, match="SyncGroupResponse never waits"):
-        failed(SyncGroupResponse(), ErrorCode.REQUEST_TIMED_OUT)
+    """A description is given as of what is durable; to ask for this is our mistake."""
+    with pytest.raises(TypeError, match="DescribeGroupResponse never waits"):
+        failed(DescribeGroupResponse(group_id="g", state="Dead"), ErrorCode.REQUEST_TIMED_OUT)

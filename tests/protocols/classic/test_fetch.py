@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
-from protocols.classic.answers import refusal
+from protocols.coordinator.answers import refusal
 from protocols.errors import ErrorCode
 from protocols.messages import (
     FetchedOffset,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import pytest
 
 from protocols.classic.metadata import group_record, restored
-from protocols.classic.shard import Durable, replayed
 from protocols.classic.states import State
+from protocols.coordinator.replay import replayed
+from protocols.coordinator.shard import Durable
 from protocols.records import (
     GroupMetadataKey,
     GroupMetadataValue,

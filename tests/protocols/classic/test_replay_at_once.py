@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.classic import durability
-from protocols.classic.coordinator import GroupCoordinator
-from protocols.classic.shard import Durable, replayed
+from protocols.coordinator import durability
+from protocols.coordinator.machine import GroupCoordinator
+from protocols.coordinator.replay import replayed
+from protocols.coordinator.shard import Durable
 from protocols.records import (
     GroupMetadataKey,
     GroupMetadataValue,

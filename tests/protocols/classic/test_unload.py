@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.classic.coordinator import Phase
 from protocols.classic.states import State
+from protocols.coordinator.machine import Phase
 from protocols.errors import ErrorCode
 from protocols.messages import HeartbeatRequest, TopicDescription
 

@@ -9,15 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from protocols.log.batch import (
-    CONTROL,
-    LOG_APPEND_TIME,
-    TRANSACTIONAL,
-    Batch,
-    Producer,
-    encode_batch,
-)
+from protocols.log.batch import Batch, encode_batch
 from protocols.log.compression import Compression
+from protocols.log.header import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Producer
 from protocols.log.record import LogRecord
 
 INT_32 = st.integers(-(2**31), 2**31 - 1)

@@ -6,20 +6,18 @@ import pytest
 from crc32c import crc32c
 from hypothesis import given
 
-from protocols.log.batch import (
+from protocols.log.batch import Batch, encode_batch, encode_empty_batch
+from protocols.log.compression import Compression
+from protocols.log.errors import BadBatch, InflatesTooFar
+from protocols.log.header import (
     DELETE_HORIZON,
     HEADER_BYTES,
     LOG_APPEND_TIME,
     NO_PRODUCER,
     TRANSACTIONAL,
-    Batch,
     BatchHeader,
     Producer,
-    encode_batch,
-    encode_empty_batch,
 )
-from protocols.log.compression import Compression
-from protocols.log.errors import BadBatch, InflatesTooFar
 from protocols.log.record import LogRecord, RecordFields
 
 from .drawn import batches, commits, golden

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from protocols.log.batch import Producer, encode_batch
+from protocols.log.batch import encode_batch
+from protocols.log.header import Producer
 from protocols.log.reader import BatchRecords, read_log
 
 HERE = Path(__file__).parents[2] / "captures" / "offsets-log"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.log.batch import DELETE_HORIZON, TRANSACTIONAL, Batch, Producer, encode_batch
+from protocols.log.batch import Batch, encode_batch
 from protocols.log.cleaner import Compaction, compact, group_segments
 from protocols.log.compression import Compression
 from protocols.log.eligibility import log_to_clean
 from protocols.log.errors import BadBatch
+from protocols.log.header import DELETE_HORIZON, TRANSACTIONAL, Producer
 from protocols.log.offset_map import OffsetMap
 from protocols.log.record import LogRecord
 from protocols.log.segment import LogSettings, Segment

@@ -6,16 +6,9 @@ import struct
 
 import pytest
 
-from protocols.log.batch import (
-    CONTROL,
-    TRANSACTIONAL,
-    Batch,
-    BatchHeader,
-    Producer,
-    encode_batch,
-    encode_empty_batch,
-)
+from protocols.log.batch import Batch, encode_batch, encode_empty_batch
 from protocols.log.errors import BadBatch
+from protocols.log.header import CONTROL, TRANSACTIONAL, BatchHeader, Producer
 from protocols.log.marker import ControlType, EndTransactionMarker, encode_marker, read_marker
 from protocols.log.record import LogRecord
 
@@ -90,14 +83,16 @@ def test_an_emptied_control_batch_says_nothing():
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        (None, b"", "key of a control record has 4 bytes"),
-        (b"\0\0\0", b"", "key of a control record has 4 bytes"),
-        (struct.pack(">hh", 0, 1), None, "value of a marker has 6 bytes"),
-        (struct.pack(">hh", 0, 0), b"\0" * 5, "value of a marker has 6 bytes"),
+        (None, b"", "key, byte 0, ControlRecordType.version"),
+        (b"\0\0\0", b"", "key, byte 2, ControlRecordType.type"),
+        (struct.pack(">hh", 0, 1), None, "value, byte 0, EndTxnMarker.version"),
+        (struct.pack(">hh", 0, 0), b"\0" * 5, "value, byte 2, EndTxnMarker.coordinatorEpoch"),
+        (struct.pack(">hh", -1, 0), b"\0" * 6, "key, byte 0, .*: -1 is no version"),
+        (struct.pack(">hh", 0, 1), b"\xff" * 6, "value, byte 0, .*: -1 is no version"),
     ],
 )
-def test_a_marker_that_is_cut_off_is_named(key, value, message):
-    """Key and value have a least length."""
+def test_a_marker_that_is_cut_off_or_has_no_version_is_named(key, value, message):
+    """Key and value have a least length, and versions from 0 on."""
     with pytest.raises(BadBatch, match=message):
         read_marker(control(key, value))
 

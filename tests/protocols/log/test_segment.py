@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.log.batch import BatchHeader
+from protocols.log.header import BatchHeader
 from protocols.log.segment import (
     LogSettings,
     RollReason,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocols.log.batch import NO_PRODUCER, TRANSACTIONAL, Batch, Producer, encode_empty_batch
+from protocols.log.batch import Batch, encode_empty_batch
+from protocols.log.header import NO_PRODUCER, TRANSACTIONAL, Producer
 from protocols.log.marker import ControlType, EndTransactionMarker, encode_marker
 from protocols.log.transactions import (
     AbortedTransaction,

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from assignors.types import TopicPartition
-from protocols.classic.coordinator import GroupCoordinator
 from protocols.classic.states import State
+from protocols.coordinator.machine import GroupCoordinator
 from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
 from protocols.messages import (

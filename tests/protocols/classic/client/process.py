@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from assignors.registry import load_assignor
-from protocols.classic.client.calls import Closed, CommitResult, Failed
 from protocols.classic.client.machine import Client
 from protocols.classic.client.values import Consumer, Membership
+from protocols.client.calls import Closed, CommitResult, Failed
 from protocols.facts import PositionSet
 from protocols.messages import Envelope, OffsetToCommit
 from protocols.settings import ConsumerSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.classic.client.calls import Closed
+from protocols.client.calls import Closed
 from protocols.errors import ErrorCode
 from protocols.facts import CommitEnded
 from protocols.messages import (

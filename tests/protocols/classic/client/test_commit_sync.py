@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.classic.client.calls import CommitResult
-from protocols.classic.client.values import Generation, Membership, Unknown
+from protocols.classic.client.values import Generation, Membership
+from protocols.client.calls import CommitResult
+from protocols.client.lookup import Unknown
 from protocols.errors import ErrorCode
 from protocols.facts import CommitEnded
 from protocols.messages import JoinGroupRequest, OffsetCommitRequest

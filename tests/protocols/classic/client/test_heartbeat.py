@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocols.classic.client.values import Known, Membership
+from protocols.classic.client.values import Membership
+from protocols.client.lookup import Known
 from protocols.errors import ErrorCode
 from protocols.facts import CoordinatorLost
 from protocols.messages import (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.classic.client.calls import Failed
-from protocols.classic.client.values import Generation, Known, Membership, Unknown
+from protocols.classic.client.values import Generation, Membership
+from protocols.client.calls import Failed
+from protocols.client.lookup import Known, Unknown
 from protocols.errors import ErrorCode
 from protocols.messages import (
     HeartbeatRequest,

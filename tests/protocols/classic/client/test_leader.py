@@ -15,7 +15,7 @@ from assignors.types import (
     TopicPartition,
     Topics,
 )
-from protocols.classic.client.calls import Failed
+from protocols.client.calls import Failed
 from protocols.errors import ErrorCode
 from protocols.facts import AssignorFailed, PartitionGivenTwice
 from protocols.messages import JoinGroupRequest, MetadataRequest, SyncGroupRequest

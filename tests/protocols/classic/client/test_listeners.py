@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.classic.client.calls import CommitResult
 from protocols.classic.client.values import Membership
+from protocols.client.calls import CommitResult
 from protocols.errors import ErrorCode
 from protocols.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest
 

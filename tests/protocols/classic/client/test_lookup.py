@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from protocols.classic.client.values import Known, Unknown
+from protocols.client.lookup import Known, Unknown
 from protocols.errors import ErrorCode
 from protocols.messages import (
     FindCoordinatorRequest,
@@ -188,6 +188,36 @@ def test_a_coordinator_whose_connection_backs_off_stays_unknown_for_another_turn
 
     assert Known(1) == driver.state.coordinator
     assert 2 == len(lookups(driver)) - before
+
+
+def broken(driver: ClientDriver) -> float:
+    """Let the coordinator's connection break; return for how long it backs off, in ms."""
+    driver.disconnect()
+    driver.tick()
+    back_off = (driver.state.reconnect.ready_us - driver.now_us) / 1_000
+    driver.advance(1_500)
+
+    assert Known(1) == driver.state.coordinator
+    return round(back_off)
+
+
+def test_a_connection_that_breaks_again_and_again_backs_off_twice_as_long_each_time():
+    """From ``reconnect.backoff.ms`` to ``reconnect.backoff.max.ms``, while nothing is answered."""
+    driver = ClientDriver()
+    driver.stable()
+
+    assert [50, 100, 200, 400, 800, 1_000, 1_000] == [broken(driver) for _ in range(7)]
+
+
+def test_an_answer_ends_the_doubling():
+    """The connection was made after all."""
+    driver = ClientDriver()
+    driver.stable()
+    before = [broken(driver) for _ in range(3)]
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten()
+
+    assert [50, 100, 200, 50] == [*before, broken(driver)]
 
 
 def test_no_lookup_is_made_while_the_coordinator_is_known():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocols.classic.client.calls import CommitResult, Failed
+from protocols.client.calls import CommitResult, Failed
 from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
 from protocols.messages import FetchedRecords, FetchRequest, FetchResponse

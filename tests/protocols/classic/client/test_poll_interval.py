@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocols.classic.client.values import Generation, Membership, Unknown
+from protocols.classic.client.values import Generation, Membership
+from protocols.client.lookup import Unknown
 from protocols.errors import ErrorCode
 from protocols.facts import Dropped
 from protocols.messages import (

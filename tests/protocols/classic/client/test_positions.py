@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.classic.client.calls import Closed, CommitResult, Failed
-from protocols.classic.client.values import Unknown
+from protocols.client.calls import Closed, CommitResult, Failed
+from protocols.client.lookup import Unknown
 from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
 from protocols.messages import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.classic.client.commits import RETRIED
 from protocols.classic.client.rebalancing import PrepareCommitting, PrepareNeeded
+from protocols.client.offsets import RETRIED
 from protocols.errors import ErrorCode
 from protocols.facts import CommitEnded, CommitSent
 from protocols.messages import FetchRequest, JoinGroupRequest, OffsetCommitRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.classic.client.calls import Failed
+from protocols.client.calls import Failed
 from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
 from protocols.messages import (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from protocols.classic.client.calls import Failed
 from protocols.classic.client.values import Membership
+from protocols.client.calls import Failed
 from protocols.errors import ErrorCode
 from protocols.messages import (
     JoinGroupRequest,

@@ -1,0 +1,96 @@
+"""``rebalance study``: one scenario under many settings and seeds; curves, rankings, trade-offs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from emulator.cli.helping import Examples, with_examples
+from emulator.cli.options import JobsOption, JsonOption, YesOption
+
+
+class EngineName(StrEnum):
+    """Who plays the runs."""
+
+    AUTO = "auto"
+    POOL = "pool"
+    SPARK = "spark"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "study",
+        short_help="Vary settings over many seeds: curves, rankings, trade-offs.",
+        help=with_examples(study, EXAMPLES),
+    )(study)
+
+
+EXAMPLES: Examples = (
+    ("which studies there are to begin with", "rebalance study"),
+    (
+        "commit interval against repeats and commit load, over few seeds",
+        "rebalance study f3-commit-interval --seeds 2 -o commit-interval",
+    ),
+)
+
+
+def study(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="STUDY",
+            help="A study file, or a name of those that come along.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder for all rows and pictures."),
+    ] = None,
+    engine: Annotated[
+        EngineName, typer.Option("--engine", help="Who plays the runs; auto: by their number.")
+    ] = EngineName.AUTO,
+    master: Annotated[
+        str | None, typer.Option("--master", help="Spark's master; by default this machine.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=1, help="Seeds of each cell, instead of the file's."),
+    ] = None,
+    jobs: JobsOption = None,
+    as_json: JsonOption = False,
+    yes: YesOption = False,
+) -> None:
+    """Play a study: vary settings of one scenario, every cell under the same seeds.
+
+    Without STUDY, the studies that come along are listed. A study that was interrupted goes on
+    where it was when the same command is given again. DIR gets runs, ledger entries and (if the
+    study keeps them) events as Parquet, what they come to as Parquet and as a page with pictures
+    (report.html), and manifest.json.
+
+    --json prints one line, one JSON object: study, folder, engine, runs, failed, and the tables
+    cells, summary, differences, sensitivity, pareto.
+
+    Exit status: 0 fine; 1 some runs failed, each a row with its error; 2 bad input, or no room.
+    """
+    from emulator.cli.study_playing import list_studies, play_study
+    from emulator.cli.study_request import Request
+
+    if name is None:
+        list_studies()
+        return
+    request = Request(
+        name=name,
+        output=output,
+        engine=engine.value,
+        master=master,
+        seeds=seeds,
+        jobs=jobs,
+        yes=yes,
+    )
+    if not play_study(request, as_json=as_json):
+        raise typer.Exit(1)

@@ -1,0 +1,90 @@
+"""Who plays a study's chunks: a process pool, or Spark. Both write the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from emulator.cli.pool import cores, in_order
+from emulator.cli.refusals import RefusedError
+from emulator.pipeline.masters import is_decided
+from emulator.study.plan import Chunk, Plan
+from emulator.study.rows import Task
+from emulator.study.store import keep
+
+POOL_BEST_S = 60.0
+"""Work of one minute on all cores: below it Spark's start would not come back in."""
+
+Player = Callable[[Sequence[Task], Path], Iterator[Chunk]]
+"""Plays chunks and keeps them in a folder; yields each that is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A way to play chunks."""
+
+    name: str
+    told: str
+    """What is said of it, and how to have the other one."""
+
+    open: Callable[[], AbstractContextManager[Player]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user wants of the engine."""
+
+    engine: str
+    """``auto``, ``pool`` or ``spark``."""
+
+    master: str | None
+    jobs: int | None
+    folder: Path
+    """Where the scenario is."""
+
+
+def choose_engine(plan: Plan, wish: Wish, environment: Any) -> Engine:
+    """Return who plays a study: who was asked for, else the quicker one."""
+    jobs = wish.jobs or cores()
+    chosen_elsewhere = is_decided(environment)
+    wanted = wish.engine
+    if wanted == "pool" and wish.master:
+        raise RefusedError("--master is Spark's, and --engine pool takes no Spark; leave one out")
+    if wanted == "auto":
+        large = plan.work_s / jobs > POOL_BEST_S and find_spec("pyspark") is not None
+        wanted = "spark" if large or wish.master or chosen_elsewhere else "pool"
+    if wanted == "spark":
+        where = wish.master or ("" if chosen_elsewhere else "this machine's cores")
+        told = f"Spark{f' on {where}' if where else ''} (--engine pool takes processes)"
+        return Engine("spark", told, partial(_spark, plan.study.title, wish))
+    told = f"{jobs} process{'es' if jobs > 1 else ''} (--engine spark takes Spark)"
+    return Engine("pool", told, partial(_pool, jobs, wish.folder))
+
+
+@contextmanager
+def _pool(jobs: int, scenario_folder: Path) -> Iterator[Player]:
+    def play(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
+        work = partial(keep, folder=folder)
+        done = in_order(work, tasks, jobs=jobs, folders=[scenario_folder])
+        for task, _ in zip(tasks, done, strict=True):
+            yield task.chunk
+
+    yield play
+
+
+@contextmanager
+def _spark(title: str, wish: Wish) -> Iterator[Player]:
+    from emulator.pipeline.errors import SparkError
+    from emulator.pipeline.session import open_session
+    from emulator.pipeline.study_runs import play_on_spark
+
+    try:
+        with open_session(f"rebalance study: {title}", master=wish.master) as session:
+            yield partial(play_on_spark, session, folders=[wish.folder])
+    except SparkError as error:
+        raise RefusedError(f"--engine spark: {error}") from None

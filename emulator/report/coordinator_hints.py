@@ -1,0 +1,102 @@
+"""What would help against causes that come from the coordinator's side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from emulator.measure.ledger.entries import Cause
+from emulator.report.cases import COMMIT_MORE_OFTEN, SAFE_TO_REPEAT, Case, Hint
+
+
+def _thin(case: Case) -> bool:
+    """Say whether one broker's death can leave a commit without a copy."""
+    copies = int(case.setting("offsets.topic.replication.factor"))
+    return copies < 3 or int(case.setting("min.insync.replicas")) < 2
+
+
+def _evicts_early(case: Case) -> bool:
+    """Say whether a member may be evicted before it learns that its commit has timed out."""
+    settings = case.group.settings
+    learns_ms = int(case.setting("offsets.commit.timeout.ms"))
+    if case.commits("auto"):
+        learns_ms += int(settings["auto.commit.interval.ms"])
+    return (
+        "session expired" in case.evictions
+        and int(case.group.value("session.timeout.ms")) <= learns_ms
+    )
+
+
+def _unclean(case: Case) -> bool:
+    return bool(case.setting("unclean.leader.election.enable"))
+
+
+def _alone(case: Case) -> bool:
+    """Say whether a coordinator without followers did something that did not last."""
+    alone = case.said("acknowledged", "two coordinators")
+    return alone and int(case.setting("min.insync.replicas")) < 2
+
+
+TWO_IN_SYNC = Hint(
+    "With {min.insync.replicas} of at least 2 a coordinator cut off from its followers acknowledges "
+    "nothing: its commits and assignments time out, and members look for another.",
+    _alone,
+)
+
+COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
+    Cause.STALE_COORDINATOR: (
+        TWO_IN_SYNC,
+        Hint(
+            "Members look for another coordinator when a commit has timed out, after "
+            "{offsets.commit.timeout.ms}, and not before. Let {session.timeout.ms} be longer than "
+            "that and {auto.commit.interval.ms} together: they then find it before it evicts them.",
+            lambda case: not case.said("acknowledged") and _evicts_early(case),
+        ),
+        Hint(
+            "Leave {unclean.leader.election.enable} off: a replica that is not in sync then never "
+            "replaces a coordinator that took commits alone.",
+            lambda case: case.said("acknowledged") and _unclean(case),
+        ),
+        Hint(
+            "A controller that cannot be reached by a broker, while clients can reach both, is a "
+            "fault of the network: let brokers and controllers share the paths that clients use."
+        ),
+        *COMMIT_MORE_OFTEN,
+        SAFE_TO_REPEAT,
+    ),
+    Cause.NOT_REPLICATED: (
+        Hint(
+            "Keep offsets on three brokers: {offsets.topic.replication.factor} of 3, and at least "
+            "2 for {min.insync.replicas}.",
+            _thin,
+        ),
+        Hint(
+            "Leave {unclean.leader.election.enable} off: commits that were acknowledged survive "
+            "then; the price: no coordinator while every replica in sync is down.",
+            lambda case: case.said("unclean"),
+        ),
+        Hint(
+            "Nothing acknowledged was lost: the commit was not answered yet when its broker died. "
+            "What repeats is what any crash at that moment repeats.",
+            lambda case: case.said("not on the next leader"),
+        ),
+        SAFE_TO_REPEAT,
+    ),
+    Cause.LOADING: (
+        Hint(
+            "Make the load short: it reads all that was never compacted. A smaller "
+            "{offsets.topic.segment.bytes} lets more of it be compacted, as the newest segment "
+            "never is; and see that the log cleaner lives (log.cleaner.enable, its metrics)."
+        ),
+        Hint(
+            "Commit less: every commit is a record to be read at the next load. A larger "
+            "{auto.commit.interval.ms}, or a commit a batch instead of one a record.",
+            lambda case: case.commits("each record"),
+        ),
+        Hint(
+            "Hand coordinators over before brokers stop (a controlled shutdown), one at a time, "
+            "and let no member restart meanwhile: what is processed during a load is only "
+            "committed after it."
+        ),
+        SAFE_TO_REPEAT,
+    ),
+}

@@ -1,0 +1,245 @@
+"""The pictures of a study, as plotly takes them: curves with bands, heat maps, fronts, ranks.
+
+A figure is a plain dict of ``data`` and ``layout``; nothing of plotly is needed to make one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from emulator.measure import Summary
+from emulator.report.wording import figure
+from emulator.study.findings import Findings
+from emulator.study.pareto import Front
+from emulator.study.plan import Cell, Settings
+from emulator.study.screen import label_of
+
+Figure = dict[str, Any]
+
+COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#8e5ea2", "#b58b00", "#5b6770", "#d1495b", "#00798c")
+"""Apart in brightness as well as in hue."""
+
+MOST_CURVES = 8
+LOG_FROM = 12.0
+"""An axis whose ends lie so many times apart is drawn in logarithms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure with what it shows."""
+
+    title: str
+    words: str
+    figure: Figure
+
+
+def pictures(findings: Findings) -> Iterator[Picture]:
+    """Yield the pictures of a study, the metrics in the order of its file."""
+    many = [place for place in range(len(_point(findings))) if len(_labels(findings, place)) > 1]
+    for metric in findings.plan.study.metrics:
+        for place in many:
+            yield _curves(findings, metric, place, [other for other in many if other != place])
+        if len(many) > 1 and findings.plan.study.latin_hypercube is None:
+            yield from _heat_maps(findings, metric, many[0], many[1])
+        elif not many:
+            yield _bars(findings, metric)
+    for front in findings.fronts:
+        yield _front(findings, front)
+    if findings.influences:
+        yield _ranks(findings)
+
+
+def _point(findings: Findings) -> Sequence[Any]:
+    return findings.plan.cells[0].settings.point
+
+
+def _labels(findings: Findings, place: int) -> list[str]:
+    cells = sorted(findings.plan.cells, key=lambda cell: _number(cell.settings, place))
+    return list(dict.fromkeys(cell.settings.point[place].label for cell in cells))
+
+
+def _number(settings: Settings, place: int) -> float:
+    number = settings.point[place].number
+    return 0.0 if number is None else number
+
+
+# -- curves ------------------------------------------------------------------------------------
+
+
+def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) -> Picture:
+    axis = _point(findings)[place].axis
+    rows = [each for each in findings.summaries if each.metric == metric]
+    by_line: dict[str, list[tuple[Cell, Summary]]] = {}
+    for row in rows:
+        cell = findings.plan.cells[row.cell]
+        by_line.setdefault(_line(findings, cell, others), []).append((cell, row.summary))
+    spread = findings.plan.study.latin_hypercube is not None
+    data: list[Figure] = []
+    for number, (name, points) in enumerate(list(by_line.items())[:MOST_CURVES]):
+        points.sort(key=lambda point: _number(point[0].settings, place))
+        data += _line_of(points, place, name, COLOURS[number % len(COLOURS)], spread=spread)
+    layout = _layout(axis, label_of(metric)) | {"xaxis": _x_axis(findings, place, axis)}
+    left = len(by_line) - MOST_CURVES
+    more = f" {left} more curves are not drawn; summary.parquet has them." if left > 0 else ""
+    words = (
+        "Each point is a cell's mean over its seeds; the setting's other values vary with it."
+        if spread
+        else "Line: mean; band: where the true mean lies with 95 % confidence; dots: 95 in 100 runs "
+        f"are within.{more}"
+    )
+    return Picture(f"{label_of(metric)} over {axis}", words, {"data": data, "layout": layout})
+
+
+def _line(findings: Findings, cell: Cell, others: Sequence[int]) -> str:
+    """Return the curve a cell belongs to: its protocol, and its place on all other axes."""
+    if findings.plan.study.latin_hypercube is not None:
+        return cell.settings.protocol
+    words = [f"{cell.settings.point[at].axis}={cell.settings.point[at].label}" for at in others]
+    several = len(findings.plan.study.protocols) > 1 or not words
+    return ", ".join([*([cell.settings.protocol] if several else []), *words])
+
+
+def _line_of(
+    points: Sequence[tuple[Cell, Summary]], place: int, name: str, colour: str, *, spread: bool
+) -> list[Figure]:
+    x = [_x(cell.settings, place) for cell, _ in points]
+    means = [summary.mean for _, summary in points]
+    middle = [mean.value for mean in means]
+    base = {"type": "scatter", "x": x, "legendgroup": name, "line": {"color": colour}}
+    if spread:
+        marks = {"mode": "markers", "marker": {"color": colour, "size": 6}}
+        return [{**base, **marks, "y": middle, "name": name}]
+    low = [mean.value if mean.low is None else mean.low for mean in means]
+    high = [mean.value if mean.high is None else mean.high for mean in means]
+    hidden = {"mode": "lines", "showlegend": False, "hoverinfo": "skip", "line": {"width": 0}}
+    fill = {"fill": "tonexty", "fillcolor": f"{colour}30"}
+    dots = {"mode": "markers", "marker": {"color": colour, "symbol": "circle-open"}}
+    p95 = [summary.p95.value for _, summary in points]
+    return [
+        {**base, **hidden, "y": low},
+        {**base, **hidden, **fill, "y": high},
+        {**base, "mode": "lines+markers", "y": middle, "name": name},
+        {**base, **dots, "y": p95, "name": f"{name}, p95", "showlegend": False},
+    ]
+
+
+def _x(settings: Settings, place: int) -> float | str:
+    choice = settings.point[place]
+    return choice.label if choice.number is None else choice.number
+
+
+def _x_axis(findings: Findings, place: int, axis: str) -> Figure:
+    """Return an axis whose ticks are the settings as people write them."""
+    cells = [cell.settings for cell in findings.plan.cells]
+    numbers = {settings.point[place].number: settings.point[place].label for settings in cells}
+    title: Figure = {"title": {"text": axis}}
+    if None in numbers:
+        return {**title, "type": "category"}
+    known = sorted(number for number in numbers if number is not None)
+    wide = known[0] > 0 and known[-1] / known[0] >= LOG_FROM
+    kind = {"type": "log" if wide else "linear"}
+    shown = known if len(known) <= 12 else known[:: len(known) // 6]
+    return {**title, **kind, "tickvals": shown, "ticktext": [numbers[one] for one in shown]}
+
+
+# -- heat maps, bars ---------------------------------------------------------------------------
+
+
+def _heat_maps(findings: Findings, metric: str, across: int, up: int) -> Iterator[Picture]:
+    """Yield a map for each protocol: means over all that else varies."""
+    x, y = _labels(findings, across), _labels(findings, up)
+    names = _point(findings)[across].axis, _point(findings)[up].axis
+    for protocol in findings.plan.study.protocols:
+        sums, counts = np.zeros((len(y), len(x))), np.zeros((len(y), len(x)))
+        for row in findings.summaries:
+            settings = findings.plan.cells[row.cell].settings
+            if row.metric == metric and settings.protocol == protocol:
+                place = y.index(settings.point[up].label), x.index(settings.point[across].label)
+                sums[place] += row.summary.mean.value
+                counts[place] += 1
+        means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+        z = [[None if np.isnan(value) else float(value) for value in line] for line in means]
+        text = [["" if value is None else figure(value) for value in line] for line in z]
+        shades = {"colorscale": "Viridis", "texttemplate": "%{text}"}
+        data = [{"type": "heatmap", "x": x, "y": y, "z": z, "text": text, **shades}]
+        layout = _layout(*names)
+        layout["xaxis"] |= {"type": "category"}
+        layout["yaxis"] |= {"type": "category"}
+        title = f"{label_of(metric)} over {names[0]} and {names[1]}: {protocol}"
+        yield Picture(title, "Means of all runs.", {"data": data, "layout": layout})
+
+
+def _bars(findings: Findings, metric: str) -> Picture:
+    rows = [each for each in findings.summaries if each.metric == metric]
+    names = [findings.plan.cells[row.cell].settings.name for row in rows]
+    means = [row.summary.mean for row in rows]
+    reach = [0.0 if mean.high is None else mean.high - mean.value for mean in means]
+    bars: Figure = {"type": "bar", "x": names, "y": [mean.value for mean in means]}
+    bars |= {"error_y": {"type": "data", "array": reach}, "marker": {"color": COLOURS[0]}}
+    words = "Bar: mean; whisker: where the true mean lies with 95 % confidence."
+    layout = _layout("", label_of(metric))
+    return Picture(label_of(metric), words, {"data": [bars], "layout": layout})
+
+
+# -- fronts and ranks --------------------------------------------------------------------------
+
+
+def _front(findings: Findings, front: Front) -> Picture:
+    names = {cell.number: cell.settings.name for cell in findings.plan.cells}
+    beaten = [cell for cell in front.means if cell not in front.cells]
+    data = []
+    for cells, title, look in (
+        (beaten, "beaten by another", {"mode": "markers", "marker": {"color": "#9aa5ad"}}),
+        (
+            list(front.cells),
+            "beaten by none",
+            {
+                "mode": "lines+markers" if len(front.metrics) == 2 else "markers",
+                "marker": {"color": COLOURS[1], "size": 9},
+                "line": {"color": COLOURS[1], "shape": "hv", "width": 1},
+            },
+        ),
+    ):
+        x, y = ([front.means[cell][at] for cell in cells] for at in (0, 1))
+        text = [names[cell] for cell in cells]
+        data.append({"type": "scatter", "x": x, "y": y, "text": text, "name": title, **look})
+    first, second, *more = map(label_of, front.metrics)
+    also = f" Also weighed: {', '.join(more)}." if more else ""
+    words = f"Each point is a cell, by its means; less is better in both.{also}"
+    layout = _layout(first, second)
+    return Picture(f"{first} against {second}", words, {"data": data, "layout": layout})
+
+
+def _ranks(findings: Findings) -> Picture:
+    data = []
+    for number, metric in enumerate(findings.plan.study.metrics):
+        mine = [each for each in findings.influences if each.metric == metric]
+        bars = {"type": "bar", "name": label_of(metric), "x": [each.axis for each in mine]}
+        shares = [each.share for each in mine]
+        reach = {
+            "type": "data",
+            "array": [max(each.high - each.share, 0.0) for each in mine],
+            "arrayminus": [max(each.share - each.low, 0.0) for each in mine],
+        }
+        colour = {"marker": {"color": COLOURS[number % len(COLOURS)]}}
+        data.append({**bars, "y": shares, "error_y": reach, **colour})
+    layout = _layout("", "share of the variance between cells") | {"barmode": "group"}
+    layout["yaxis"] |= {"range": [0, 1], "tickformat": ".0%"}
+    words = "What each setting explains by itself; whiskers: where that lies with 95 % confidence."
+    return Picture("What moves it most", words, {"data": data, "layout": layout})
+
+
+def _layout(x: str, y: str) -> Figure:
+    return {
+        "template": {"layout": {"colorway": list(COLOURS)}},
+        "margin": {"t": 20, "r": 20},
+        "hovermode": "closest",
+        "xaxis": {"title": {"text": x}, "gridcolor": "#e6e6e6"},
+        "yaxis": {"title": {"text": y}, "gridcolor": "#e6e6e6", "rangemode": "tozero"},
+        "plot_bgcolor": "#ffffff",
+        "legend": {"orientation": "h", "y": 1.08},
+    }

@@ -1,0 +1,112 @@
+"""Everything a study comes to: summaries, differences, influences, fronts; and as Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
+from emulator.study.pareto import Front, front
+from emulator.study.plan import Plan
+from emulator.study.results import CellResults, metrics_of, read_results
+from emulator.study.sensitivity import Influence, influences
+from emulator.study.summary import (
+    CellSummary,
+    Difference,
+    difference_row,
+    differences,
+    summaries,
+    summary_row,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What came of a study."""
+
+    plan: Plan
+    results: Sequence[CellResults]
+    summaries: Sequence[CellSummary]
+    differences: Sequence[Difference]
+    influences: Sequence[Influence]
+    fronts: Sequence[Front]
+
+    @property
+    def runs(self) -> int:
+        """Runs that came to something."""
+        return sum(len(each.seeds) for each in self.results)
+
+    @property
+    def failed(self) -> int:
+        """Runs that ended in an error."""
+        return sum(each.failed for each in self.results)
+
+
+def find(folder: Path, plan: Plan) -> Findings:
+    """Read the runs of a study back, and sum them up."""
+    results = read_results(folder, plan)
+    metrics = metrics_of(plan)
+    return Findings(
+        plan=plan,
+        results=results,
+        summaries=summaries(results, metrics),
+        differences=differences(results, metrics),
+        influences=influences(results, plan.study.metrics),
+        fronts=[front(results, metrics) for metrics in plan.study.pareto],
+    )
+
+
+def write(findings: Findings, folder: Path) -> None:
+    """Write ``cells``, ``summary``, ``differences``, ``sensitivity`` and ``pareto`` as Parquet."""
+    for name, rows in tables(findings).items():
+        metadata = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
+        table = pa.Table.from_pylist(list(rows)).replace_schema_metadata(metadata)
+        part = folder / f".{name}.parquet.part"
+        pq.write_table(table, part, compression="zstd")
+        part.replace(folder / f"{name}.parquet")
+
+
+def tables(findings: Findings) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return all tables as rows, by name; one without rows is left out."""
+    found = {
+        "cells": [_cell_row(each) for each in findings.results],
+        "summary": [summary_row(each) for each in findings.summaries],
+        "differences": [difference_row(each) for each in findings.differences],
+        "sensitivity": [asdict(each) for each in findings.influences],
+        "pareto": [row for each in findings.fronts for row in _front_rows(each)],
+    }
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def _cell_row(each: CellResults) -> dict[str, Any]:
+    settings = each.cell.settings
+    row: dict[str, Any] = {
+        "cell": each.cell.number,
+        "name": settings.name,
+        "protocol": settings.protocol,
+        "runs": len(each.seeds),
+        "failed": each.failed,
+        "error": each.error or None,
+        "scenario_hash": each.cell.scenario_hash,
+    }
+    for choice in settings.point:
+        row[f"setting {choice.axis}"] = choice.label
+        row[f"number {choice.axis}"] = choice.number
+    return row
+
+
+def _front_rows(each: Front) -> list[dict[str, Any]]:
+    return [
+        {
+            "metrics": ", ".join(each.metrics),
+            "cell": cell,
+            "on_front": cell in each.cells,
+            "means": list(means),
+        }
+        for cell, means in each.means.items()
+    ]

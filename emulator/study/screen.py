@@ -1,0 +1,152 @@
+"""What a study came to, on a terminal: a table for each metric, ranks, and trade-offs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.table import Table
+
+from emulator.measure import Estimate
+from emulator.measure.meters.catalogue import VALUES
+from emulator.report.comparison_screen import paired
+from emulator.report.figures_shown import ALWAYS, IF_ANY, as_lines, cells
+from emulator.report.seeds_screen import within
+from emulator.report.wording import counted, figure, paragraph
+from emulator.scenario.manifest import KAFKA
+from emulator.study.findings import Findings
+from emulator.study.pareto import Front
+from emulator.study.plan import Cell
+from emulator.study.results import CellResults
+from emulator.study.sensitivity import Influence
+
+MOST_ROWS = 40
+"""Of a table on a terminal; Parquet has all."""
+
+UNITS = {metric.name: metric.unit for metric in VALUES}
+
+
+def label_of(metric: str) -> str:
+    """Return what people call a metric, with its unit."""
+    known = {**ALWAYS, **IF_ANY}.get(metric)
+    unit = UNITS.get(metric)
+    return known or (f"{metric} ({unit})" if unit else metric)
+
+
+def study_screen(findings: Findings) -> Iterator[str]:
+    """Yield the lines of the report."""
+    study = findings.plan.study
+    told = [study.title, counted(findings.runs, "run"), counted(len(findings.results), "cell")]
+    yield from paragraph(" | ".join([*told, f"Apache Kafka {KAFKA}"]), "", "  ")
+    if study.question:
+        yield from paragraph(study.question)
+    for metric in study.metrics:
+        yield ""
+        yield label_of(metric)
+        yield from as_lines(_table(findings, metric))
+    yield from paragraph(
+        "In brackets: where the true figure lies, with 95 % confidence; … where the seeds are too "
+        "few to say. Differences are paired, seed by seed."
+    )
+    yield from _cut_off(len(findings.results))
+    yield from _ranks(findings.influences)
+    for each in findings.fronts:
+        yield from _front(each, findings)
+    yield from _failures(findings.results)
+
+
+def _table(findings: Findings, metric: str) -> Table:
+    against = "protocol" if len(findings.plan.study.protocols) > 1 else "settings"
+    compared = {
+        each.cell: each.comparison
+        for each in findings.differences
+        if each.metric == metric and each.against == against
+    }
+    axes = [choice.axis for choice in findings.plan.cells[0].settings.point]
+    table = Table(box=box.MARKDOWN)
+    for name in _named(axes, findings):
+        table.add_column(name)
+    head = findings.plan.study.protocols[0] if against == "protocol" else "the first"
+    for title in ("half are within", "95 in 100 are within", "most", "mean", f"against {head}"):
+        table.add_column(title, justify="right")
+    rows = [each for each in findings.summaries if each.metric == metric]
+    for row in rows[:MOST_ROWS]:
+        cell = findings.plan.cells[row.cell]
+        summary = row.summary
+        figures = [
+            within(summary.median),
+            within(summary.p95),
+            figure(summary.maximum),
+            plus_minus(summary.mean),
+        ]
+        difference = paired(compared[row.cell]) if row.cell in compared else ""
+        table.add_row(*cells(*_named(_values(cell), findings, cell), *figures, difference))
+    return table
+
+
+def _named(axes: list[str], findings: Findings, cell: Cell | None = None) -> list[str]:
+    """Return the axes and, where there are several protocols, the protocol."""
+    if len(findings.plan.study.protocols) == 1:
+        return axes or ["" if cell is None else cell.settings.protocol]
+    return [*axes, "protocol" if cell is None else cell.settings.protocol]
+
+
+def _values(cell: Cell) -> list[str]:
+    return [choice.label for choice in cell.settings.point]
+
+
+def plus_minus(estimate: Estimate) -> str:
+    """Return a mean with half the width of its interval."""
+    if estimate.high is None or estimate.high == estimate.value:
+        return figure(estimate.value)
+    return f"{figure(estimate.value)} ± {figure(estimate.high - estimate.value)}"
+
+
+def _cut_off(number: int) -> Iterator[str]:
+    if number > MOST_ROWS:
+        yield f"The first {MOST_ROWS} of {number} cells; summary.parquet has all."
+
+
+def _ranks(influences: Sequence[Influence]) -> Iterator[str]:
+    if not influences:
+        return
+    yield ""
+    yield "What moves it most: the share of the variance between cells"
+    table = Table(box=box.MARKDOWN)
+    for title in ("metric", "setting"):
+        table.add_column(title)
+    for title in ("share", "least, with", "most, with"):
+        table.add_column(title, justify="right")
+    for each in influences:
+        share = f"{each.share:.0%} ({each.low:.0%} to {each.high:.0%})"
+        least = f"{figure(each.least_mean)}, {each.least}"
+        most = f"{figure(each.most_mean)}, {each.most}"
+        table.add_row(*cells(each.metric, each.axis, share, least, most))
+    yield from as_lines(table)
+
+
+def _front(each: Front, findings: Findings) -> Iterator[str]:
+    yield ""
+    yield from paragraph(
+        f"{len(each.cells)} of {counted(len(each.means), 'cell')} that no other one beats in "
+        f"{', '.join(each.metrics)} (means)"
+    )
+    table = Table(box=box.MARKDOWN)
+    table.add_column("cell")
+    for metric in each.metrics:
+        table.add_column(metric, justify="right")
+    for number in each.cells[:MOST_ROWS]:
+        name = findings.plan.cells[number].settings.name
+        table.add_row(*cells(name, *map(figure, each.means[number])))
+    yield from as_lines(table)
+
+
+def _failures(results: Sequence[CellResults]) -> Iterator[str]:
+    failed = [each for each in results if each.failed]
+    if not failed:
+        return
+    yield ""
+    yield f"{counted(sum(each.failed for each in failed), 'run')} failed"
+    for each in failed[:MOST_ROWS]:
+        where = f"{each.cell.settings.name}, first with seed {each.first_failed}"
+        yield from paragraph(f"{each.failed} in {where}: {each.error}", "  ")

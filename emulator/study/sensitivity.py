@@ -1,0 +1,150 @@
+"""Which setting moves a metric most: shares of variance between cells, with intervals.
+
+For each axis (the protocols are one), the cells are put into groups by its value; the share of
+the variance between cells' means that lies between those groups is what the axis explains by
+itself, corrected for what chance alone would (Kelley's epsilon squared). Values of a Latin
+hypercube, which hardly repeat, are put into at most eight groups in their order.
+
+Intervals come from a bootstrap over seeds: the same seeds are drawn for all cells, by address, so
+pairing is kept and the figures are the same every time. What no axis explains by itself is
+interaction and noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from emulator.study.results import CellResults
+from emulator.world.draws import stream_key
+
+REPLICATES = 400
+MOST_GROUPS = 8
+
+Numbers = npt.NDArray[np.float64]
+Groups = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """What one axis does to one metric."""
+
+    metric: str
+    axis: str
+    share: float
+    """Of the variance between cells, from 0 to 1."""
+
+    low: float
+    high: float
+    """Hold the true share with 95 % confidence, as far as the seeds decide it."""
+
+    least: str
+    """The value under which the metric is least on average, and its mean."""
+
+    least_mean: float
+    most: str
+    most_mean: float
+
+
+def influences(results: Sequence[CellResults], metrics: Sequence[str]) -> list[Influence]:
+    """Return every axis's influence on every metric, for each metric the largest first.
+
+    Only seeds that no cell failed are used. None if there are fewer than two cells or seeds.
+    """
+    seeds = sorted(set.intersection(*(set(each.seeds) for each in results))) if results else []
+    if len(results) < 2 or len(seeds) < 2:
+        return []
+    weights = bootstrap_weights(len(seeds), REPLICATES)
+    axes = _axes(results)
+    found = []
+    for metric in metrics:
+        tables = [each.by_seed(metric) for each in results]
+        values = np.array([[table[seed] for seed in seeds] for table in tables])
+        each_axis = [_influence(metric, name, labels, values, weights) for name, labels in axes]
+        found += sorted(each_axis, key=lambda one: (-one.share, one.axis))
+    return found
+
+
+def bootstrap_weights(seeds: int, replicates: int) -> Numbers:
+    """Return how often each seed is drawn in each replicate, each row summing to 1."""
+    addresses = np.arange(replicates * seeds, dtype=np.uint64)
+    shares = draws(stream_key(0, "study bootstrap", str(seeds)), addresses)
+    drawn = (shares * seeds).astype(np.int64).reshape(replicates, seeds)
+    counts = np.zeros((replicates, seeds))
+    np.add.at(counts, (np.repeat(np.arange(replicates), seeds), drawn.ravel()), 1.0)
+    return counts / seeds
+
+
+def draws(key: int, addresses: npt.NDArray[np.uint64]) -> Numbers:
+    """Return the numbers at many addresses of a stream: ``emulator.world.draws.draw`` of each."""
+    z = np.uint64(key) + addresses * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _axes(results: Sequence[CellResults]) -> list[tuple[str, list[str]]]:
+    """Return every axis that has several values, with each cell's group."""
+    settings = [each.cell.settings for each in results]
+    axes = [("protocol", [each.protocol for each in settings])]
+    for place, first in enumerate(settings[0].point):
+        points = [each.point[place] for each in settings]
+        labels = [choice.label for choice in points]
+        numbers = [choice.number for choice in points if choice.number is not None]
+        if len(set(labels)) > MOST_GROUPS and len(numbers) == len(points):
+            labels = _grouped(numbers, labels)
+        axes.append((first.axis, labels))
+    return [(name, labels) for name, labels in axes if len(set(labels)) > 1]
+
+
+def _grouped(numbers: list[float], labels: list[str]) -> list[str]:
+    """Put values into groups of about the same size, named by their ends."""
+    distinct = sorted(set(zip(numbers, labels, strict=True)))
+    many = min(MOST_GROUPS, max(2, len(distinct) // 4))
+    parts = [part for part in np.array_split(np.arange(len(distinct)), many) if len(part)]
+    names = {}
+    for part in parts:
+        low, high = distinct[int(part[0])][1], distinct[int(part[-1])][1]
+        for place in part:
+            names[distinct[int(place)]] = f"{low} to {high}"
+    return [names[pair] for pair in zip(numbers, labels, strict=True)]
+
+
+def _influence(
+    metric: str, axis: str, labels: list[str], values: Numbers, weights: Numbers
+) -> Influence:
+    names = list(dict.fromkeys(labels))
+    groups = np.array([names.index(label) for label in labels])
+    means = values.mean(axis=1)
+    replicated = np.sort([_share(row, groups) for row in weights @ values.T])
+    by_group = [float(means[groups == number].mean()) for number in range(len(names))]
+    least, most = int(np.argmin(by_group)), int(np.argmax(by_group))
+    return Influence(
+        metric=metric,
+        axis=axis,
+        share=_share(means, groups),
+        low=float(replicated[int(0.025 * REPLICATES)]),
+        high=float(replicated[int(0.975 * REPLICATES)]),
+        least=names[least],
+        least_mean=by_group[least],
+        most=names[most],
+        most_mean=by_group[most],
+    )
+
+
+def _share(means: Numbers, groups: Groups) -> float:
+    """Return the corrected share of variance that lies between groups."""
+    cells, many = len(means), int(groups.max()) + 1
+    total = float(((means - means.mean()) ** 2).sum())
+    if total <= 0:
+        return 0.0
+    sums = np.bincount(groups, weights=means, minlength=many)
+    sizes = np.bincount(groups, minlength=many)
+    between = float((sizes * (sums / sizes - means.mean()) ** 2).sum())
+    if cells == many:
+        return between / total
+    by_chance = (total - between) * (many - 1) / (cells - many)
+    return max(0.0, (between - by_chance) / total)

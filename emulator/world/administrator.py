@@ -1,0 +1,220 @@
+"""The administrator: an admin client that sends a request, waits, and sends it again.
+
+It is a party of its own on the wire, ``admin``, on the side of the clients. Each of its calls is
+a script in virtual time that ends with an answer, or with None if it has had none in time that
+it can believe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import simpy
+
+from assignors.types import TopicPartition
+from emulator.scenario.parties import ADMIN
+from emulator.world.cluster.replicas import NOBODY
+from emulator.world.network import Party
+from protocols.administration import Next, backoff_us, errors_of, what_next
+from protocols.errors import ErrorCode
+from protocols.messages import (
+    Disconnected,
+    Envelope,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    GroupRequest,
+    Header,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    Message,
+    MetadataRequest,
+    MetadataResponse,
+    coordinator_node,
+)
+
+if TYPE_CHECKING:
+    from emulator.world.services import Services
+
+T = TypeVar("T")
+Call = Generator[simpy.Event, Any, T]
+"""A script that waits for others and ends with a value."""
+
+FIRST_INDEX: Final = 1 << 30
+"""Behind all consumers where times are equal."""
+
+NO_ANSWER: Final = "REQUEST_TIMED_OUT"
+
+
+def _unseen(_: int) -> None:
+    """Take no notice of a request that is sent."""
+
+
+class Administrator:
+    """One run of the tool: a client with a name of its own, that asks one thing at a time."""
+
+    def __init__(self, services: Services, number: int, timeout_us: int) -> None:
+        self.name: Final = f"{ADMIN}.{number}"
+        self.party: Final = Party(ADMIN, "clients")
+        self.index: Final = FIRST_INDEX + number
+        self.trouble = NO_ANSWER
+        """Why the last call that ended with None did: the last error, in Kafka's spelling."""
+
+        self._services = services
+        self._env = services.kernel.env
+        self._timeout_us = timeout_us
+        self._sent = 0
+        self._node = NOBODY
+        self._answered = self._env.event()
+        self._known = list(services.brokers.numbers)
+        """Brokers in the order in which it asks them what any can tell."""
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    def ask_coordinator(
+        self, group: str, request: GroupRequest, sending: Callable[[int], None] = _unseen
+    ) -> Call[Message | None]:
+        """Ask the coordinator of a group until it gives an answer that counts.
+
+        *sending* is told the correlation id of each request before it is sent.
+        """
+        until_us, coordinator, failures = self._until_us(), NOBODY, 0
+        while self._services.kernel.now < until_us:
+            if coordinator == NOBODY:
+                coordinator = yield from self._find_coordinator(group, until_us)
+            answer = None
+            if coordinator != NOBODY:
+                node = coordinator_node(coordinator)
+                answer = yield from self._exchange(node, request, until_us, sending)
+            step = what_next(answer)
+            if answer is not None and step is Next.BELIEVE:
+                return answer
+            self._note(answer)
+            coordinator = NOBODY if step is Next.LOOK_UP else coordinator
+            failures += 1
+            yield from self._back_off(failures, until_us)
+        return None
+
+    def find_partitions(self, topic: str) -> Call[tuple[TopicPartition, ...] | None]:
+        """Ask which partitions a topic has; none if there is no such topic."""
+        described = yield from self._describe((topic,), self._until_us())
+        if described is None:
+            return None
+        return tuple(
+            TopicPartition(known.name, number)
+            for known in described.topics
+            for number in range(len(known.leaders))
+        )
+
+    def list_offsets(
+        self, partitions: Iterable[TopicPartition], timestamp: int
+    ) -> Call[dict[TopicPartition, int] | None]:
+        """Ask the leaders for an offset of each partition; a timestamp as in ListOffsets."""
+        until_us, missing, failures = self._until_us(), tuple(partitions), 0
+        found = dict[TopicPartition, int]()
+        while missing and self._services.kernel.now < until_us:
+            for node, asked in (yield from self._leaders(missing, until_us)):
+                request = ListOffsetsRequest(partitions=tuple((tp, timestamp) for tp in asked))
+                answer = yield from self._exchange(node, request, until_us)
+                if isinstance(answer, ListOffsetsResponse):
+                    good = [each for each in answer.offsets if each.error is ErrorCode.NONE]
+                    found |= {each.partition: each.offset for each in good}
+            missing = tuple(tp for tp in missing if tp not in found)
+            if missing:
+                failures += 1
+                yield from self._back_off(failures, until_us)
+        if missing:
+            self.trouble = NO_ANSWER
+        return None if missing else found
+
+    def hang_up(self) -> None:
+        """Ask nothing more."""
+        self._services.post.forget(self)
+
+    # -- what any broker knows -------------------------------------------------------------------
+
+    def _find_coordinator(self, group: str, until_us: int) -> Call[int]:
+        answer = yield from self._ask_any(FindCoordinatorRequest(group_id=group), until_us)
+        if not isinstance(answer, FindCoordinatorResponse):
+            return NOBODY
+        if answer.error is not ErrorCode.NONE:
+            self.trouble = answer.error.name
+        return answer.node_id if answer.error is ErrorCode.NONE else NOBODY
+
+    def _describe(self, topics: tuple[str, ...], until_us: int) -> Call[MetadataResponse | None]:
+        failures = 0
+        while self._services.kernel.now < until_us:
+            answer = yield from self._ask_any(MetadataRequest(topics=topics), until_us)
+            if isinstance(answer, MetadataResponse):
+                return answer
+            failures += 1
+            yield from self._back_off(failures, until_us)
+        self.trouble = NO_ANSWER
+        return None
+
+    def _leaders(
+        self, partitions: tuple[TopicPartition, ...], until_us: int
+    ) -> Call[list[tuple[int, list[TopicPartition]]]]:
+        """Ask who leads which of these partitions; who has no leader is left out."""
+        topics = tuple(dict.fromkeys(partition.topic for partition in partitions))
+        described = yield from self._describe(topics, until_us)
+        known = {} if described is None else {topic.name: topic for topic in described.topics}
+        led = dict[int, list[TopicPartition]]()
+        for topic, number in partitions:
+            leaders = known[topic].leaders if topic in known else ()
+            if number < len(leaders) and leaders[number] != NOBODY:
+                led.setdefault(leaders[number], []).append(TopicPartition(topic, number))
+        return sorted(led.items())
+
+    def _ask_any(self, request: Message, until_us: int) -> Call[Message | None]:
+        """Ask the broker that answered last; go on to the next one if it does not."""
+        answer = yield from self._exchange(self._known[0], request, until_us)
+        if answer is None:
+            self._known.append(self._known.pop(0))
+        return answer
+
+    # -- one message there and back --------------------------------------------------------------
+
+    def _exchange(
+        self,
+        node: int,
+        request: Message,
+        until_us: int,
+        sending: Callable[[int], None] = _unseen,
+    ) -> Call[Message | None]:
+        """Send a request and wait; None: no answer in time, or the connection broke."""
+        self._sent += 1
+        self._node, self._answered = node, self._env.event()
+        sending(self._sent)
+        header = Header(self.name, self._sent, ADMIN)
+        self._services.post.ask(self, node, Envelope(header, request))
+        left_us = max(until_us - self._services.kernel.now, 0)
+        yield self._answered | self._env.timeout(left_us)
+        answer: Message | None = self._answered.value if self._answered.triggered else None
+        self._node = NOBODY
+        return answer
+
+    def receive(self, envelope: Envelope) -> None:
+        """Take what comes back; an answer that nobody waits for any more is dropped."""
+        header, body = envelope
+        if isinstance(body, Disconnected):
+            mine, answer = body.node == self._node, None
+        else:
+            mine, answer = header.correlation_id == self._sent, body
+        if mine and self._node != NOBODY and not self._answered.triggered:
+            self._answered.succeed(answer)
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def _until_us(self) -> int:
+        """Begin a call: it may take so long."""
+        self.trouble = NO_ANSWER
+        return self._services.kernel.now + self._timeout_us
+
+    def _back_off(self, failures: int, until_us: int) -> Call[None]:
+        left_us = max(until_us - self._services.kernel.now, 0)
+        yield self._env.timeout(min(backoff_us(failures), left_us))
+
+    def _note(self, answer: Message | None) -> None:
+        for error in errors_of(answer) if answer is not None else ():
+            self.trouble = error.name

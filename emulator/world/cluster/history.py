@@ -1,0 +1,82 @@
+"""Which of the records that were ever appended are still in a log, and where truncation left it.
+
+A record's *serial* is its place among all that were appended to its partition, whatever became of
+them; its offset is its place among those that are left. An unclean election takes a run of serials
+out, and the records after it move up: they have offsets that others had before.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from protocols.messages import EpochStart
+
+
+class History(NamedTuple):
+    """What is missing from a log: runs of serials, rising and apart from each other."""
+
+    gone: tuple[tuple[int, int], ...] = ()
+    """The first serial of each run, and the first after it."""
+
+    def offset(self, serial: int) -> int:
+        """Return the offset of the first record in the log that has at least this serial.
+
+        >>> log = History(((100, 130),))
+        >>> [log.offset(serial) for serial in (99, 100, 115, 130, 131)]
+        [99, 100, 100, 100, 101]
+        """
+        left = serial
+        for first, following in self.gone:
+            if serial <= first:
+                break
+            left -= min(serial, following) - first
+        return left
+
+    def serial(self, offset: int) -> int:
+        """Return the serial of the record at an offset.
+
+        >>> [History(((100, 130),)).serial(offset) for offset in (99, 100, 101)]
+        [99, 130, 131]
+        """
+        for first, following in self.gone:
+            if offset < first:
+                break
+            offset += following - first
+        return offset
+
+    def without(self, first: int, following: int) -> History:
+        """Return what is left when another run is taken out.
+
+        >>> History(((100, 130),)).without(90, 120)
+        History(gone=((90, 130),))
+        """
+        apart = [run for run in self.gone if run[1] < first or run[0] > following]
+        touching = [run for run in self.gone if run not in apart]
+        first = min([first, *(run[0] for run in touching)])
+        following = max([following, *(run[1] for run in touching)])
+        return History(tuple(sorted([*apart, (first, following)])))
+
+
+WHOLE = History()
+"""Nothing is missing."""
+
+
+class Cut(NamedTuple):
+    """What an unclean election has taken from a log."""
+
+    first: int
+    """The first offset that is gone; the next record takes it."""
+
+    next_offset: int
+    """Where what is gone ended."""
+
+    incarnation: int
+    """How many truncations the log has seen with this one."""
+
+
+class Era(NamedTuple):
+    """A partition as it was until it was truncated."""
+
+    until_us: int
+    history: History
+    epochs: tuple[EpochStart, ...]

@@ -1,0 +1,279 @@
+"""The log of one topic partition as arithmetic: what is in it, what is visible, who leads it.
+
+A record is visible to consumers when its high watermark has passed it: one replication delay
+after it was appended, unless a replica that counts as in sync has stopped (real-kafka 2.8):
+then nothing of the partition becomes visible until that is noticed or over.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from emulator.scenario.model import Topic
+from emulator.world.cluster.arrivals import NEVER, Arrivals
+from emulator.world.cluster.history import WHOLE, Cut, Era
+from emulator.world.cluster.replicas import Belief, ReplicaSet
+from emulator.world.cluster.visibility import IN_FLIGHT, Visibility
+from protocols.messages import EpochStart
+
+
+class PartitionLog:
+    """One partition: a backlog, then what its producer appends."""
+
+    __slots__ = (
+        "_arrival",
+        "_arrivals",
+        "_backlog",
+        "_backlog_us",
+        "_begins",
+        "_counted",
+        "_epochs",
+        "_eras",
+        "_history",
+        "_replication_us",
+        "_visibility",
+        "cuts",
+        "record_size",
+        "replicas",
+        "start",
+    )
+
+    def __init__(
+        self,
+        topic: Topic,
+        arrivals: Arrivals,
+        backlog: int,
+        replicas: ReplicaSet,
+        replication_us: int,
+    ) -> None:
+        self._arrivals = arrivals
+        self._arrival = arrivals.time
+        self._backlog = backlog
+        self._backlog_us = topic.backlog_at
+        self._replication_us = replication_us
+        self._visibility: Visibility | None = None
+        """None: its high watermark never stopped."""
+
+        self._epochs: tuple[EpochStart, ...] = (EpochStart(0, 0),)
+        self._counted = 1
+        """So many elections are in ``_epochs``, or were before a truncation."""
+
+        self._begins: int | None = None
+        """Where the next leader epoch begins, if not at the end of the log."""
+
+        self._history = WHOLE
+        self._eras: tuple[Era, ...] = ()
+        self.cuts: tuple[EpochStart, ...] = ()
+        """The leader epochs that began with a truncation, and where: one for each incarnation of
+        the log after the first."""
+
+        self.replicas = replicas
+        self.record_size = topic.record_size
+        self.start = 0
+
+    def end(self, now: int) -> int:
+        """Return the log end offset: everything appended by ``now`` that is still there."""
+        before = self._backlog if now >= self._backlog_us else 0
+        serial = before + self._arrivals.count(now)
+        return serial if self._history is WHOLE else self._history.offset(serial)
+
+    def appended(self, now: int) -> int:
+        """Return how many records were ever appended by ``now``."""
+        before = self._backlog if now >= self._backlog_us else 0
+        return before + self._arrivals.count(now)
+
+    def high_watermark(self, now: int) -> int:
+        """Return the offset below which everything is visible at ``now``."""
+        if self._visibility is None:
+            return self.end(now - self._replication_us)
+        return self.end(self._visibility.as_of(now))
+
+    def safe_us(self, now: int) -> int:
+        """Return up to which append time everything is visible at ``now``."""
+        if self._visibility is None:
+            return now - self._replication_us
+        return self._visibility.as_of(now)
+
+    def visible_us(self, offset: int) -> int:
+        """Return when the record at ``offset`` becomes visible.
+
+        ``NEVER`` while the high watermark is stopped and nobody knows for how long.
+        """
+        if self._history is not WHOLE:
+            offset = self._history.serial(offset)
+        if self._visibility is None and offset >= self._backlog:
+            return self._arrival(offset - self._backlog) + self._replication_us
+        return self.serial_visible_us(offset)
+
+    def serial_visible_us(self, serial: int) -> int:
+        """Return when a record becomes visible, by its place among all that were appended."""
+        if self._visibility is None:
+            if serial < self._backlog:
+                return self._backlog_us + self._replication_us
+            return self._arrival(serial - self._backlog) + self._replication_us
+        return self._visibility.when(self._serial_appended_at(serial))
+
+    def led_by(self, broker: int) -> bool:
+        """Say whether a broker believes that it leads this partition."""
+        return self.replicas.led_by(broker)
+
+    @property
+    def epochs(self) -> tuple[EpochStart, ...]:
+        """Where the records of each leader epoch begin, rising."""
+        elections = self.replicas.elections
+        while self._counted < len(elections):
+            epoch, began_us = elections[self._counted]
+            begins = self.end(began_us) if self._begins is None else self._begins
+            self._epochs += (EpochStart(epoch, begins),)
+            self._begins = None
+            self._counted += 1
+        return self._epochs
+
+    @property
+    def incarnation(self) -> int:
+        """How often the log was truncated."""
+        return len(self.cuts)
+
+    def incarnation_of(self, epoch: int) -> int:
+        """Return in which incarnation of the log a leader epoch appended its records."""
+        return bisect_right(self.cuts, epoch, key=lambda cut: cut.epoch)
+
+    def appended_at(self, offset: int) -> int:
+        """Return when the record at ``offset`` is appended; backlog: when it was there."""
+        return self._serial_appended_at(self._history.serial(offset))
+
+    def _serial_appended_at(self, serial: int) -> int:
+        if serial < self._backlog:
+            return self._backlog_us
+        return self._arrivals.time(serial - self._backlog)
+
+    def first_at_or_after(self, instant_us: int, now: int) -> int:
+        """Return the first offset appended at or after ``instant_us``; -1 if there is none yet."""
+        offset = max(self.end(instant_us - 1), self.start) if instant_us > 0 else self.start
+        return offset if offset < self.high_watermark(now) else -1
+
+    # -- replicas --------------------------------------------------------------------------------
+
+    def stand(self, now: int) -> None:
+        """Stop the high watermark: a replica in sync no longer fetches, or too few are in sync."""
+        if self._visibility is None:
+            self._visibility = Visibility(self._replication_us)
+        self._visibility.stand(now)
+
+    def move(self, now: int, late_us: int = 0) -> None:
+        """Let the high watermark move, so much later than on disks that are not slow."""
+        if self._visibility is None:
+            if not late_us:
+                return
+            self._visibility = Visibility(self._replication_us)
+        under_way = self._under_way(now) if self._visibility.stands else ()
+        self._visibility.move(now, late_us, under_way)
+
+    def _under_way(self, now: int) -> tuple[int, ...]:
+        """Return when the first records were appended that are late in being visible."""
+        waiting = range(self.high_watermark(now), self.end(now - self._replication_us))
+        return tuple(self.appended_at(offset) for offset in waiting[:IN_FLIGHT])
+
+    def copied_by(self, since_us: int, late_us: int = 0) -> int:
+        """Return up to which append time a follower has the records that fetched until then.
+
+        Half of a replication is under way to it, the other half back.
+        """
+        return since_us - self._replication_us // 2 - late_us
+
+    def is_behind(self, broker: int, until_us: int, now: int) -> bool:
+        """Say whether a follower that has everything appended until then lacks something."""
+        del broker
+        return self.end(now) > self.end(until_us)
+
+    def caught_up(self, broker: int, until_us: int, now: int) -> bool:
+        """Say whether a follower that has everything appended until then has all that is safe."""
+        del broker
+        return self.end(until_us) >= self.high_watermark(now)
+
+    @property
+    def replication_us(self) -> int:
+        """From an append to the high watermark that covers it, undisturbed."""
+        return self._replication_us
+
+    def led_anew(self, complete_us: int, now: int, *, clean: bool) -> Cut | None:
+        """Learn that another replica leads, whose copy is complete up to an append time.
+
+        What was visible and is not in the copy is gone: its producers had been told that it was
+        safe (``acks=all``). What was not visible yet they had not been told of; they send it
+        again, and the new leader has it first. Return what is gone, None if nothing is.
+        """
+        epochs = self.epochs
+        first, following = self.appended(complete_us), self.appended(self.safe_us(now))
+        begin, end = self._history.offset(first), self._history.offset(following)
+        if clean or begin >= end:
+            return None
+        self._eras += (Era(now, self._history, epochs),)
+        self._history = self._history.without(first, following)
+        self._epochs = tuple(start for start in epochs if start.offset < begin)
+        self._begins = begin
+        self.start = min(self.start, begin)
+        self.cuts += (EpochStart(self.replicas.epoch + 1, begin),)
+        return Cut(begin, end, self.incarnation)
+
+    def era(self, at_us: int) -> Era:
+        """Return the log as it was at a time, elections of that very instant left out."""
+        now = Era(NEVER, self._history, self.epochs)
+        return next((era for era in self._eras if era.until_us >= at_us), now)
+
+    def retain(self, oldest_us: int) -> bool:
+        """Drop what was appended before ``oldest_us``; say whether there was any."""
+        before = self.start
+        self.start = max(before, self.end(oldest_us - 1) if oldest_us > 0 else 0)
+        return self.start > before
+
+
+class StaleLog:
+    """A partition as a broker shows it that no longer leads it and does not know: it stands."""
+
+    __slots__ = ("_epoch", "_era", "_log", "_until_us", "record_size", "replicas")
+
+    def __init__(self, log: PartitionLog, belief: Belief) -> None:
+        self._log = log
+        self._epoch = belief.epoch
+        self._until_us = belief.until_us
+        self._era = log.era(belief.until_us)
+        self.replicas = log.replicas
+        self.record_size = log.record_size
+
+    @property
+    def start(self) -> int:
+        """The log start offset."""
+        return self._log.start
+
+    def end(self, now: int) -> int:
+        """Return the log end offset."""
+        return self._era.history.offset(self._log.appended(min(now, self._until_us)))
+
+    def high_watermark(self, now: int) -> int:
+        """Return the offset below which everything is visible at ``now``."""
+        safe_us = self._log.safe_us(min(now, self._until_us))
+        return self._era.history.offset(self._log.appended(safe_us))
+
+    def visible_us(self, offset: int) -> int:
+        """Return when the record at ``offset`` became visible; ``NEVER`` if it does not."""
+        when = self._log.serial_visible_us(self._era.history.serial(offset))
+        return when if when <= self._until_us else NEVER
+
+    def first_at_or_after(self, instant_us: int, now: int) -> int:
+        """Return the first offset appended at or after ``instant_us``; -1 if there is none."""
+        return self._log.first_at_or_after(instant_us, min(now, self._until_us))
+
+    def led_by(self, broker: int) -> bool:
+        """Say whether a broker believes that it leads this partition."""
+        return self._log.led_by(broker)
+
+    @property
+    def epochs(self) -> tuple[EpochStart, ...]:
+        """Where the records of each leader epoch begin that this leader has heard of."""
+        known = self._era.epochs if self._era.until_us < NEVER else self._log.epochs
+        return tuple(start for start in known if start.epoch <= self._epoch)
+
+
+ShownLog = PartitionLog | StaleLog
+"""A partition as one broker shows it."""

@@ -1,0 +1,82 @@
+"""One segment of a stored log: what the rules ask of it, and what compaction will ask.
+
+A record that a newer one of its key follows in the same segment is gone after the segment's
+first compaction, whatever else is in the log. So only the newest record of each key is held,
+and the bytes of the others are only counted: what the cleaner makes of the batches that are
+written from the held ones is, byte for byte, what it would make of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from protocols.log.header import BatchHeader
+from protocols.log.segment import Segment
+from protocols.records import Record
+
+if TYPE_CHECKING:
+    from protocols.log.batch import Batch
+
+_PIECE_BYTES = 2**20
+
+
+class Spool(Protocol):
+    """Where the bytes of batches are put that somebody will ask for at the end."""
+
+    def add(self, data: bytes) -> int:
+        """Put some bytes behind those already there; return where they begin."""
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return bytes that were put there."""
+
+
+class Held(NamedTuple):
+    """The newest record of a key in a segment."""
+
+    log_offset: int
+    record: Record
+    header: BatchHeader
+    """Of the batch it was appended with."""
+
+
+class StoredSegment:
+    """A segment with the batches that every replica has and knows to be safe."""
+
+    __slots__ = ("about", "cleaned", "extents", "newest", "records")
+
+    def __init__(self, about: Segment) -> None:
+        self.about = about
+        self.records = 0
+        self.newest: dict[Any, Held] = {}
+        """By key; empty once the segment has been cleaned."""
+
+        self.cleaned: tuple[Batch, ...] | None = None
+        """All that is in it, once it has been cleaned."""
+
+        self.extents: list[tuple[int, int]] = []
+        """Position and size of its parts in the spool, if there is one."""
+
+    def fork(self) -> StoredSegment:
+        """Return a segment of its own with the same content."""
+        made = StoredSegment(self.about)
+        made.records, made.cleaned = self.records, self.cleaned
+        made.newest, made.extents = dict(self.newest), list(self.extents)
+        return made
+
+    def note_place(self, position: int, size: int) -> None:
+        """Remember where the bytes of the next batch lie."""
+        if self.extents and sum(self.extents[-1]) == position:
+            begin, before = self.extents[-1]
+            self.extents[-1] = (begin, before + size)
+        else:
+            self.extents.append((position, size))
+
+    def content(self, spool: Spool) -> Iterator[bytes]:
+        """Yield all its bytes in pieces of moderate size."""
+        if self.cleaned is not None:
+            yield from (batch.data for batch in self.cleaned)
+            return
+        for begin, size in self.extents:
+            for at in range(begin, begin + size, _PIECE_BYTES):
+                yield spool.read(at, min(_PIECE_BYTES, begin + size - at))

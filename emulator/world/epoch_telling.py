@@ -1,0 +1,98 @@
+"""What the coordinator tells of a group of the consumer protocol, as events with causes.
+
+Such a group has no join phase that ends for all at once: its epoch rises, a target is computed,
+and each member walks there by itself. When the last has arrived the group is stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from assignors.types import TopicPartition
+from emulator import events
+from protocols import facts
+from protocols.kip848.group import GroupState, state_of
+from protocols.kip848.on_shard import group_in
+
+if TYPE_CHECKING:
+    from emulator.world.cluster.hosts import Host
+    from emulator.world.services import Services
+
+TOPICS_CHANGED = "subscribed topics changed"
+"""Why the group side raises an epoch when a topic came, went or grew."""
+
+
+class EpochTeller:
+    """Turns facts about epochs into events; *consumer* names who has a member id."""
+
+    def __init__(self, services: Services, consumer: Callable[[str], str]) -> None:
+        self._services = services
+        self._causes = services.causes
+        self._consumer = consumer
+        self._stable: dict[str, int] = {}
+        """Group: the epoch in which it was last told to be stable."""
+
+        self._assigned: dict[str, tuple[TopicPartition, ...]] = {}
+        """Member id: what it had after its last step."""
+
+    def epoch_raised(self, _: Host, fact: facts.GroupEpochRaised) -> None:
+        """Write that a new target is due: the beginning of a rebalance."""
+        raised = events.GroupEpochRaised(
+            group=fact.group,
+            epoch=fact.epoch,
+            reason=fact.reason,
+            consumer=self._consumer(fact.member_id),
+        )
+        causes = self._causes
+        by_topics = fact.reason == TOPICS_CHANGED or not fact.member_id
+        cause = causes.topics if by_topics else causes.membership.get(fact.group)
+        causes.rebalance[fact.group] = self._services.recorder.write(raised, cause)
+
+    def target_computed(self, _: Host, fact: facts.TargetComputed) -> None:
+        """Write who shall have what from now on."""
+        computed = events.TargetComputed(
+            group=fact.group,
+            epoch=fact.epoch,
+            assignor=fact.assignor,
+            changed=tuple((self._consumer(member), given) for member, given in fact.changed),
+        )
+        cause = self._causes.rebalance.get(fact.group)
+        self._causes.joined[fact.group] = self._services.recorder.write(computed, cause)
+
+    def member_moved(self, host: Host, fact: facts.MemberMoved) -> None:
+        """Write a member's step, and that the group is stable if it was the last one."""
+        consumer = self._consumer(fact.member_id)
+        self._assigned[fact.member_id] = fact.assigned
+        moved = events.MemberMoved(
+            group=fact.group,
+            consumer=consumer,
+            epoch=fact.epoch,
+            state=fact.state,
+            assigned=fact.assigned,
+            revoking=fact.revoking,
+        )
+        cause = self._causes.joined.get(fact.group)
+        self._causes.moved[consumer] = self._services.recorder.write(moved, cause)
+        self._perhaps_stable(host, fact.group)
+
+    def _perhaps_stable(self, host: Host, group_id: str) -> None:
+        coordinator = host.coordinator
+        group = None if coordinator is None else group_in(coordinator.state, group_id)
+        if group is None or state_of(group) is not GroupState.STABLE:
+            return
+        if self._stable.get(group_id) == group.epoch:
+            return
+        self._stable[group_id] = group.epoch
+        stable = events.GroupStabilised(
+            group=group_id,
+            generation=group.epoch,
+            assignment=tuple(
+                (self._consumer(member.member_id), self._assigned.get(member.member_id, ()))
+                for member in group
+            ),
+        )
+        cause = self._causes.joined.get(group_id)
+        self._causes.stable[group_id] = self._services.recorder.write(stable, cause)
+        for consumer, _given in stable.assignment:
+            self._services.aims.reached_later(consumer, "group stable")

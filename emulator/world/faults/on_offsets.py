@@ -1,0 +1,246 @@
+"""What an administrator does to committed offsets, each act a short script in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from assignors.types import TopicPartition
+from emulator.events import ActRefused, CommitAnswered, CommitSent
+from emulator.scenario import model
+from emulator.scenario.parties import ADMIN
+from emulator.world.administrator import Administrator, Call
+from emulator.world.faults.targets import target_of
+from emulator.world.telling import commit_name
+from protocols.administration import errors_of, may_reset, within
+from protocols.errors import ErrorCode
+from protocols.messages import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    DeleteGroupsRequest,
+    DescribeGroupRequest,
+    DescribeGroupResponse,
+    Message,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetToCommit,
+)
+
+if TYPE_CHECKING:
+    from emulator.world.services import Services
+
+Script = Generator[simpy.Event, Any, None]
+Act = model.DeleteOffsets | model.ResetOffsets | model.DeleteGroup
+Steps = Callable[[Any, int, Administrator], Script]
+Offsets = dict[TopicPartition, int]
+
+NO_TOPIC = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.name
+
+MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        ErrorCode.GROUP_ID_NOT_FOUND.name: "there is no such group",
+        ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC.name: "members of the group subscribe to the topic",
+        ErrorCode.NON_EMPTY_GROUP.name: "the group has members",
+        ErrorCode.UNKNOWN_MEMBER_ID.name: "the group has members, and only they may commit",
+        NO_TOPIC: "there is no such topic or partition",
+        ErrorCode.REQUEST_TIMED_OUT.name: "no answer in time; it may have been done all the same",
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name: "the coordinator was loading all the time",
+        ErrorCode.COORDINATOR_NOT_AVAILABLE.name: "there was no coordinator all the time",
+        ErrorCode.NOT_COORDINATOR.name: "whoever was asked did not coordinate the group",
+    }
+)
+"""Errors that refuse an administrator, in plain words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an act had no effect: an error in Kafka's spelling, or only words."""
+
+    error: str
+    why: str = ""
+
+
+def offset_scripts(services: Services) -> dict[type, Callable[[Any, int], Script]]:
+    """Return what plays each act on committed offsets."""
+    scripts = OffsetScripts(services)
+    return {
+        model.DeleteOffsets: partial(scripts.run, scripts.delete_offsets),
+        model.ResetOffsets: partial(scripts.run, scripts.reset_offsets),
+        model.DeleteGroup: partial(scripts.run, scripts.delete_group),
+    }
+
+
+class OffsetScripts:
+    """Plays the acts on committed offsets."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._tools = 0
+
+    def run(self, steps: Steps, act: Act, began: int) -> Script:
+        """Run the tool once, from its start to its end."""
+        self._tools += 1
+        self._services.causes.administered[act.group] = began
+        tool = Administrator(self._services, self._tools, act.timeout)
+        yield from steps(act, began, tool)
+        tool.hang_up()
+
+    # -- deleting --------------------------------------------------------------------------------
+
+    def delete_offsets(self, act: model.DeleteOffsets, began: int, tool: Administrator) -> Script:
+        """Delete the committed offsets of partitions."""
+        partitions = yield from _partitions(tool, act.topic, act.partitions)
+        if not partitions:
+            self._refuse(act, began, Refusal(tool.trouble if partitions is None else NO_TOPIC))
+            return
+        request = OffsetDeleteRequest(group_id=act.group, partitions=partitions)
+        answer = yield from tool.ask_coordinator(act.group, request)
+        self._end(act, began, tool, answer)
+
+    def delete_group(self, act: model.DeleteGroup, began: int, tool: Administrator) -> Script:
+        """Delete a group with all its offsets."""
+        request = DeleteGroupsRequest(group_ids=(act.group,))
+        answer = yield from tool.ask_coordinator(act.group, request)
+        self._end(act, began, tool, answer)
+
+    # -- resetting -------------------------------------------------------------------------------
+
+    def reset_offsets(self, act: model.ResetOffsets, began: int, tool: Administrator) -> Script:
+        """Look whether the group is at rest and where its offsets are to go, then commit them."""
+        group = yield from tool.ask_coordinator(act.group, DescribeGroupRequest(group_id=act.group))
+        goals: Offsets | Refusal
+        if not isinstance(group, DescribeGroupResponse):
+            goals = Refusal(tool.trouble)
+        elif not may_reset(group):
+            goals = Refusal("", f"the group is {group.state}: it must have no members")
+        else:
+            goals = yield from self._goals(tool, act)
+        if isinstance(goals, Refusal):
+            self._refuse(act, began, goals)
+        else:
+            yield from self._commit(act, began, tool, goals)
+
+    def _goals(self, tool: Administrator, act: model.ResetOffsets) -> Call[Offsets | Refusal]:
+        """Find out which partitions are reset, and to which offset each."""
+        committed: Offsets = {}
+        if act.topic is None or act.shift_by is not None:
+            known = yield from tool.ask_coordinator(
+                act.group,
+                OffsetFetchRequest(group_id=act.group, require_stable=False),
+            )
+            if not isinstance(known, OffsetFetchResponse):
+                return Refusal(tool.trouble)
+            committed = {entry.partition: entry.offset for entry in known.offsets}
+        partitions: tuple[TopicPartition, ...] | None = tuple(sorted(committed))
+        if act.topic is not None:
+            partitions = yield from _partitions(tool, act.topic, act.partitions)
+        if partitions is None:
+            return Refusal(tool.trouble)
+        if not partitions:
+            nothing = Refusal("", "the group has no committed offsets")
+            return nothing if act.topic is None else Refusal(NO_TOPIC)
+        if act.shift_by is not None and (unknown := set(partitions) - committed.keys()):
+            return Refusal("", f"nothing is committed for {min(unknown)}, so it cannot be shifted")
+        places = yield from self._places(tool, act, partitions, committed)
+        return Refusal(tool.trouble) if places is None else places
+
+    def _places(
+        self,
+        tool: Administrator,
+        act: model.ResetOffsets,
+        partitions: tuple[TopicPartition, ...],
+        committed: Offsets,
+    ) -> Call[Offsets | None]:
+        """Return the new offset of each partition, within what its log has."""
+        if act.to == "earliest":
+            return (yield from tool.list_offsets(partitions, EARLIEST_TIMESTAMP))
+        ends = yield from tool.list_offsets(partitions, LATEST_TIMESTAMP)
+        if ends is None or act.to == "latest":
+            return ends
+        timestamp = self._timestamp(act)
+        if timestamp is not None:
+            found = yield from tool.list_offsets(partitions, timestamp)
+            return found and {tp: ends[tp] if at < 0 else at for tp, at in found.items()}
+        starts = yield from tool.list_offsets(partitions, EARLIEST_TIMESTAMP)
+        if starts is None:
+            return None
+        if isinstance(act.to, int):
+            wanted = dict.fromkeys(partitions, act.to)
+        else:
+            wanted = {tp: committed[tp] + (act.shift_by or 0) for tp in partitions}
+        return {tp: within(wanted[tp], starts[tp], ends[tp]) for tp in partitions}
+
+    def _timestamp(self, act: model.ResetOffsets) -> int | None:
+        """Return the time a reset goes to, in epoch ms, if it goes to one."""
+        instant_us = act.to_datetime
+        if act.by_duration is not None:
+            instant_us = max(self._services.kernel.now - act.by_duration, 0)
+        return None if instant_us is None else self._services.epoch_ms + instant_us // 1_000
+
+    def _commit(
+        self, act: model.ResetOffsets, began: int, tool: Administrator, goals: Offsets
+    ) -> Script:
+        """Commit as one who is no member may to a group that has none."""
+        offsets = tuple(sorted(goals.items()))
+        request = OffsetCommitRequest(
+            group_id=act.group, offsets=tuple(OffsetToCommit(*entry) for entry in offsets)
+        )
+        commit = ""
+
+        def sending(correlation_id: int) -> None:
+            nonlocal commit
+            commit = commit_name(tool.name, correlation_id)
+            sent = CommitSent(
+                consumer=ADMIN,
+                group=act.group,
+                generation=request.generation_id,
+                commit=commit,
+                kind=ADMIN,
+                offsets=offsets,
+                processed=tuple(goals[partition] for partition, _ in offsets),
+            )
+            self._services.causes.commits[commit] = self._services.recorder.write(sent, began)
+
+        answer = yield from tool.ask_coordinator(act.group, request, sending)
+        errors = self._end(act, began, tool, answer) or ["NONE"]
+        if commit:
+            answered = CommitAnswered(
+                consumer=ADMIN, group=act.group, commit=commit, error=errors[0]
+            )
+            self._services.recorder.write(answered, began)
+
+    # -- what people are told --------------------------------------------------------------------
+
+    def _end(self, act: Act, began: int, tool: Administrator, answer: Message | None) -> list[str]:
+        """Tell what was refused; return the errors."""
+        errors = [tool.trouble] if answer is None else [each.name for each in errors_of(answer)]
+        for error in errors:
+            self._refuse(act, began, Refusal(error))
+        return errors
+
+    def _refuse(self, act: Act, began: int, refusal: Refusal) -> None:
+        refused = ActRefused(
+            fault=act.id,
+            verb=act.verb,
+            target=target_of(act),
+            group=act.group,
+            error=refusal.error,
+            why=refusal.why or MEANINGS.get(refusal.error, ""),
+        )
+        self._services.recorder.write(refused, began)
+
+
+def _partitions(
+    tool: Administrator, topic: str, numbers: tuple[int, ...]
+) -> Call[tuple[TopicPartition, ...] | None]:
+    """Return the partitions an act names; where it names none, ask for those there are."""
+    if numbers:
+        return tuple(TopicPartition(topic, number) for number in dict.fromkeys(numbers))
+    return (yield from tool.find_partitions(topic))

@@ -1,0 +1,223 @@
+"""The log as its coordinator sees it: what was proposed, what of it is safe, who waits for it.
+
+A turn's records go to the log as one batch at once: with Kafka's adaptive linger an idle shard
+adds no delay. Answers that wait do so until everything proposed before them is durable, also
+by other groups of the same partition [Q1]. What was proposed but is not yet durable can be
+withdrawn, so the durable state before each batch is kept until then.
+
+Source: ``CoordinatorRuntime`` (deferred event queue, snapshots, operation timeouts; spec
+classic-coordinator 0.2).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from protocols.coordinator.shard import Durable
+from protocols.coordinator.timers import OPERATION_TIMEOUT
+from protocols.coordinator.turn import Waiting
+from protocols.records import Record
+from protocols.step import SetTimer
+
+Entry = tuple[int, Record]
+"""A record of the log and its log offset."""
+
+Replay = Callable[[Durable, Iterable[Record]], Durable]
+"""Applies records in their order."""
+
+_MOST_AT_ONCE: Final = 1_024
+"""Records that are replayed together: each topic comes many times, all stays in fast memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One batch that is in the log but not yet durable."""
+
+    log_offset: int
+    end: int
+    before: Durable
+    after: Durable
+    made: tuple[str, ...] = ()
+    """Groups that were not in memory before it."""
+
+    ended: tuple[tuple[str, Any], ...] = ()
+    """Groups that are no longer in memory after it, as they were."""
+
+
+class Parked(NamedTuple):
+    """Something that waits until all below a log offset is durable."""
+
+    below: int
+    deadline_us: int
+    what: Waiting
+
+
+class Durability:
+    """What of a shard's log is safe, and who waits for it."""
+
+    __slots__ = (
+        "_loaded_to",
+        "_parked",
+        "_proposals",
+        "_replayed",
+        "_timer_set",
+        "high_watermark",
+        "next_log_offset",
+        "view",
+    )
+
+    def __init__(self, replayed: Replay) -> None:
+        """Take *replayed*, which applies records to what is durable."""
+        self._replayed = replayed
+        self.next_log_offset = 0
+        self.high_watermark = 0
+        self.view = Durable()
+        """What readers see: the state as of the high watermark."""
+
+        self._proposals = deque[Proposal]()
+        self._parked = deque[Parked]()
+        self._timer_set = False
+        self._loaded_to = 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything proposed is durable, so that nobody need wait."""
+        return self.high_watermark >= self.next_log_offset
+
+    def replay(self, durable: Durable, entries: Iterable[Entry]) -> Durable:
+        """Apply what a load reads of the log to what it has read before; return the newest state."""
+        for run in self._runs(entries):
+            before, log_offset = durable, run[-1][0]
+            durable = self._replayed(before, (record for _, record in run))
+            self.next_log_offset = log_offset + 1
+            if log_offset < self.high_watermark:
+                self.view = durable
+            else:
+                self._proposals.append(Proposal(log_offset, log_offset + 1, before, durable))
+        return durable
+
+    def _runs(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+        """Cut what a load reads into what it can take at once.
+
+        Below the high watermark these are many; above it, where readers will learn of each
+        record in its turn, it is one by one.
+        """
+        read_to = self.next_log_offset
+        safe: list[Entry] = []
+        for entry in entries:
+            log_offset = entry[0]
+            assert log_offset >= read_to, "a log is read in order"
+            read_to = log_offset + 1
+            is_safe = log_offset < self.high_watermark
+            if safe and (not is_safe or len(safe) == _MOST_AT_ONCE):
+                yield safe
+                safe = []
+            if is_safe:
+                safe.append(entry)
+            else:
+                yield [entry]
+        if safe:
+            yield safe
+
+    def load_end(self, log_end: int) -> None:
+        """Take note of where the log ends; compaction may have removed its last records."""
+        self.next_log_offset = max(self.next_log_offset, log_end)
+        self._loaded_to = self.next_log_offset
+
+    def propose(
+        self,
+        count: int,
+        before: Durable,
+        after: Durable,
+        made: tuple[str, ...],
+        ended: tuple[tuple[str, Any], ...],
+    ) -> None:
+        """Take note of a batch of *count* records that goes to the end of the log."""
+        start = self.next_log_offset
+        self.next_log_offset = start + count
+        self._proposals.append(Proposal(start, self.next_log_offset, before, after, made, ended))
+
+    def park(self, waits: tuple[Waiting, ...], deadline_us: int) -> tuple[SetTimer, ...]:
+        """Let a turn's rest wait for all proposed so far; return the timer to set, if any.
+
+        All turns wait equally long, so one timer for the oldest is enough; it is set anew only
+        when it runs out, not for each turn.
+        """
+        below = self.next_log_offset
+        self._parked.extend(Parked(below, deadline_us, what) for what in waits)
+        if self._timer_set:
+            return ()
+        self._timer_set = True
+        return (SetTimer(OPERATION_TIMEOUT, deadline_us),)
+
+    def advance(self, log_offset: int) -> list[Waiting]:
+        """Learn that all below *log_offset* is durable; return what waited for it, in order."""
+        if log_offset <= self.high_watermark:
+            return []
+        self.high_watermark = log_offset
+        proposals = self._proposals
+        while proposals and proposals[0].end <= log_offset:
+            self.view = proposals.popleft().after
+        released = list[Waiting]()
+        while self._parked and self._parked[0].below <= log_offset:
+            released.append(self._parked.popleft().what)
+        return released
+
+    def overdue(self, now_us: int) -> tuple[list[Waiting], tuple[SetTimer, ...]]:
+        """Return what has waited too long, and the timer for what is next."""
+        late = list[Waiting]()
+        while self._parked and self._parked[0].deadline_us <= now_us:
+            late.append(self._parked.popleft().what)
+        self._timer_set = bool(self._parked)
+        if not self._timer_set:
+            return late, ()
+        return late, (SetTimer(OPERATION_TIMEOUT, self._parked[0].deadline_us),)
+
+    def in_flight(self) -> list[int]:
+        """Return where the batches begin that may still fail; what was loaded cannot."""
+        safe = max(self._loaded_to, self.high_watermark)
+        return [proposal.log_offset for proposal in self._proposals if proposal.log_offset >= safe]
+
+    def withdraw(self, log_offset: int) -> tuple[list[Proposal], list[Waiting]]:
+        """Take back every batch from *log_offset* on; return them, newest first, and who waited.
+
+        Raises ValueError if no undurable batch begins there.
+        """
+        in_flight = self.in_flight()
+        if log_offset not in in_flight:
+            raise ValueError(
+                f"no append at log offset {log_offset} is in flight; they begin at {in_flight}"
+            )
+        withdrawn = list[Proposal]()
+        while self._proposals and self._proposals[-1].log_offset >= log_offset:
+            withdrawn.append(self._proposals.pop())
+        self.next_log_offset = log_offset
+        failed = deque[Waiting]()
+        while self._parked and self._parked[-1].below > log_offset:
+            failed.appendleft(self._parked.pop().what)
+        return withdrawn, list(failed)
+
+    def abandon(self) -> list[Waiting]:
+        """Stop waiting for anything; return who waited, in order."""
+        waited = [parked.what for parked in self._parked]
+        self._parked.clear()
+        return waited
+
+    def check(self, newest: Durable) -> None:
+        """Assert that batches, waiters and views fit together."""
+        ends = [self.high_watermark, *(proposal.end for proposal in self._proposals)]
+        assert ends == sorted(ends), "proposals above the high watermark, in order"
+        if self._proposals:
+            assert self._proposals[0].before == self.view
+            assert self._proposals[-1].after == newest
+        for earlier, later in zip(self._proposals, list(self._proposals)[1:], strict=False):
+            assert earlier.after == later.before
+            assert earlier.end <= later.log_offset
+        places = [(parked.below, parked.deadline_us) for parked in self._parked]
+        assert places == sorted(places), "who came later waits longer"
+        assert all(self.high_watermark < below for below, _ in places)
+        assert all(below <= self.next_log_offset for below, _ in places)
+        assert self._timer_set or not self._parked, "someone waits without a time limit"

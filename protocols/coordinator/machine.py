@@ -1,0 +1,342 @@
+"""The coordinator of all groups of one offsets partition, as a machine.
+
+Built from the broker's settings; its host brings requests, timers and news of the log, and
+carries out the effects of every :class:`Step` in order. It counts the offsets of its log
+itself, being its only writer: the records of an ``Append`` begin at ``next_log_offset`` of
+before, and the host answers with ``durable`` (all below an offset is safe) or ``rejected``.
+
+A new coordinator loads: the host says how far its log is durable, replays the log, and says
+``loaded``. Until then it answers that it is loading.
+
+Classic groups and groups of the consumer protocol live side by side; the rules of each are in
+its own package, and ``requests.py`` says which handler answers what.
+
+Source: ``GroupCoordinatorService``, ``GroupCoordinatorShard``, ``CoordinatorRuntime`` of Kafka
+4.4.0 (spec classic-coordinator, kip848).
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from assignors.registry import SERVER_SIDE
+from protocols.classic.lifecycle import back_again, vanished
+from protocols.classic.states import Request
+from protocols.consumer_group_settings import GroupOverrides, times_in_force
+from protocols.coordinator import admin, afterwards, expiry, invariants, queries
+from protocols.coordinator.durability import Durability, Entry, Proposal
+from protocols.coordinator.kinds import AnyShard
+from protocols.coordinator.replay import replayed
+from protocols.coordinator.requests import HANDLERS, kind_of, not_serving, read, turned_away
+from protocols.coordinator.shard import Shard
+from protocols.coordinator.timers import EXPIRE_OFFSETS, OPERATION_TIMEOUT
+from protocols.coordinator.topics import TopicsImage
+from protocols.coordinator.turn import Broker, Moment, ServerAssignor, Turn, Waiting
+from protocols.coordinator.waking import woken
+from protocols.errors import ErrorCode
+from protocols.kip848 import on_shard as consumer
+from protocols.kip848.group import Group as ConsumerGroup
+from protocols.kip848.quiet import quiet, quiet_answer
+from protocols.messages import (
+    ConsumerGroupHeartbeatRequest,
+    Envelope,
+    Header,
+    TopicDescription,
+)
+from protocols.records import Record
+from protocols.settings import BrokerSettings
+from protocols.step import Append, CancelTimer, Effect, Send, Step
+
+
+class Phase(enum.Enum):
+    """Whether the shard serves its groups."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    UNLOADED = "unloaded"
+
+
+class GroupCoordinator:
+    """The machine; see the module."""
+
+    __slots__ = ("_broker", "_log", "_phase", "state")
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        *,
+        new_id: Callable[[str], str],
+        epoch_ms: int = 0,
+        topics: Iterable[TopicDescription] | None = None,
+        assignors: Mapping[str, ServerAssignor] = SERVER_SIDE,
+    ) -> None:
+        """Make a coordinator that is loading.
+
+        *new_id* makes a member id of a prefix (client id or instance id), a new one each time.
+        *epoch_ms* is the wall clock at time 0. Without *topics* every topic exists.
+        *assignors* are those that ``group.consumer.assignors`` may name.
+        """
+        self.state: AnyShard = Shard()
+        self._broker = Broker(
+            settings=settings,
+            epoch_ms=epoch_ms,
+            new_id=new_id,
+            times=times_in_force(settings, None),
+            assignors=assignors,
+        )
+        self._log = Durability(replayed)
+        self._phase = Phase.LOADING
+        if topics is not None:
+            self.topics_changed(topics)
+
+    # -- what a host may ask -----------------------------------------------------------------
+
+    @property
+    def phase(self) -> Phase:
+        """Whether it loads, serves, or has been unloaded."""
+        return self._phase
+
+    @property
+    def next_log_offset(self) -> int:
+        """Where the next record goes."""
+        return self._log.next_log_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """Below it everything is durable."""
+        return self._log.high_watermark
+
+    def quiet(self, group_id: str, member_id: str, generation: int, kind: Request) -> bool:
+        """Say whether this member's next heartbeat or commit would be nothing but accepted.
+
+        True when the answer would be no error and only a lease or an offset would change.
+        """
+        serves = self._phase is Phase.ACTIVE
+        return serves and queries.is_quiet(self.state, group_id, member_id, generation, kind)
+
+    def generation(self, group_id: str) -> int:
+        """Return a group's generation, or its group epoch; -1 if there is no such group."""
+        return queries.generation_of(self.state, group_id)
+
+    # -- requests and timers -----------------------------------------------------------------
+
+    def handle(self, envelope: Envelope, now_us: int) -> Step[AnyShard]:
+        """Answer a request, or keep it open. Raises TypeError for what is no group request."""
+        header = envelope.header
+        request: Any = envelope.body  # the tables decide by its type
+        at = Moment(now_us, self._broker)
+        if type(request) is ConsumerGroupHeartbeatRequest:
+            step = self._quiet_heartbeat(header, request, at)
+            if step is not None:
+                return step
+        refused = turned_away(request, at.settings)
+        if refused is not None:
+            return Step(self.state, (Send(header, refused),))
+        if self._phase is not Phase.ACTIVE:
+            loading = self._phase is Phase.LOADING
+            return Step(self.state, not_serving(header, request, self._broker, loading=loading))
+        seen = read(request, self.state, self._log.view, at.broker)
+        if seen is not None:
+            return Step(self.state, (Send(header, seen),))
+        handler = HANDLERS.get(type(request))
+        if handler is None:
+            raise TypeError(f"a coordinator does not answer {type(request).__name__}")
+        return self._settled(handler(self.state, header, request, at), at)
+
+    def wake(self, timer: str, now_us: int) -> Step[AnyShard]:
+        """Act on a timer that ran out; one that belongs to nobody any more does nothing."""
+        if self._phase is not Phase.ACTIVE:
+            return Step(self.state)
+        at = Moment(now_us, self._broker)
+        if timer != OPERATION_TIMEOUT:
+            return self._settled(woken(self.state, timer, at), at)
+        late, timers = self._log.overdue(now_us)
+        return self._failed(late, ErrorCode.REQUEST_TIMED_OUT, at, timers)
+
+    # -- news of the log ---------------------------------------------------------------------
+
+    def durable(self, log_offset: int, now_us: int) -> Step[AnyShard]:
+        """Learn that all records below *log_offset* are durable; what waited for them goes on."""
+        at = Moment(now_us, self._broker)
+        effects = list[Effect]()
+        for what in self._log.advance(log_offset):
+            effects += self._settled(afterwards.succeeded(self.state, what, at), at).effects
+        return Step(self.state, tuple(effects))
+
+    def rejected(self, log_offset: int, error: ErrorCode, now_us: int) -> Step[AnyShard]:
+        """Learn that the append at *log_offset* failed: it and all after it are taken back.
+
+        Offsets and the existence of groups return to what they were; the inside of groups does
+        not [Q3]. Raises ValueError if no such append is in flight.
+        """
+        if self._phase is Phase.UNLOADED:
+            return Step(self.state)
+        at = Moment(now_us, self._broker)
+        withdrawn, waits = self._log.withdraw(log_offset)
+        effects = list[Effect]()
+        for proposal in withdrawn:
+            effects += self._taken_back(proposal, error, at)
+        return self._failed(waits, error, at, effects)
+
+    # -- coming and going --------------------------------------------------------------------
+
+    def replay(self, record: Record, log_offset: int) -> None:
+        """Apply one record of the log while loading; offsets may have gaps but rise."""
+        self.replay_all(((log_offset, record),))
+
+    def replay_all(self, entries: Iterable[Entry]) -> None:
+        """Apply records of the log while loading; fast once it is said how far it is durable."""
+        assert self._phase is Phase.LOADING, "only a loading shard replays"
+        self.state = replace(self.state, durable=self._log.replay(self.state.durable, entries))
+
+    def loaded(self, now_us: int, log_end: int = 0) -> Step[AnyShard]:
+        """Begin to serve: the log was read to its end.
+
+        *log_end*: where the log ends, if that is beyond the last record that was left in it.
+        """
+        assert self._phase is Phase.LOADING, "loaded once"
+        self._phase = Phase.ACTIVE
+        self._log.load_end(log_end)
+        at = Moment(now_us, self._broker)
+        turn: Turn[AnyShard] = Turn(self.state)
+        for group_id in self.state.durable.groups:
+            take_over = kind_of(self.state, group_id).taken_over
+            turn = turn.then(functools.partial(take_over, group_id=group_id, at=at))
+        return self._settled(turn.also(expiry.next_run(at)), at)
+
+    def unload(self, now_us: int) -> Step[AnyShard]:
+        """Stop serving: everyone who waits is told to look for the coordinator again.
+
+        What a dying group still decides is not told, nor timed: only answers come out.
+        """
+        at = Moment(now_us, self._broker)
+        effects = list[Effect]()
+        if self._phase is Phase.ACTIVE:
+            for what in self._log.abandon():
+                turn = afterwards.failed(self.state, what, ErrorCode.NOT_COORDINATOR, at)
+                self.state = turn.state
+                effects += turn.effects
+            for group_id in self.state.durable.groups:
+                turn = kind_of(self.state, group_id).given_away(self.state, group_id, at)
+                self.state = turn.state
+                effects += turn.effects
+            effects += (CancelTimer(EXPIRE_OFFSETS), CancelTimer(OPERATION_TIMEOUT))
+        self._phase = Phase.UNLOADED
+        spoken = (effect for effect in effects if isinstance(effect, Send | CancelTimer))
+        return Step(self.state, tuple(spoken))
+
+    def topics_changed(
+        self, topics: Iterable[TopicDescription], version: int | None = None
+    ) -> None:
+        """Learn which topics there are, as the broker's metadata cache shows them.
+
+        *version*: of the cluster's metadata; rises with every change, on all brokers alike.
+        """
+        listed, old = tuple(topics), self._broker.image
+        newer = old.version + 1 if version is None else version
+        if self._phase is Phase.LOADING:
+            image = TopicsImage(listed, newer)
+        else:
+            image = old.followed_by(listed, newer)
+        self._broker = replace(self._broker, topics=image.by_name, image=image)
+        self.state = consumer.told_of_topics(self.state, image.differs(old))
+
+    def group_settings_changed(self, group_id: str, overrides: GroupOverrides) -> None:
+        """Learn what was set for one group; each member follows with its next heartbeat."""
+        known = {**self._broker.overrides, group_id: overrides}
+        self._broker = replace(self._broker, overrides=MappingProxyType(known))
+
+    def topic_deleted(self, topic: str, topic_id: str, now_us: int) -> Step[AnyShard]:
+        """Learn that a topic was deleted: its offsets go, in every group."""
+        if self._phase is not Phase.ACTIVE:
+            return Step(self.state)
+        at = Moment(now_us, self._broker)
+        return self._settled(admin.topic_deleted(self.state, topic, topic_id), at)
+
+    def check(self) -> None:
+        """Assert every invariant of the shard, its groups and its log."""
+        if self._phase is Phase.ACTIVE:
+            invariants.check(self.state)
+            self._log.check(self.state.durable)
+
+    # -- how a turn is carried out -----------------------------------------------------------
+
+    def _settled(self, turn: Turn[AnyShard], at: Moment) -> Step[AnyShard]:
+        effects = turn.effects
+        if turn.records:
+            effects += (self._proposed(turn),)
+        else:
+            self.state = turn.state
+        waits = turn.waits
+        if waits:
+            if self._log.settled:
+                effects += tuple(what for what in waits if type(what) is Send)
+            else:
+                effects += self._log.park(waits, at.after(at.settings.offsets_commit_timeout_ms))
+        return Step(self.state, effects)
+
+    def _proposed(self, turn: Turn[AnyShard]) -> Append:
+        """Apply a turn's records as a load would, and send them to the log."""
+        earlier, records = self.state, turn.records
+        before = earlier.durable
+        after = replayed(before, records)
+        made: tuple[str, ...] = ()
+        ended: tuple[tuple[str, Any], ...] = ()
+        old, new = earlier.groups, turn.state.groups
+        if old is not new:
+            named = list(dict.fromkeys(_group_of(record) for record in records))
+            made = tuple(name for name in named if name in new and name not in old)
+            ended = tuple((name, old[name]) for name in named if name in old and name not in new)
+        self.state = Shard(new, after, turn.state.soft)
+        self._log.propose(len(records), before, after, made, ended)
+        return Append(records)
+
+    def _taken_back(self, proposal: Proposal, error: ErrorCode, at: Moment) -> tuple[Effect, ...]:
+        self.state = replace(self.state, durable=proposal.before)
+        effects: tuple[Effect, ...] = ()
+        for _, group in proposal.ended:
+            turn = back_again(self.state, group, at)
+            self.state = turn.state
+            effects += turn.effects
+        for group_id in proposal.made:
+            turn = vanished(self.state, group_id, error, at)
+            self.state = turn.state
+            effects += turn.effects
+        self.state = consumer.without_strangers(self.state)
+        return effects
+
+    def _failed(
+        self, waits: list[Waiting], error: ErrorCode, at: Moment, first: Iterable[Effect]
+    ) -> Step[AnyShard]:
+        effects = list(first)
+        for what in waits:
+            effects += self._settled(afterwards.failed(self.state, what, error, at), at).effects
+        return Step(self.state, tuple(effects))
+
+    def _quiet_heartbeat(
+        self, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
+    ) -> Step[AnyShard] | None:
+        """Answer the heartbeat of a member of a stable group, which is most of all there is."""
+        group = self.state.durable.groups.entries.get(request.group_id)
+        if type(group) is not ConsumerGroup or self._phase is not Phase.ACTIVE:
+            return None
+        soft = consumer.soft_of(self.state, request.group_id)
+        member = quiet(group, soft, header, request, at)
+        if member is None:
+            return None
+        session, reply = quiet_answer(group, member, header, at)
+        if self._log.settled:
+            return Step(self.state, (session, reply))
+        return self._settled(Turn(self.state, (session,), (), (reply,)), at)
+
+
+def _group_of(record: Record) -> str:
+    """Every key begins with its group."""
+    group_id = record.key[0]
+    assert isinstance(group_id, str), "a record of a type that no coordinator writes"
+    return group_id

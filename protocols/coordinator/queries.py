@@ -1,0 +1,43 @@
+"""What a host may ask of a coordinator's state; nothing here changes it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocols.classic.states import QUIET, TABLES, Request, Who
+from protocols.coordinator.kinds import AnyShard
+from protocols.kip848 import quiet
+from protocols.kip848.on_shard import group_in, soft_of
+
+_PERIODIC: Final = frozenset({Request.HEARTBEAT, Request.OFFSET_COMMIT})
+"""What a member sends again and again without being asked."""
+
+
+def is_quiet(
+    shard: AnyShard, group_id: str, member_id: str, generation: int, kind: Request
+) -> bool:
+    """Say whether a member's next heartbeat or commit would be nothing but accepted.
+
+    *generation*: or the member epoch, in a group of the consumer protocol.
+    """
+    if kind not in _PERIODIC:
+        return False
+    group = shard.groups.get(group_id)
+    if group is not None:
+        known = member_id in group.members and generation == group.generation
+        return known and TABLES[kind][Who.MEMBER][group.state] in QUIET
+    consumers, soft = group_in(shard, group_id), soft_of(shard, group_id)
+    beats = kind is Request.HEARTBEAT
+    return consumers is not None and quiet.is_quiet(
+        consumers, soft, member_id, generation, heartbeat=beats
+    )
+
+
+def generation_of(shard: AnyShard, group_id: str) -> int:
+    """Return a group's generation, or its group epoch; -1 if there is no such group."""
+    classic = shard.groups.get(group_id)
+    if classic is not None:
+        generation: int = classic.generation
+        return generation
+    consumers = group_in(shard, group_id)
+    return -1 if consumers is None else consumers.epoch

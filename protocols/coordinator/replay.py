@@ -1,0 +1,89 @@
+"""What a record does to a coordinator's state: the only way to a new durable one.
+
+Each group type has rules of its own for its records; here stands which record is whose.
+
+Source: ``GroupCoordinatorShard.replay`` (spec classic-coordinator 5.3, records 6 and 10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from protocols.broken_log import BrokenLogError
+from protocols.coordinator.offsets import Stored, with_offsets, without_offset
+from protocols.coordinator.shard import Durable
+from protocols.kip848.group import Group as ConsumerGroup
+from protocols.kip848.replay import RULES as CONSUMER_RULES
+from protocols.kip848.replay import group_replayed as consumer_group_replayed
+from protocols.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    Record,
+    Value,
+)
+
+
+def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
+    """Apply records in their order (spec 5.3).
+
+    Offsets that are stored one after the other, without a tombstone or a group's record between
+    them, are put into each topic's map at once: nothing that is kept depends on the order among
+    topics but which came first. Raises BrokenLogError for a record that contradicts the log.
+    """
+    stored: Stored = {}
+    for record in records:
+        key, value = record
+        if isinstance(value, OffsetCommitValue):
+            assert isinstance(key, OffsetCommitKey), "the value of another key"
+            group_id, topic, partition, _ = key
+            stored.setdefault((group_id, topic), []).append((partition, value))
+            continue
+        durable = _replayed(with_offsets(durable, stored), key, value)
+        stored.clear()
+    return with_offsets(durable, stored)
+
+
+def _replayed(durable: Durable, key: Any, value: Value | None) -> Durable:
+    if isinstance(key, GroupMetadataKey):
+        return _classic_replayed(durable, key.group, value)
+    if key.record_type in CONSUMER_RULES:
+        return _consumer_replayed(durable, key, value)
+    assert isinstance(key, OffsetCommitKey), f"no group here has records of type {key.record_type}"
+    assert value is None, "the value of another key"
+    return without_offset(durable, key)
+
+
+def _classic_replayed(durable: Durable, group_id: str, value: Value | None) -> Durable:
+    """A record replaces whatever group has the name; its deletion removes that."""
+    if value is not None:
+        assert isinstance(value, GroupMetadataValue), "the value of another key"
+        return replace(durable, groups=durable.groups.hold(group_id, value))
+    if group_id not in durable.groups:
+        return durable
+    return replace(durable, groups=durable.groups.without(group_id))
+
+
+def _consumer_replayed(durable: Durable, key: Any, value: Value | None) -> Durable:
+    group_id = key.group_id
+    before = durable.groups.get(group_id)
+    if not isinstance(before, ConsumerGroup):
+        if value is None:
+            return durable
+        if not is_simple(before):
+            raise BrokenLogError(f"a record of a consumer group, but {group_id} is a classic one")
+        before = None
+    after = consumer_group_replayed(before, group_id, key, value)
+    if after is not None:
+        return replace(durable, groups=durable.groups.hold(group_id, after))
+    return replace(durable, groups=durable.groups.without(group_id))
+
+
+def is_simple(group: Any) -> bool:
+    """Say whether a record of another type may replace a group: nobody has ever used it as one."""
+    return group is None or (
+        isinstance(group, GroupMetadataValue) and not (group.protocol_type or group.members)
+    )

@@ -1,0 +1,156 @@
+"""Which handler answers which request, in a group of which type.
+
+Source: ``KafkaApis`` and ``GroupCoordinatorShard`` of Kafka 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, Final
+
+from protocols import migration
+from protocols.classic.admin import describe_group
+from protocols.classic.door import turned_away as classic_turned_away
+from protocols.classic.kind import CLASSIC
+from protocols.coordinator import admin
+from protocols.coordinator.answers import refusal
+from protocols.coordinator.commits import offset_commit, refused_at_the_door
+from protocols.coordinator.fetch import offset_fetch
+from protocols.coordinator.kinds import AnyShard, GroupKind
+from protocols.coordinator.shard import Durable
+from protocols.coordinator.turn import Broker, Moment, Turn
+from protocols.errors import ErrorCode
+from protocols.kip848 import door
+from protocols.kip848.describe import described
+from protocols.kip848.group import Group as ConsumerGroup
+from protocols.kip848.kind import CONSUMER
+from protocols.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    DeleteGroupsRequest,
+    DescribeGroupRequest,
+    Header,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    Message,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    SyncGroupRequest,
+)
+from protocols.settings import BrokerSettings
+from protocols.step import Effect, Send
+
+Handler = Callable[[AnyShard, Header, Any, Moment], Turn[AnyShard]]
+
+
+def kind_of(shard: AnyShard, group_id: str) -> GroupKind:
+    """Return the type of a group; one that does not exist counts as classic."""
+    return kind_in(shard.durable, group_id)
+
+
+def kind_in(durable: Durable, group_id: str) -> GroupKind:
+    """Return the type of a group in one view of the log."""
+    is_consumer = isinstance(durable.groups.get(group_id), ConsumerGroup)
+    return CONSUMER if is_consumer else CLASSIC
+
+
+# -- requests that may change a group ----------------------------------------------------------
+
+
+def _commit(
+    shard: AnyShard, header: Header, request: OffsetCommitRequest, at: Moment
+) -> Turn[AnyShard]:
+    return offset_commit(shard, header, request, kind_of(shard, request.group_id), at)
+
+
+def _stable_fetch(
+    shard: AnyShard, header: Header, request: OffsetFetchRequest, at: Moment
+) -> Turn[AnyShard]:
+    """A stable fetch sees the newest state, and its answer waits until all of it is durable."""
+    refused = kind_of(shard, request.group_id).fetch_error(shard.durable, request)
+    if refused is not None:
+        return Turn(shard, (Send(header, OffsetFetchResponse(error=refused)),))
+    answer = offset_fetch(shard.durable, request, at.broker)
+    return Turn(shard, waits=(Send(header, answer),))
+
+
+def _offset_delete(
+    shard: AnyShard, header: Header, request: OffsetDeleteRequest, at: Moment
+) -> Turn[AnyShard]:
+    return admin.offset_delete(shard, header, request, kind_of(shard, request.group_id), at)
+
+
+def _delete_groups(
+    shard: AnyShard, header: Header, request: DeleteGroupsRequest, _: Moment
+) -> Turn[AnyShard]:
+    return admin.delete_groups(shard, header, request, kind_of)
+
+
+HANDLERS: Final[MappingProxyType[type, Handler]] = MappingProxyType(
+    {
+        JoinGroupRequest: migration.join_at_any_group,
+        SyncGroupRequest: migration.sync_at_any_group,
+        HeartbeatRequest: migration.beat_at_any_group,
+        LeaveGroupRequest: migration.leave_any_group,
+        ConsumerGroupHeartbeatRequest: migration.heartbeat_at_any_group,
+        OffsetCommitRequest: _commit,
+        OffsetFetchRequest: _stable_fetch,
+        OffsetDeleteRequest: _offset_delete,
+        DeleteGroupsRequest: _delete_groups,
+    }
+)
+
+
+# -- requests that only look -------------------------------------------------------------------
+
+
+def read(request: Any, shard: AnyShard, view: Durable, broker: Broker) -> Message | None:
+    """Answer a request that only looks, else None; a group is shown once it is durable.
+
+    *view*: what is durable by now.
+    """
+    if isinstance(request, DescribeGroupRequest):
+        known = request.group_id in view.groups
+        group = shard.groups.get(request.group_id) if known else None
+        return describe_group(group, request)
+    if isinstance(request, ConsumerGroupDescribeRequest):
+        return described(consumer_group_in(view, request.group_id), request, broker)
+    if isinstance(request, OffsetFetchRequest) and not request.require_stable:
+        refused = kind_in(view, request.group_id).fetch_error(view, request)
+        if refused is not None:
+            return OffsetFetchResponse(error=refused)
+        return offset_fetch(view, request, broker)
+    return None
+
+
+def consumer_group_in(view: Durable, group_id: str) -> ConsumerGroup | None:
+    """Return the consumer group of that id, or None if there is none or it is of another type."""
+    group = view.groups.get(group_id)
+    return group if isinstance(group, ConsumerGroup) else None
+
+
+# -- refusing ----------------------------------------------------------------------------------
+
+
+def turned_away(request: Any, settings: BrokerSettings) -> Message | None:
+    """Return the answer to a request that can never be meant, else None."""
+    if isinstance(request, ConsumerGroupHeartbeatRequest):
+        return door.heartbeat_refused(request, settings)
+    return classic_turned_away(request, settings)
+
+
+def not_serving(
+    header: Header, request: Any, broker: Broker, *, loading: bool
+) -> tuple[Effect, ...]:
+    """Answer a request to a coordinator that does not serve yet, or no more."""
+    if loading and isinstance(request, HeartbeatRequest):
+        return (Send(header, HeartbeatResponse()),)
+    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
+    if isinstance(request, OffsetCommitRequest):
+        return refused_at_the_door(header, request, error, broker)
+    return (Send(header, refusal(request, error)),)

@@ -1,0 +1,42 @@
+"""Which handler acts on which timer; one that belongs to nobody any more does nothing.
+
+Source: the timers of ``CoordinatorRuntime`` (spec classic-coordinator 7, kip848 1.12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from protocols import migration
+from protocols.classic import rebalance, sync
+from protocols.classic.group import Group
+from protocols.classic.heartbeat import session_over
+from protocols.classic.shard import on_group
+from protocols.classic.timers import JOIN, SESSION, SYNC
+from protocols.coordinator import expiry
+from protocols.coordinator.kinds import AnyShard
+from protocols.coordinator.requests import kind_of
+from protocols.coordinator.timers import EXPIRE_OFFSETS
+from protocols.coordinator.turn import Moment, Turn
+from protocols.kip848 import on_shard as consumer
+
+
+def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
+    """Act on a timer of a group, or of the look for what has expired."""
+    if timer.startswith(SESSION):
+        return session_over(shard, timer, at)
+    if consumer.is_timer(timer):
+        return migration.woken(shard, timer, at)
+    if timer.startswith(JOIN):
+        return _group_woken(shard, timer.removeprefix(JOIN), rebalance.time_is_up, at)
+    if timer.startswith(SYNC):
+        return _group_woken(shard, timer.removeprefix(SYNC), sync.time_is_up, at)
+    assert timer == EXPIRE_OFFSETS, f"no timer {timer!r} was ever set"
+    return expiry.expire(shard, kind_of, at)
+
+
+def _group_woken(
+    shard: AnyShard, group_id: str, wake: Callable[[Group, Moment], Turn[Group]], at: Moment
+) -> Turn[AnyShard]:
+    group = shard.groups.get(group_id)
+    return Turn(shard) if group is None else on_group(shard, wake(group, at))

@@ -1,0 +1,83 @@
+"""A reconciliation from its commit to its acknowledgement (``revokeAndAssign``, spec kip848 3.4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.client.backoff import MS
+from protocols.kip848.client.calls import Needed, Purpose
+from protocols.kip848.client.events import need
+from protocols.kip848.client.membership import MemberState, Reconciling, Stage
+from protocols.kip848.client.telling import changed
+from protocols.kip848.client.values import ClientState, Consumer
+from protocols.step import Step
+
+
+def committed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Go on after the commit, however it ended: what goes is revoked next."""
+    found = _under_way(state)
+    if found is None:
+        return Step(_ended(state))
+    if not found.revoked:
+        return _assign(state, consumer, found, now)
+    state = _at(state, found, Stage.REVOKING)
+    return need(state, consumer, "revoked", found.revoked, Purpose.REVOKE, now)
+
+
+def revoked(state: ClientState, consumer: Consumer, now: int, *, threw: bool) -> Step[ClientState]:
+    """Go on after onPartitionsRevoked; if it threw, the next poll begins anew."""
+    found = _under_way(state)
+    if found is None or threw:
+        return Step(_ended(state))
+    return _assign(state, consumer, found, now)
+
+
+def _assign(
+    state: ClientState, consumer: Consumer, found: Reconciling, now: int
+) -> Step[ClientState]:
+    state = _at(state, found, Stage.ASSIGNING)
+    return need(state, consumer, "assigned", found.added, Purpose.ASSIGN, now)
+
+
+def apply(state: ClientState) -> ClientState | None:
+    """Take the assignment, as the application does in poll just before onPartitionsAssigned.
+
+    What is new in it is not read before that call has ended. None: it has lost its sense.
+    """
+    found = _under_way(state)
+    if found is None or found.stage is not Stage.ASSIGNING:
+        return None
+    return replace(state, assignment=found.assigned, awaiting=found.added, pending=frozenset())
+
+
+def assigned(
+    state: ClientState, consumer: Consumer, needed: Needed, now: int, *, threw: bool
+) -> Step[ClientState]:
+    """Go on after onPartitionsAssigned: acknowledge; if it threw, begin anew."""
+    found = _under_way(state)
+    if found is None:
+        return Step(_ended(state))
+    if threw:
+        kept = tuple(tp for tp in state.assignment if tp not in frozenset(needed.partitions))
+        return Step(replace(_ended(state), assignment=kept, awaiting=()))
+    interval = consumer.settings.auto_commit_interval_ms * MS
+    state = replace(_ended(state), awaiting=(), autocommit_us=now + interval)
+    member = state.member._replace(current=found.resolved)
+    return changed(state, member.to(MemberState.ACKNOWLEDGING))
+
+
+def _under_way(state: ClientState) -> Reconciling | None:
+    """Return the reconciliation, unless it is to be given up (``maybeAbortReconciliation``)."""
+    found = state.member.reconciling
+    if not isinstance(found, Reconciling) or state.member.state is not MemberState.RECONCILING:
+        return None
+    return found
+
+
+def _ended(state: ClientState) -> ClientState:
+    return state.becoming(state.member._replace(reconciling=None))
+
+
+def _at(state: ClientState, found: Reconciling, stage: Stage) -> ClientState:
+    reconciling = found._replace(stage=stage)
+    return state.becoming(state.member._replace(reconciling=reconciling))

@@ -1,0 +1,179 @@
+"""The background thread: what it does with an event, and in each of its rounds (spec kip848 3.1).
+
+Source: ``ConsumerNetworkThread``, ``ApplicationEventProcessor``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.client import metadata
+from protocols.client.backoff import MS
+from protocols.client.lookup import Unknown
+from protocols.client.lookup import ask as look_up
+from protocols.kip848.client import (
+    applying,
+    commits,
+    heartbeat,
+    leaving,
+    offsets,
+    reconciliation,
+    subscription,
+)
+from protocols.kip848.client.calls import (
+    AwaitingCheck,
+    Called,
+    CloseStage,
+    Closing,
+    CommitWanted,
+    Event,
+    FetchesWanted,
+    LeaveWanted,
+    Polled,
+    Purpose,
+    Unsubscribed,
+)
+from protocols.kip848.client.joining import join
+from protocols.kip848.client.lifting import on_reads
+from protocols.kip848.client.membership import MemberState, Release
+from protocols.kip848.client.release import released
+from protocols.kip848.client.requests import take_number
+from protocols.kip848.client.threads import Lag
+from protocols.kip848.client.values import ClientState, Consumer, Progress
+from protocols.step import Send, SetTimer, Step
+
+WOKEN = "woken"
+"""Timer: the application thread goes on, having waited for records or for a check.
+
+Timers of one instant run out by name: then the background thread is first.
+"""
+
+
+def take(state: ClientState, consumer: Consumer, event: Event, now: int) -> Step[ClientState]:
+    """Take one event off the queue."""
+    match event:
+        case Polled():
+            return _polled(state, consumer, event, now)
+        case FetchesWanted():
+            return _fetch(state, consumer)
+        case CommitWanted():
+            return commits.wanted(state, consumer, event, now)
+        case Called():
+            return _called(state, consumer, event, now)
+        case Unsubscribed():
+            return leaving.unsubscribe(state, consumer, now)
+        case LeaveWanted(epoch):
+            return leaving.leave(state, epoch)
+
+
+# -- events ------------------------------------------------------------------------------------------
+
+
+def _polled(state: ClientState, consumer: Consumer, event: Polled, now: int) -> Step[ClientState]:
+    """Do what poll wants done: the seven steps of spec kip848 3.1."""
+    step = reconciliation.advance(state, consumer, now, polled=True)
+    step = step.then(lambda s: commits.interval_due(s, consumer, event.at_us, now))
+    if isinstance(step.state.app, AwaitingCheck):
+        step = step.also(SetTimer(WOKEN, now + consumer.lags(Lag.WAKE, now)))
+    step = step.then(lambda s: Step(subscription.look(s, consumer)))
+    step = step.then(lambda s: _take_part(s, consumer))
+    return step.then(lambda s: _look_at_positions(s, consumer, event, now))
+
+
+def _take_part(state: ClientState, consumer: Consumer) -> Step[ClientState]:
+    """Join if the application has subscribed, or is back (steps 4 and 5).
+
+    A pattern of the client's own has to match a topic first.
+    """
+    member = state.member
+    if member.state is MemberState.UNSUBSCRIBED:
+        wants = state.subscribed or (state.subscribed is not None and consumer.matches is None)
+        return join(state) if wants else Step(state)
+    if member.state is not MemberState.STALE:
+        return Step(state)
+    if member.release is Release.DONE:
+        return join(state)
+    return Step(state.becoming(member._replace(release=Release.THEN_JOIN)))
+
+
+def _look_at_positions(
+    state: ClientState, consumer: Consumer, event: Polled, now: int
+) -> Step[ClientState]:
+    """Begin the poll interval anew; validate and initialise positions (steps 5 and 6).
+
+    Fetches follow when that is done. An event that the application has given up does no more.
+    """
+    poll_due_us = event.at_us + consumer.settings.max_poll_interval_ms * MS
+    slot = state.slot
+    if slot is None:
+        return Step(replace(state, poll_due_us=poll_due_us))
+    failure = state.reads.validation_failure
+    if failure is not None:
+        slot = slot._replace(failed=slot.failed or failure)
+        state = replace(state, reads=replace(state.reads, validation_failure=None))
+    slot = slot._replace(progress=Progress.TAKEN)
+    return offsets.look(replace(state, slot=slot, poll_due_us=poll_due_us), consumer, now)
+
+
+def _fetch(state: ClientState, consumer: Consumer) -> Step[ClientState]:
+    """Ask the brokers for records (step 7)."""
+    sends = [Send(broker, request) for broker, request in consumer.fetcher.requests()]
+    return Step(state, tuple(sends))
+
+
+def _called(state: ClientState, consumer: Consumer, event: Called, now: int) -> Step[ClientState]:
+    """Go on after a listener call."""
+    match event.needed.purpose:
+        case Purpose.REVOKE:
+            return applying.revoked(state, consumer, now, threw=event.threw)
+        case Purpose.ASSIGN:
+            return applying.assigned(state, consumer, event.needed, now, threw=event.threw)
+        case Purpose.RELEASE:
+            return released(state)
+        case Purpose.LEAVE:
+            return leaving.prepared(state, consumer)
+
+
+# -- rounds ------------------------------------------------------------------------------------------
+
+
+def a_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Let everything that the thread looks after do what is due."""
+    step = _look_up(state, consumer, now)
+    step = step.then(lambda s: commits.send_due(s, consumer, now))
+    step = step.then(lambda s: heartbeat.advance(s, consumer, now))
+    step = step.then(lambda s: reconciliation.advance(s, consumer, now, polled=False))
+    if step.state.member.state is MemberState.ACKNOWLEDGING:
+        step = step.then(lambda s: heartbeat.advance(s, consumer, now))
+    step = step.then(lambda s: offsets.send_due(s, consumer, now))
+    return step.then(lambda s: _refresh(s, consumer, now))
+
+
+def _look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Look the coordinator up, but not any more once close() has committed."""
+    unknown = state.coordinator
+    if not isinstance(unknown, Unknown) or _stopped(state):
+        return Step(state)
+    number, after = take_number(state)
+    step = look_up(unknown, consumer, state.metadata.brokers, number, now)
+    if step.state is unknown:
+        return Step(state, step.effects)
+    return Step(replace(after, coordinator=step.state), step.effects)
+
+
+def _stopped(state: ClientState) -> bool:
+    return isinstance(state.app, Closing) and state.app.stage is not CloseStage.COMMIT
+
+
+def _refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    ask = metadata.want if consumer.positions.leaderless else metadata.refresh
+    return on_reads(state, lambda reads: ask(reads, consumer, now))
+
+
+def complete(state: ClientState, consumer: Consumer) -> Step[ClientState]:
+    """End the poll event whose positions are settled: its fetches are sent."""
+    slot = state.slot
+    if slot is None or slot.progress is not Progress.TAKEN or not offsets.settled(state):
+        return Step(state)
+    complete = replace(state, slot=slot._replace(progress=Progress.COMPLETE))
+    return Step(complete) if slot.failed is not None else _fetch(complete, consumer)

@@ -1,0 +1,343 @@
+"""The Java consumer's client of the consumer protocol: verbs in, steps out (spec kip848 3).
+
+The control plane is a frozen :class:`~protocols.kip848.client.values.ClientState`, changed by
+the functions of this package; this class owns the data plane, and plays the two threads: the
+background thread handles what arrives and what is queued for it, the application thread goes
+through the passes of poll.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import replace
+
+from protocols.client.backoff import MS
+from protocols.client.calls import Failed
+from protocols.client.fetch_errors import throw_out_of_range
+from protocols.client.offsets import all_consumed, explicit_order
+from protocols.fetching import Handed
+from protocols.kip848.client import (
+    background,
+    closing,
+    passes,
+    responses,
+    subscription,
+    sync_commit,
+    timers,
+)
+from protocols.kip848.client.calls import (
+    OUTSIDE,
+    AwaitingCheck,
+    Calling,
+    CloseOperation,
+    Closing,
+    FetchesWanted,
+    Polling,
+)
+from protocols.kip848.client.events import BACKGROUND, hurry, queue
+from protocols.kip848.client.lifting import on_reads
+from protocols.kip848.client.membership import MemberState
+from protocols.kip848.client.taking import Taking
+from protocols.kip848.client.threads import Lag
+from protocols.kip848.client.values import ClientState, Consumer, Progress
+from protocols.messages import Envelope, FetchResponse, OffsetToCommit
+from protocols.step import Call, CancelTimer, Effect, Return, SetTimer, Step
+
+POLL = "poll"
+"""Timer: the wait of poll is over."""
+
+Records = tuple[Handed, ...]
+"""What poll returns: ranges of records, in the order the application meets them."""
+
+Effects = tuple[Effect, ...]
+
+
+class Wait(enum.Enum):
+    """What a poll that found nothing does."""
+
+    NONE = "it turns"
+    RECORDS = "it waits for records"
+    WOKEN = "it was woken and has not looked yet"
+
+
+class Client:
+    """One consumer's end of the consumer protocol."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.consumer = consumer
+        self.state = subscription.first(consumer)
+        self._taking: Taking | None = None
+        self._wait = Wait.NONE
+        self._answered = False
+        """A fetch was answered since the last wait that ended for that: the next one ends at once."""
+
+    # -- the application's calls ---------------------------------------------------------------
+
+    def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
+        """Poll: the step holds ``Return(records)``, or the machine waits and returns later."""
+        return self._pass(passes.enter(self.state, self.consumer, timeout_us, now), now)
+
+    def commit_sync(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit and wait; None commits all that poll ever returned. Ends in ``Return``."""
+        wanted = self._to_commit(offsets)
+        return self._took(sync_commit.begin(self.state, self.consumer, wanted, now), now)
+
+    def commit_async(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit without waiting; None commits all that poll ever returned."""
+        wanted = self._to_commit(offsets)
+        return self._took(sync_commit.begin_async(self.state, self.consumer, wanted, now), now)
+
+    def _to_commit(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
+        """Return what a commit covers: the caller waits until its positions are read."""
+        return explicit_order(all_consumed(self.consumer) if offsets is None else offsets)
+
+    def close(
+        self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
+    ) -> Step[ClientState]:
+        """Close: final commit, listener call, last heartbeat; ends in ``Return(Closed())``."""
+        stopped = self._stop_polling()
+        step = closing.begin(self.state, self.consumer, timeout_us, operation, now)
+        return self._took(Step(step.state, stopped + step.effects), now)
+
+    def unsubscribe(self, now: int) -> Step[ClientState]:
+        """Drop the subscription; ends in ``Return``."""
+        return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
+
+    def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
+        """Go on after a listener call has returned, or thrown."""
+        calling = self.state.app
+        assert isinstance(calling, Calling), f"no listener call is running: {call}"
+        if isinstance(calling.outer, Closing):
+            return self._took(closing.called(self.state, self.consumer, now), now)
+        step = passes.called(self.state, self.consumer, now, threw=threw)
+        if isinstance(calling.outer, Polling):
+            return self._pass(step, now)
+        return self._took(step, now)
+
+    # -- the passes of poll ----------------------------------------------------------------------
+
+    def _pass(self, step: Step[ClientState], now: int) -> Step[ClientState]:
+        """Go on with a pass after its calls: throw, or look for records."""
+        effects = self._become(step)
+        if any(isinstance(effect, Return) for effect in effects):
+            return self._leave_poll(effects)
+        if not isinstance(self.state.app, Polling):
+            return Step(self.state, effects)
+        effects += self._become(Step(passes.end_pass(self.state)))
+        effects += self._look(self.state.app, now)
+        return Step(self.state, effects)
+
+    def _look(self, polling: Polling, now: int) -> Effects:
+        """Look for records, unless the background thread has to look at something first."""
+        if self._held_back():
+            return self._become(Step(replace(self.state, app=AwaitingCheck(polling.until_us))))
+        return self._take(polling, now)
+
+    def _held_back(self) -> bool:
+        """Say whether records wait for the background thread to take the event of this poll.
+
+        They do while there is a target to come to, and while some position is in doubt.
+        """
+        state, positions = self.state, self.consumer.positions
+        if state.slot is None or state.slot.progress is not Progress.QUEUED:
+            return False
+        if state.member.state is MemberState.RECONCILING:
+            return True
+        in_doubt = positions.behind or not positions.all_reading()
+        return in_doubt and not self.consumer.fetcher.idle
+
+    def _take(self, polling: Polling, now: int) -> Effects:
+        """Take records if there are any, else wait for them."""
+        limit = self.consumer.settings.max_poll_records
+        if self._raced(now):
+            begins = now + self.consumer.lags(Lag.TAKE, now)
+            taking = Taking(self.consumer.fetcher, limit, begins)
+            if taking.ends_us > begins:
+                self._taking = taking
+                return (SetTimer(background.WOKEN, taking.ends_us),)
+        handed = self.consumer.fetcher.collect(limit)
+        if handed:
+            return self._hand_out(handed, now)
+        if self.state.reads.out_of_range:
+            thrown = self._become(self._off_its_log())
+            if thrown:
+                return self._leave_poll(thrown).effects
+        return self._await_records(polling, now)
+
+    def _raced(self, now: int) -> bool:
+        """Say whether the background thread may read positions while records are taken.
+
+        That is so with an automatic commit in the event, or an answer to a heartbeat on its way.
+        """
+        state = self.state
+        if state.slot is None or state.slot.progress is not Progress.QUEUED:
+            return False
+        if not self.consumer.settings.enable_auto_commit:
+            return False
+        return now >= state.autocommit_us or state.beat.number is not None
+
+    def _hand_out(self, handed: Records, now: int) -> Effects:
+        """Return records; the background thread fetches more."""
+        effects = self._become(queue(self.state, self.consumer, FetchesWanted(), now))
+        return self._leave_poll((*effects, Return(handed))).effects
+
+    def _off_its_log(self) -> Step[ClientState]:
+        return on_reads(self.state, lambda reads: throw_out_of_range(reads, self.consumer))
+
+    def _await_records(self, polling: Polling, now: int) -> Effects:
+        """Wait for records, or return empty."""
+        if now >= polling.until_us:
+            return self._leave_poll((Return(()),)).effects
+        if self._answered:
+            self._answered = False
+            return self._pass(passes.begin(self.state, self.consumer, now), now).effects
+        self._wait = Wait.RECORDS
+        return (SetTimer(POLL, self._wait_until(polling, now)),)
+
+    def _wait_until(self, polling: Polling, now: int) -> int:
+        """Return when a wait without records ends: something is due, or rho has passed."""
+        state, settings = self.state, self.consumer.settings
+        moments = [polling.until_us, now + max(settings.retry_backoff_ms, 1) * MS]
+        duties = [state.beat.due_us, now + (state.poll_due_us - now) // 2]
+        if settings.enable_auto_commit:
+            duties.append(state.autocommit_us)
+        return min(moments + [when for when in duties if when > now])
+
+    def _leave_poll(self, effects: Effects) -> Step[ClientState]:
+        """End poll: its Return is among *effects*."""
+        self._wait, self._taking = Wait.NONE, None
+        self.state = replace(self.state, app=OUTSIDE)
+        return Step(self.state, effects)
+
+    def _stop_polling(self) -> Effects:
+        """Break poll off, for close(): records that were not returned are not taken."""
+        taking, self._taking, self._wait = self._taking, None, Wait.NONE
+        if taking is not None:
+            taking.put_back()
+        return (CancelTimer(POLL), CancelTimer(background.WOKEN))
+
+    def _turn(self, now: int) -> Effects:
+        """Go on in poll when its wait is over: look once more, then make another pass."""
+        state = self.state
+        if self._taking is not None:
+            taking, self._taking = self._taking, None
+            taking.catch_up(now)
+            handed = taking.finish()
+            if handed:
+                return self._hand_out(handed, now)
+        elif isinstance(state.app, AwaitingCheck):
+            self.state = replace(state, app=Polling(state.app.until_us))
+            return self._take(Polling(state.app.until_us), now)
+        elif self._wait is Wait.NONE:
+            return ()
+        self._wait = Wait.NONE
+        polling = self.state.app
+        assert isinstance(polling, Polling), "only poll waits for records"
+        if self._held_back():
+            return self._look(polling, now)
+        handed = self.consumer.fetcher.collect(self.consumer.settings.max_poll_records)
+        if handed:
+            return self._hand_out(handed, now)
+        if now >= polling.until_us:
+            return self._leave_poll((Return(()),)).effects
+        return self._pass(passes.begin(self.state, self.consumer, now), now).effects
+
+    # -- the background thread -----------------------------------------------------------------
+
+    def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
+        """Handle a response that has arrived; events that are queued come right after it."""
+        self._catch_up(now)
+        body = envelope.body
+        if type(body) is FetchResponse:
+            effects = self._fetched(body, now)
+        else:
+            effects = self._become(responses.respond(self.state, self.consumer, envelope, now))
+            effects += self._round(now)
+        effects += self._become(hurry(self.state, self.consumer, now))
+        return self._took(Step(self.state, effects), now)
+
+    def _fetched(self, response: FetchResponse, now: int) -> Effects:
+        """Buffer records; a poll that waits for them wakes up."""
+        failed = self.consumer.fetcher.arrived(response)
+        effects: Effects = ()
+        if failed:
+            step = responses.fetch_failed(self.state, self.consumer, failed, now)
+            effects = self._become(step) + self._round(now)
+        brought = any(
+            not part.error and part.next_offset > part.first for part in response.partitions
+        )
+        self._answered = self._wait is not Wait.RECORDS or brought
+        if self._wait is not Wait.RECORDS:
+            return effects
+        self._wait = Wait.WOKEN
+        woken = SetTimer(background.WOKEN, now + self.consumer.lags(Lag.WAKE, now))
+        return (*effects, CancelTimer(POLL), woken)
+
+    def wake(self, timer: str, now: int) -> Step[ClientState]:
+        """A timer has run out."""
+        if timer == background.WOKEN:
+            effects = self._turn(now)
+            return Step(self.state, effects)
+        if timer == POLL:
+            effects = self._turn(now) if self._wait is Wait.RECORDS else ()
+            return Step(self.state, effects)
+        if timer in timers.WAITS:
+            return self._took(timers.WAITS[timer](self.state, self.consumer, now), now)
+        self._catch_up(now)
+        if timer == BACKGROUND:
+            effects = self._take_events(now)
+        else:
+            effects = self._become(timers.TIMERS[timer](self.state, self.consumer, now))
+        effects += self._round(now)
+        return self._took(Step(self.state, effects), now)
+
+    def _catch_up(self, now: int) -> None:
+        """Let the application have taken what it has taken by now: positions are looked at."""
+        if self._taking is not None:
+            self._taking.catch_up(now)
+
+    def _take_events(self, now: int) -> Effects:
+        events = self.state.events
+        effects = self._become(Step(replace(self.state, events=(), events_us=None)))
+        for event in events:
+            effects += self._become(background.take(self.state, self.consumer, event, now))
+        return effects
+
+    def _round(self, now: int) -> Effects:
+        effects = self._become(background.a_round(self.state, self.consumer, now))
+        return effects + self._become(background.complete(self.state, self.consumer))
+
+    # -- carrying a step over --------------------------------------------------------------------
+
+    def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
+        """Take a step and let close() or unsubscribe() go on."""
+        effects = self._become(step)
+        effects += self._become(closing.advance(self.state, self.consumer, now))
+        return Step(self.state, effects)
+
+    def _become(self, step: Step[ClientState]) -> Effects:
+        """Make a step's state ours; the data plane follows the assignment."""
+        before, after = self.state, step.state
+        self.state = after
+        fetcher = self.consumer.fetcher
+        if after.assignment is not before.assignment or after.awaiting is not before.awaiting:
+            waiting = frozenset(after.awaiting)
+            fetcher.assign(tp for tp in after.assignment if tp not in waiting)
+        fetcher.pending = after.pending
+        return step.effects
+
+    def check(self) -> None:
+        """Assert what always holds (tests, and the world in debug runs)."""
+        state = self.state
+        self.consumer.fetcher.check()
+        assert set(self.consumer.positions.assigned) == set(state.assignment) - set(state.awaiting)
+        assert self._wait is Wait.NONE or isinstance(state.app, Polling)
+        assert self._taking is None or isinstance(state.app, Polling)
+        assert len(set(state.assignment)) == len(state.assignment)
+        assert (state.events_us is None) == (not state.events)
+        for number in state.in_flight:
+            assert number < state.reads.next_correlation_id

@@ -1,0 +1,42 @@
+"""What the client does when one of its timers has run out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from protocols.client.lookup import LOOKUP
+from protocols.client.metadata import METADATA
+from protocols.kip848.client import (
+    closing,
+    commits,
+    heartbeat,
+    offsets,
+    requests,
+    responses,
+    sync_commit,
+)
+from protocols.kip848.client.values import ClientState, Consumer
+from protocols.step import Step
+
+
+def _a_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Nothing but a round of the background thread."""
+    del consumer, now
+    return Step(state)
+
+
+TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
+    heartbeat.HEARTBEAT: _a_round,
+    commits.COMMITS: _a_round,
+    offsets.OFFSETS: _a_round,
+    requests.REQUESTS: responses.requests_late,
+    LOOKUP: responses.lookup_late,
+    METADATA: responses.metadata_late,
+}
+"""Timers of the background thread, by name: each is followed by a round."""
+
+WAITS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
+    sync_commit.COMMIT_SYNC: sync_commit.late,
+    closing.CLOSE: closing.advance,
+}
+"""Timers of the application thread in a call that waits; those of poll are the machine's own."""

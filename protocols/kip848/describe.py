@@ -1,0 +1,104 @@
+"""A consumer group as administrators see it: as a value, and as text for people.
+
+Source: ``ConsumerGroup.asDescribedGroup``; the text is our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protocols.coordinator.topics import TopicsImage
+from protocols.coordinator.turn import Broker
+from protocols.errors import ErrorCode
+from protocols.kip848.group import (
+    Grants,
+    Group,
+    GroupState,
+    Member,
+    Wanted,
+    as_message,
+    named,
+    preferred_assignor,
+    state_of,
+)
+from protocols.messages.consumer_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedConsumer,
+)
+
+
+def described(
+    group: Group | None, request: ConsumerGroupDescribeRequest, broker: Broker
+) -> ConsumerGroupDescribeResponse:
+    """Describe a group as of the log that is durable; None: there is no such group."""
+    if group is None:
+        return ConsumerGroupDescribeResponse(
+            group_id=request.group_id,
+            error=ErrorCode.GROUP_ID_NOT_FOUND,
+            state=GroupState.DEAD.value,
+        )
+    return ConsumerGroupDescribeResponse(
+        group_id=group.group_id,
+        state=state_of(group).value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor=preferred_assignor(group.votes, broker.settings.group_consumer_assignors[0]),
+        members=tuple(_member(group, member) for member in group),
+    )
+
+
+def _member(group: Group, member: Member) -> DescribedConsumer:
+    told = member.metadata
+    return DescribedConsumer(
+        member_id=member.member_id,
+        instance_id=told.instance_id,
+        rack_id=told.rack_id,
+        member_epoch=member.current.epoch,
+        client_id=told.client_id,
+        client_host=told.client_host,
+        subscribed_topic_names=told.subscribed_topic_names,
+        subscribed_topic_regex=told.subscribed_topic_regex,
+        assignment=as_message(member.current.assigned),
+        target=as_message(group.targets.get(member.member_id, {})),
+        is_classic=member.speaks_classic,
+    )
+
+
+def in_words(group: Group, image: TopicsImage) -> str:
+    """Return a group as text: its epochs, then each member, what it has and where it is going."""
+    return "\n".join(_lines(group, image))
+
+
+def _lines(group: Group, image: TopicsImage) -> Iterator[str]:
+    yield (
+        f"group {group.group_id}: {state_of(group)}, epoch {group.epoch}, "
+        f"target of epoch {group.target_epoch}, {_count(len(group.members), 'member')}"
+    )
+    for member in sorted(group, key=lambda member: (member.metadata.client_id, member.member_id)):
+        current, told = member.current, member.metadata
+        static = f" ({told.instance_id})" if told.instance_id else ""
+        state = current.state.name.lower().replace("_", " ")
+        yield f"  {told.client_id} {member.member_id}{static}: epoch {current.epoch}, {state}"
+        yield f"    has {_in_short(current.assigned, image)}"
+        if current.revoking:
+            yield f"    gives up {_in_short(current.revoking, image)}"
+        missing = _missing(current.assigned, group.targets.get(member.member_id, {}))
+        if missing:
+            yield f"    waits for {_in_short(missing, image)}"
+
+
+def _missing(assigned: Grants, wanted: Wanted) -> Wanted:
+    left = {
+        topic: tuple(number for number in numbers if number not in assigned.get(topic, {}))
+        for topic, numbers in wanted.items()
+    }
+    return {topic: numbers for topic, numbers in left.items() if numbers}
+
+
+def _in_short(partitions: Grants | Wanted, image: TopicsImage) -> str:
+    return " ".join(map(str, named(partitions, image))) or "nothing"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

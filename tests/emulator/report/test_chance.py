@@ -1,0 +1,30 @@
+"""A report over seeds says if nothing depends on them."""
+
+from __future__ import annotations
+
+from emulator.measure import Metrics
+from emulator.report.chance import all_alike, no_chance
+
+
+def runs(*reprocessed):
+    return [Metrics(values={"reprocessed": number, "lost": 0}) for number in reprocessed]
+
+
+def test_seeds_are_alike_if_all_their_figures_are():
+    """One figure that differs in one seed is enough."""
+    assert all_alike(runs(7, 7, 7))
+    assert not all_alike(runs(7, 7, 8))
+
+
+def test_one_seed_tells_nothing_of_chance():
+    """There is nothing to be like."""
+    assert not all_alike(runs(7))
+
+
+def test_it_is_said_if_no_column_depends_on_the_seed():
+    """And only then; it is also said what to do about it."""
+    said = " ".join(no_chance(runs(7, 7), runs(9, 9)))
+
+    assert said.startswith("Every seed gave the same figures")
+    assert "between" in said
+    assert [] == list(no_chance(runs(7, 7), runs(9, 8)))

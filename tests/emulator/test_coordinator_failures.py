@@ -1,0 +1,243 @@
+"""The catalogue's failures of coordinators, each with its variants: what the rules say happens."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import emulator
+from emulator.events import (
+    BrokerDown,
+    ClientDropped,
+    CommitAccepted,
+    CommitAnswered,
+    CoordinatorLoaded,
+    CoordinatorMoved,
+    FaultMissed,
+    MemberRemoved,
+)
+from emulator.measure import Cause, EntryKind
+from emulator.playing import Run
+from emulator.scenario import catalogue
+from emulator.scenario.load import load, load_with
+
+AT_A_STEP = "coordinator-dies-at-a-step"
+IN_COMMIT = "coordinator-dies-in-commit"
+
+
+@cache
+def played(name: str, variant: str, seed: int = 0) -> Run:
+    """Play one variant of a scenario, once for all tests that look at it."""
+    path = catalogue.path_of(name)
+    (changes,) = [each.changes for each in load(path).variant if each.name == variant]
+    run = emulator.run(load_with(path, changes), seed)
+    run.ledger.check()
+    assert [] == [event.what for event in run.events if isinstance(event.what, FaultMissed)]
+    return run
+
+
+def what(run: Run, kind: type) -> list:
+    return [event.what for event in run.events if isinstance(event.what, kind)]
+
+
+# -- a kill at each step of a join, a sync and a commit ------------------------------------------
+
+OUTCOMES = {
+    "at rest": (2, set(), 1),
+    "JoinGroup sent, to get an id": (1, set(), 1),
+    "JoinGroup sent": (1, {"billing-2"}, 1),
+    "JoinGroup parked": (1, {"billing-2"}, 2),
+    "join phase ended": (1, {"billing-2"}, 2),
+    "JoinGroup answered": (1, {"billing-2"}, 2),
+    "SyncGroup sent": (1, {"billing-2"}, 2),
+    "SyncGroup parked": (1, {"billing-2"}, 2),
+    "assignment replicated": (2, set(), 2),
+    "group stable": (2, set(), 1),
+    "SyncGroup answered": (2, set(), 1),
+    "OffsetCommit sent": (2, set(), 1),
+    "OffsetCommit appended": (2, set(), 1),
+    "OffsetCommit answered": (2, set(), 1),
+}
+"""By step: the generation that the next coordinator loads, who has to join anew, and how many
+rebalances there were (spec classic-coordinator 4.4)."""
+
+
+def test_every_step_has_an_outcome():
+    """The table of the scenario and that of this file are about the same."""
+    assert [each.name for each in load(catalogue.path_of(AT_A_STEP)).variant] == list(OUTCOMES)
+
+
+@pytest.mark.parametrize("step", OUTCOMES)
+def test_what_the_next_coordinator_knows_depends_on_the_step(step):
+    """The last group record that was replicated, and nothing that was only in memory."""
+    run = played(AT_A_STEP, step)
+    (moved,) = what(run, CoordinatorMoved)
+
+    assert OUTCOMES[step] == (
+        moved.generation,
+        {dropped.consumer for dropped in what(run, ClientDropped)},
+        run.metrics["rebalances"],
+    )
+
+
+@pytest.mark.parametrize("step", OUTCOMES)
+def test_at_no_step_is_anything_repeated_or_lost_or_anybody_evicted(step):
+    """Whoever lives commits what it has done, later; everybody waits for the broker's session."""
+    run = played(AT_A_STEP, step)
+    (died,) = [event.at_us for event in run.events if isinstance(event.what, BrokerDown)]
+    (back,) = [event.at_us for event in run.events if isinstance(event.what, CoordinatorMoved)]
+
+    assert () == run.ledger.entries
+    assert [] == what(run, MemberRemoved)
+    assert [] == [expected for expected in run.expectations() if not expected.ok]
+    assert 9_000_000 < back - died < 9_100_000
+
+
+# -- a kill in a commit, with its sender ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("step", "cause", "avoided"),
+    [
+        ("OffsetCommit sent", Cause.MESSAGE_LOST, 0),
+        ("OffsetCommit appended", Cause.NOT_REPLICATED, 0),
+        ("OffsetCommit replicated", None, 200),
+        ("OffsetCommit answered", None, 0),
+    ],
+)
+def test_a_commit_counts_from_when_the_next_leader_has_it(step, cause, avoided, seed):
+    """Whether or not its sender was told: five seconds of two partitions are at stake."""
+    run = played(IN_COMMIT, step, seed)
+
+    assert ({str(cause): 200} if cause else {}) == run.ledger.by_cause()
+    assert avoided == run.ledger.duplicates_avoided
+
+
+# -- a stale coordinator -------------------------------------------------------------------------
+
+
+def test_h6_what_the_old_coordinator_took_is_repeated():
+    """It let commits time out; by then the new one had given everybody up."""
+    run = played("h6-stale-coordinator", "as written")
+    stale = [each for each in what(run, CommitAccepted) if each.leader_epoch == 0]
+    answered = {each.commit: each.error for each in what(run, CommitAnswered)}
+    (loaded,) = what(run, CoordinatorLoaded)
+
+    assert {1} == {each.broker for each in stale}
+    assert (2, 1) == (loaded.broker, loaded.leader_epoch)
+    assert "COORDINATOR_NOT_AVAILABLE" in {answered.get(each.commit) for each in stale}
+    assert {"took the commit"} == {entry.detail for entry in run.ledger.entries}
+    assert {"cut"} == {entry.root.verb for entry in run.ledger.entries}
+
+
+@pytest.mark.parametrize(
+    "variant",
+    ["a session of 45s", pytest.param("a commit after each batch", marks=pytest.mark.long)],
+)
+def test_h6_whoever_learns_of_the_new_coordinator_in_time_repeats_nothing(variant):
+    """The new coordinator still has all members when they come."""
+    run = played("h6-stale-coordinator", variant)
+
+    assert () == run.ledger.entries
+    assert set() == {dropped.consumer for dropped in what(run, ClientDropped)}
+
+
+def test_a_coordinator_alone_acknowledges_what_is_lost():
+    """All since its follower was gone, and every commit had been answered with success."""
+    run = played("coordinator-goes-on-alone", "min.insync.replicas=1")
+
+    assert {"acknowledged the commit"} == {entry.detail for entry in run.ledger.entries}
+    assert {str(Cause.STALE_COORDINATOR)} == set(run.ledger.by_cause())
+    assert 4_000 < run.ledger.reprocessed
+
+
+def test_with_two_in_sync_nothing_is_acknowledged_alone():
+    """Commits time out, members stay, and nobody is elected whom they could lose to."""
+    run = played("coordinator-goes-on-alone", "min.insync.replicas=2")
+    errors = {each.error for each in what(run, CommitAnswered)}
+
+    assert () == run.ledger.entries
+    assert "COORDINATOR_NOT_AVAILABLE" in errors
+
+
+def test_two_coordinators_may_give_a_partition_to_a_member_each():
+    """On either side of a cut the group goes on without those on the other; nobody erred."""
+    run = emulator.run(load(Path(__file__).parent / "split_brain.toml"), 0)
+    details = {(entry.cause, entry.detail) for entry in run.ledger.entries}
+
+    assert {
+        (Cause.TWO_OWNERS, "two coordinators"),
+        (Cause.STALE_COORDINATOR, "acknowledged the commit"),
+        (Cause.STALE_COORDINATOR, "told an older offset"),
+    } == details
+    assert () == run.findings
+    assert run.metrics["overlap_s"] > 20
+
+
+# -- restarts and loads --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["in order", "killed", "killed, offsets on one broker"])
+def test_h7_a_roll_of_the_brokers_repeats_nothing_and_needs_no_rebalance(variant):
+    """Commits fail meanwhile, and are made again."""
+    run = played("h7-rolling-broker-restart", variant)
+
+    assert () == run.ledger.entries
+    assert [] == [expected for expected in run.expectations() if not expected.ok]
+    assert 3 == len(what(run, BrokerDown))
+
+
+def test_h7_a_kill_lets_everybody_wait_for_the_session_of_the_broker():
+    """In order, nobody waits; killed, all partitions stand for nine seconds."""
+    peaks = {
+        variant: played("h7-rolling-broker-restart", variant).metrics["lag_processed_peak"]
+        for variant in ("in order", "killed")
+    }
+
+    assert 720 == pytest.approx(peaks["in order"], abs=2)
+    assert 8 * 120 < peaks["killed"] < 13 * 120
+
+
+def test_a_slow_load_evicts_nobody_and_takes_no_commit():
+    """Heartbeats are answered for longer than any session; what the dead had done is repeated."""
+    run = played("slow-load-after-a-year", "never compacted")
+    (loaded,) = what(run, CoordinatorLoaded)
+    (removed,) = what(run, MemberRemoved)
+
+    assert 90 == pytest.approx(loaded.loaded_us / 1e6, abs=0.1)
+    assert "billing-1" == removed.consumer
+    assert {str(Cause.LOADING)} == set(run.ledger.by_cause())
+    assert {"the load took 90.0 s"} == {entry.detail for entry in run.ledger.entries}
+    assert {"move_coordinator"} == {entry.root.verb for entry in run.ledger.entries}
+
+
+def test_a_compacted_log_is_loaded_in_no_time():
+    """The same crash costs what any crash costs."""
+    run = played("slow-load-after-a-year", "compacted")
+
+    assert {str(Cause.CRASHED)} == set(run.ledger.by_cause())
+    assert 210 >= run.ledger.reprocessed
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_commit_that_timed_out_and_counts_avoids_what_it_covers(seed):
+    """Ten seconds of two partitions less, of which the dead member never heard."""
+    run = emulator.run(load(catalogue.path_of("coordinator-commit-times-out")), seed)
+    dead = [each for each in what(run, CommitAnswered) if each.consumer == "billing-1"]
+
+    assert "COORDINATOR_NOT_AVAILABLE" in {each.error for each in dead}
+    assert 195 <= run.ledger.duplicates_avoided <= 410
+    assert run.ledger.reprocessed == run.ledger.total(EntryKind.REPROCESSED) <= 210
+
+
+def test_where_all_was_committed_the_commit_that_timed_out_is_all_that_counts():
+    """A batch of 200 is at stake, and nothing at all is repeated."""
+    commit = '{ call = "sync", when = "every", records = 200, on_revoke = true }'
+    path = catalogue.path_of("coordinator-commit-times-out")
+    run = emulator.run(load_with(path, [f"group[billing].commit={commit}"]), 0)
+
+    assert {} == run.ledger.by_cause()
+    assert 200 == run.ledger.duplicates_avoided

@@ -1,0 +1,81 @@
+"""The scenarios in which committed offsets are gone or set to others: what decides their cost."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+import emulator
+from emulator.events import CommitAccepted, EpochOpened
+from emulator.measure import Cause, Law
+from emulator.playing import Run
+from emulator.scenario import catalogue
+from emulator.scenario.load import load_with
+
+
+@cache
+def played(name: str, *changes: str) -> Run:
+    """Play a scenario, changed as on the command line."""
+    return emulator.run(load_with(catalogue.path_of(name), changes), 0)
+
+
+@pytest.mark.long
+def test_i1_everything_that_was_processed_is_repeated_or_what_was_not_read_is_lost():
+    """The reset policy decides what offsets that expired cost."""
+    run = played("i1-idle-beyond-retention")
+    latest = "group[statistics].settings[auto.offset.reset]=latest"
+    lost = played("i1-idle-beyond-retention", latest).ledger
+    away_h = 8 * 24
+
+    assert {0} == {entry.first for entry in run.ledger.entries}
+    assert 0 == lost.reprocessed
+    assert 4 * 30 * away_h == pytest.approx(lost.lost, rel=0.01)
+    assert {"position reset to latest"} == set(lost.by_cause())
+
+
+@pytest.mark.long
+def test_i2_seven_days_outlast_a_weekend_and_two_do_not():
+    """The time counts from when the last member left."""
+    setting = "cluster.settings[offsets.retention.minutes]"
+    two, seven = (played("i2-weekend-down", f"{setting}={days * 1440}") for days in (2, 7))
+
+    assert [Cause.EXPIRED] == [Cause(cause) for cause in two.ledger.by_cause()]
+    assert {} == seven.ledger.by_cause()
+
+
+def _quiet(what: EpochOpened) -> bool:
+    return what.partition.topic == "refunds"
+
+
+@pytest.mark.long
+def test_i3_only_what_nobody_subscribes_to_loses_its_offsets():
+    """The quiet topic keeps its own however old; the one without a reader does not (KIP-211)."""
+    run = played("i3-quiet-partitions")
+    late = [event.what for event in run.events if event.at_us > 15 * 60 * 1_000_000]
+    commits = [what for what in late if isinstance(what, CommitAccepted)]
+    starts = {what.offset for what in late if isinstance(what, EpochOpened) and _quiet(what)}
+    stayed = played("i3-quiet-partitions", "act[close-1].restart_after=5min")
+
+    assert {"audit"} == {entry.topic for entry in run.ledger.entries}
+    assert "refunds" not in {tp.topic for what in commits for tp, _ in what.offsets}
+    assert {100} == starts
+    assert {} == stayed.ledger.by_cause()
+
+
+def test_a_group_is_reset_only_while_it_has_no_members():
+    """The first act is refused and does nothing; the second is the root of every repeat."""
+    run = played("offsets-reset")
+    refused = [finding for finding in run.findings if finding.law is Law.ACT_REFUSED]
+
+    assert ["reset_offsets-1" in finding.message for finding in refused] == [True]
+    assert {"reset_offsets-2"} == {entry.root.id for entry in run.ledger.entries}
+
+
+def test_a_deleted_group_loses_what_came_while_it_was_away():
+    """With earliest it repeats all instead; the act is the root of both."""
+    lost = played("offsets-deleted")
+    again = played("offsets-deleted", "group[billing].settings[auto.offset.reset]=earliest")
+
+    assert {"delete_group-1"} == {entry.root.id for entry in lost.ledger.entries}
+    assert {Cause.DELETED} == {Cause(cause) for cause in again.ledger.by_cause()}

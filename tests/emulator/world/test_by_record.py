@@ -1,0 +1,65 @@
+"""The work on each record as an event of its own: the same run, told in full."""
+
+from __future__ import annotations
+
+from emulator.events import CommitAccepted, ListenerCalled, Processed
+from emulator.scenario.load import loads
+from emulator.world.build import Replay, play
+
+SCENARIO = loads("""
+title = "in full"
+run_for = "20s"
+topic = [{ name = "t", partitions = 4, rate = "5/s" }]
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 2
+work = "10ms"
+settings = { "auto.offset.reset" = "earliest", "session.timeout.ms" = 6000 }
+
+[[fault]]
+crash = "g-1"
+at = "12s"
+""")
+
+
+def played(*, by_record):
+    events = []
+    play(SCENARIO, 0, (events.append,), replay=Replay(by_record=by_record))
+    return events
+
+
+def records(events):
+    """Return who processed which record, in order of partition and offset."""
+    return sorted(
+        (event.what.partition, offset, event.what.consumer)
+        for event in events
+        if isinstance(event.what, Processed)
+        for offset in range(event.what.first, event.what.next_offset)
+    )
+
+
+def others(events):
+    kinds = CommitAccepted | ListenerCalled
+    return [(event.at_us, event.what) for event in events if isinstance(event.what, kinds)]
+
+
+def test_the_run_is_the_same():
+    """Records, commits, listener calls; only what is told of the work is more."""
+    summed_up, in_full = (played(by_record=by_record) for by_record in (False, True))
+
+    assert records(summed_up) == records(in_full)
+    assert others(summed_up) == others(in_full)
+    assert len(summed_up) < len(in_full)
+
+
+def test_each_record_has_its_begin_and_its_end():
+    """The event is written when the record is done."""
+    works = [
+        (event.what.next_offset - event.what.first, event.at_us - event.what.began_us)
+        for event in played(by_record=True)
+        if isinstance(event.what, Processed)
+    ]
+
+    assert {(1, 10_000)} == set(works)

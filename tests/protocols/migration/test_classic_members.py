@@ -1,0 +1,128 @@
+"""Members of a consumer group that still speak the classic protocol."""
+
+from __future__ import annotations
+
+from protocols.errors import ErrorCode
+from protocols.facts import Departure, MemberRemoved
+
+from .driver import AGAIN, Migration, consumers, some, upgraded
+
+
+def test_a_cooperative_member_gives_up_in_two_steps():
+    """Its heartbeat says join; it joins and is told less; it joins again with less: that is all."""
+    it = upgraded()
+    x = it.ids["x"]
+    assert AGAIN == it.beat_classic("x", 1)
+
+    first = it.join_classic("x", 0, 1, 2, 3).answer
+    assert (ErrorCode.NONE, 1, "cooperative-sticky") == (
+        first.error,
+        first.generation_id,
+        first.protocol_name,
+    )
+    assert ("", ()) == (first.leader, first.members)
+    assert some(0, 1) == it.sync("x", 1).answer.assignment
+    assert {2, 3} == it.revoking(x)
+    assert AGAIN == it.beat_classic("x", 1)
+
+    second = it.join_classic("x", 0, 1).answer
+    assert 2 == second.generation_id
+    assert some(0, 1) == it.sync("x", 2).answer.assignment
+    assert ErrorCode.NONE == it.beat_classic("x", 2)
+    assert {"t": {2, 3}} == it.beat("C").assignment
+
+
+def test_an_eager_member_gives_up_with_the_join_itself():
+    """It owns nothing whenever it joins."""
+    it = upgraded()
+    assert AGAIN == it.beat_classic("x", 1)
+
+    assert 2 == it.join_classic("x").answer.generation_id
+    assert some(0, 1) == it.sync("x", 2).answer.assignment
+    assert {"t": {2, 3}} == it.beat("C").assignment
+
+
+def test_a_member_that_waits_joins_again_when_all_of_it_is_free():
+    """Behind, to give up, or free by now: the three reasons to join."""
+    it = consumers()
+    joined = it.enter("x").answer
+    assert (3, ()) == (joined.generation_id, it.sync("x", 3).answer.assignment)
+    assert ErrorCode.NONE == it.beat_classic("x", 3)
+    it.beat("C")
+    assert ErrorCode.NONE == it.beat_classic("x", 3)
+    it.acknowledge("C")
+
+    assert AGAIN == it.beat_classic("x", 3)
+    assert 3 == it.join_classic("x").answer.generation_id
+    assert 2 == len(it.sync("x", 3).answer.assignment)
+    assert ErrorCode.NONE == it.beat_classic("x", 3)
+
+
+def test_a_member_that_does_not_join_again_in_time_is_removed():
+    """From the first time it is told; its heartbeats do not help."""
+    it = upgraded()
+    it.beat_classic("x", 1)
+    for _ in range(3):
+        it.advance(5_000)
+        assert AGAIN == it.beat_classic("x", 1)
+    it.advance(5_000)
+
+    assert [Departure.DID_NOT_REJOIN] == [fact.why for fact in it.told(MemberRemoved)]
+
+
+def test_a_member_that_does_not_sync_in_time_is_removed():
+    """After it joined; its sync ends the wait."""
+    it = upgraded()
+    it.join_classic("x")
+    it.advance(9_000)
+    it.beat_classic("x", 2)
+    it.advance(9_000)
+    it.beat_classic("x", 2)
+    it.advance(2_000)
+
+    assert [Departure.DID_NOT_SYNC] == [fact.why for fact in it.told(MemberRemoved)]
+
+
+def test_requests_of_the_wrong_generation_or_member_are_refused():
+    """As in a classic group."""
+    it = upgraded()
+    it.ids["Z"], it.ids["C"] = "Z", "C"
+
+    assert ErrorCode.ILLEGAL_GENERATION == it.beat_classic("x", 9)
+    assert ErrorCode.ILLEGAL_GENERATION == it.sync("x", 9).error
+    assert ErrorCode.UNKNOWN_MEMBER_ID == it.beat_classic("Z", 1)
+    assert ErrorCode.UNKNOWN_MEMBER_ID == it.sync("C", 2).error
+    wrong = it.sync("x", 1, protocol_name="range")
+    assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == wrong.error
+    assert AGAIN == it.sync("x", 1).error
+    assert ErrorCode.ILLEGAL_GENERATION == it.commit(it.ids["x"], 2, 0)
+    assert ErrorCode.NONE == it.commit(it.ids["x"], 1, 0)
+
+
+def test_a_classic_newcomer_needs_a_policy_room_and_a_protocol_that_all_have():
+    """Each refused in its own words."""
+    it = upgraded()
+    assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == it.join_classic("y", names=("range",)).error
+    full = upgraded(group_consumer_max_size=2)
+    assert ErrorCode.GROUP_MAX_SIZE_REACHED == full.join_classic("y").error
+    closed = Migration(group_consumer_migration_policy="disabled")
+    closed.join("C")
+    assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == closed.join_classic("y").error
+
+
+def test_a_static_member_changes_its_protocol_in_place():
+    """It keeps its partitions; the other's id goes."""
+    it = Migration()
+    it.join("A", instance="i")
+    it.join("C")
+    it.settle("A", "C")
+    mine = it.assigned("A")
+    epoch = it.group.epoch
+
+    joined = it.join_classic("x", group_instance_id="i").answer
+
+    assert (ErrorCode.NONE, epoch) == (joined.error, joined.generation_id)
+    assert (mine, epoch) == (it.assigned(it.ids["x"]), it.group.epoch)
+    assert it.group.member("A") is None
+    stranger = it.join_classic("z", group_instance_id="i", member_id="Z")
+    assert ErrorCode.FENCED_INSTANCE_ID == stranger.error

@@ -1,0 +1,99 @@
+"""A classic group with members becomes a consumer group, or does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.classic.states import State
+from protocols.errors import ErrorCode
+from protocols.kip848.group import Group as ConsumerGroup
+
+from .driver import AGAIN, Migration
+
+
+def test_a_heartbeat_makes_a_consumer_group_of_a_stable_one():
+    """Its members go on as they were, at their generation; then the newcomer joins as any."""
+    it = Migration()
+    it.stable("x")
+    generation = it.classic.generation
+
+    answer = it.join("C")
+
+    assert (generation + 1, {}) == (answer.epoch, answer.assignment)
+    assert ["2x", "5", "3", "7", "6", "8", "5", "3", "7", "7", "6", "8"] == it.types
+    assert (generation, generation, "STABLE") == it.at(it.ids["x"])
+    assert {0, 1, 2, 3} == it.assigned(it.ids["x"])
+    assert it.member(it.ids["x"]).speaks_classic
+    assert (10_000, 45_000) == (it.session_ms(it.ids["x"]), it.session_ms("C"))
+    assert not [name for name in it.timers if name.startswith("heartbeat-")]
+
+
+def test_whoever_waits_to_join_is_told_to_join_again():
+    """The join phase ends there; the member is known."""
+    it = Migration()
+    it.stable("x")
+    waiting = it.enter("y")
+    assert (State.PREPARING_REBALANCE, []) == (it.classic.state, waiting.answers)
+
+    it.join("C")
+
+    assert AGAIN == waiting.error
+    assert isinstance(it.group, ConsumerGroup)
+    assert 3 == len(it.group.members)
+
+
+def test_whoever_waits_to_sync_is_told_to_join_again():
+    """A leader whose assignment was never stored too."""
+    it = Migration()
+    it.enter("x")
+    it.enter("y")
+    it.advance(0)
+    assert State.COMPLETING_REBALANCE is it.classic.state
+    follower = next(name for name in "xy" if it.ids[name] != it.classic.leader_id)
+    waiting = it.sync(follower, it.classic.generation)
+
+    it.join("C")
+
+    assert AGAIN == waiting.error
+    assert 3 == len(it.group.members)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"group_consumer_migration_policy": "disabled"},
+        {"group_consumer_migration_policy": "downgrade"},
+        {"group_consumer_max_size": 1},
+    ],
+)
+def test_policy_and_size_may_forbid_the_upgrade(settings):
+    """The newcomer finds no group of its protocol; the classic one is as it was."""
+    it = Migration(**settings)
+    it.stable("x", "y")
+    before = len(it.log)
+
+    assert ErrorCode.GROUP_ID_NOT_FOUND == it.join("C").error
+    assert (True, State.STABLE, before) == (it.is_classic, it.classic.state, len(it.log))
+
+
+def test_a_group_of_another_protocol_type_stays_what_it_is():
+    """Connect workers are no consumers."""
+    it = Migration()
+    it.enter("x", protocol_type="connect")
+
+    assert ErrorCode.GROUP_ID_NOT_FOUND == it.join("C").error
+
+
+def test_an_upgrade_that_cannot_be_written_is_taken_back():
+    """The classic group is there again; nobody is answered twice."""
+    it = Migration()
+    it.stable("x")
+    waiting = it.enter("y")
+    it.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+
+    assert ErrorCode.COORDINATOR_NOT_AVAILABLE == it.join("C").error
+
+    assert (True, AGAIN) == (it.is_classic, waiting.error)
+    first, second = it.join_classic("x", 0, 1, 2, 3), it.join_classic("y")
+    it.advance(20_000)
+    assert {ErrorCode.NONE} == {first.error, second.error}
