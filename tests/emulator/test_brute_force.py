@@ -94,7 +94,7 @@ def test_where_nothing_happens_the_ledger_is_empty(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=100)
+@settings(unhurried, max_examples=60)
 @given(document=DISTURBED, seed=seeds)
 def test_the_ledger_counts_every_message_for_long(document, seed):
     """The same for thousands of runs."""
@@ -105,7 +105,7 @@ def test_the_ledger_counts_every_message_for_long(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=100)
+@settings(unhurried, max_examples=60)
 @given(document=QUIET, seed=seeds)
 def test_quiet_runs_have_empty_ledgers_for_long(document, seed):
     """The same for a thousand runs."""
@@ -116,7 +116,7 @@ def test_quiet_runs_have_empty_ledgers_for_long(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=100)
+@settings(unhurried, max_examples=60)
 @given(document=TRUNCATED, seed=seeds)
 def test_records_with_the_same_offset_are_counted_apart_for_long(document, seed):
     """The same for thousands of runs."""

@@ -311,5 +311,5 @@ class LongCoordination(Coordination):
     pass
 
 
-LongCoordination.TestCase.settings = _with(1_500, 60)
+LongCoordination.TestCase.settings = _with(40, 40)
 TestLongCoordination = pytest.mark.long(LongCoordination.TestCase)
