@@ -249,13 +249,13 @@ __all__ = [
 ]
 
 _LATER = (
+    "unions",
     "consumer",
     "consumer_assignments",
     "parts",
     "share",
     "streams",
     "streams_assignments",
-    "unions",
     "words",
 )
 
