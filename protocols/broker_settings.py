@@ -131,6 +131,32 @@ class BrokerSettings:
             maximum=LONG_MAX,
         ),
     )
+    log_cleaner_dedupe_buffer_size: int = declared(
+        134_217_728,
+        Setting(
+            "log.cleaner.dedupe.buffer.size",
+            Kind.BYTES,
+            "Memory of the map by which logs are compacted: 24 bytes a key.",
+            maximum=LONG_MAX,
+        ),
+    )
+    log_cleaner_io_buffer_load_factor: float = declared(
+        0.9,
+        Setting(
+            "log.cleaner.io.buffer.load.factor",
+            Kind.RATIO,
+            "How full that map may become; what lies behind waits for the next compaction.",
+            maximum=1,
+        ),
+    )
+    max_message_bytes: int = declared(
+        1_048_588,
+        Setting(
+            "max.message.bytes",
+            Kind.BYTES,
+            "Largest batch of __consumer_offsets, as its topic is set.",
+        ),
+    )
     offsets_retention_minutes: int = declared(
         10_080,
         Setting(

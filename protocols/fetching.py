@@ -48,14 +48,23 @@ class _Completed:
         self.epochs = part.epochs
 
 
+class Broken(NamedTuple):
+    """A connection to a broker that broke and was not answered on since."""
+
+    failures: int
+    ready_us: int
+    """Not before then is it opened again."""
+
+
 class Fetcher:
     """Positions and buffers of one consumer, and which fetches to send."""
 
-    __slots__ = ("_buffer", "_in_flight", "_line", "pending", "positions", "revoking")
+    __slots__ = ("_broken", "_buffer", "_in_flight", "_line", "pending", "positions", "revoking")
 
     def __init__(self) -> None:
         self.positions = Positions()
         self._in_flight: set[int] = set()
+        self._broken: dict[int, Broken] = {}
         self._buffer: deque[_Completed] = deque()
         self.revoking = False
         """All partitions are about to be revoked (eager join prepare): nothing is handed out."""
@@ -77,10 +86,11 @@ class Fetcher:
 
     # -- fetching ----------------------------------------------------------------------------
 
-    def requests(self) -> list[tuple[int, FetchRequest]]:
+    def requests(self, now: int = 0) -> list[tuple[int, FetchRequest]]:
         """Return the fetches to send now, by broker, and count them as in flight.
 
-        One fetch a broker (F2), none to a broker of which records are still buffered (F1b).
+        One fetch a broker (F2), none to a broker of which records are still buffered (F1b), nor
+        to one that may not be connected to yet (``AbstractFetch.isUnavailable``).
         """
         positions = self.positions
         if positions.behind:
@@ -92,6 +102,8 @@ class Fetcher:
         found = []
         for leader, readings in positions.by_leader.items():
             if leader == NO_LEADER or leader in self._in_flight or leader in buffered:
+                continue
+            if leader in self._broken and now < self._broken[leader].ready_us:
                 continue
             wanted = tuple(
                 [
@@ -108,6 +120,8 @@ class Fetcher:
     def arrived(self, response: FetchResponse) -> list[FetchedRecords]:
         """Buffer a response; return its partitions that carry an error."""
         self._in_flight.discard(response.node)
+        if self._broken:
+            self._broken.pop(response.node, None)
         failed = []
         for part in response.partitions:
             reading = self.positions.readings.get(part.partition)
@@ -157,10 +171,30 @@ class Fetcher:
         """Return a broker's place in the order in which brokers are asked."""
         return list(self.positions.by_leader).index(broker)
 
-    def disconnected(self, broker: int) -> None:
-        """Forget the fetch in flight to ``broker``; ask it again only after a metadata update."""
+    def disconnected(self, broker: int, ready_us: int = 0) -> None:
+        """Forget the fetch in flight to ``broker``; ask it again only after a metadata update.
+
+        Nor before *ready_us*, when its reconnect back-off is over.
+        """
         self._in_flight.discard(broker)
+        self._broken[broker] = Broken(self.failures(broker) + 1, ready_us)
         self.positions.lost(broker)
+
+    def failures(self, broker: int) -> int:
+        """Return how often the connection to a broker broke without an answer in between."""
+        broken = self._broken.get(broker)
+        return 0 if broken is None else broken.failures
+
+    def next_ready_us(self, now: int) -> int | None:
+        """Return when, after *now*, the next broker may be connected to again, if any waits."""
+        leaders = self.positions.by_leader
+        waiting = [broken.ready_us for b, broken in self._broken.items() if b in leaders]
+        return min((when for when in waiting if when > now), default=None)
+
+    @property
+    def connected(self) -> bool:
+        """Whether no broker that is to be read from has yet to answer on a new connection."""
+        return not any(broker in self.positions.by_leader for broker in self._broken)
 
     @property
     def in_flight(self) -> frozenset[int]:

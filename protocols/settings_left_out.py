@@ -14,9 +14,9 @@ auto.create.topics.enable broker.heartbeat.interval.ms controlled.shutdown.enabl
 controller.quorum.election.timeout.ms delete.topic.enable group.coordinator.append.linger.ms
 group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
 group.coordinator.rebalance.protocols group.coordinator.threads
-log.cleaner.dedupe.buffer.size log.cleaner.threads
+log.cleaner.threads
 log.retention.bytes log.retention.hours log.retention.minutes log.retention.ms log.roll.hours
-log.segment.bytes max.message.bytes message.max.bytes num.io.threads num.network.threads
+log.segment.bytes message.max.bytes num.io.threads num.network.threads
 num.partitions num.replica.fetchers offsets.load.buffer.size offsets.topic.compression.codec
 replica.fetch.max.bytes replica.fetch.wait.max.ms
 auto.leader.rebalance.enable leader.imbalance.check.interval.seconds

@@ -21,7 +21,7 @@ def open_events(path: Path, scenario: Scenario, seed: int) -> EventFile:
         name: value if isinstance(value, str) else json.dumps(value) for name, value in head.items()
     }
     try:
-        reason = _objection(path)
+        reason = parquet_objection(path)
         if reason is None:
             return EventFile(path, {**metadata, "seed": str(seed)}, scenario.start)
     except (OSError, ValueError) as error:
@@ -29,7 +29,7 @@ def open_events(path: Path, scenario: Scenario, seed: int) -> EventFile:
     raise RefusedError(f"--events: {path}: cannot be written: {reason}")
 
 
-def _objection(path: Path) -> str | None:
+def parquet_objection(path: Path) -> str | None:
     """Say why a file of that name must not be written: what is there may be dear to somebody."""
     if path.is_dir():
         return "it is a folder; name a file in it"

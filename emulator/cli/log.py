@@ -31,6 +31,10 @@ EXAMPLES: Examples = (
         "rebalance log examples/__consumer_offsets-4 --group kip848-crash-1-cad7p --follow-state",
     ),
     ("which groups there are in the end", "rebalance log examples/__consumer_offsets-4 --table"),
+    (
+        "all commits as a table for pandas, DuckDB or Spark",
+        "rebalance log examples/__consumer_offsets-4 --columns commits.parquet",
+    ),
 )
 
 
@@ -63,6 +67,12 @@ def log(
     batches: Annotated[
         bool, typer.Option("--batches", help="Show the headers of record batches, too.")
     ] = False,
+    columns: Annotated[
+        Path | None,
+        typer.Option(
+            "--columns", metavar="FILE.parquet", help="Write offset commits to this file instead."
+        ),
+    ] = None,
 ) -> None:
     """Show what segments of __consumer_offsets hold, as JSON lines, one a record.
 
@@ -80,6 +90,9 @@ def log(
     committed and pending offsets); loadFails says why it could not load it. --state-only prints
     a line a group: group, and the same.
 
+    --columns prints no records: it writes a row a committed offset or tombstone, in the order of
+    the logs, with the types of docs/offsets-log.md, and says what was left out.
+
     Exit status: 0 fine; 1 not all could be read: gaps, records that cannot be decoded or that
     4.4.0 does not know, a log that no coordinator could load; 2 bad input: a file that is
     missing, no log, or a log of another topic. An empty segment is fine.
@@ -88,6 +101,14 @@ def log(
     from emulator.cli.refusals import BAD_INPUT, RefusedError
     from emulator.offsets_log.dumping import Wanted
 
+    if columns is not None:
+        from emulator.cli.log_columns import write_columns
+
+        if groups or follow_state or state_only or table or batches:
+            raise RefusedError("--columns writes all commits and prints nothing: give it alone")
+        if not write_columns(files, columns):
+            raise typer.Exit(NOT_ALL_READ)
+        return
     only_groups = state_only or table
     if only_groups and batches:
         raise RefusedError(

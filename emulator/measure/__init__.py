@@ -2,12 +2,13 @@
 
 from emulator.measure.checks import Expected, check_expectations, is_expectable
 from emulator.measure.distribution import Comparison, Estimate, Summary, compare, summarise
-from emulator.measure.explain import Line, explain
+from emulator.measure.explain import explain
 from emulator.measure.laws import Finding, Law, LawChecker, Severity
 from emulator.measure.ledger.accountant import Accountant
 from emulator.measure.ledger.entries import Cause, Entry, EntryKind, Ledger, Link, Owner, Root
 from emulator.measure.measurement import Measured, Measurement, measure
 from emulator.measure.meters.metrics import Metrics, MetricsMeter, is_metric, unknown_metric
+from emulator.measure.refrains import Line
 
 __all__ = [
     "Accountant",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.measure.ledger.leaders import OFFSETS_TOPIC
+from emulator.measure.ledger.leaders import OFFSETS_TOPIC, Leaders
 
 LED = (ev.LeaderChanged, ev.IsrChanged, ev.LogTruncated)
 SERVED = (ev.CoordinatorLoaded, ev.CoordinatorUnloaded, ev.AppendFailed)
@@ -58,13 +58,26 @@ class Coordination:
     def __init__(self, group: str, events: Iterable[ev.Event]) -> None:
         self._partition: TopicPartition | None = None
         self._brokers: set[int] = set()
+        self._successors: dict[int, int] = {}
+        """Commits that a broker appended after it had been replaced, and who leads then."""
+
+        leaders = Leaders()
         for event in events:
             what = event.what
+            leaders.follow(event)
             if isinstance(what, ev.Appended) and what.group == group:
                 self._partition = TopicPartition(OFFSETS_TOPIC, what.log_partition)
                 self._brokers.add(what.broker)
             elif isinstance(what, ev.CoordinatorMoved) and what.group == group:
                 self._brokers.add(what.broker)
+            elif isinstance(what, ev.CommitAccepted) and what.group == group:
+                known = leaders.of(group)
+                if known.replaced(what) is not None:
+                    self._successors[event.id] = known.leader
+
+    def successor(self, event: ev.Event) -> int | None:
+        """Return who had replaced the broker that appends a commit; None: nobody."""
+        return self._successors.get(event.id)
 
     def concerns(self, what: ev.What) -> bool:
         """Say whether an event is about the partition, or about a broker that coordinated."""

@@ -6,19 +6,15 @@ group and their commits did on that partition from the first of them on.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.measure.coordination import Coordination, LogPosition, position_of
+from emulator.measure.coordination import Coordination, position_of
 from emulator.measure.ledger.entries import Entry, EntryKind
+from emulator.measure.refrains import Line, without_refrains
 from emulator.measure.wording import in_words, offset_of, span, term_of
-
-_PASSING = re.compile(r"(?<=commit )\S+|(?<=log offset )\d+|(?<=high watermark )\d+")
-"""What differs from one refrain to the next."""
 
 Commit = ev.CommitSent | ev.CommitAccepted | ev.CommitRefused
 
@@ -45,22 +41,6 @@ PARTITION_EVENTS = (ev.EpochOpened, ev.EpochClosed, ev.NotProcessed, ev.PartlyPr
 TOPIC_EVENTS = (ev.TopicCreated, ev.PartitionsAdded, ev.TopicDeleted)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the sequence."""
-
-    at_us: int
-    text: str
-    event: int
-    """Id of the event, of the first one where a line stands for several."""
-
-    shown: bool = False
-    """Whether the entry's own chain names it."""
-
-    log: LogPosition | None = None
-    """Where in the offsets log it stands, of a commit or a failover."""
-
-
 def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
     """Return the sequence of events that shows how *entry* came about, in order."""
     coordination = Coordination(entry.group, events)
@@ -69,7 +49,7 @@ def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
         if event.id > story.until:
             break
         story.hear(event)
-    return tuple(_without_refrains(list(story.lines())))
+    return tuple(without_refrains(list(story.lines())))
 
 
 def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
@@ -142,7 +122,8 @@ class _Story:
         return ends[0][0], ends[-1][1]
 
     def _line(self, first: ev.Event, last: ev.Event, events: int) -> Line:
-        text = in_words(first.what, self._partition, self._term)
+        successor = self._coordination.successor(first)
+        text = in_words(first.what, self._partition, self._term, successor)
         if isinstance(first.what, ev.Processed) and isinstance(last.what, ev.Processed):
             worked = span(first.what.first, last.what.next_offset)
             text = f"{first.what.consumer} processes {self._partition} {worked}"
@@ -227,37 +208,3 @@ class _Story:
 
 def _speaks_of(what: ev.CommitAccepted, partition: TopicPartition) -> bool:
     return offset_of(what.offsets, partition) is not None
-
-
-def _without_refrains(lines: list[Line]) -> Iterator[Line]:
-    """Yield the lines; where one or two of them come again and again, say how often."""
-    at = 0
-    while at < len(lines):
-        period, times = max(((p, _repeats(lines, at, p)) for p in (1, 2)), key=_saved)
-        yield from lines[at : at + period]
-        if times > 2:
-            last = lines[at + period * times - 1]
-            text = f"the same {times - 1} more times, until here"
-            yield Line(last.at_us, text, last.event)
-        else:
-            yield from lines[at + period : at + period * times]
-        at += period * times
-
-
-def _saved(refrain: tuple[int, int]) -> int:
-    period, times = refrain
-    return period * (times - 1)
-
-
-def _repeats(lines: list[Line], at: int, period: int) -> int:
-    """Count how often the *period* lines from *at* on come in a row; never what the chain shows."""
-    words = [_PASSING.sub("", line.text) for line in lines[at : at + period]]
-    times = 1
-    while True:
-        start = at + period * times
-        chunk = lines[start : start + period]
-        if any(line.shown for line in chunk):
-            return times
-        if [_PASSING.sub("", line.text) for line in chunk] != words:
-            return times
-        times += 1

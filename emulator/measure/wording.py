@@ -15,11 +15,17 @@ GENERATION, EPOCH = "generation", "epoch"
 """What a group counts: the classic protocol has generations, the consumer protocol epochs."""
 
 
-def in_words(what: ev.What, partition: TopicPartition, term: str = GENERATION) -> str:
+def in_words(
+    what: ev.What, partition: TopicPartition, term: str = GENERATION, successor: int | None = None
+) -> str:
     """Say what happened; of events about several partitions, what concerns *partition*.
 
     *term*: what the group counts, in whose words the number of a generation is told.
+    *successor*: the broker that leads, where one that was replaced appends a commit.
     """
+    if isinstance(what, ev.CommitAccepted) and successor is not None:
+        text = f"broker {what.broker}, replaced by broker {successor}, {_appends(what, partition)}"
+        return text.replace(f"in {GENERATION} ", f"in {term} ")
     words = WORDS.get(type(what))
     text = words(what, partition) if words is not None else type(what).__name__
     return text.replace(f"in {GENERATION} ", f"in {term} ")
@@ -56,12 +62,13 @@ def _committing(
     return f"{p} = {offset_of(what.offsets, p)} in generation {what.generation}"
 
 
-def _accepted(what: ev.CommitAccepted, p: TopicPartition) -> str:
-    text = f"accepts commit {what.commit} of {what.consumer}: {_committing(what, p)}"
+def _appends(what: ev.CommitAccepted, p: TopicPartition) -> str:
+    """Tell of a commit that is in its coordinator's own log, and not acknowledged yet."""
+    text = f"appends commit {what.commit} of {what.consumer}: {_committing(what, p)}"
     if what.log_partition < 0:
-        return f"the coordinator {text}"
+        return text
     return (
-        f"the coordinator {text}, at log offset {what.log_offset} of "
+        f"{text}, at log offset {what.log_offset} of "
         f"__consumer_offsets-{what.log_partition} (high watermark {what.high_watermark}, leader "
         f"epoch {what.leader_epoch} on broker {what.broker})"
     )
@@ -131,7 +138,7 @@ def _lost(what: ev.MessageLost, _: TopicPartition) -> str:
 
 
 def _answered(what: ev.CommitAnswered, _: TopicPartition) -> str:
-    fate = "was accepted" if what.error == "NONE" else f"failed: {what.error}"
+    fate = "was acknowledged" if what.error == "NONE" else f"failed: {what.error}"
     return f"{what.consumer} learns that commit {what.commit} {fate}"
 
 
@@ -211,7 +218,7 @@ WORDS: dict[type, Words] = {
     ev.CommitSent: lambda w, p: (
         f"{w.consumer} sends commit {w.commit} ({w.kind}): {_committing(w, p)}"
     ),
-    ev.CommitAccepted: _accepted,
+    ev.CommitAccepted: lambda w, p: f"the coordinator {_appends(w, p)}",
     ev.CommitRefused: _refused,
     ev.CommitAnswered: _answered,
     ev.MessageLost: _lost,

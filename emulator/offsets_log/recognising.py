@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 
 from emulator.offsets_log.finding import WANTED, LogFileError
 from emulator.offsets_log.opening import OnRead, SegmentBytes, buffered, opened
+from protocols.log.header import MAGIC
 from protocols.log.reader import BatchRecords, Gap, read_log
-from protocols.log.resync import GapKind
+from protocols.log.resync import GapKind, other_format
 from protocols.records import MalformedRecordError, UnknownKey, decode_key
 
 _MOST_HELD: Final = 1_000
@@ -18,6 +19,9 @@ _MOST_HELD: Final = 1_000
 _MOST_HELD_BYTES: Final = 2**26
 _MOST_TYPE: Final = 127
 """Types that a newer Kafka may have; 4.4 ends at 23."""
+
+_NEXT_FORMATS: Final = frozenset(other_format(magic) for magic in range(MAGIC + 1, MAGIC + 3))
+"""Why batches are not read that a newer Kafka may have written; a text has greater numbers there."""
 
 _SHOWN_BYTES: Final = 24
 _HEAD_BYTES: Final = 4
@@ -77,8 +81,11 @@ def _recognised(parts: Iterable[Part], path: Path) -> Iterator[Part]:
         if len(strange) >= _MOST_HELD:
             break
         if len(held) >= _MOST_HELD or held_bytes > _MOST_HELD_BYTES:
-            yield from held
-            held, held_bytes = [], 0
+            if strange:
+                break
+            yield from held  # and nothing is refused of which something was shown
+            yield from rest
+            return
     if strange:
         raise LogFileError(str(path), _another_topic(strange))
     if first_gap is not None and not has_batches:
@@ -127,5 +134,7 @@ def _no_log(gap: Gap | Cut) -> str:
         return f"{gap.reason}, and nothing before that is a batch of records; {WANTED}"
     if gap.kind is GapKind.OLD_FORMAT:
         return f"not read: {gap.reason}. If this is a log, a Kafka before 0.11 wrote it"
+    if gap.reason in _NEXT_FORMATS:
+        return f"not read: {gap.reason}. If this is a log, a newer Kafka wrote it"
     place = f"at byte {gap.position}" if gap.position else "at its beginning"
     return f"not a log: nothing in it is a batch of records ({place}: {gap.reason}); {WANTED}"

@@ -17,7 +17,7 @@ counts records that were processed again, *avoided* those that were not although
 commit took it for failed, *rejoined* consumers that had to join anew; *still* is the longest time
 in which one partition had no owner at work, *peak lag* the most records unprocessed.
 
-A commit is *accepted* when the coordinator has appended it to its own log, and *answered* when all
+A commit is *appended* when the coordinator has it in its own log, and *acknowledged* when all
 replicas in sync have it, that is, when the high watermark has passed it. `rebalance explain` tells
 both of every commit, with log offset, high watermark, leader epoch and broker.
 
@@ -67,6 +67,14 @@ all that is in sync, its commits are safe by its own lights and answered with su
 unclean election throws them away.
 
 {coordinator-goes-on-alone}
+
+Eligible leader replicas (KIP-966, on in new clusters since Kafka 4.1) are not modelled: with
+`min.insync.replicas=2` nothing was acknowledged without broker 2, which would therefore be elected
+cleanly, whatever `unclean.leader.election.enable` says.
+
+`unclean-election-drops-commits`: the coordinator is known to all, but dies after it was alone.
+
+{unclean-election-drops-commits}
 
 ## A rolling restart of the brokers
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
+from emulator.measure.ledger.coordinator_causes import NEVER_THERE, UNCLEAN
 from emulator.measure.ledger.entries import Cause
 from emulator.measure.meters.metrics import Metrics
 from emulator.report.cases import Case, closed, raced
@@ -36,6 +38,16 @@ AHEAD_BY_THE_OTHER_THREAD = (
     "the batch that poll() was just handing out; the process ended before it had processed it."
 )
 
+APPENDED_ONLY = (
+    "The coordinator had appended the commit, but not yet acknowledged it, when its broker died: "
+    "the replica that leads now did not have it."
+)
+ACKNOWLEDGED_AND_LOST = (
+    "An unclean election: the replica that leads now was not in sync and lacks the newest commits, "
+    "those too that had been acknowledged."
+)
+"""Why a commit is not on the next leader, where the entries of a group agree on it."""
+
 _SETTING = re.compile(r"\{([a-z.]+)\}")
 
 
@@ -49,6 +61,8 @@ def reason_of(case: Case) -> str:
         return SHARED_OFFSETS
     if case.cause is Cause.COMMITTED_AHEAD and raced(case) and not closed(case):
         return AHEAD_BY_THE_OTHER_THREAD
+    if case.cause is Cause.NOT_REPLICATED and case.said(UNCLEAN) != case.said(NEVER_THERE):
+        return ACKNOWLEDGED_AND_LOST if case.said(UNCLEAN) else APPENDED_ONLY
     return WHY[case.cause]
 
 
@@ -75,9 +89,16 @@ def _with_values(text: str, subject: Subject, group: GroupFacts) -> str:
 
     def told(match: re.Match[str]) -> str:
         name = group.name_of(match[1])
-        return f"{name} (now {values[name]})"
+        return f"{name} (now {_spelled(values[name])})"
 
     return _SETTING.sub(told, text)
+
+
+def _spelled(value: Any) -> str:
+    """Return a setting's value as Kafka's files have it: ``true``, and lists with commas."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 WHY: Mapping[Cause, str] = {
@@ -106,8 +127,9 @@ WHY: Mapping[Cause, str] = {
         "was old."
     ),
     Cause.NOT_REPLICATED: (
-        "The coordinator had accepted the commit, and it was lost with the coordinator's broker: "
-        "the replica that leads now did not have it."
+        "The coordinator had appended the commit, and the replica that leads now does not have "
+        "it: it was not acknowledged yet when the coordinator's broker died, or it had been "
+        "acknowledged and an unclean election dropped it."
     ),
     Cause.MESSAGE_LOST: (
         "A commit, or the answer to it, never arrived; the next owner began at the commit before."

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from emulator.measure.ledger.coordinator_causes import NEVER_THERE, UNCLEAN
 from emulator.measure.ledger.entries import Cause
 from emulator.report.cases import COMMIT_MORE_OFTEN, SAFE_TO_REPEAT, Case, Hint
 
+BROKER_STOPS = frozenset({"crash_broker", "stop_broker"})
 
-def _thin(case: Case) -> bool:
-    """Say whether one broker's death can leave a commit without a copy."""
-    copies = int(case.setting("offsets.topic.replication.factor"))
-    return copies < 3 or int(case.setting("min.insync.replicas")) < 2
+
+def _few_copies(case: Case) -> bool:
+    """Say whether the offsets are on fewer brokers than Kafka means them to be."""
+    return int(case.setting("offsets.topic.replication.factor")) < 3
+
+
+def _acknowledged_by_one(case: Case) -> bool:
+    """Say whether there are copies enough, but one of them may acknowledge what it has alone."""
+    return not _few_copies(case) and int(case.setting("min.insync.replicas")) < 2
 
 
 def _evicts_early(case: Case) -> bool:
@@ -42,6 +49,12 @@ TWO_IN_SYNC = Hint(
     _alone,
 )
 
+THREE_COPIES = Hint(
+    "Keep offsets on three brokers: {offsets.topic.replication.factor} of 3. While no replica in "
+    "sync is up nobody coordinates the group, and commits find no one to take them.",
+    lambda case: _few_copies(case) and not case.verbs.isdisjoint(BROKER_STOPS),
+)
+
 COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.STALE_COORDINATOR: (
         TWO_IN_SYNC,
@@ -67,17 +80,22 @@ COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "Keep offsets on three brokers: {offsets.topic.replication.factor} of 3, and at least "
             "2 for {min.insync.replicas}.",
-            _thin,
+            lambda case: case.said(UNCLEAN) and _few_copies(case),
+        ),
+        Hint(
+            "At least 2 for {min.insync.replicas}: a coordinator that is alone in sync then "
+            "acknowledges nothing that could be lost with it.",
+            lambda case: case.said(UNCLEAN) and _acknowledged_by_one(case),
         ),
         Hint(
             "Leave {unclean.leader.election.enable} off: commits that were acknowledged survive "
             "then; the price: no coordinator while every replica in sync is down.",
-            lambda case: case.said("unclean"),
+            lambda case: case.said(UNCLEAN),
         ),
         Hint(
             "Nothing acknowledged was lost: the commit was not answered yet when its broker died. "
             "What repeats is what any crash at that moment repeats.",
-            lambda case: case.said("not on the next leader"),
+            lambda case: case.said(NEVER_THERE),
         ),
         SAFE_TO_REPEAT,
     ),

@@ -25,7 +25,7 @@ from emulator.report.cases import (
     raced,
     too_slow,
 )
-from emulator.report.coordinator_hints import COORDINATOR_HINTS, TWO_IN_SYNC
+from emulator.report.coordinator_hints import COORDINATOR_HINTS, THREE_COPIES, TWO_IN_SYNC
 from emulator.report.offset_hints import OFFSET_HINTS
 from emulator.report.truncation_hints import TRUNCATION_HINTS
 
@@ -40,6 +40,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.OFF_BY_ONE: (Hint("Commit the offset of the last processed record plus one."),),
     Cause.MESSAGE_LOST: (
+        THREE_COPIES,
         *COMMIT_MORE_OFTEN,
         Hint(
             "commitAsync() is never sent again; commitSync() is, until {default.api.timeout.ms}: "

@@ -242,6 +242,8 @@ def _key_figures(metrics: Metrics) -> Iterator[str]:
         )
     yield from _figure("lag", _lag(metrics))
     yield from _figure("commits", _commits(metrics))
+    if metrics["log_loads"]:
+        yield from _figure("loads", _loads(metrics))
     avoided = int(metrics["duplicates_avoided"])
     if avoided:
         records = counted(avoided, "record")
@@ -272,7 +274,16 @@ def _commits(metrics: Metrics) -> str:
             int(metrics["commit_messages_lost"]), "request or answer", "requests or answers"
         )
         parts.append(f"{lost} of commits lost")
+    if metrics["commits_unanswered"]:
+        parts.append(f"{figure(metrics['commits_unanswered'])} never answered")
     return ", ".join(parts)
+
+
+def _loads(metrics: Metrics) -> str:
+    """Tell how much of the offsets log brokers have read to coordinate."""
+    number = counted(int(metrics["log_loads"]), "offsets partition")
+    taken = f"{span(metrics['log_loads_s'])} in all, waiting included"
+    return f"{number} loaded, {taken}; {figure(metrics['log_loads_bytes'])} bytes read"
 
 
 def _where_to_look_next(told: Told) -> Iterator[str]:

@@ -15,6 +15,8 @@ takeover_last_s     shown only: the order among inherited partitions is not comp
 stall_first_s       where brokers fail: how long the partition that went on first stood still
 stall_last_s        (:mod:`emulator.verify.pace`), and the one that did last; 10 %, or 0.5 s if
                     that is more
+stalls.M[n]         the same of the partitions that consumer M owned at the fault, each of them:
+                    the n-th shortest is held against the n-th shortest
 stall.P             shown only: the order in which a consumer works backlogs off is not compared
 commit_wait_s       where brokers fail: the longest time from sending a commit, after the fault, to
                     the answer that it was accepted; 10 %, or 0.5 s if that is more; shown only
@@ -30,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from statistics import median
 from typing import Any
 
@@ -183,10 +186,27 @@ def _stalls(real: Observed, emulated: Observed, terms: Terms) -> Iterator[Figure
     ours, theirs = real.stalls.values(), emulated.stalls.values()
     yield _lasting("stall_first_s", min(ours, default=None), min(theirs, default=None))
     yield _lasting("stall_last_s", max(ours, default=None), max(theirs, default=None))
+    yield from _stalls_of_consumers(real, emulated)
     yield from _shown("stall", real.stalls, emulated.stalls)
     waits = ("commit_wait_s", real.commit_wait_s, emulated.commit_wait_s)
     yield Figure(*waits, SHOWN, True) if terms.coordinator_killed else _lasting(*waits)
     yield Figure("first_commit_s", real.first_commit_s, emulated.first_commit_s, SHOWN, True)
+
+
+def _stalls_of_consumers(real: Observed, emulated: Observed) -> Iterator[Figure]:
+    ours, theirs = _sorted_stalls(real), _sorted_stalls(emulated)
+    for consumer in _keys(ours, theirs):
+        pairs = zip_longest(ours.get(consumer, ()), theirs.get(consumer, ()))
+        for number, (one, other) in enumerate(pairs, 1):
+            yield _lasting(f"stalls.{consumer}[{number}]", one, other)
+
+
+def _sorted_stalls(seen: Observed) -> dict[str, list[float]]:
+    """Return how long partitions stood still, by the consumer that owned them at the fault."""
+    found: dict[str, list[float]] = {}
+    for partition, lasted in seen.stalls.items():
+        found.setdefault(seen.owners.get(partition, "nobody"), []).append(lasted)
+    return {consumer: sorted(stalls) for consumer, stalls in found.items()}
 
 
 def _lasting(name: str, real: float | None, emulated: float | None) -> Figure:

@@ -68,6 +68,9 @@ class Observed:
     takeovers: dict[str, float]
     """By partition: seconds from the fault to the begin of the first record under a new owner."""
 
+    owners: dict[str, str]
+    """By partition: the consumer that owned it at the fault, with its incarnation."""
+
     stalls: dict[str, float]
     """By partition: the longest time in seconds without work on it, not over at the fault."""
 
@@ -138,6 +141,7 @@ def observe(events: Iterable[Event], view: View) -> Observed:
         duplicates=_nonzero(watch, _duplicates),
         lost=_nonzero(watch, _lost),
         takeovers=_takeovers(watch),
+        owners={watch.shown(tp): name for tp, name in sorted((watch.at_fault or {}).items())},
         stalls={watch.shown(tp): stall_s for tp, stall_s in watch.pace.stalls.items()},
         first_commit_s=watch.pace.first_commit_s,
         commit_wait_s=watch.pace.commit_wait_s,

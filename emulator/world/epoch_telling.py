@@ -77,8 +77,7 @@ class EpochTeller:
         self._perhaps_stable(host, fact.group)
 
     def _perhaps_stable(self, host: Host, group_id: str) -> None:
-        coordinator = host.coordinator
-        group = None if coordinator is None else group_in(coordinator.state, group_id)
+        group = group_in(host.coordinator.state, group_id)
         if group is None or state_of(group) is not GroupState.STABLE:
             return
         if self._stable.get(group_id) == group.epoch:

@@ -281,7 +281,7 @@ class Teller:
             generation=fact.generation,
             commit=name,
             offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
-            log_offset=host.log.end,
+            log_offset=host.log_end,
             high_watermark=host.log.high_watermark,
             leader_epoch=host.log.epoch,
             broker=host.broker,
@@ -292,6 +292,10 @@ class Teller:
         self._services.aims.reached_later(accepted.consumer, "commit appended")
 
     def _refused(self, _: Host, fact: facts.OffsetsRefused) -> None:
+        self.refused(fact)
+
+    def refused(self, fact: facts.OffsetsRefused) -> None:
+        """Write that a commit was refused, by a coordinator or where there is none."""
         name = commit_name(fact.header.client, fact.header.correlation_id)
         consumer = self._sender(fact.header.client)
         refused = events.CommitRefused(
@@ -329,5 +333,5 @@ class Teller:
 
 def _members(host: Host, group: str) -> int:
     """Return how many members a group has now; none if it is gone."""
-    known = None if host.coordinator is None else host.coordinator.state.groups.get(group)
+    known = host.coordinator.state.groups.get(group)
     return 0 if known is None else len(known.members)

@@ -44,9 +44,8 @@ def delete_groups(
 def _deleted(shard: AnyShard, group_id: str, kind: GroupKind) -> Turn[AnyShard]:
     """Delete a group and all its offsets, in the order of the coordinator's tables."""
     partitions = committed(shard.durable, group_id)
-    turn: Turn[AnyShard] = Turn(
-        shard, dropped(group_id, partitions, "deleted"), tombstones(group_id, partitions)
-    )
+    told = dropped(group_id, partitions, "deleted")
+    turn: Turn[AnyShard] = Turn(shard, (), tombstones(group_id, partitions), told)
     return turn.then(functools.partial(kind.deleted, group_id=group_id))
 
 
@@ -67,12 +66,9 @@ def offset_delete(
         for partition in dict.fromkeys(name for name, said in errors if said is ErrorCode.NONE)
         if shard.durable.offset(group_id, *partition) is not None
     )
-    return Turn(
-        shard,
-        dropped(group_id, gone, "deleted"),
-        tombstones(group_id, gone),
-        (Send(header, OffsetDeleteResponse(errors=errors)),),
-    )
+    told = dropped(group_id, gone, "deleted")
+    answer = Send(header, OffsetDeleteResponse(errors=errors))
+    return Turn(shard, (), tombstones(group_id, gone), (*told, answer))
 
 
 def _error(
@@ -100,5 +96,5 @@ def topic_deleted(shard: AnyShard, topic: str, topic_id: str) -> Turn[AnyShard]:
             if value.topic_id in {topic_id, ZERO_TOPIC_ID}
         )
         told = dropped(group_id, gone, "topic deleted")
-        turn = Turn(shard, turn.effects + told, turn.records + tombstones(group_id, gone))
+        turn = Turn(shard, (), turn.records + tombstones(group_id, gone), turn.waits + told)
     return turn

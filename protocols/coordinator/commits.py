@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.coordinator.kinds import AnyShard, GroupKind
-from protocols.coordinator.turn import Broker, Moment, Turn
+from protocols.coordinator.turn import Broker, Moment, TopicsByName, Turn
 from protocols.errors import ErrorCode
 from protocols.facts import OffsetsAccepted, OffsetsRefused
 from protocols.messages import (
@@ -41,7 +41,7 @@ def offset_commit(
 
     Partitions the broker does not know never reach the group.
     """
-    refused = _unknown(request, at.broker)
+    refused = _unknown(request, at.broker.topics)
     offsets = request.offsets
     if refused:
         offsets = tuple(entry for entry in offsets if entry.partition not in refused)
@@ -59,15 +59,14 @@ def offset_commit(
 
 
 def refused_at_the_door(
-    header: Header, request: OffsetCommitRequest, error: ErrorCode, broker: Broker
+    header: Header, request: OffsetCommitRequest, error: ErrorCode, topics: TopicsByName
 ) -> tuple[Effect, ...]:
     """Refuse a commit that came to a shard which cannot look at it."""
-    refused = {entry.partition: error for entry in request.offsets} | _unknown(request, broker)
+    refused = {entry.partition: error for entry in request.offsets} | _unknown(request, topics)
     return (*_told(header, request, refused), Send(header, _answer(request, refused)))
 
 
-def _unknown(request: OffsetCommitRequest, broker: Broker) -> Refused:
-    topics = broker.topics
+def _unknown(request: OffsetCommitRequest, topics: TopicsByName) -> Refused:
     if topics is None:
         return {}
     refused: Refused = {}

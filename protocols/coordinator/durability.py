@@ -20,7 +20,7 @@ from protocols.coordinator.shard import Durable
 from protocols.coordinator.timers import OPERATION_TIMEOUT
 from protocols.coordinator.turn import Waiting
 from protocols.records import Record
-from protocols.step import SetTimer
+from protocols.step import SetTimer, Tell
 
 Entry = tuple[int, Record]
 """A record of the log and its log offset."""
@@ -55,6 +55,13 @@ class Parked(NamedTuple):
     what: Waiting
 
 
+class Untold(NamedTuple):
+    """A fact that holds once all below a log offset is durable, however long that takes."""
+
+    below: int
+    what: Tell
+
+
 class Durability:
     """What of a shard's log is safe, and who waits for it."""
 
@@ -64,6 +71,7 @@ class Durability:
         "_proposals",
         "_replayed",
         "_timer_set",
+        "_untold",
         "high_watermark",
         "next_log_offset",
         "view",
@@ -79,6 +87,7 @@ class Durability:
 
         self._proposals = deque[Proposal]()
         self._parked = deque[Parked]()
+        self._untold = deque[Untold]()
         self._timer_set = False
         self._loaded_to = 0
 
@@ -147,14 +156,21 @@ class Durability:
         when it runs out, not for each turn.
         """
         below = self.next_log_offset
-        self._parked.extend(Parked(below, deadline_us, what) for what in waits)
-        if self._timer_set:
+        for what in waits:
+            if type(what) is Tell:
+                self._untold.append(Untold(below, what))
+            else:
+                self._parked.append(Parked(below, deadline_us, what))
+        if self._timer_set or not self._parked:
             return ()
         self._timer_set = True
         return (SetTimer(OPERATION_TIMEOUT, deadline_us),)
 
     def advance(self, log_offset: int) -> list[Waiting]:
-        """Learn that all below *log_offset* is durable; return what waited for it, in order."""
+        """Learn that all below *log_offset* is durable; return what waited for it, in order.
+
+        Facts come before the answers.
+        """
         if log_offset <= self.high_watermark:
             return []
         self.high_watermark = log_offset
@@ -162,6 +178,8 @@ class Durability:
         while proposals and proposals[0].end <= log_offset:
             self.view = proposals.popleft().after
         released = list[Waiting]()
+        while self._untold and self._untold[0].below <= log_offset:
+            released.append(self._untold.popleft().what)
         while self._parked and self._parked[0].below <= log_offset:
             released.append(self._parked.popleft().what)
         return released
@@ -198,11 +216,15 @@ class Durability:
         failed = deque[Waiting]()
         while self._parked and self._parked[-1].below > log_offset:
             failed.appendleft(self._parked.pop().what)
+        while self._untold and self._untold[-1].below > log_offset:
+            failed.appendleft(self._untold.pop().what)
         return withdrawn, list(failed)
 
     def abandon(self) -> list[Waiting]:
         """Stop waiting for anything; return who waited, in order."""
-        waited = [parked.what for parked in self._parked]
+        waited: list[Waiting] = [untold.what for untold in self._untold]
+        waited += (parked.what for parked in self._parked)
+        self._untold.clear()
         self._parked.clear()
         return waited
 
@@ -220,4 +242,7 @@ class Durability:
         assert places == sorted(places), "who came later waits longer"
         assert all(self.high_watermark < below for below, _ in places)
         assert all(below <= self.next_log_offset for below, _ in places)
+        facts = [untold.below for untold in self._untold]
+        assert facts == sorted(facts), "facts come true in the order of the log"
+        assert all(self.high_watermark < below <= self.next_log_offset for below in facts)
         assert self._timer_set or not self._parked, "someone waits without a time limit"

@@ -49,8 +49,8 @@ def _expired(shard: AnyShard, group_id: str, kind: GroupKind, at: Moment) -> Tur
         for partition, value in stored
         if _is_over(kind.expires_from_ms(shard, group_id, partition, value), value, at)
     )
-    effects, records = dropped(group_id, gone, "expired"), tombstones(group_id, gone)
-    turn: Turn[AnyShard] = Turn(shard, effects, records)
+    told = dropped(group_id, gone, "expired")
+    turn: Turn[AnyShard] = Turn(shard, (), tombstones(group_id, gone), told)
     if len(gone) < len(stored) or not kind.is_over(shard, group_id):
         return turn
     return turn.then(functools.partial(kind.deleted, group_id=group_id))

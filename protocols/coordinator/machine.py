@@ -17,20 +17,22 @@ Source: ``GroupCoordinatorService``, ``GroupCoordinatorShard``, ``CoordinatorRun
 
 from __future__ import annotations
 
-import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from assignors.registry import SERVER_SIDE
+from protocols.broken_log import BrokenLogError
 from protocols.classic.lifecycle import back_again, vanished
 from protocols.classic.states import Request
 from protocols.consumer_group_settings import GroupOverrides, times_in_force
 from protocols.coordinator import admin, afterwards, expiry, invariants, queries
 from protocols.coordinator.durability import Durability, Entry, Proposal
 from protocols.coordinator.kinds import AnyShard
+from protocols.coordinator.phase import Phase
+from protocols.coordinator.proposing import proposed
 from protocols.coordinator.replay import replayed
 from protocols.coordinator.requests import HANDLERS, kind_of, not_serving, read, turned_away
 from protocols.coordinator.shard import Shard
@@ -50,15 +52,10 @@ from protocols.messages import (
 )
 from protocols.records import Record
 from protocols.settings import BrokerSettings
-from protocols.step import Append, CancelTimer, Effect, Send, Step
+from protocols.step import CancelTimer, Effect, Send, Step, Tell
 
-
-class Phase(enum.Enum):
-    """Whether the shard serves its groups."""
-
-    LOADING = "loading"
-    ACTIVE = "active"
-    UNLOADED = "unloaded"
+_AT_ONCE: Final = (Send, Tell)
+"""What needs nobody to come back to it where all is durable already."""
 
 
 class GroupCoordinator:
@@ -98,7 +95,7 @@ class GroupCoordinator:
 
     @property
     def phase(self) -> Phase:
-        """Whether it loads, serves, or has been unloaded."""
+        """Whether it loads, serves, could not be loaded, or has been unloaded."""
         return self._phase
 
     @property
@@ -139,7 +136,8 @@ class GroupCoordinator:
             return Step(self.state, (Send(header, refused),))
         if self._phase is not Phase.ACTIVE:
             loading = self._phase is Phase.LOADING
-            return Step(self.state, not_serving(header, request, self._broker, loading=loading))
+            topics = self._broker.topics
+            return Step(self.state, not_serving(header, request, topics, loading=loading))
         seen = read(request, self.state, self._log.view, at.broker)
         if seen is not None:
             return Step(self.state, (Send(header, seen),))
@@ -154,7 +152,8 @@ class GroupCoordinator:
             return Step(self.state)
         at = Moment(now_us, self._broker)
         if timer != OPERATION_TIMEOUT:
-            return self._settled(woken(self.state, timer, at), at)
+            atomic = timer != EXPIRE_OFFSETS
+            return self._settled(woken(self.state, timer, at), at, atomic=atomic)
         late, timers = self._log.overdue(now_us)
         return self._failed(late, ErrorCode.REQUEST_TIMED_OUT, at, timers)
 
@@ -190,9 +189,18 @@ class GroupCoordinator:
         self.replay_all(((log_offset, record),))
 
     def replay_all(self, entries: Iterable[Entry]) -> None:
-        """Apply records of the log while loading; fast once it is said how far it is durable."""
+        """Apply records of the log while loading; fast once it is said how far it is durable.
+
+        Raises BrokenLogError at a record by which a load fails. From then on the shard has no
+        group and refuses every request.
+        """
         assert self._phase is Phase.LOADING, "only a loading shard replays"
-        self.state = replace(self.state, durable=self._log.replay(self.state.durable, entries))
+        try:
+            durable = self._log.replay(self.state.durable, entries)
+        except BrokenLogError:
+            self._phase, self.state = Phase.FAILED, Shard()
+            raise
+        self.state = replace(self.state, durable=durable)
 
     def loaded(self, now_us: int, log_end: int = 0) -> Step[AnyShard]:
         """Begin to serve: the log was read to its end.
@@ -256,7 +264,8 @@ class GroupCoordinator:
         if self._phase is not Phase.ACTIVE:
             return Step(self.state)
         at = Moment(now_us, self._broker)
-        return self._settled(admin.topic_deleted(self.state, topic, topic_id), at)
+        turn = admin.topic_deleted(self.state, topic, topic_id)
+        return self._settled(turn, at, atomic=False)
 
     def check(self) -> None:
         """Assert every invariant of the shard, its groups and its log."""
@@ -266,35 +275,20 @@ class GroupCoordinator:
 
     # -- how a turn is carried out -----------------------------------------------------------
 
-    def _settled(self, turn: Turn[AnyShard], at: Moment) -> Step[AnyShard]:
+    def _settled(self, turn: Turn[AnyShard], at: Moment, *, atomic: bool = True) -> Step[AnyShard]:
         effects = turn.effects
         if turn.records:
-            effects += (self._proposed(turn),)
+            self.state, appends = proposed(self._log, self.state, turn, atomic=atomic)
+            effects += appends
         else:
             self.state = turn.state
         waits = turn.waits
         if waits:
             if self._log.settled:
-                effects += tuple(what for what in waits if type(what) is Send)
+                effects += tuple(what for what in waits if type(what) in _AT_ONCE)
             else:
                 effects += self._log.park(waits, at.after(at.settings.offsets_commit_timeout_ms))
         return Step(self.state, effects)
-
-    def _proposed(self, turn: Turn[AnyShard]) -> Append:
-        """Apply a turn's records as a load would, and send them to the log."""
-        earlier, records = self.state, turn.records
-        before = earlier.durable
-        after = replayed(before, records)
-        made: tuple[str, ...] = ()
-        ended: tuple[tuple[str, Any], ...] = ()
-        old, new = earlier.groups, turn.state.groups
-        if old is not new:
-            named = list(dict.fromkeys(_group_of(record) for record in records))
-            made = tuple(name for name in named if name in new and name not in old)
-            ended = tuple((name, old[name]) for name in named if name in old and name not in new)
-        self.state = Shard(new, after, turn.state.soft)
-        self._log.propose(len(records), before, after, made, ended)
-        return Append(records)
 
     def _taken_back(self, proposal: Proposal, error: ErrorCode, at: Moment) -> tuple[Effect, ...]:
         self.state = replace(self.state, durable=proposal.before)
@@ -333,10 +327,3 @@ class GroupCoordinator:
         if self._log.settled:
             return Step(self.state, (session, reply))
         return self._settled(Turn(self.state, (session,), (), (reply,)), at)
-
-
-def _group_of(record: Record) -> str:
-    """Every key begins with its group."""
-    group_id = record.key[0]
-    assert isinstance(group_id, str), "a record of a type that no coordinator writes"
-    return group_id

@@ -13,7 +13,7 @@ from protocols.coordinator.shard import Durable, PartitionOffsets
 from protocols.facts import OffsetsDropped
 from protocols.java_maps import TimelineMap
 from protocols.records import OffsetCommitKey, OffsetCommitValue, Record
-from protocols.step import Effect, Tell
+from protocols.step import Tell
 
 Stored = dict[tuple[str, str], list[tuple[int, OffsetCommitValue]]]
 """By group and topic, in the order in which these came: partitions and their offsets."""
@@ -67,8 +67,19 @@ def tombstones(group_id: str, partitions: Iterable[TopicPartition]) -> tuple[Rec
     )
 
 
-def dropped(group_id: str, partitions: tuple[TopicPartition, ...], why: str) -> tuple[Effect, ...]:
-    """Tell of offsets that vanish, if any do."""
+def dropped(group_id: str, partitions: tuple[TopicPartition, ...], why: str) -> tuple[Tell, ...]:
+    """Tell of offsets that vanish, if any do; it waits for their tombstones, which may fail."""
     if not partitions:
         return ()
     return (Tell(OffsetsDropped(group=group_id, partitions=partitions, why=why)),)
+
+
+def still_gone(durable: Durable, fact: OffsetsDropped) -> tuple[Tell, ...]:
+    """Tell what is left of *fact* when its tombstones are durable.
+
+    What was committed after them, while they were replicated, is there.
+    """
+    gone = tuple(
+        partition for partition in fact.partitions if durable.offset(fact.group, *partition) is None
+    )
+    return dropped(fact.group, gone, fact.why)

@@ -23,7 +23,10 @@ from protocols.records import (
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
+    UnknownKey,
+    UnknownValue,
     Value,
+    as_replayed,
 )
 
 
@@ -32,15 +35,21 @@ def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
 
     Offsets that are stored one after the other, without a tombstone or a group's record between
     them, are put into each topic's map at once: nothing that is kept depends on the order among
-    topics but which came first. Raises BrokenLogError for a record that contradicts the log.
+    topics but which came first. Records of a type that 4.4 does not know are skipped. Raises
+    BrokenLogError for a record that contradicts the log, or whose value has a version that 4.4
+    does not know.
     """
     stored: Stored = {}
     for record in records:
         key, value = record
+        if not isinstance(value, OffsetCommitValue):
+            key, value = as_replayed(record)
         if isinstance(value, OffsetCommitValue):
             assert isinstance(key, OffsetCommitKey), "the value of another key"
             group_id, topic, partition, _ = key
             stored.setdefault((group_id, topic), []).append((partition, value))
+            continue
+        if isinstance(key, UnknownKey):
             continue
         durable = _replayed(with_offsets(durable, stored), key, value)
         stored.clear()
@@ -48,11 +57,15 @@ def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
 
 
 def _replayed(durable: Durable, key: Any, value: Value | None) -> Durable:
+    if isinstance(value, UnknownValue):
+        version = value.value_version
+        raise BrokenLogError(f"version {version} of a value of type {key.record_type} is not known")
     if isinstance(key, GroupMetadataKey):
         return _classic_replayed(durable, key.group, value)
     if key.record_type in CONSUMER_RULES:
         return _consumer_replayed(durable, key, value)
-    assert isinstance(key, OffsetCommitKey), f"no group here has records of type {key.record_type}"
+    if not isinstance(key, OffsetCommitKey):
+        return durable  # share and streams groups: nothing here serves them
     assert value is None, "the value of another key"
     return without_offset(durable, key)
 

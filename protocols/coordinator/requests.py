@@ -19,7 +19,7 @@ from protocols.coordinator.commits import offset_commit, refused_at_the_door
 from protocols.coordinator.fetch import offset_fetch
 from protocols.coordinator.kinds import AnyShard, GroupKind
 from protocols.coordinator.shard import Durable
-from protocols.coordinator.turn import Broker, Moment, Turn
+from protocols.coordinator.turn import Broker, Moment, TopicsByName, Turn
 from protocols.errors import ErrorCode
 from protocols.kip848 import door
 from protocols.kip848.describe import described
@@ -30,6 +30,7 @@ from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupRequest,
+    Envelope,
     Header,
     HeartbeatRequest,
     HeartbeatResponse,
@@ -145,12 +146,23 @@ def turned_away(request: Any, settings: BrokerSettings) -> Message | None:
 
 
 def not_serving(
-    header: Header, request: Any, broker: Broker, *, loading: bool
+    header: Header, request: Any, topics: TopicsByName, *, loading: bool
 ) -> tuple[Effect, ...]:
     """Answer a request to a coordinator that does not serve yet, or no more."""
     if loading and isinstance(request, HeartbeatRequest):
         return (Send(header, HeartbeatResponse()),)
     error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
     if isinstance(request, OffsetCommitRequest):
-        return refused_at_the_door(header, request, error, broker)
+        return refused_at_the_door(header, request, error, topics)
     return (Send(header, refusal(request, error)),)
+
+
+def led_elsewhere(
+    envelope: Envelope, settings: BrokerSettings, topics: TopicsByName
+) -> tuple[Effect, ...]:
+    """Answer a group request at a broker that does not lead the group's partition."""
+    request: Any = envelope.body  # the tables decide by its type
+    refused = turned_away(request, settings)
+    if refused is not None:
+        return (Send(envelope.header, refused),)
+    return not_serving(envelope.header, request, topics, loading=False)

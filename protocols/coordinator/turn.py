@@ -27,6 +27,9 @@ T = TypeVar("T")
 ServerAssignor = Callable[[Topics, Subscriptions], Assignment]
 """Who gets what in a group of the consumer protocol (``ConsumerGroupPartitionAssignor``)."""
 
+TopicsByName = Mapping[str, TopicDescription] | None
+"""The topics that a broker knows; None: every topic exists."""
+
 _NO_IMAGE = TopicsImage()
 
 
@@ -41,8 +44,7 @@ class Broker:
     new_id: Callable[[str], str]
     """Makes a member id from its prefix."""
 
-    topics: Mapping[str, TopicDescription] | None = None
-    """By name; None: every topic exists."""
+    topics: TopicsByName = None
 
     times: GroupTimes
     """In force in groups that nothing was set for."""
@@ -106,7 +108,8 @@ class Retry(NamedTuple):
 Waiting = Any
 """What a turn leaves until everything proposed so far is durable.
 
-A ``Send`` is a reply, a :class:`Retry` belongs to a timer; anything else is a classic group's own.
+A ``Send`` is a reply, a ``Tell`` is a fact that holds from then on, a :class:`Retry` belongs to
+a timer; anything else is a classic group's own.
 """
 
 

@@ -132,7 +132,7 @@ def _gap_at(window: Window, position: int, limits: Limits) -> Gap | None:
     if fault is None:
         return None
     end = end_of_fault(window, position, fault, limits)
-    if fault.kind is GapKind.OLD_FORMAT:  # a whole log of them is one gap
+    if fault.kind in (GapKind.OLD_FORMAT, GapKind.UNKNOWN_FORMAT):  # a whole log is one gap
         more = fault_at(window, end, limits)
         while more is not None and (more.kind, more.reason) == (fault.kind, fault.reason):
             end = end_of_fault(window, end, more, limits)

@@ -107,8 +107,7 @@ def fault_at(window: Window, position: int, limits: Limits) -> Fault | None:
     if magic != MAGIC:
         kind = GapKind.OLD_FORMAT if magic < MAGIC else GapKind.UNKNOWN_FORMAT
         sound = smallest <= length <= limits.batch_bytes
-        reason = f"message format {magic}; only {MAGIC} is read"
-        return Fault(kind, reason, LENGTH_END + length if sound else None)
+        return Fault(kind, other_format(magic), LENGTH_END + length if sound else None)
     if not smallest <= length <= limits.batch_bytes:
         reason = f"a batch length of {length}; {smallest} to {limits.batch_bytes} are possible"
         return Fault(GapKind.BAD_LENGTH, reason)
@@ -120,6 +119,11 @@ def fault_at(window: Window, position: int, limits: Limits) -> Fault | None:
     if crc32c(data[SUMMED_FROM:]) != header.crc:
         return Fault(GapKind.BAD_CHECKSUM, wrong_checksum(header, data), header.size)
     return None
+
+
+def other_format(magic: int) -> str:
+    """Return why nothing of a message format is read."""
+    return f"message format {magic}; only {MAGIC} is read"
 
 
 def end_of_fault(window: Window, position: int, fault: Fault, limits: Limits) -> int:

@@ -30,8 +30,16 @@ def batch_size(sizes: Iterable[tuple[int, int]]) -> int:
     >>> batch_size([(12, 24), (5, NO_VALUE)])
     116
     """
-    total, written = HEADER_BYTES, VARINTS
-    for delta, (key, value) in enumerate(sizes):
+    return HEADER_BYTES + records_size(sizes)
+
+
+def records_size(sizes: Iterable[tuple[int, int]], first_delta: int = 0) -> int:
+    """Return the bytes that records add to a batch of their time.
+
+    *first_delta*: how many records stand before them.
+    """
+    total, written = 0, VARINTS
+    for delta, (key, value) in enumerate(sizes, first_delta):
         length = _FIXED + len(written[delta]) + len(written[key]) + key + len(written[value])
         if value > 0:
             length += value

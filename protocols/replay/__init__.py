@@ -14,7 +14,7 @@ Sources: the ``replay`` methods of ``GroupMetadataManager`` and ``OffsetMetadata
 
 from __future__ import annotations
 
-from protocols.replay.errors import BrokenLogError
+from protocols.broken_log import BrokenLogError
 from protocols.replay.groups import (
     ClassicGroup,
     Group,

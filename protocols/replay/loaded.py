@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from immutables import Map
 
+from protocols.broken_log import BrokenLogError
 from protocols.java_maps import NOTHING
 from protocols.records import (
     GroupMetadataKey,
@@ -19,7 +20,6 @@ from protocols.records import (
     Value,
     as_replayed,
 )
-from protocols.replay.errors import BrokenLogError
 from protocols.replay.groups import ClassicGroup, Group
 from protocols.replay.members import member_group_replayed
 from protocols.replay.offsets import NO_PRODUCER_ID, Offsets

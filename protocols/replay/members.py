@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from immutables import Map
 
+from protocols.broken_log import BrokenLogError
 from protocols.records import Key, Value
-from protocols.replay.errors import BrokenLogError
 from protocols.replay.groups import (
     LEFT_EPOCH,
     NO_TARGET_EPOCH,

@@ -64,6 +64,7 @@ SHOWS = {
     "o4-new-topic-many-rebalances": set(),
     "off-by-one": {Cause.OFF_BY_ONE},
     "offsets-deleted": {Cause.RESET_TO_LATEST},
+    "offsets-deleted-repeat": {Cause.DELETED},
     "offsets-expire": {Cause.EXPIRED},
     "offsets-reset": {Cause.RESET},
     "partitions-added": set(),
@@ -76,6 +77,7 @@ SHOWS = {
     "rolling-restart-static": set(),
     "slow-load-after-a-year": {Cause.LOADING},
     "topic-matches-pattern": set(),
+    "unclean-election-drops-commits": {Cause.NOT_REPLICATED},
 }
 """What each is there to show; an empty set: that nothing is repeated or lost."""
 

@@ -154,6 +154,25 @@ def test_a_coordinator_alone_acknowledges_what_is_lost():
     assert 4_000 < run.ledger.reprocessed
 
 
+def test_an_unclean_election_drops_what_had_been_acknowledged():
+    """Only with it on, and with too few copies; nothing else is in the ledger."""
+    name = "unclean-election-drops-commits"
+    run = played(name, "as written")
+    (entry,) = run.ledger.entries
+    chain = {link.event for link in entry.chain}
+    (dropped,) = [
+        event.what
+        for event in run.events
+        if event.id in chain and isinstance(event.what, CommitAccepted)
+    ]
+    known = {each.commit for each in what(run, CommitAnswered) if each.error == "NONE"}
+
+    assert (Cause.NOT_REPLICATED, "unclean election") == (entry.cause, entry.detail)
+    assert dropped.commit in known
+    assert () == played(name, "clean elections only").ledger.entries
+    assert {str(Cause.CRASHED)} == set(played(name, "three copies").ledger.by_cause())
+
+
 def test_with_two_in_sync_nothing_is_acknowledged_alone():
     """Commits time out, members stay, and nobody is elected whom they could lose to."""
     run = played("coordinator-goes-on-alone", "min.insync.replicas=2")

@@ -271,6 +271,23 @@ def test_a_lost_broker_is_asked_again_after_a_metadata_update():
     assert {2: [0, 1]} == asked(fetcher)
 
 
+def test_a_lost_broker_is_asked_again_when_its_back_off_is_over():
+    """Metadata that still name it change nothing; one answer makes all failures forgotten."""
+    fetcher = reading({0: 0})
+    fetcher.requests(0)
+    fetcher.disconnected(1, 50)
+    fetcher.positions.leaders_changed({tp(0): led(1)})
+    assert [] == fetcher.requests(49)
+    assert (1, False) == (fetcher.failures(1), fetcher.connected)
+    assert (50, None) == (fetcher.next_ready_us(49), fetcher.next_ready_us(50))
+    assert [1] == [broker for broker, _ in fetcher.requests(50)]
+
+    fetcher.disconnected(1, 200)
+    assert 2 == fetcher.failures(1)
+    fetcher.arrived(FetchResponse(1, ()))
+    assert (0, True) == (fetcher.failures(1), fetcher.connected)
+
+
 def test_a_stale_leader_is_forgotten_for_one_partition():
     """The others of that broker go on."""
     fetcher = reading({0: 0, 1: 0})

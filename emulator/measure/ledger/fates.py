@@ -36,9 +36,10 @@ class Fates:
     def accepted(self, event: ev.Event, what: ev.CommitAccepted) -> None:
         """Store what the coordinator appended; who has been replaced stores nothing for long."""
         self._offsets.taken(what)
-        successor = self._leaders.of(what.group).replaced(what)
+        leader = self._leaders.of(what.group)
+        successor = leader.replaced(what)
         if successor is not None:
-            self._taken_in_vain(event, what, successor)
+            self._taken_in_vain(event, what, successor, leader.leader)
             return
         holdings = self._ownership.consumer(what.consumer).holdings
 
@@ -71,8 +72,10 @@ class Fates:
         for flight in self._offsets.taken_from(consumer):
             self._offsets.unheard(flight)
 
-    def _taken_in_vain(self, event: ev.Event, what: ev.CommitAccepted, successor: Link) -> None:
-        text = f"broker {what.broker}, no leader any more, accepted commit {what.commit}"
+    def _taken_in_vain(
+        self, event: ev.Event, what: ev.CommitAccepted, successor: Link, leader: int
+    ) -> None:
+        text = f"broker {what.broker}, replaced by broker {leader}, appended commit {what.commit}"
         link = link_to(event, f"{text} of {what.consumer} at log offset {what.log_offset}")
         for epoch, offset in self._spoken_of(what):
             if epoch.stale is None or epoch.stale.offset < offset:

@@ -66,6 +66,7 @@ VALUES = (
     Metric("commits_accepted", "count", "appended by the coordinator"),
     Metric("commits_refused", "count", "refused by the coordinator or by the client itself"),
     Metric("commit_messages_lost", "count", "commit requests and responses that never arrived"),
+    Metric("commits_unanswered", "count", "whose connection broke, or whose answer never came"),
     Metric("rewinds", "count", "accepted commits that lowered a committed offset"),
     Metric("rewind_records", "records", "by how much, summed"),
     Metric("rewind_max_records", "records", "by how much at most"),
@@ -93,6 +94,9 @@ VALUES = (
     Metric("log_compactions", "count", "runs of the log cleaner"),
     Metric("log_compacted_bytes", "bytes", "taken out of the log by them"),
     Metric("log_compacted_records", "records", "taken out of the log by them"),
+    Metric("log_loads", "count", "offsets partitions that a broker loaded"),
+    Metric("log_loads_s", "s", "all of these together, waiting for others included"),
+    Metric("log_loads_bytes", "bytes", "read by them"),
     Metric("member_hours", "h", "processes, from start to stop"),
 )
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from emulator import events as ev
 from emulator.measure.ledger.offsets import BY_ADMIN
 from emulator.measure.meters.readings import Handler, Key, Reading
+
+_NO_ANSWER: Final = "NETWORK_EXCEPTION"
+"""What a client calls the end of a commit whose connection broke, or whose answer never came."""
 
 
 class CommitMeter:
@@ -25,6 +29,7 @@ class CommitMeter:
         self._rewound = 0
         self._rewound_most = 0
         self._sent = 0
+        self._unanswered = 0
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return what to call for which kind of event."""
@@ -32,6 +37,7 @@ class CommitMeter:
             ev.CommitSent: self._on_sent,
             ev.CommitAccepted: self._on_accepted,
             ev.CommitRefused: self._on_refused,
+            ev.CommitAnswered: self._on_answered,
             ev.MessageLost: self._on_lost,
             ev.OffsetsDropped: self._on_dropped,
         }
@@ -44,6 +50,7 @@ class CommitMeter:
                 "commits_accepted": self._accepted,
                 "commits_refused": self._refused.total(),
                 "commit_messages_lost": self._lost,
+                "commits_unanswered": self._unanswered,
                 "rewinds": self._rewinds,
                 "rewind_records": self._rewound,
                 "rewind_max_records": self._rewound_most,
@@ -73,6 +80,9 @@ class CommitMeter:
 
     def _on_refused(self, _: ev.Event, what: ev.CommitRefused) -> None:
         self._refused[what.error] += what.commit not in self._by_admin
+
+    def _on_answered(self, _: ev.Event, what: ev.CommitAnswered) -> None:
+        self._unanswered += what.error == _NO_ANSWER and what.commit not in self._by_admin
 
     def _on_lost(self, _: ev.Event, what: ev.MessageLost) -> None:
         self._lost += bool(what.commit) and what.commit not in self._by_admin

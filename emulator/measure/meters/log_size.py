@@ -1,4 +1,4 @@
-"""The offsets log: how large it is over time, what a load reads, what compaction takes away."""
+"""The offsets log: how large it is over time, what loads read, what compaction takes away."""
 
 from __future__ import annotations
 
@@ -65,11 +65,14 @@ class Course:
 
 
 class LogMeter:
-    """Follows the size of the offsets log, partition by partition."""
+    """Follows the size of the offsets log, partition by partition, and the loads of it."""
 
     def __init__(self) -> None:
         self._compactions = 0
         self._courses: dict[int, Course] = {}
+        self._loads = 0
+        self._loads_size = 0
+        self._loads_us = 0
         self._removed_records = 0
         self._removed_size = 0
         self._rolled = 0
@@ -84,7 +87,7 @@ class LogMeter:
         }
 
     def read(self, _ended_us: int) -> Reading:
-        """Return sizes and what compaction did."""
+        """Return sizes, what loads took, and what compaction did."""
         courses = self._courses.values()
         last = [course.now for course in courses]
         return Reading(
@@ -98,6 +101,9 @@ class LogMeter:
                 "log_compactions": self._compactions,
                 "log_compacted_bytes": self._removed_size,
                 "log_compacted_records": self._removed_records,
+                "log_loads": self._loads,
+                "log_loads_s": seconds(self._loads_us),
+                "log_loads_bytes": self._loads_size,
             },
             listings={"log_sizes": tuple(self._rows())},
         )
@@ -128,6 +134,9 @@ class LogMeter:
             course.goes_on(Point(event.at_us, what.log_size, what.log_records, segments))
 
     def _on_loaded(self, event: ev.Event, what: ev.CoordinatorLoaded) -> None:
+        self._loads += 1
+        self._loads_size += what.size
+        self._loads_us += what.waited_us + what.loaded_us
         course = self._course(what.log_partition)
         if course.is_led_by(what.broker, what.leader_epoch):
             segments = what.segments if what.segments >= 0 else course.now.segments

@@ -241,22 +241,6 @@ def heartbeats_sent(lines: Sequence[LogLine]) -> tuple[int, ...]:
     return times_of(lines, "Sending Heartbeat request")
 
 
-def round_trips(lines: Sequence[LogLine]) -> tuple[int, ...]:
-    """Return how long heartbeats took, in us, until the answer was handled.
-
-    The answer waits for whoever next pumps the network, so the smallest are the network's.
-    """
-    taken: list[int] = []
-    sent_us: int | None = None
-    for line in lines:
-        if line.text.startswith("Sending Heartbeat request"):
-            sent_us = line.at_us
-        elif line.text.startswith("Received successful Heartbeat response") and sent_us is not None:
-            taken.append(line.at_us - sent_us)
-            sent_us = None
-    return tuple(taken)
-
-
 def metadata_news(lines: Sequence[LogLine]) -> tuple[int, ...]:
     """Return when the client saw in fresh metadata that it has to rejoin."""
     return tuple(line.at_us for line in lines if _METADATA_NEWS.match(line.text))

@@ -18,7 +18,6 @@ from emulator.verify.captured.client_logs import (
     joins,
     metadata_news,
     positions,
-    round_trips,
     times_of,
 )
 from emulator.verify.captured.coordinator_log import offset_lines
@@ -234,13 +233,6 @@ def heartbeat_interval_us(trace: Trace) -> int:
     return milliseconds(trace, "c.heartbeat.interval.ms") or HEARTBEAT_INTERVAL_US
 
 
-def heartbeat_round_trips(capture: Capture) -> tuple[int, ...]:
-    """Return how long all heartbeats took until their answer was handled, sorted."""
-    return tuple(
-        sorted(taken for log in capture.client_logs.values() for taken in round_trips(log))
-    )
-
-
 def commit_sync_times(capture: Capture) -> tuple[int, ...]:
     """Return how long all calls of commitSync took, sorted."""
     return tuple(
@@ -251,16 +243,6 @@ def commit_sync_times(capture: Capture) -> tuple[int, ...]:
             if isinstance(entry, SyncCommit)
         )
     )
-
-
-def first_timer_us(trace: Trace) -> int | None:
-    """Return when the application's commit timer first ran out.
-
-    It counts from the process's start, not from an assignment; with nothing assigned the
-    commitSync of that moment commits nothing. It runs again ``commitEvery`` after each time.
-    """
-    calls = (entry for entry in trace.entries if isinstance(entry, SyncCommit))
-    return next((call.began_us for call in calls if call.reason == "timer"), None)
 
 
 def due_us(plan: Production | Addition, partition: int, number: int) -> int:

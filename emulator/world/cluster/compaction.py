@@ -38,8 +38,12 @@ def compacted(
     settings: LogSettings,
     high_watermark: int,
     now_ms: int,
+    entries: int,
 ) -> tuple[list[StoredSegment], int]:
-    """Return the segments that take the place of those below an end, and that end."""
+    """Return the segments that take the place of those below an end, and that end.
+
+    *entries*: how many keys the offset map holds; what lies behind the last that fits stays.
+    """
     abouts = [segment.about for segment in segments]
     by_base = {segment.about.base_offset: segment for segment in segments}
 
@@ -47,7 +51,7 @@ def compacted(
         return _batches(by_base[about.base_offset])
 
     compaction = Compaction(
-        mapped=build_offset_map(abouts, read, what),
+        mapped=build_offset_map(abouts, read, what, entries=entries),
         now_ms=now_ms,
         high_watermark=high_watermark,
         delete_retention_ms=settings.delete_retention_ms,

@@ -4,34 +4,33 @@ A host loads the log into a coordinator, brings it requests, timers and news of 
 carries out what it decides. Two hosts of one partition may work side by side while the older
 leader does not know that it is none any more; each has timers and a log of its own.
 
-While its broker's disk is slow a host does one append at a time: what comes meanwhile waits,
-and is written together, as Kafka batches what is queued. On a full disk appends fail.
+While its broker's disk is slow a host does one append at a time. What comes meanwhile is queued
+as Kafka's events are; what these have to write goes into one batch, which is written when all
+of them have run (``group.coordinator.append.linger.ms`` = -1). On a full disk appends fail.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from emulator.events import (
-    Appended,
-    AppendFailed,
     CoordinatorLoaded,
     CoordinatorMoved,
     CoordinatorUnloaded,
 )
+from emulator.world.cluster.appends import Appends, Rejected
 from emulator.world.cluster.leader_log import LeaderLog
 from emulator.world.cluster.loader import Load, reading_us
-from emulator.world.cluster.offsets_log import kind_of
 from emulator.world.deadlines import Deadlines
 from emulator.world.kernel import Rank
-from protocols.coordinator.answers import refusal
+from protocols.coordinator.answers import seen_as
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.errors import ErrorCode
+from protocols.coordinator.phase import Phase
 from protocols.facts import Fact, OffsetsAccepted, OffsetsRefused
-from protocols.messages import Envelope, GroupRequest, Header, HeartbeatRequest, HeartbeatResponse
+from protocols.messages import Envelope, Header
 from protocols.step import Append, CancelTimer, Send, SetTimer, Step, Tell
 
 if TYPE_CHECKING:
@@ -57,25 +56,23 @@ class Host:
         self._late: set[str] = set()
         """Timers that ran out while the broker was paused or busy."""
 
-        self._busy_us = 0
-        """Until when the last append takes."""
-
         self._queue: deque[Callable[[], None]] = deque()
-        self._rejected: int | None = None
-        """The log offset of an append that has just failed."""
+        """What waits for the disk."""
 
+        self._appends = Appends(services, shard.number, broker, log, self._go_on)
         self._began_us = services.kernel.now
         self._read_us = 0
         self.broker = broker
         self.log = log
-        self._unloaded = False
-        self.coordinator: GroupCoordinator | None = None
-        """None: it is still loading, or has been unloaded."""
+        self.coordinator = GroupCoordinator(
+            services.broker_settings, new_id=shard.new_member_id, epoch_ms=services.epoch_ms
+        )
 
     # -- life cycle ------------------------------------------------------------------------------
 
     def load(self, cause: int | None) -> None:
-        """Wait for the broker's loader to read the log."""
+        """Wait for the broker's loader to read the log; requests are refused until then."""
+        self.topics_changed()
         loaded = partial(self._loaded, cause)
         self._services.loader(self.broker).load(Load(self._shard.number, self._load_us, loaded))
 
@@ -117,12 +114,8 @@ class Host:
             self._services.recorder.write(moved, cause)
 
     def begin(self) -> None:
-        """Replay the log into a new coordinator and let it serve."""
-        services, log = self._services, self.log
-        now = services.kernel.now
-        self.coordinator = coordinator = GroupCoordinator(
-            services.broker_settings, new_id=self._shard.new_member_id, epoch_ms=services.epoch_ms
-        )
+        """Replay the log into the coordinator and let it serve."""
+        coordinator, log, now = self.coordinator, self.log, self._services.kernel.now
         self.topics_changed()
         self._carry_out(coordinator.durable(log.high_watermark, now))
         coordinator.replay_all(log.log.read(log.end))
@@ -131,16 +124,16 @@ class Host:
     def unload(self, cause: int | None) -> None:
         """Let the coordinator go: somebody else leads. Every parked request is answered."""
         self._services.loader(self.broker).give_up(self._shard.number)
-        if self.coordinator is not None:
-            self._carry_out(self.coordinator.unload(self._services.kernel.now))
+        loading = self.coordinator.phase is Phase.LOADING
+        self._carry_out(self.coordinator.unload(self._services.kernel.now))
         unloaded = CoordinatorUnloaded(
             log_partition=self._shard.number,
             broker=self.broker,
             leader_epoch=self.log.epoch,
-            loading=self.coordinator is None,
+            loading=loading,
         )
         self._services.recorder.write(unloaded, cause)
-        waited, self._busy_us, self._unloaded = self._queue, 0, True
+        waited = self._queue
         self.vanish()
         for action in waited:
             action()
@@ -150,7 +143,12 @@ class Host:
         self._timers.close()
         self._late.clear()
         self._queue = deque()
-        self.coordinator = None
+        self._appends.drop()
+        self.coordinator.unload(self._services.kernel.now)
+
+    @property
+    def _serves(self) -> bool:
+        return self.coordinator.phase is Phase.ACTIVE
 
     @property
     def _gone(self) -> bool:
@@ -162,21 +160,15 @@ class Host:
         """Take a group request that has reached the broker."""
         if self._waits(partial(self.handle, envelope)):
             return
-        if self.coordinator is not None:
-            step = self.coordinator.handle(envelope, self._services.kernel.now)
-            self._services.teller.handled(envelope, step)
-            self._carry_out(step)
-            return
-        request: Any = envelope.body  # only group requests come here
-        refused = refusal(request, ErrorCode.NOT_COORDINATOR)
-        answer = refused if self._unloaded else _loading(request)
-        self._services.post.answer(self.broker, envelope.header, answer)
+        step = self.coordinator.handle(envelope, self._services.kernel.now)
+        self._services.teller.handled(envelope, step)
+        self._carry_out(step)
 
     def _wake(self, timer: str, now: int) -> None:
         again = partial(self._wake_late, timer)
         if self._waits(again) or self._services.brokers.hold(self.broker, again):
             self._late.add(timer)
-        elif self.coordinator is not None:
+        elif self._serves:
             self._carry_out(self.coordinator.wake(timer, now))
 
     def _wake_late(self, timer: str) -> None:
@@ -187,24 +179,23 @@ class Host:
 
     def durable(self, log_offset: int) -> None:
         """Take the news that everything below a log offset is safe; it goes before the rest."""
-        if self.coordinator is not None:
+        if self._serves:
             now = self._services.kernel.now
-            if now < self._busy_us:
+            if self._appends.is_busy:
                 self._queue.appendleft(partial(self.durable, log_offset))
             else:
                 self._carry_out(self.coordinator.durable(log_offset, now))
 
     def topics_changed(self) -> None:
         """Let the coordinator know which topics there are."""
-        if self.coordinator is not None:
-            topics = self._services.topics.describe(None)
-            self.coordinator.topics_changed(topics, self._services.kernel.now)
+        topics = self._services.topics.describe(None)
+        self.coordinator.topics_changed(topics, self._services.kernel.now)
 
     def topic_deleted(self, topic: str, topic_id: str) -> None:
         """Let the coordinator drop the offsets of a topic that is gone."""
         if self._waits(partial(self.topic_deleted, topic, topic_id)):
             return
-        if self.coordinator is not None:
+        if self._serves:
             now = self._services.kernel.now
             self._carry_out(self.coordinator.topic_deleted(topic, topic_id, now))
 
@@ -212,24 +203,21 @@ class Host:
 
     def _waits(self, action: Callable[[], None]) -> bool:
         """Let something wait while an append is under way; say whether it does."""
-        if self._services.kernel.now >= self._busy_us:
+        if not self._appends.is_busy:
             return False
         self._queue.append(action)
         return True
 
     def _go_on(self, _: object) -> None:
-        """Do what has waited for the append, all at once: it is written as one batch."""
-        if self._services.kernel.now < self._busy_us or self._gone:
+        """Do what has waited for the append until another is begun; all of it is one batch."""
+        if self._appends.is_busy or self._gone:
             return
         if self._services.brokers.hold(self.broker, partial(self._go_on, None)):
             return
-        waited, self._queue = self._queue, deque()
-        busy_us = 0
-        for action in waited:
-            self._busy_us = 0
-            action()
-            busy_us = max(busy_us, self._busy_us)
-        self._busy_us = busy_us
+        self._close_batch()
+        while self._queue and not self._appends.is_busy:
+            self._queue.popleft()()
+        self._close_batch()
 
     # -- effects ---------------------------------------------------------------------------------
 
@@ -245,77 +233,47 @@ class Host:
                     self._late.discard(name)
                     self._timers.cancel(name)
                 case Tell(fact=fact):
-                    self._tell(fact)
+                    self._tell(fact, step)
                 case Append(records=records):
-                    self._append(records)
-        if self._rejected is not None:
-            self._roll_back(self._rejected)
+                    self._appends.add(records)
+        self._close_batch()
         self._services.aims.coordinator_done()
 
-    def _tell(self, fact: Fact) -> None:
+    def _tell(self, fact: Fact, step: Step[Any]) -> None:
         """Tell what the machine says; a commit that cannot be written was not accepted."""
-        if isinstance(fact, OffsetsAccepted) and self._disk_is_full:
+        error = self._appends.error_of(step) if isinstance(fact, OffsetsAccepted) else None
+        if isinstance(fact, OffsetsAccepted) and error is not None:
             fact = OffsetsRefused(
                 group=fact.group,
                 header=fact.header,
                 member_id=fact.member_id,
                 generation=fact.generation,
-                error=ErrorCode.NOT_COORDINATOR,
+                error=seen_as(error),
                 offsets=fact.offsets,
             )
         self._shard.told(self, fact)
 
-    @property
-    def _disk_is_full(self) -> bool:
-        return self._services.brokers.disk_is_full(self.broker)
+    def _close_batch(self) -> None:
+        """Write the open batch if it is full, or if all has run that was queued when it began."""
+        if not self._appends.is_busy and (self._appends.is_full or not self._queue):
+            self._appends.write()
+        rejected = self._appends.take_rejected()
+        if rejected is not None:
+            self._roll_back(rejected)
 
-    def _append(self, records: tuple[Any, ...]) -> None:
-        services, log = self._services, self.log
-        group, first = records[0].key[0], log.end  # every key begins with its group
-        if self._disk_is_full:
-            failed = AppendFailed(
-                log_partition=self._shard.number,
-                broker=self.broker,
-                group=group,
-                log_offset=first,
-                records=len(records),
-                error=ErrorCode.KAFKA_STORAGE_ERROR.name,
-            )
-            services.recorder.write(failed, services.causes.brokers)
-            self._rejected = first if self._rejected is None else self._rejected
-            return
-        now, disk_us = services.kernel.now, services.brokers.disk_us(self.broker)
-        if disk_us:
-            self._busy_us = now + disk_us
-            services.kernel.at(self._busy_us, Rank.BROKER_TIMER, self._shard.number, self._go_on)
-        batch = log.append(records, now + disk_us)
-        amount = log.log.amount(log.end)
-        kinds = Counter(kind_of(record) for record in records)
-        appended = Appended(
-            log_partition=self._shard.number,
-            group=group,
-            log_offset=first,
-            records=tuple(sorted(kinds.items())),
-            size=batch.size,
-            high_watermark=log.high_watermark,
-            leader_epoch=log.epoch,
-            broker=self.broker,
-            log_size=amount.size,
-            log_records=amount.records,
-        )
-        services.recorder.write(appended)
-        for look in services.appended:
-            look(records)
-
-    def _roll_back(self, log_offset: int) -> None:
+    def _roll_back(self, rejected: Rejected) -> None:
         """Take back what could not be written, and let everybody who waited for it know."""
-        self._rejected = None
-        if self.coordinator is not None:
+        if self._serves:
             now = self._services.kernel.now
-            error = ErrorCode.KAFKA_STORAGE_ERROR
-            self._carry_out(self.coordinator.rejected(log_offset, error, now))
+            step = self.coordinator.rejected(rejected.log_offset, rejected.error, now)
+            self._carry_out(step)
 
     # -- queries ---------------------------------------------------------------------------------
+
+    @property
+    def log_end(self) -> int:
+        """The log offset the next record gets, as the coordinator counts."""
+        return self._appends.end
 
     @property
     def log_partition(self) -> int:
@@ -323,19 +281,10 @@ class Host:
         return self._shard.number
 
     def _generation(self, group: str) -> int:
-        if self.coordinator is None:
-            return -1
         return self.coordinator.generation(group)
 
     def check(self) -> None:
         """Assert the invariants of the coordinator, if it serves."""
-        if self.coordinator is not None:
+        if self._serves:
             self.coordinator.check()
-            assert self.coordinator.next_log_offset == self.log.end, "machine and log agree"
-
-
-def _loading(request: GroupRequest) -> Any:
-    """Answer while the log is being read (spec classic-coordinator 3, P4)."""
-    if isinstance(request, HeartbeatRequest):
-        return HeartbeatResponse()
-    return refusal(request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            assert self.coordinator.next_log_offset == self._appends.end, "machine and log agree"

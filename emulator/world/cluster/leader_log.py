@@ -5,6 +5,8 @@ other half, tells the leader that they have it: when all in the ISR do, the high
 it. Followers learn of that with the answer to that fetch, one more half later, so a new leader
 may have records above the high watermark it knows.
 
+A leader that is alone in the ISR waits for nobody: the append itself moves the high watermark.
+
 A leader that nobody follows any more goes on appending: nothing of it ever becomes safe.
 
 Source: ``Partition``, ``Replica`` and ``ReplicaFetcherThread`` of Kafka 4.4.0.
@@ -100,6 +102,9 @@ class LeaderLog:
         self._late_us = NEVER
         """How much later than usual an append is replicated; ``NEVER``: it is not."""
 
+        self._awaited: tuple[int, ...] = ()
+        """The ISR whose members have to have what is to become safe."""
+
         self.log = copy.log
         self.high_watermark = copy.high_watermark
         self.epoch = 0
@@ -122,9 +127,12 @@ class LeaderLog:
         """The log offset the next record gets."""
         return self.log.end
 
-    def append(self, records: tuple[Record, ...], written_us: int) -> Batch:
-        """Append one atomic batch that is on the leader's disk at ``written_us``."""
-        batch = self.log.append(records, self.epoch, self._epoch_ms + self._kernel.now // 1000)
+    def append(
+        self, records: tuple[Record, ...], written_us: int, size: int | None = None
+    ) -> Batch:
+        """Append one batch that is on the leader's disk at ``written_us``; *size*: if known."""
+        now_ms = self._epoch_ms + self._kernel.now // 1000
+        batch = self.log.append(records, self.epoch, now_ms, size)
         self._copy.end = batch.end
         self._replicate(batch.first, written_us)
         if batch.opened is not None and self._rolled is not None:
@@ -138,9 +146,19 @@ class LeaderLog:
 
     def _await(self, entry: UnderWay) -> None:
         if self._late_us < NEVER:
-            when = max(entry.appended_us + entry.replication_us + self._late_us, self._kernel.now)
+            when = max(self._safe_us(entry), self._kernel.now)
             passed = partial(self._replicated, entry, self._spell)
             self._kernel.at(when, Rank.AT_BROKER, self._number, passed)
+
+    def _safe_us(self, entry: UnderWay) -> int:
+        """Return when all in the ISR have an append, and the leader knows."""
+        way_us = 0 if self._alone else entry.replication_us
+        return entry.appended_us + way_us + self._late_us
+
+    @property
+    def _alone(self) -> bool:
+        """Whether nobody else is in the ISR (``Partition.maybeIncrementLeaderHW``)."""
+        return len(self._awaited) == 1
 
     def _replicated(self, entry: UnderWay, spell: int, _: object) -> None:
         """All in the ISR have everything below the entry's end, if they went on as they did."""
@@ -161,24 +179,34 @@ class LeaderLog:
             known.popleft()
         limit = self.high_watermark
         for follower in self._followers.values():
-            if follower.late_us and follower.copy.broker not in self.isr:
+            if self._may_lag(follower):
                 limit = min(limit, self._end_of(follower, now))
         while self._under_way and self._under_way[0].end <= limit:
             self._forgotten = self._under_way.popleft().end
         self.log.settle(min(limit, self._known[0][1]))
 
+    def _may_lag(self, follower: Follower) -> bool:
+        """Say whether a follower may lack what is safe: nobody waits for it."""
+        if follower.copy.broker in self.isr:
+            return False
+        return follower.late_us > 0 or (self._alone and follower.from_us < NEVER)
+
     # -- followers -------------------------------------------------------------------------------
 
     def gate(self, late_us: int) -> None:
-        """Say how late appends are replicated from now on; ``NEVER``: not at all, for now."""
-        if late_us == self._late_us:
+        """Say how late appends are replicated from now on; ``NEVER``: not at all, for now.
+
+        By whom they are is known from :meth:`lead`.
+        """
+        was_alone, self._awaited = self._alone, self.isr
+        if late_us == self._late_us and was_alone == self._alone:
             return
         self._spell += 1
         self._late_us = late_us
         if late_us == NEVER:
             return
         now = self._kernel.now
-        due = [e for e in self._under_way if e.appended_us + e.replication_us + late_us <= now]
+        due = [entry for entry in self._under_way if self._safe_us(entry) <= now]
         if due and due[-1].end > self.high_watermark:
             self._rise(due[-1].end, due[-1].replication_us)
         for entry in self._under_way:
@@ -236,11 +264,15 @@ class LeaderLog:
         return NEVER if follower is None else follower.from_us
 
     def caught_up(self, broker: int, now: int) -> bool:
-        """Say whether a follower has all that is safe, and all from before this epoch."""
+        """Say whether a follower has all that is safe, and all from before this epoch.
+
+        What a leader alone has had for less than half of a replication is on its way.
+        """
         follower = self._followers.get(broker)
         if follower is None or follower.from_us > now:
             return False
-        return self._end_of(follower, now) >= max(self.high_watermark, self.epoch_start)
+        safe = min(self.high_watermark, self._copied(now)) if self._alone else self.high_watermark
+        return self._end_of(follower, now) >= max(safe, self.epoch_start)
 
     def is_behind(self, broker: int, now: int) -> bool:
         """Say whether a follower lacks something of the log."""
@@ -251,10 +283,13 @@ class LeaderLog:
         """Return how far a follower has the log."""
         if follower.from_us > now:
             return follower.copy.end
-        late_us = follower.late_us
+        return max(follower.copy.end, self._copied(now - follower.late_us))
+
+    def _copied(self, until_us: int) -> int:
+        """Return how far the log was half of a replication before a time."""
         there = (
             entry.end
             for entry in self._under_way
-            if entry.appended_us + entry.replication_us // 2 + late_us <= now
+            if entry.appended_us + entry.replication_us // 2 <= until_us
         )
-        return max(follower.copy.end, self._forgotten, *there)
+        return max(self._forgotten, max(there, default=0))

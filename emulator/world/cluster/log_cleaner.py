@@ -50,6 +50,9 @@ class LogCleaner:
         self._settings = log_settings(settings)
         self._every_us = max(settings.log_cleaner_backoff_ms, 1) * US_PER_MS
         self._is_on = settings.log_cleaner_enable
+        self._entries: int | None = None
+        """Keys that its offset map holds; None: it has not been needed yet."""
+
         self._due_us: int | None = None
         """When it looks next; None: there is nothing to look for."""
 
@@ -96,7 +99,7 @@ class LogCleaner:
         stored, now_ms = log.log, self._now_ms
         what = stored.to_clean(log.high_watermark, now_ms)
         while what.eligible and not self._services.brokers.disk_is_full(broker):
-            gone = stored.clean(what, log.high_watermark, now_ms)
+            gone = stored.clean(what, log.high_watermark, now_ms, self._most_entries)
             left, following = stored.amount(stored.end), stored.to_clean(log.high_watermark, now_ms)
             compacted = LogCompacted(
                 log_partition=self._number,
@@ -113,6 +116,19 @@ class LogCleaner:
             if following.first_dirty_offset == what.first_dirty_offset:
                 return
             what = following
+
+    @property
+    def _most_entries(self) -> int:
+        """How many keys are mapped at once, with one cleaner thread."""
+        if self._entries is None:
+            from protocols.log.offset_map import most_entries  # noqa: PLC0415  few runs need it
+
+            settings = self._services.broker_settings
+            self._entries = most_entries(
+                settings.log_cleaner_dedupe_buffer_size,
+                load_factor=settings.log_cleaner_io_buffer_load_factor,
+            )
+        return self._entries
 
     def _wanted_us(self, now: int) -> Iterator[int]:
         """Yield when something that is not worth it yet may be."""

@@ -1,7 +1,7 @@
 """The log of one topic partition as arithmetic: what is in it, what is visible, who leads it.
 
 A record is visible to consumers when its high watermark has passed it: one replication delay
-after it was appended, unless a replica that counts as in sync has stopped (real-kafka 2.8):
+after it was appended, at once where the leader is alone in the ISR, unless a replica that counts as in sync has stopped (real-kafka 2.8):
 then nothing of the partition becomes visible until that is noticed or over.
 """
 
@@ -50,7 +50,7 @@ class PartitionLog:
         self._arrival = arrivals.time
         self._backlog = backlog
         self._backlog_us = topic.backlog_at
-        self._replication_us = replication_us
+        self._replication_us = replication_us if len(replicas.brokers) > 1 else 0
         self._visibility: Visibility | None = None
         """None: its high watermark never stopped."""
 
@@ -160,14 +160,22 @@ class PartitionLog:
             self._visibility = Visibility(self._replication_us)
         self._visibility.stand(now)
 
-    def move(self, now: int, late_us: int = 0) -> None:
-        """Let the high watermark move, so much later than on disks that are not slow."""
+    def move(self, now: int, late_us: int = 0, word_us: int = 0) -> None:
+        """Let the high watermark move, so much later than on disks that are not slow.
+
+        *word_us*: where it stood, it takes so long until the leader hears that it may. A leader alone in the ISR waits for nobody (``Partition.maybeIncrementLeaderHW``).
+        """
+        if len(self.replicas.isr_of_leader) == 1:
+            late_us -= self._replication_us
         if self._visibility is None:
             if not late_us:
                 return
             self._visibility = Visibility(self._replication_us)
-        under_way = self._under_way(now) if self._visibility.stands else ()
-        self._visibility.move(now, late_us, under_way)
+        if not self._visibility.stands:
+            self._visibility.move(now, late_us)
+            return
+        heard_us = now + word_us
+        self._visibility.move(heard_us, late_us, self._under_way(heard_us))
 
     def _under_way(self, now: int) -> tuple[int, ...]:
         """Return when the first records were appended that are late in being visible."""
@@ -187,9 +195,13 @@ class PartitionLog:
         return self.end(now) > self.end(until_us)
 
     def caught_up(self, broker: int, until_us: int, now: int) -> bool:
-        """Say whether a follower that has everything appended until then has all that is safe."""
+        """Say whether a follower that has everything appended until then has all that is safe.
+
+        What a leader alone has had for less than half of a replication is on its way.
+        """
         del broker
-        return self.end(until_us) >= self.high_watermark(now)
+        on_its_way_us = self.copied_by(now)
+        return self.end(until_us) >= min(self.high_watermark(now), self.end(on_its_way_us))
 
     @property
     def replication_us(self) -> int:

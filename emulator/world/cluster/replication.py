@@ -20,6 +20,7 @@ from emulator.world.cluster.history import Cut
 from emulator.world.cluster.replicas import NOBODY, ReplicaSet
 from emulator.world.draws import draw, stream_key
 from emulator.world.kernel import Rank
+from emulator.world.network import CONTROLLER, Party, broker_name
 
 if TYPE_CHECKING:
     from emulator.world.cluster.partition_log import PartitionLog
@@ -133,16 +134,27 @@ class Replication:
 
     def _look_at_topic(self, log: PartitionLog, cause: int | None, now: int) -> None:
         replicas = log.replicas
+        leader = replicas.leader
         if self._brokers.sound and replicas.whole and log not in self._stopped:
             log.move(now)
             return
+        word_us = self._word_us(leader, now) if log in self._stopped else 0
         self._look_at_followers(log, cause, now)
-        leader = replicas.leader
         late = self._late_us(replicas, leader, replicas.isr_of_leader)
         if late == NEVER or self._brokers.disk_is_full(leader) or not replicas.led_by(leader):
             log.stand(now)
         else:
-            log.move(now, late + self._brokers.disk_us(leader))
+            late += self._brokers.disk_us(leader)
+            log.move(now, late, word_us)
+
+    def _word_us(self, leader: int, now: int) -> int:
+        """Return how long the word is under way that lets a leader's high watermarks move again.
+
+        What the controller has decided comes to each broker with a fetch of its own; one high
+        watermark moves before another is heard of (real-kafka 2.8: some 0.1 s apart).
+        """
+        wire, receiver = self._services.wire, Party(broker_name(leader), "brokers")
+        return wire.delay(Party(CONTROLLER, "brokers"), receiver, now)
 
     def _look_at_shard(self, shard: Shard, cause: int | None, now: int) -> None:
         replicas = shard.replicas

@@ -17,10 +17,10 @@ from emulator.world.cluster.replicas import ReplicaSet
 from emulator.world.cluster.stored_log import Amount, StoredLog
 from emulator.world.distributions import sampler
 from emulator.world.draws import stream_key, text_id
-from protocols.coordinator.answers import refusal
-from protocols.errors import ErrorCode
-from protocols.facts import Fact, OffsetsDropped
+from protocols.coordinator.requests import led_elsewhere
+from protocols.facts import Fact, OffsetsDropped, OffsetsRefused
 from protocols.messages import Envelope
+from protocols.step import Send, Tell
 
 if TYPE_CHECKING:
     from emulator.world.services import Services
@@ -186,8 +186,14 @@ class Shard:
         if host is not None:
             host.handle(envelope)
             return
-        answer = refusal(envelope.body, ErrorCode.NOT_COORDINATOR)  # type: ignore[arg-type]  # a group request
-        self._services.post.answer(broker, envelope.header, answer)
+        services = self._services
+        topics = {topic.name: topic for topic in services.topics.describe(None)}
+        for effect in led_elsewhere(envelope, services.broker_settings, topics):
+            match effect:
+                case Send(message=message):
+                    services.post.answer(broker, envelope.header, message)
+                case Tell(fact=OffsetsRefused() as fact):
+                    services.teller.refused(fact)
 
     def new_member_id(self, prefix: str) -> str:
         """Make a member id, a new one each time."""
@@ -221,7 +227,7 @@ class Shard:
     def committed(self, group: str) -> dict[TopicPartition, int]:
         """Return the committed offsets of a group; empty while its leader has not loaded them."""
         host = self.hosts.get(self.leader)
-        if host is None or host.coordinator is None:
+        if host is None:
             return {}
         topics = host.coordinator.state.durable.topics_of(group).items()
         return {

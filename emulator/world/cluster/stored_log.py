@@ -29,6 +29,8 @@ from protocols.log.sizes import NO_VALUE, batch_size
 from protocols.records import Record, encode_key, encode_value
 
 _KEYS = 16_384
+MOST_ENTRIES = 5_033_164
+"""Keys that the offset map of a compaction holds where nothing was set."""
 
 
 class Batch(NamedTuple):
@@ -123,12 +125,18 @@ class StoredLog:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def append(self, records: tuple[Record, ...], epoch: int, now_ms: int) -> Batch:
-        """Append one atomic batch in a leader epoch; *now_ms*: by the wall clock."""
+    def append(
+        self, records: tuple[Record, ...], epoch: int, now_ms: int, size: int | None = None
+    ) -> Batch:
+        """Append one batch in a leader epoch; *now_ms*: by the wall clock.
+
+        *size*: its bytes, where they are known.
+        """
         if self._epochs[-1][0] != epoch:
             self._epochs.append((epoch, self.end))
-        sizes = map(_sizes, records)
-        header = header_to_be(self.end, len(records), batch_size(sizes), epoch, now_ms)
+        if size is None:
+            size = batch_size(map(sizes_of, records))
+        header = header_to_be(self.end, len(records), size, epoch, now_ms)
         active = self._batches[-1].segment if self._batches else self._segments[-1].about
         opened = None  # an empty segment that rolled would begin where it begins now
         if active.size_bytes:
@@ -141,8 +149,8 @@ class StoredLog:
         batch = Batch(records, header, active.appended(header), opened, position, first, end)
         self._batches.append(batch)
         self.end = end
-        size, count = self._amount
-        self._amount = Amount(size + header.size, count + len(records))
+        before, count = self._amount
+        self._amount = Amount(before + size, count + len(records))
         return batch
 
     @staticmethod
@@ -244,12 +252,14 @@ class StoredLog:
         ends = [segment.about.base_offset for segment in self._segments[1:]]
         return [about for about, end in zip(closed, ends, strict=True) if end > clean]
 
-    def clean(self, what: LogToClean, high_watermark: int, now_ms: int) -> Amount:
-        """Compact once; return what that took away."""
+    def clean(
+        self, what: LogToClean, high_watermark: int, now_ms: int, entries: int = MOST_ENTRIES
+    ) -> Amount:
+        """Compact once, as far as *entries* keys go; return what that took away."""
         from emulator.world.cluster.compaction import compacted  # noqa: PLC0415  few runs need it
 
         before, settings = self._segments, self._settings
-        made, end = compacted(before, what, settings, high_watermark, now_ms)
+        made, end = compacted(before, what, settings, high_watermark, now_ms, entries)
         replaced = [segment for segment in before if segment.about.base_offset < end]
         self._checkpoint = end
         self._segments = made + before[len(replaced) :]
@@ -305,7 +315,7 @@ def _key_size(key: Any) -> int:
     return len(encode_key(key))
 
 
-def _sizes(record: Record) -> tuple[int, int]:
+def sizes_of(record: Record) -> tuple[int, int]:
     """Return the bytes of a record's key and of its value."""
     key, value = record
     if value is None:

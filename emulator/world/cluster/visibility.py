@@ -58,7 +58,7 @@ class Visibility:
         """Return when what was appended then becomes visible; ``NEVER`` while nobody knows."""
         visible = appended_us + self._replication_us
         for index, (begin, reached, lag) in enumerate(self._spells):
-            if visible <= begin:
+            if visible < begin:
                 break
             if reached >= appended_us:
                 return begin
@@ -69,26 +69,27 @@ class Visibility:
         return min(visible, NEVER)
 
     def stand(self, now: int) -> None:
-        """Let nothing more become visible from now on."""
-        self._go_on(now, NEVER)
+        """Let nothing more become visible from now on, nor what is appended at this instant."""
+        self._go_on(now, NEVER, now - 1)
 
     def move(self, now: int, late_us: int = 0, under_way: Sequence[int] = ()) -> None:
         """Let it move again from now on, so much later than it would.
 
+        *late_us*: minus a replication where there is none to wait for: then all comes at once.
         *under_way*: when the records were appended that come first, one a replication.
         """
         lag_us = self._replication_us + late_us
-        if not under_way or not self.stands:
+        if not lag_us or not under_way or not self.stands:
             self._go_on(now, lag_us)
             return
         for turn, appended_us in enumerate(under_way):
             self._spells.append((now + turn * lag_us, appended_us, NEVER))
         self._go_on(now + TURNS * lag_us, lag_us)
 
-    def _go_on(self, now: int, lag_us: int) -> None:
+    def _go_on(self, now: int, lag_us: int, most_us: int = NEVER) -> None:
         if lag_us == self._lag_us:
             return
-        reached = self.as_of(now)
+        reached = min(self.as_of(now), most_us)
         self._lag_us = lag_us
         self._spells = [spell for spell in self._spells if spell[0] <= now]
         self._spells.append((now, max(reached, now - lag_us), lag_us))

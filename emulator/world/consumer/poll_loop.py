@@ -90,7 +90,7 @@ class PollLoop:
             return False
         if self._settings.fetch_min_bytes > 1 or not self._progress.alone:
             return False
-        if self._progress.behind:
+        if self._progress.behind or not self._fetcher.connected:
             return False
         self._flights = self._fetches.of(self._process)
         wants = [want for f in self._flights.values() for want in f.wants.cached.values()]

@@ -260,13 +260,18 @@ class Client:
             if thrown:
                 self._poll_until = None
                 return effects + thrown
-        sends = effects + tuple([Send(broker, request) for broker, request in fetcher.requests()])
+        sends = effects + tuple(
+            [Send(broker, request) for broker, request in fetcher.requests(now)]
+        )
         if handed:
             self._poll_until = None
             return (*sends, Return(handed))
         if now >= until:
             self._poll_until = None
             return (*sends, NO_RECORDS)
+        ready_us = fetcher.next_ready_us(now)
+        if ready_us is not None:
+            until = min(until, ready_us)
         return (*sends, SetTimer(POLL, self._wait_until(until)))
 
     def _off_its_log(self) -> Step[ClientState]:

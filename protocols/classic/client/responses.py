@@ -21,6 +21,7 @@ from protocols.classic.client.rebalancing import AwaitingMetadata, JoinFailed, J
 from protocols.classic.client.requests import mark_unknown, settled
 from protocols.classic.client.values import Asked, ClientState, Consumer, InFlight
 from protocols.client import fetch_errors, metadata, starts, validation
+from protocols.client.backoff import reconnect_backoff_us
 from protocols.client.lookup import Known, Unknown
 from protocols.client.offsets import first_error
 from protocols.errors import ErrorCode
@@ -154,7 +155,8 @@ def disconnected(state: ClientState, consumer: Consumer, node: int, now: int) ->
         else:
             step = Step(state)
         return step.then(lambda s: _lose(s, consumer, broker, now))
-    consumer.fetcher.disconnected(broker)
+    failures = consumer.fetcher.failures(broker)
+    consumer.fetcher.disconnected(broker, now + reconnect_backoff_us(consumer, failures, now))
     step = on_reads(state, lambda reads: validation.lost(reads, consumer, broker, now))
     return step.then(lambda s: _other_node_lost(s, consumer, now))
 

@@ -55,7 +55,7 @@ def take(state: ClientState, consumer: Consumer, event: Event, now: int) -> Step
         case Polled():
             return _polled(state, consumer, event, now)
         case FetchesWanted():
-            return _fetch(state, consumer)
+            return _fetch(state, consumer, now)
         case CommitWanted():
             return commits.wanted(state, consumer, event, now)
         case Called():
@@ -115,9 +115,9 @@ def _look_at_positions(
     return offsets.look(replace(state, slot=slot, poll_due_us=poll_due_us), consumer, now)
 
 
-def _fetch(state: ClientState, consumer: Consumer) -> Step[ClientState]:
+def _fetch(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask the brokers for records (step 7)."""
-    sends = [Send(broker, request) for broker, request in consumer.fetcher.requests()]
+    sends = [Send(broker, request) for broker, request in consumer.fetcher.requests(now)]
     return Step(state, tuple(sends))
 
 
@@ -170,10 +170,10 @@ def _refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
     return on_reads(state, lambda reads: ask(reads, consumer, now))
 
 
-def complete(state: ClientState, consumer: Consumer) -> Step[ClientState]:
+def complete(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """End the poll event whose positions are settled: its fetches are sent."""
     slot = state.slot
     if slot is None or slot.progress is not Progress.TAKEN or not offsets.settled(state):
         return Step(state)
     complete = replace(state, slot=slot._replace(progress=Progress.COMPLETE))
-    return Step(complete) if slot.failed is not None else _fetch(complete, consumer)
+    return Step(complete) if slot.failed is not None else _fetch(complete, consumer, now)

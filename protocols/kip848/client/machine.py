@@ -309,7 +309,7 @@ class Client:
 
     def _round(self, now: int) -> Effects:
         effects = self._become(background.a_round(self.state, self.consumer, now))
-        return effects + self._become(background.complete(self.state, self.consumer))
+        return effects + self._become(background.complete(self.state, self.consumer, now))
 
     # -- carrying a step over --------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from protocols.client import fetch_errors, metadata, starts, validation
+from protocols.client.backoff import reconnect_backoff_us
 from protocols.client.lookup import Known, Unknown
 from protocols.client.lookup import failed as asked_in_vain
 from protocols.client.offsets import first_error
@@ -122,7 +123,8 @@ def disconnected(state: ClientState, consumer: Consumer, node: int, now: int) ->
         if state.coordinator == Known(broker):
             step = mark_unknown(state, "connection lost", now)
         return step.then(lambda s: _lose(s, consumer, broker, now))
-    consumer.fetcher.disconnected(broker)
+    failures = consumer.fetcher.failures(broker)
+    consumer.fetcher.disconnected(broker, now + reconnect_backoff_us(consumer, failures, now))
     step = on_reads(state, lambda reads: validation.lost(reads, consumer, broker, now))
     if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
         step = step.then(lambda s: lookup_failed(s, consumer, now))

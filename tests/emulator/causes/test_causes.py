@@ -46,6 +46,13 @@ def test_a_cause_comes_alone(cause, seed):
     assert 0 == ledger.total(EntryKind.REPROCESSED if cause in LOSSES else EntryKind.LOST)
 
 
+def test_what_is_not_replicated_was_dropped_by_an_unclean_election():
+    """Commits that had been acknowledged; those that had not are lost without one as well."""
+    run = emulator.run(emulator.load(FILES[Cause.NOT_REPLICATED]), 0, keep_events=False)
+
+    assert {"unclean election"} == {entry.detail for entry in run.ledger.entries}
+
+
 @pytest.mark.parametrize("cause", FILES, ids=lambda cause: cause.name.lower())
 def test_every_entry_names_its_root_and_shows_its_chain(cause):
     """From the fault, act or record that began it, in order of time, to where it began anew."""

@@ -12,7 +12,7 @@ def test_an_entry_is_told_step_by_step(tmp_path):
     told = [
         "because:  crashed while uncommitted",
         "it began: crash billing-1 at 0:00:18.000 (crash-1)",
-        "the coordinator accepts commit",
+        "the coordinator appends commit",
         "poll",
         "0:00:18.000 * fault crash-1 begins: crash billing-1",
         "is removed from billing: session expired",
@@ -32,7 +32,7 @@ def test_commits_and_failovers_are_told_with_their_place_in_the_offsets_log(tmp_
 
     said = " ".join(out.split())
     lines = [line for line in document["lines"] if line["log"] is not None]
-    (lost,) = [line for line in lines if line["shown"] and " accepts commit " in line["text"]]
+    (lost,) = [line for line in lines if line["shown"] and " appends commit " in line["text"]]
     (loaded,) = [line for line in lines if " has loaded " in line["text"]]
     where = lost["log"]
     assert where["log_offset"] == where["high_watermark"] == loaded["log"]["log_offset"]

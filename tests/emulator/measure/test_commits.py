@@ -9,17 +9,25 @@ from .meters import read
 
 
 def test_commits_are_counted_by_their_fate():
-    """Sent, accepted, refused by error, lost on the way."""
+    """Sent, accepted, refused by error, lost on the way, never answered."""
     history = History()
     history.commit("a", 10)
     history.refuse("a", 20, "ILLEGAL_GENERATION")
     history.refuse("a", 20, "REBALANCE_IN_PROGRESS", by="client")
     history.lose("a", history.send("a", 20))
     history.lose("a", "", "HeartbeatRequest")
+    for _ in range(3):
+        history.answer("a", history.send("a", 20), "NETWORK_EXCEPTION")
     reading = read(CommitMeter(), history)
-    names = ("commits_sent", "commits_accepted", "commits_refused", "commit_messages_lost")
+    names = (
+        "commits_sent",
+        "commits_accepted",
+        "commits_refused",
+        "commit_messages_lost",
+        "commits_unanswered",
+    )
 
-    assert [4, 1, 2, 1] == [reading.values[name] for name in names]
+    assert [7, 1, 2, 1, 3] == [reading.values[name] for name in names]
     assert {"ILLEGAL_GENERATION": 1, "REBALANCE_IN_PROGRESS": 1} == reading.tables[
         "commits_refused.by_error"
     ]

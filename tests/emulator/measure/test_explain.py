@@ -55,7 +55,7 @@ def test_refrains_are_joined_wherever_in_the_log_they_stand():
     lines = told(history, "D1")
 
     assert (
-        "the coordinator accepts commit a#21 of a: orders-0 = 90 in generation 1, at log offset "
+        "the coordinator appends commit a#21 of a: orders-0 = 90 in generation 1, at log offset "
         "21 of __consumer_offsets-4 (high watermark 20, leader epoch 3 on broker 1)"
     ) in lines
     assert "the same 3 more times, until here" in lines
@@ -77,7 +77,7 @@ def test_a_crash_is_told_from_the_fault_to_the_repeat():
 
     assert told(history, "D1") == [
         "a begins orders-0 at 0 (committed) in generation 1",
-        "the coordinator accepts commit c8 of a: orders-0 = 80 in generation 1",
+        "the coordinator appends commit c8 of a: orders-0 = 80 in generation 1",
         "fault crash a begins: crash a",
         "process a ends: crashed",
         "a stops orders-0 at 100 (crashed)",
@@ -119,10 +119,10 @@ def test_a_loss_is_told_with_the_commit_that_ran_ahead():
 
     assert told(history, "L1") == [
         "a begins orders-0 at 0 (committed) in generation 1",
-        "the coordinator accepts commit c8 of a: orders-0 = 80 in generation 1",
+        "the coordinator appends commit c8 of a: orders-0 = 80 in generation 1",
         "a sends commit c9 (sync): orders-0 = 150 in generation 1",
-        "the coordinator accepts commit c9 of a: orders-0 = 150 in generation 1",
-        "a learns that commit c9 was accepted",
+        "the coordinator appends commit c9 of a: orders-0 = 150 in generation 1",
+        "a learns that commit c9 was acknowledged",
         "a processes orders-0 80..99 (20 records)",
         "a stops orders-0 at 100 (closed), 50 more in hand",
         "b begins orders-0 at 150 (committed) in generation 2",
@@ -142,7 +142,7 @@ def test_a_refrain_is_told_once_and_counted():
     history.work("b", 80, 130, generation=2)
     lines = told(history, "D1")
 
-    assert "the same 39 more times, until here" in lines
+    assert "these 2 lines 39 more times, until here" in lines
     assert len(lines) < 20
 
 
@@ -190,3 +190,35 @@ def test_every_kind_of_event_that_is_told_has_words():
     assert kinds <= set(WORDS)
     assert all(in_words(event.what, P0) for event in samples.events)
     assert "RunEnded" == in_words(unknown, TopicPartition("x", 0))
+
+
+def test_who_was_replaced_is_named_where_it_appends():
+    """A commit in the log of a leader that is none any more is not the coordinator's."""
+    history = owner_at_work()
+    offsets = TopicPartition("__consumer_offsets", 4)
+    history.say(
+        ev.Appended(group=GROUP, log_partition=4, log_offset=0, records=(), size=1, broker=1)
+    )
+    history.say(ev.LeaderChanged(partition=offsets, broker=2, epoch=1, clean=True))
+    history.work("a", 80, 100)
+    replaced = ev.CommitAccepted(
+        consumer="a",
+        group=GROUP,
+        generation=1,
+        commit="a#9",
+        offsets=((P0, 100),),
+        log_offset=7,
+        high_watermark=7,
+        leader_epoch=0,
+        broker=1,
+        log_partition=4,
+    )
+    history.say(replaced)
+    history.crash("a", 100)
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    (line,) = [line for line in told(history, "D1") if "a#9" in line]
+
+    assert line.startswith(
+        "broker 1, replaced by broker 2, appends commit a#9 of a: orders-0 = 100"
+    )

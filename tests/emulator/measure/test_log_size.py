@@ -97,6 +97,30 @@ def test_what_a_leader_of_the_past_appends_does_not_count():
     assert (50, 1, 1) == rows(reading)[-1][2:]
 
 
+def test_loads_are_counted_with_their_seconds_and_bytes():
+    """Of every broker, waiting for other loads included."""
+    loads = [
+        ev.CoordinatorLoaded(
+            log_partition=number,
+            broker=2,
+            leader_epoch=1,
+            size=1_000 * number,
+            records=1,
+            high_watermark=1,
+            waited_us=waited_us,
+            loaded_us=2 * SECOND,
+        )
+        for number, waited_us in ((7, 0), (8, 2_500_000))
+    ]
+    values = read(LogMeter(), history_of(appended(100, 2), *loads)).values
+
+    assert (2, 6.5, 15_000) == (
+        values["log_loads"],
+        values["log_loads_s"],
+        values["log_loads_bytes"],
+    )
+
+
 def test_the_course_is_told_in_bounded_rows():
     """The last of each interval, however long the run."""
     for count in (50, 5_000):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import re
 import shlex
@@ -12,6 +13,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from emulator.cli.main import app
+from emulator.offsets_log.columns_file import FILE_SCHEMA
 from emulator.scenario.kafka_settings import BROKER
 from protocols.log.batch import encode_batch
 from protocols.log.record import LogRecord
@@ -79,19 +81,38 @@ def test_the_lines_of_the_page_are_real():
 def test_the_commands_of_the_page_print_what_is_shown(tmp_path, monkeypatch):
     """One after the other, in an empty folder; where nothing is shown, anything."""
     monkeypatch.chdir(tmp_path)
-    (session,) = re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    session = "".join(re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
     commands = re.findall(r"^\$ rebalance (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE)
-    assert ["run", "log"] == [command.split()[0] for command, _ in commands]
+    assert ["run", "log", "log"] == [command.split()[0] for command, _ in commands]
     for command, printed in commands:
         answer = CliRunner().invoke(app, shlex.split(command))
         assert 0 == answer.exit_code
         if printed:
             assert printed.splitlines() == answer.stdout.rstrip().splitlines()
+    (python,) = re.findall(r"^```pycon\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    example = doctest.DocTestParser().get_doctest(python, {}, "offsets-log.md", None, 0)
+
+    assert 0 == doctest.DocTestRunner().run(example).failed
+
+
+def test_every_column_is_explained_with_its_type():
+    """In the order of the file."""
+    rows = re.findall(r"^\| (`.*) \| (\w+(?:, \w+)*) \| .* \|$", PAGE, re.MULTILINE)
+    told = list[tuple[str, str]]()
+    for names, types in rows[next(n for n, row in enumerate(rows) if row[0] == "`log`") :]:
+        each = re.findall(r"`(\w+)`", names)
+        kinds = types.split(", ")
+        told += zip(each, kinds * (len(each) // len(kinds)), strict=True)
+    spelled = {"dictionary<values=string, indices=int32, ordered=0>": "text"}
+
+    assert [
+        (field.name, spelled.get(str(field.type), str(field.type))) for field in FILE_SCHEMA
+    ] == told
 
 
 def test_settings_of_the_page_can_be_set_or_are_said_to_be_left_out():
     """Under Kafka's names."""
     names = set(re.findall(r"`((?:log|offsets\.topic)\.[a-z.]+)", PAGE))
 
-    left_out = {"offsets.topic.compression.codec", "log.cleaner.dedupe.buffer.size"}
-    assert left_out == names - set(BROKER)
+    assert {"offsets.topic.compression.codec"} == names - set(BROKER)

@@ -23,6 +23,12 @@ def parts(folder, data: bytes) -> list:
     return list(read_segment(written(folder, data)))
 
 
+def batches(count: int, magic: int) -> bytes:
+    """Return a log of batches that say they are of this format."""
+    sound = (batch(commit(), at=at) for at in range(count))
+    return b"".join(data[:16] + bytes([magic]) + data[17:] for data in sound)
+
+
 def refusal(folder, data: bytes) -> str:
     """Return why a file of these bytes is refused."""
     path = written(folder, data)
@@ -60,8 +66,20 @@ def test_an_empty_file_has_no_parts(tmp_path):
         (b"\x1f\x8b not really", "gzip: damaged (Error -3 while decompressing data"),
         (batch(commit())[:-1], "the batch says it has"),
         (bytes(16) + b"\1" + b"old" * 99, "If this is a log, a Kafka before 0.11 wrote it"),
+        (batches(4_000, magic=3), "message format 3; only 2 is read. If this is a log, a newer"),
     ],
-    ids=["picture", "text", "short", "zeros", "zipped text", "cut", "no gzip", "cut log", "old"],
+    ids=[
+        "picture",
+        "text",
+        "short",
+        "zeros",
+        "zipped",
+        "cut",
+        "no gzip",
+        "cut log",
+        "old",
+        "newer",
+    ],
 )
 def test_what_is_no_log_is_refused(tmp_path, data, said):
     """With the first thing that is wrong, and what is wanted instead."""
@@ -145,6 +163,13 @@ def test_a_file_that_is_cut_short_ends_with_it(tmp_path):
     assert found[-1].position == sum(
         part.size if isinstance(part, Gap) else len(part.batch.data) for part in found[:-1]
     )
+
+
+def test_what_was_shown_is_not_taken_back(tmp_path):
+    """Behind very many gaps nobody says any more that it is no log."""
+    data = b"".join(batch(commit(), at=at)[:-1] + b"\xff" for at in range(1_200))
+
+    assert 1_200 == len(parts(tmp_path, data))
 
 
 def test_nothing_more_is_held_back_than_needed(tmp_path):

@@ -8,6 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from emulator.cli.main import app
+from emulator.measure.ledger.coordinator_causes import UNCLEAN
+from emulator.measure.ledger.entries import Cause
+from emulator.report.advice import hints_for
+from emulator.report.cases import Case
+from emulator.report.subject import GroupFacts, Subject
 
 SPLIT_BRAIN = Path(__file__).parents[1] / "split_brain.toml"
 
@@ -43,7 +48,7 @@ def test_what_a_coordinator_did_alone_asks_for_two_in_sync(scenario):
 
     assert "With min.insync.replicas (now 1) of at least 2 a coordinator cut off" in said
     assert "broker 2 leads __consumer_offsets-9, though it was not in sync" in said
-    assert "Leave unclean.leader.election.enable (now True) off" in said
+    assert "Leave unclean.leader.election.enable (now true) off" in said
     assert "Members look for another coordinator when a commit has timed out" not in said
 
 
@@ -59,6 +64,76 @@ def test_a_commit_that_was_never_answered_is_not_blamed_on_the_settings():
     assert "commit accepted but not replicated: not on the next leader" in said
     assert "Nothing acknowledged was lost" in said
     assert "Keep offsets on three brokers" not in said
+    assert "At least 2 for min.insync.replicas" not in said
+
+
+def test_with_what_kafka_sets_nobody_is_told_to_have_the_copies_that_there_are():
+    """Three copies; no setting changes what an election in good order leaves behind."""
+    said = screen("coordinator-dies-in-commit")
+
+    assert "had appended the commit, but not yet acknowledged it" in said
+    assert "had been acknowledged" not in said
+    assert "Keep offsets on three brokers" not in said
+    assert "offsets.topic.replication.factor" not in said
+
+
+def test_commits_that_an_unclean_election_dropped_ask_for_copies_and_clean_elections():
+    """They had been acknowledged; more replicas in sync would have kept them."""
+    said = screen("unclean-election-drops-commits")
+
+    assert "lacks the newest commits, those too that had been acknowledged" in said
+    assert "offsets.topic.replication.factor (now 2) of 3, and at least 2 for" in said
+    assert "Leave unclean.leader.election.enable (now true) off" in said
+    assert "Nothing acknowledged was lost" not in said
+
+
+def test_enough_copies_of_which_one_acknowledges_alone_ask_for_two_in_sync():
+    """Three of three would be no advice."""
+    case = Case(
+        cause=Cause.NOT_REPLICATED,
+        subject=Subject(
+            name="x",
+            options="",
+            title="x",
+            kafka="4.4.0",
+            run_for="1min",
+            groups=(),
+            broker_settings={
+                "offsets.topic.replication.factor": 3,
+                "min.insync.replicas": 1,
+                "unclean.leader.election.enable": True,
+            },
+            retentions={},
+            moment=str,
+        ),
+        group=GroupFacts(
+            id="g",
+            members=1,
+            assignors=(),
+            cooperative=False,
+            static=False,
+            shared=False,
+            commits="",
+            habits=frozenset({"auto"}),
+            settings={},
+        ),
+        details=frozenset({UNCLEAN}),
+        verbs=frozenset({"crash_broker"}),
+        evictions=frozenset(),
+        given_twice=False,
+    )
+    advice = hints_for(case)
+
+    assert advice[0].startswith("At least 2 for min.insync.replicas (now 1)")
+    assert [] == [each for each in advice if "three brokers" in each]
+
+
+def test_a_dead_broker_that_had_the_only_offsets_asks_for_copies():
+    """With them the same failure repeats next to nothing, and there is nothing more to advise."""
+    copies = "cluster.settings[offsets.topic.replication.factor]=3"
+
+    assert "offsets.topic.replication.factor (now 1) of 3" in screen("h4-offsets-on-one-broker")
+    assert "of 3" not in screen("h4-offsets-on-one-broker", copies)
 
 
 def test_repeats_that_were_avoided_are_among_the_figures():

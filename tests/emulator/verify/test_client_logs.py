@@ -17,7 +17,6 @@ from emulator.verify.captured.client_logs import (
     positions,
     read_client_log,
     refusals,
-    round_trips,
 )
 
 DAY = 86_400_000_000
@@ -189,7 +188,6 @@ def test_heartbeats_and_metadata_have_their_times(tmp_path):
 
     assert first_metadata(lines) == 1000
     assert heartbeats_sent(lines) == (2000,)
-    assert round_trips(lines) == (7000,)
     assert metadata_news(lines) == (10_000, 11_000)
 
 

@@ -10,10 +10,8 @@ from emulator.verify.captured.traces import Polled
 from emulator.verify.prediction.facts import (
     arrivals,
     due_us,
-    first_timer_us,
     gaps,
     group_leaders,
-    heartbeat_round_trips,
     last_contact,
     last_metadata_refresh,
     members,
@@ -88,7 +86,7 @@ def test_members_are_set_up_as_the_capture_says(capture):
 
 
 def test_a_commit_timer_is_part_of_the_set_up(capture):
-    """Timer commits have their interval; automatic ones are off; its clock is the process's."""
+    """Timer commits have their interval; automatic ones are off."""
     run = capture("nocommit-eager-join/run-1")
     m1 = members(run)[0]
 
@@ -97,8 +95,6 @@ def test_a_commit_timer_is_part_of_the_set_up(capture):
         m1.commit_every_us,
         m1.kafka["enable.auto.commit"],
     ) == ("timer", 5_000_000, "false")
-    for trace in run.traces:
-        assert 4_900_000 < first_timer_us(trace) - trace.started_us < 5_300_000
 
 
 def test_static_members_have_their_instance_ids(capture):
@@ -195,14 +191,6 @@ def test_the_leaders_last_metadata_refresh_is_inferred(capture):
     assert -3_919_000 < refreshed_us - run.fault_us < -3_917_000
     others = last_metadata_refresh(run, "m1", run.fault_us)
     assert run.fault_us - 5_000_000 < others <= run.fault_us
-
-
-def test_heartbeats_take_some_milliseconds(capture):
-    """The smallest round trips are the network's; answers of a busy member wait for it."""
-    trips = heartbeat_round_trips(capture("static-crash-return/run-21"))
-
-    assert trips == tuple(sorted(trips))
-    assert trips[len(trips) // 10] <= 2_000
 
 
 def test_records_are_due_when_the_schedule_says(capture):

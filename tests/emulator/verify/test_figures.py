@@ -32,6 +32,7 @@ REAL = Observed(
     duplicates={"t0-0": 40, "t0-1": 3},
     lost={},
     takeovers={"t0-0": 7.0, "t0-1": 9.5},
+    owners={"t0-0": "m1.1", "t0-1": "m1.1"},
     stalls={"t0-0": 9.0, "t0-1": 12.0},
     first_commit_s=9.6,
     commit_wait_s=0.3,
@@ -137,6 +138,8 @@ def test_stalls_are_figures_where_brokers_fail():
     expected = {
         "stall_first_s": (9.0, 0.9),
         "stall_last_s": (12.0, 1.2),
+        "stalls.m1.1[1]": (9.0, 0.9),
+        "stalls.m1.1[2]": (12.0, 1.2),
         "stall.t0-0": (9.0, SHOWN),
         "stall.t0-1": (12.0, SHOWN),
         "commit_wait_s": (0.3, 0.5),
@@ -156,6 +159,27 @@ def test_a_stall_may_differ_by_a_tenth(last, inside):
 
     assert inside == found["stall_last_s"].inside
     assert found["stall_first_s"].inside
+
+
+def test_each_consumers_stalls_are_judged_in_order_of_length():
+    """Whichever of its partitions comes first; those of others hide nothing."""
+    of_two = {"t0-0": "m1.1", "t0-1": "m1.1", "t0-2": "m2.1", "t0-3": "m2.1"}
+    real = replace(
+        REAL, owners=of_two, stalls={"t0-0": 9.0, "t0-1": 12.0, "t0-2": 9.1, "t0-3": 12.0}
+    )
+    turned = replace(real, stalls={"t0-0": 12.0, "t0-1": 9.0, "t0-2": 9.1, "t0-3": 12.0})
+    hidden = replace(real, stalls={"t0-0": 9.0, "t0-1": 12.0, "t0-2": 9.1, "t0-3": 9.2})
+
+    assert all(figure.inside for figure in judged(turned, real, BROKERS).values())
+    outside = [n for n, f in judged(hidden, real, BROKERS).items() if not f.inside]
+    assert ["stalls.m2.1[2]"] == outside
+
+
+def test_a_partition_that_stands_still_on_one_side_alone_is_outside():
+    """There is nothing to hold it against."""
+    found = judged(replace(REAL, stalls={"t0-0": 9.0}), terms=BROKERS)
+
+    assert (None, False) == (found["stalls.m1.1[2]"].emulated, found["stalls.m1.1[2]"].inside)
 
 
 def test_a_commit_may_wait_half_a_second_longer():

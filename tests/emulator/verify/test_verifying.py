@@ -22,7 +22,6 @@ from emulator.verify.figures import EQUAL, Figure
 from emulator.verify.verifying import Play, Verdict, figures_of, verify
 
 CALM = [
-    "coordinator-kill/run-1",
     "coordinator-pause/run-3",
     "pause-zombie-range/run-21",
     "latest-increase-range/run-1",
@@ -30,7 +29,7 @@ CALM = [
     "precommit-crash/run-2",
     "static-crash-return/run-21",
 ]
-RACES = ["crash-range-auto/run-1", "join-cooperative-auto/run-21"]
+RACES = ["crash-range-auto/run-1", "join-cooperative-auto/run-21", "coordinator-kill/run-1"]
 
 
 @pytest.mark.parametrize("name", CALM)

@@ -13,6 +13,7 @@ from emulator.world.cluster.hosts import Host
 from emulator.world.cluster.shards import Shard
 from emulator.world.kernel import Rank
 from emulator.world.network import Party
+from protocols.coordinator.phase import Phase
 from protocols.messages import (
     Envelope,
     Header,
@@ -192,7 +193,7 @@ class Bench:
         self.wait(BROKER_SESSION_US + LOAD)
         assert died_us + BROKER_SESSION_US + LOAD == self.now
         assert dead != self.leader
-        assert self.host().coordinator is not None
+        assert Phase.ACTIVE is self.host().coordinator.phase
 
     def told(self, kind: type, **fields: Any) -> list[Any]:
         """Return what was told of a kind, with these fields."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.events import AppendFailed, CommitAccepted, CommitRefused, IsrChanged
+from emulator.events import Appended, AppendFailed, CommitAccepted, CommitRefused, IsrChanged
+from protocols.log.header import HEADER_BYTES
 
 from .cluster_bench import LATENCY, MS, REPLICATION, SECOND, Bench
 from .stage import staged
@@ -37,7 +38,7 @@ def test_what_comes_while_a_slow_disk_writes_waits_for_it():
 
 
 def test_what_has_waited_for_a_slow_disk_is_written_together():
-    """One more append for all of it, as Kafka batches what is queued.
+    """All of it is one record batch, as Kafka batches what is queued.
 
     The news that the first is safe comes while that is written, and waits for its end.
     """
@@ -53,6 +54,28 @@ def test_what_has_waited_for_a_slow_disk_is_written_together():
         call.at_us for call in calls
     ]
     assert 4 == bench.committed()
+    told = [(what.log_offset, dict(what.records)) for what in bench.told(Appended)]
+    assert [(0, {"OffsetCommit": 1}), (1, {"OffsetCommit": 4})] == told
+    one, four = (what.size for what in bench.told(Appended))
+    assert HEADER_BYTES + 4 * (one - HEADER_BYTES) == four
+    assert [1, 2, 3, 4, 5] == [what.log_offset + 1 for what in bench.told(CommitAccepted)]
+
+
+def test_a_batch_that_has_waited_fails_as_a_whole():
+    """The disk is full by then: everybody in it is told, and all of it is taken back."""
+    bench = Bench()
+    bench.brokers.slow_disk(1, SLOW, 0)
+    first = bench.commit(1)
+    bench.wait(10 * MS)
+    calls = [bench.commit(number) for number in (2, 3, 4)]
+    bench.brokers.fill_disk(1, 0)
+    bench.wait(SLOW + REPLICATION + LATENCY)
+
+    assert ["NONE"] + ["NOT_COORDINATOR"] * 3 == [call.error for call in (first, *calls)]
+    assert (1, 1) == (bench.committed(), bench.host().log.end)
+    assert [(1, 3)] == [(what.log_offset, what.records) for what in bench.told(AppendFailed)]
+    assert ["NOT_COORDINATOR"] * 3 == [what.error for what in bench.told(CommitRefused)]
+    assert 1 == len(bench.told(CommitAccepted))
 
 
 def test_news_of_the_log_goes_before_what_has_waited():

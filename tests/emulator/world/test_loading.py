@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.events import CoordinatorLoaded, CoordinatorMoved, CoordinatorUnloaded
+from assignors.types import TopicPartition
+from emulator.events import (
+    CommitRefused,
+    CoordinatorLoaded,
+    CoordinatorMoved,
+    CoordinatorUnloaded,
+)
 from emulator.world.cluster.loader import Load, Loader
 from emulator.world.kernel import Kernel
+from protocols.coordinator.phase import Phase
+from protocols.messages import OffsetCommitRequest, OffsetToCommit
 
 from .cluster_bench import BROKER_SESSION_US, LATENCY, LOAD, MS, SECOND, Bench
 
@@ -35,7 +43,7 @@ def test_a_load_takes_its_fixed_time_and_that_of_every_byte_and_record():
     bench.settle()
     move(bench, 2)
     bench.wait(LARGE_US)
-    assert bench.host().coordinator is None
+    assert Phase.LOADING is bench.host().coordinator.phase
     bench.wait(SECOND)
 
     (loaded,) = bench.told(CoordinatorLoaded)
@@ -189,7 +197,7 @@ def test_a_load_under_way_dies_with_its_broker():
 
     assert 1 == bench.leader
     assert [LOAD] == [what.loaded_us for what in bench.told(CoordinatorLoaded)]
-    assert bench.host().coordinator is not None
+    assert Phase.ACTIVE is bench.host().coordinator.phase
 
 
 def test_a_paused_broker_finishes_its_load_when_it_runs_again():
@@ -203,7 +211,7 @@ def test_a_paused_broker_finishes_its_load_when_it_runs_again():
     bench.brokers.resume(2, 0)
     bench.wait(1)
 
-    assert bench.host().coordinator is not None
+    assert Phase.ACTIVE is bench.host().coordinator.phase
     assert [2] == [what.broker for what in bench.told(CoordinatorLoaded)]
 
 
@@ -217,3 +225,59 @@ def test_a_load_slower_than_the_sessions_costs_nobody_its_place():
     bench.wait(LATENCY)
 
     assert ["NONE"] * 2 == [beat.error for beat in beats]
+
+
+# -- commits that nobody takes -------------------------------------------------------------------
+
+
+def refusals(bench):
+    return [(what.commit, what.by, what.error) for what in bench.told(CommitRefused)]
+
+
+def test_a_commit_to_a_coordinator_that_loads_is_told_as_refused():
+    """Like one that a serving coordinator refuses."""
+    bench = Bench()
+    move(bench, 2)
+    bench.wait(LOAD // 2)
+    call = bench.commit(1)
+    bench.settle()
+
+    assert "COORDINATOR_LOAD_IN_PROGRESS" == call.error
+    assert [("clerk.1#1", "coordinator", "COORDINATOR_LOAD_IN_PROGRESS")] == refusals(bench)
+
+
+def test_a_commit_to_a_broker_that_does_not_lead_is_told_as_refused():
+    """It answers for itself; what is no commit is refused without a word."""
+    bench = Bench()
+    calls = [bench.commit(1, 3), bench.heartbeat("m", broker=3)]
+    bench.settle()
+
+    assert ["NOT_COORDINATOR"] * 2 == [call.error for call in calls]
+    assert [("clerk.1#1", "coordinator", "NOT_COORDINATOR")] == refusals(bench)
+
+
+@pytest.mark.parametrize("broker", [2, 3], ids=["loads", "follows"])
+def test_what_no_broker_knows_is_refused_before_its_coordinator_is_looked_for(broker):
+    """The broker answers for a partition that does not exist, whoever leads."""
+    bench = Bench()
+    move(bench, 2)
+    bench.wait(LOAD // 2)
+    unknown = OffsetToCommit(TopicPartition("t", 99), 1)
+    call = bench.ask(OffsetCommitRequest(group_id="g", offsets=(unknown,)), broker)
+    bench.settle()
+
+    assert "UNKNOWN_TOPIC_OR_PARTITION" == call.error
+
+
+def test_commits_that_wait_for_a_slow_disk_as_the_leader_goes_are_told_as_refused():
+    """They are answered by the broker that led."""
+    bench = Bench()
+    bench.brokers.slow_disk(1, SECOND, 0)
+    bench.commit(1)
+    bench.wait(10_000)
+    waiting = bench.commit(2)
+    move(bench, 2)
+    bench.settle()
+
+    assert "NOT_COORDINATOR" == waiting.error
+    assert [("clerk.1#2", "coordinator", "NOT_COORDINATOR")] == refusals(bench)

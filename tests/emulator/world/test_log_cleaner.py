@@ -16,6 +16,12 @@ SHORT = """
 """
 
 
+OF_TWO_KEYS = """
+"log.cleaner.dedupe.buffer.size" = 72
+"log.cleaner.io.buffer.load.factor" = 0.7
+"""
+
+
 def bench_of(settings="", **more):
     return Bench(settings=SHORT + settings, **more)
 
@@ -188,3 +194,15 @@ def test_a_tombstone_goes_with_the_first_compaction_after_its_time():
     commit_for(bench, 40 * SECOND, partition=1)
 
     assert 0 == tombstones(bench)
+
+
+def test_a_small_offset_map_ends_a_compaction_early():
+    """What lies behind the last key that fits is compacted by the next one."""
+    benches = bench_of(), bench_of(OF_TWO_KEYS)
+    for bench in benches:
+        for partition in range(3):
+            commit_for(bench, 4 * SECOND, partition=partition)
+        bench.wait(20 * SECOND)
+    (whole,), (first, *_) = (bench.told(LogCompacted) for bench in benches)
+
+    assert 8 == first.next_offset < whole.next_offset

@@ -85,7 +85,8 @@ def test_while_the_high_watermark_stands_nobody_knows_when_the_next_record_shows
 def test_while_it_stands_nothing_more_becomes_visible_and_then_everything(log, begin, length):
     """Some replications after it moves again the high watermark is where it would have been."""
     over = begin + length + TURNS * log.replication_us
-    undisturbed = log.high_watermark(begin), log.high_watermark(over)
+    before = min(log.high_watermark(begin), log.end(begin - 1))
+    undisturbed = before, log.high_watermark(over)
     log.stand(begin)
     frozen = log.high_watermark(begin + length)
     log.move(begin + length)
@@ -104,6 +105,17 @@ def test_when_it_moves_again_records_show_one_after_the_other_and_then_all():
         log.high_watermark(at) for at in (39_999, 40_000, second, rest - 1, rest)
     ]
     assert [40_000, second, rest] == [log.visible_us(offset) for offset in (10, 11, 15)]
+
+
+def test_it_moves_again_when_its_leader_hears_that_it_may():
+    """Not before the word has come; where it did not stand there is nothing to hear."""
+    log = log_of(Topic(name="t", rate=1_000.0))
+    log.move(5_000, word_us=300)
+    log.stand(10_000)
+    log.move(40_000, word_us=300)
+
+    assert [10, 11] == [log.high_watermark(at) for at in (40_299, 40_300)]
+    assert [40_300, 40_300 + REPLICATION] == [log.visible_us(offset) for offset in (10, 11)]
 
 
 def test_what_stands_already_is_not_stopped_again():

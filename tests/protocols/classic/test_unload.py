@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.classic.states import State
-from protocols.coordinator.machine import Phase
+from protocols.coordinator.phase import Phase
 from protocols.errors import ErrorCode
 from protocols.messages import HeartbeatRequest, TopicDescription
 

@@ -1,22 +1,13 @@
-"""A coordinator of consumer groups with a hand-moved clock and a log that obeys the test.
-
-The log is durable at once unless ``hold`` is set; ``refuse`` makes the next append fail. After
-every step the driver calls ``check()`` and holds the law of replay: what the coordinator has as
-durable is what a replay of the log gives.
-"""
+"""A coordinator of consumer groups, driven by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from assignors.types import TopicPartition
 from protocols.consumer_group_settings import GroupOverrides
-from protocols.coordinator.machine import GroupCoordinator, Phase
-from protocols.coordinator.replay import replayed
-from protocols.coordinator.shard import Durable
+from protocols.coordinator.phase import Phase
 from protocols.errors import ErrorCode
-from protocols.facts import Fact
 from protocols.kip848.group import AWAY_EPOCH, Group, Member, MemberState, state_of
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -28,12 +19,9 @@ from protocols.messages import (
     TopicDescription,
     TopicPartitions,
 )
-from protocols.records import Record
-from protocols.settings import BrokerSettings
-from protocols.step import Append, CancelTimer, Send, SetTimer, Step, Tell
 
-EPOCH_MS = 1_700_000_000_000
-GROUP = "g"
+from ..coordinator_driver import EPOCH_MS, GROUP, CoordinatorDriver  # noqa: TID252  (tests are no package: only this finds the neighbour)
+
 HOST = "/10.0.0.7"
 
 IDS = {
@@ -42,6 +30,9 @@ IDS = {
     "v": "AAAAAAAAAAAAAAAAAAAAAQ",
     "w": "AAAAAAAAAAAAAAAAAAAAAg",
 }
+
+
+__all__ = ["GROUP", "HOST", "IDS", "Call", "ConsumerGroupDriver", "owned", "topic"]
 
 
 def topic(name: str = "t", partitions: int = 6, **more: Any) -> TopicDescription:
@@ -82,7 +73,7 @@ class Call:
         return {names[each.topic_id]: set(each.partitions) for each in self.answer.assignment}
 
 
-class ConsumerGroupDriver:
+class ConsumerGroupDriver(CoordinatorDriver):
     def __init__(
         self,
         *topics: TopicDescription,
@@ -90,32 +81,14 @@ class ConsumerGroupDriver:
         epoch_ms: int = EPOCH_MS,
         **settings: Any,
     ) -> None:
-        given = {"group_consumer_assignment_interval_ms": 0, **settings}
-        self.settings = BrokerSettings(**given)
-        self.topics = list(topics or (topic(),))
-        self.epoch_ms = epoch_ms
-        self.more = {} if assignors is None else {"assignors": assignors}
-        self.now_us = 0
-        self.log: list[Record] = []
-        self.batches: list[tuple[Record, ...]] = []
-        self.timers: dict[str, int] = {}
-        self.facts: list[Fact] = []
-        self.hold = False
-        self.refuse: ErrorCode | None = None
-        self.rejections = 0
-        self._calls: dict[Header, Call] = {}
         self._ids = 0
-        self._expected = Durable()
-        self.coordinator = self._made()
-        self._carry_out(self.coordinator.loaded(self.now_us))
-
-    def _made(self) -> GroupCoordinator:
-        return GroupCoordinator(
-            self.settings,
+        more = {} if assignors is None else {"assignors": assignors}
+        super().__init__(
+            topics=list(topics or (topic(),)),
+            epoch_ms=epoch_ms,
+            settings={"group_consumer_assignment_interval_ms": 0, **settings},
             new_id=self._new_id,
-            epoch_ms=self.epoch_ms,
-            topics=self.topics,
-            **self.more,
+            **more,
         )
 
     def _new_id(self, prefix: str) -> str:
@@ -179,9 +152,6 @@ class ConsumerGroupDriver:
         before = len(self.batches)
         call()
         return self.types if len(self.batches) > before else []
-
-    def told(self, kind: type) -> list[Any]:
-        return [fact for fact in self.facts if type(fact) is kind]
 
     # -- what a test does --------------------------------------------------------------------
 
@@ -253,18 +223,6 @@ class ConsumerGroupDriver:
         )
         return self.send(request).answer.error
 
-    def advance(self, ms: float) -> None:
-        """Let time pass; timers run out in order of deadline, then name."""
-        until = self.now_us + round(ms * 1000)
-        while self.timers:
-            deadline, name = min((deadline, name) for name, deadline in self.timers.items())
-            if deadline > until:
-                break
-            del self.timers[name]
-            self.now_us = max(self.now_us, deadline)
-            self._carry_out(self.coordinator.wake(name, self.now_us))
-        self.now_us = until
-
     def topics_are(self, *topics: TopicDescription) -> None:
         self.topics = list(topics)
         self.coordinator.topics_changed(topics)
@@ -273,70 +231,12 @@ class ConsumerGroupDriver:
     def override(self, **times_ms: int) -> None:
         self.coordinator.group_settings_changed(GROUP, GroupOverrides(**times_ms))
 
-    def replicate(self, log_offset: int | None = None) -> None:
-        """Let the log be durable, up to an offset or all of it."""
-        offset = len(self.log) if log_offset is None else log_offset
-        self._carry_out(self.coordinator.durable(offset, self.now_us))
-
-    def reject(self, log_offset: int, error: ErrorCode) -> None:
-        """Let the append at an offset, and all after it, have failed."""
-        self.rejections += 1
-        del self.log[log_offset:]
-        self._expected = replayed(Durable(), self.log)
-        self._carry_out(self.coordinator.rejected(log_offset, error, self.now_us))
-
-    def fail_over(self, log: Iterable[Record] | None = None) -> None:
-        """Unload, and load on another broker; from another log if one is given."""
-        self._carry_out(self.coordinator.unload(self.now_us))
-        if log is not None:
-            self.log = list(log)
-        self._expected = replayed(Durable(), self.log)
-        self.timers.clear()
-        self.coordinator = self._made()
-        self._carry_out(self.coordinator.durable(len(self.log), self.now_us))
-        for log_offset, record in enumerate(self.log):
-            self.coordinator.replay(record, log_offset)
-        self._carry_out(self.coordinator.loaded(self.now_us))
-
     def topic_deleted(self, name: str) -> None:
         self._carry_out(self.coordinator.topic_deleted(name, IDS[name], self.now_us))
 
-    # -- how effects are carried out ---------------------------------------------------------
-
-    def _carry_out(self, step: Step[Any]) -> None:
-        start = len(self.log)
-        for effect in step.effects:
-            match effect:
-                case Append(records):
-                    assert start == len(self.log), "one batch a turn"
-                    self.log.extend(records)
-                    self.batches.append(records)
-                    self._expected = replayed(self._expected, records)
-                case Send(to, message):
-                    self._calls[to].answers.append(message)
-                case SetTimer(name, deadline_us):
-                    assert deadline_us >= self.now_us
-                    self.timers[name] = deadline_us
-                case CancelTimer(name):
-                    self.timers.pop(name, None)
-                case Tell(fact):
-                    self.facts.append(fact)
-                case _:
-                    raise AssertionError(effect)
-        self._hold_laws()
-        appended = len(self.log) > start
-        if appended and self.refuse is not None:
-            error, self.refuse = self.refuse, None
-            self.reject(start, error)
-        elif appended and not self.hold:
-            self.replicate()
-
     def _hold_laws(self) -> None:
-        self.coordinator.check()
-        if self.coordinator.phase is Phase.ACTIVE:
-            assert self.coordinator.next_log_offset == len(self.log)
-            durable = self.coordinator.state.durable
-            assert durable == self._expected, "live durable state is replay of the log"
+        super()._hold_laws()
+        if self.checks and self.coordinator.phase is Phase.ACTIVE:
             self._hold_time_limits()
 
     def _hold_time_limits(self) -> None:

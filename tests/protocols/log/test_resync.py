@@ -102,6 +102,16 @@ def test_other_formats_are_named_and_passed_over(magic, kind):
     assert [0, 1, 5, 6] == offsets(found)
 
 
+def test_a_whole_log_of_a_newer_format_is_one_gap():
+    """Its batches are not looked at; those behind it are read."""
+    sound = [commits(["a"], offset).data for offset in range(500)]
+    newer = b"".join(patched(data, 16, b"\3") for data in sound)
+    found = read(newer + commits(["a", "b"], 500).data)
+
+    assert [(GapKind.UNKNOWN_FORMAT, 0, len(newer))] == gaps(found)
+    assert [500, 501] == offsets(found)
+
+
 def old_message(offset: int, magic: int) -> bytes:
     """Return a message as Kafka wrote it before 0.11."""
     time_there = bytes(8) if magic else b""

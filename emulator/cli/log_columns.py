@@ -1,0 +1,98 @@
+"""``rebalance log --columns``: commits to a Parquet file, and what of the segments is not in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import typer
+
+from emulator.cli.events_file import parquet_objection
+from emulator.cli.log_printing import EMPTY, Reading
+from emulator.cli.progress import Progress
+from emulator.cli.refusals import RefusedError, reason_of
+from emulator.cli.saying import say
+from emulator.offsets_log.columns_file import ColumnsFile, Written
+from emulator.offsets_log.columns_left_out import Unreadable
+from emulator.offsets_log.finding import Log, LogFileError, Segment, logs_of
+from emulator.offsets_log.recognising import read_segment
+from emulator.offsets_log.words import printable
+from emulator.report.wording import counted
+from protocols.log.reader import Gap
+
+
+def write_columns(files: Iterable[Path], target: Path) -> bool:
+    """Write the commits of all logs that the files make up; return whether all could be read.
+
+    Raise RefusedError for files that cannot be used, before anything is written, and for a target
+    that cannot be written.
+    """
+    try:
+        logs = logs_of(files)
+        empty = [each.path for log in logs for each in log.segments if _is_empty(each)]
+        _warn(*(f"{path}: {EMPTY}" for path in empty))
+        written = _written(logs, target)
+    except LogFileError as error:
+        raise RefusedError(printable(str(error))) from None
+    faults = [fault for path, each in written for fault in _faults(path, each)]
+    _warn(*faults)
+    say(_summary(target, [each for _, each in written]))
+    return not faults
+
+
+def _is_empty(segment: Segment) -> bool:
+    """Say whether a segment has no parts; raise LogFileError for what is none."""
+    if not segment.path.is_file():
+        raise LogFileError(str(segment.path), "is no file; --columns reads files, and twice")
+    return next(read_segment(segment.path), None) is None
+
+
+def _written(logs: list[Log], target: Path) -> list[tuple[Path, Written]]:
+    try:
+        reason = parquet_objection(target)
+        if reason is None:
+            with Progress("bytes read") as progress, ColumnsFile(target) as file:
+                reading = Reading(logs, progress)
+                return [
+                    (each.path, file.add(log.name, each.path, reading.tell))
+                    for log in logs
+                    for each in log.segments
+                ]
+    except (OSError, ValueError) as error:
+        reason = reason_of(error)
+    raise RefusedError(f"--columns: {target}: cannot be written: {reason}")
+
+
+def _faults(path: Path, written: Written) -> Iterator[str]:
+    """Yield a sentence about each kind of what could not be read of a segment."""
+    left = written.left_out
+    gap = next((each for each in left.faults if isinstance(each, Gap)), None)
+    if left.gaps:
+        first = f": first byte {gap.position}: {gap.reason}" if gap is not None else ""
+        size = counted(left.gap_bytes, "byte")
+        yield f"{path}: {counted(left.gaps, 'gap')}, {size}, could not be read{first}"
+    record = next((each for each in left.faults if isinstance(each, Unreadable)), None)
+    if left.unreadable:
+        first = f": first offset {record.log_offset}: {record.reason}" if record is not None else ""
+        yield f"{path}: {counted(left.unreadable, 'record')} could not be decoded{first}"
+    if left.unknown_parts:
+        rows = counted(left.unknown_parts, "row")
+        yield f"{path}: {rows} leave out what Kafka 4.4.0 does not know, or headers"
+    if written.fault is not None:
+        yield f"{path}: {written.fault}"
+
+
+def _summary(target: Path, written: list[Written]) -> str:
+    """Return what is in the file, and what there was beside it."""
+    rows = sum(each.rows for each in written)
+    others = sum(each.left_out.other_types.total() for each in written)
+    markers = sum(each.left_out.markers for each in written)
+    return printable(
+        f"{target}: {counted(rows, 'row')}; left out: {counted(others, 'record')} of other types, "
+        f"{counted(markers, 'marker')} of transactions"
+    )
+
+
+def _warn(*sentences: str) -> None:
+    for sentence in sentences:
+        typer.echo(printable(sentence), err=True)

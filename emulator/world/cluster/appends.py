@@ -1,0 +1,226 @@
+"""Batches of an offsets partition: how what its coordinator decides is put together and written.
+
+The machine proposes atomic sets of records. The first opens a batch, others join it while there
+is room, and the host says when it is written: with Kafka's adaptive linger, when everything has
+been done that was queued when it was opened. No batch is larger than ``max.message.bytes``: a
+set that would not fit has what is open written first and begins another, and one that is too
+large for any batch fails.
+
+Source: ``CoordinatorRuntime.CoordinatorContext`` (append, flushCurrentBatch) and
+``UnifiedLog`` of Kafka 4.4.0 (spec classic-coordinator 0.2b).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from emulator.events import Appended, AppendFailed
+from emulator.world.cluster.offsets_log import kind_of
+from emulator.world.cluster.stored_log import sizes_of
+from emulator.world.kernel import Rank
+from protocols.errors import ErrorCode
+from protocols.log.header import HEADER_BYTES
+from protocols.log.sizes import records_size
+from protocols.records import Record
+from protocols.step import Append, Step
+
+if TYPE_CHECKING:
+    from emulator.world.cluster.leader_log import LeaderLog
+    from emulator.world.services import Services
+
+Records = tuple[Record, ...]
+
+
+class Rejected(NamedTuple):
+    """What could not be appended; all that was proposed after it goes with it."""
+
+    log_offset: int
+    error: ErrorCode
+
+
+class Part(NamedTuple):
+    """What a batch has of one group."""
+
+    group: str
+    log_offset: int
+    """Of the first of its records."""
+
+    records: Counter[str]
+    """By what they are called."""
+
+    size: int
+    """Bytes; the first part counts the head of the batch."""
+
+
+class Appends:
+    """The open batch of one coordinator, and the disk it goes to."""
+
+    def __init__(
+        self,
+        services: Services,
+        number: int,
+        broker: int,
+        log: LeaderLog,
+        written: Callable[[object], None],
+    ) -> None:
+        """Tell *written* whenever a disk that is slow has written a batch of partition *number*."""
+        self._services = services
+        self._number = number
+        self._broker = broker
+        self._log = log
+        self._written = written
+        self._limit = services.broker_settings.max_message_bytes
+        self._open: list[Record] = []
+        self._size = HEADER_BYTES
+        self._rejected: Rejected | None = None
+        self._measured: tuple[Records, tuple[tuple[int, int], ...]] = ((), ())
+        """The set that was measured last: bytes of keys and values."""
+
+        self._busy_us = 0
+        """Until when the disk writes what was appended last."""
+
+    # -- queries ---------------------------------------------------------------------------------
+
+    @property
+    def end(self) -> int:
+        """The log offset the next record gets."""
+        return self._log.end + len(self._open)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the disk still writes: the coordinator does nothing meanwhile."""
+        return self._services.kernel.now < self._busy_us
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more goes into the open batch."""
+        return bool(self._open) and self._size >= self._limit
+
+    def error_of(self, step: Step[Any]) -> ErrorCode | None:
+        """Return why what a step proposes cannot be written; None if it can."""
+        for effect in step.effects:
+            if isinstance(effect, Append):
+                size = HEADER_BYTES + records_size(self._sizes(effect.records))
+                return self._error(size)
+        return None
+
+    # -- batches ---------------------------------------------------------------------------------
+
+    def add(self, records: Records) -> None:
+        """Put an atomic set into the open batch; that is written first where there is no room."""
+        sizes = self._sizes(records)
+        size = records_size(sizes, len(self._open))
+        if self._open and self._size + size > self._limit:
+            self.write()
+            size = records_size(sizes)
+        if self._rejected is None:
+            self._open += records
+            self._size += size
+
+    def write(self) -> None:
+        """Append the open batch, if there is one."""
+        if not self._open:
+            return
+        records, size = tuple(self._open), self._size
+        self.drop()
+        error = self._error(size)
+        if error is None:
+            self._append(records, size)
+        else:
+            self._rejected = Rejected(self._log.end, error)
+            self._tell_failed(records, size, error)
+
+    def drop(self) -> None:
+        """Let go of the open batch: its coordinator is gone."""
+        self._open.clear()
+        self._size = HEADER_BYTES
+        self._busy_us = 0
+
+    def take_rejected(self) -> Rejected | None:
+        """Return what has failed since this was asked last."""
+        rejected, self._rejected = self._rejected, None
+        return rejected
+
+    # -- the disk --------------------------------------------------------------------------------
+
+    def _error(self, size: int) -> ErrorCode | None:
+        if size > self._limit:
+            return ErrorCode.MESSAGE_TOO_LARGE
+        if self._services.brokers.disk_is_full(self._broker):
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return None
+
+    def _append(self, records: Records, size: int) -> None:
+        kernel, log, first = self._services.kernel, self._log, self._log.end
+        written_us = max(kernel.now, self._busy_us) + self._services.brokers.disk_us(self._broker)
+        if written_us > kernel.now:
+            self._busy_us = written_us
+            kernel.at(written_us, Rank.BROKER_TIMER, self._number, self._written)
+        log.append(records, written_us, size)
+        amount = log.log.amount(log.end)
+        for part in _parts(records, first, size):
+            appended = Appended(
+                log_partition=self._number,
+                group=part.group,
+                log_offset=part.log_offset,
+                records=tuple(sorted(part.records.items())),
+                size=part.size,
+                high_watermark=log.high_watermark,
+                leader_epoch=log.epoch,
+                broker=self._broker,
+                log_size=amount.size,
+                log_records=amount.records,
+            )
+            self._services.recorder.write(appended)
+        for look in self._services.appended:
+            look(records)
+
+    def _tell_failed(self, records: Records, size: int, error: ErrorCode) -> None:
+        of_the_disk = error is ErrorCode.KAFKA_STORAGE_ERROR
+        cause = self._services.causes.brokers if of_the_disk else None
+        for part in _parts(records, self._log.end, size):
+            failed = AppendFailed(
+                log_partition=self._number,
+                broker=self._broker,
+                group=part.group,
+                log_offset=part.log_offset,
+                records=part.records.total(),
+                error=error.name,
+            )
+            self._services.recorder.write(failed, cause)
+
+    def _sizes(self, records: Records) -> tuple[tuple[int, int], ...]:
+        if self._measured[0] is not records:
+            self._measured = (records, tuple(map(sizes_of, records)))
+        return self._measured[1]
+
+
+def _parts(records: Records, first: int, size: int) -> Iterator[Part]:
+    """Yield what a batch has of each group, in the order in which these come in it."""
+    kinds: dict[str, Counter[str]] = {}
+    begins: dict[str, int] = {}
+    for log_offset, record in enumerate(records, first):
+        group = _group_of(record)
+        begins.setdefault(group, log_offset)
+        kinds.setdefault(group, Counter())[kind_of(record)] += 1
+    shares = {next(iter(kinds)): size} if len(kinds) == 1 else _shares(records)
+    for group, counted in kinds.items():
+        yield Part(group, begins[group], counted, shares[group])
+
+
+def _shares(records: Records) -> dict[str, int]:
+    """Return each group's part of a batch, in bytes; the first one's is with the head."""
+    shares = {_group_of(records[0]): HEADER_BYTES}
+    for delta, record in enumerate(records):
+        group = _group_of(record)
+        shares[group] = shares.get(group, 0) + records_size((sizes_of(record),), delta)
+    return shares
+
+
+def _group_of(record: Record) -> str:
+    """Every key begins with its group."""
+    group = record.key[0]
+    assert isinstance(group, str), "a record of a type that no coordinator writes"
+    return group

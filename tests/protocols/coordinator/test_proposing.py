@@ -1,0 +1,76 @@
+"""Sets of records that go to the log together, and those that need not."""
+
+from __future__ import annotations
+
+from assignors.types import TopicPartition
+from protocols.coordinator.machine import GroupCoordinator
+from protocols.errors import ErrorCode
+from protocols.messages import Envelope, Header, OffsetCommitRequest, OffsetToCommit
+from protocols.records import ZERO_TOPIC_ID
+from protocols.settings import BrokerSettings
+from protocols.step import Append
+
+DAY_US = 24 * 3_600 * 1_000_000
+
+
+def coordinator_with_offsets():
+    """Return a coordinator whose log ends at 4: two groups with two offsets each, all durable."""
+    coordinator = GroupCoordinator(BrokerSettings(), new_id=str)
+    coordinator.loaded(0)
+    for number, group in enumerate(("a", "b")):
+        offsets = tuple(OffsetToCommit(TopicPartition("t", each), 7) for each in range(2))
+        request = OffsetCommitRequest(group_id=group, offsets=offsets)
+        coordinator.handle(Envelope(Header("c", number, "c"), request), 0)
+    coordinator.durable(4, 0)
+    return coordinator
+
+
+def sets_of(step):
+    return [len(effect.records) for effect in step.effects if isinstance(effect, Append)]
+
+
+def known(coordinator):
+    coordinator.check()
+    durable = coordinator.state.durable
+    return {
+        group: [each for each in range(2) if durable.offset(group, "t", each) is not None]
+        for group in durable.groups
+    }
+
+
+def test_what_expires_is_proposed_record_by_record():
+    """Four offsets and two groups."""
+    coordinator = coordinator_with_offsets()
+    step = coordinator.wake("expire-group-metadata", 8 * DAY_US)
+
+    assert [1] * 6 == sets_of(step)
+    assert {} == known(coordinator)
+    assert 10 == coordinator.next_log_offset
+
+
+def test_tombstones_are_taken_back_from_the_one_on_that_failed():
+    """Those before it are in the log and hold; a group comes back with its own tombstone."""
+    for failed in range(4, 10):
+        coordinator = coordinator_with_offsets()
+        coordinator.wake("expire-group-metadata", 8 * DAY_US)
+        coordinator.rejected(failed, ErrorCode.MESSAGE_TOO_LARGE, 8 * DAY_US)
+        left = known(coordinator)
+
+        assert failed == coordinator.next_log_offset
+        assert 10 - failed == sum(map(len, left.values())) + len(left)
+
+
+def test_offsets_of_a_deleted_topic_are_proposed_record_by_record():
+    """Of every group."""
+    step = coordinator_with_offsets().topic_deleted("t", ZERO_TOPIC_ID, DAY_US)
+
+    assert [1] * 4 == sets_of(step)
+
+
+def test_what_a_request_writes_is_one_set():
+    """However many partitions it names."""
+    coordinator = coordinator_with_offsets()
+    offsets = tuple(OffsetToCommit(TopicPartition("t", each), 8) for each in range(5))
+    request = OffsetCommitRequest(group_id="a", offsets=offsets)
+
+    assert [5] == sets_of(coordinator.handle(Envelope(Header("c", 9, "c"), request), DAY_US))
