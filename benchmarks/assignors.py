@@ -23,7 +23,8 @@ from time import process_time
 from typing import Any, NamedTuple
 
 # This file has the name of the package it measures, and Python looks beside a script first.
-sys.path.pop(0)
+if __package__ is None:
+    sys.path.pop(0)
 
 from rich.console import Console
 from rich.table import Table

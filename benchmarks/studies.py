@@ -21,7 +21,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 # A file beside this one has the name of a package, and Python looks beside a script first.
-sys.path.pop(0)
+if __package__ is None:
+    sys.path.pop(0)
 
 import emulator
 from emulator.cli.pool import cores

@@ -25,18 +25,16 @@ and the settings in force. Rows are written in groups, so memory does not grow w
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from emulator.events import Event, PartlyProcessed, values_of
+from emulator.outputs.parquet import ParquetOutput
 
 ROWS = 16_384
 """Rows of one group of the file, and all that is held in memory."""
@@ -72,13 +70,10 @@ class EventFile:
         self, path: Path, metadata: Mapping[str, str], start: datetime | None = None
     ) -> None:
         columns = [column for column in COLUMNS if start is not None or column[0] != "clock"]
-        self._path = path
-        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
         self._schema = pa.schema(columns, metadata=dict(metadata))
         self._start = start
         self._rows: list[Row] = []
-        self._file = self._part.open("wb")
-        self._writer = pq.ParquetWriter(self._file, self._schema, compression="zstd")
+        self._output = ParquetOutput(path, self._schema)
 
     def write(self, event: Event) -> None:
         """Take in one event; raise OSError if there is no room for it."""
@@ -99,25 +94,16 @@ class EventFile:
         try:
             if error is None:
                 self._flush()
-                self._writer.close()
-                self._file.close()
-                self._part.replace(self._path)
+                self._output.finish()
         finally:
-            self._leave_nothing()
-
-    def _leave_nothing(self) -> None:
-        """Close what is open, and remove the file beside if it is still there."""
-        for close in (self._writer.close, self._file.close):
-            with suppress(OSError):
-                close()
-        self._part.unlink(missing_ok=True)
+            self._output.discard()
 
     def _flush(self) -> None:
         if not self._rows:
             return
         columns = dict(zip(self._schema.names, zip(*self._rows, strict=True), strict=True))
         arrays = [pa.array(columns[field.name], field.type) for field in self._schema]
-        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+        self._output.write(pa.Table.from_arrays(arrays, schema=self._schema))
         self._rows.clear()
 
 

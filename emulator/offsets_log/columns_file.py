@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from emulator.offsets_log.columns import SCHEMA, CommitColumns
 from emulator.offsets_log.columns_left_out import LeftOut
 from emulator.offsets_log.opening import OnRead, SegmentBytes, buffered, opened
+from emulator.outputs.parquet import ParquetOutput
 
 LOG: Final = pa.field("log", pa.dictionary(pa.int32(), pa.string()))
 """Which log a row is of; before the columns of ``SCHEMA``."""
@@ -38,10 +36,7 @@ class ColumnsFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        self._file = self._part.open("wb")
-        self._writer = pq.ParquetWriter(self._file, FILE_SCHEMA, compression="zstd")
+        self._output = ParquetOutput(path, FILE_SCHEMA)
 
     def add(self, log_name: str, segment: Path, on_read: OnRead = lambda _: None) -> Written:
         """Append the commits of a segment; raise OSError if there is no room for them.
@@ -54,7 +49,7 @@ class ColumnsFile:
             source = SegmentBytes(file, on_read)
             commits = CommitColumns(buffered(source))
             for batch in commits:
-                self._writer.write_batch(_with_log(batch, log_name))
+                self._output.write(_with_log(batch, log_name))
                 rows += batch.num_rows
         return Written(rows, commits.left_out, source.fault)
 
@@ -67,21 +62,7 @@ class ColumnsFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give the file its name; after an error, also one of these last steps, leave nothing."""
-        try:
-            if error is None:
-                self._writer.close()
-                self._file.close()
-                self._part.replace(self._path)
-        finally:
-            self._leave_nothing()
-
-    def _leave_nothing(self) -> None:
-        """Close what is open, and remove the file beside if it is still there."""
-        for close in (self._writer.close, self._file.close):
-            with suppress(OSError):
-                close()
-        self._part.unlink(missing_ok=True)
+        self._output.__exit__(kind, error, trace)
 
 
 def _with_log(batch: pa.RecordBatch, log_name: str) -> pa.RecordBatch:

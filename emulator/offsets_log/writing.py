@@ -7,13 +7,13 @@ folder beside the one that was asked for, which is there when everything is, or 
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from emulator.outputs.beside import beside
 from protocols.log.segment import segment_file_name
 from protocols.offsets_topic import OFFSETS_TOPIC
 
@@ -52,7 +52,7 @@ class LogFolder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+        self._part = beside(folder)
         self._part.mkdir()
         self._spools: dict[int, SpoolFile] = {}
 

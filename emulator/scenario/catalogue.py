@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.outputs.beside import put
 from emulator.scenario.document import read_toml
 from emulator.scenario.problems import Problem, ScenarioError, hint
 
@@ -67,12 +68,9 @@ def copy(name: str, destination: Path, *, overwrite: bool = False) -> Path:
     if target.exists() and not overwrite:
         reason = "exists already; take another name, or --force"
         raise ScenarioError(str(target), [Problem("", reason)])
-    whole = target.with_name(f".{target.name}.part")
     try:
-        whole.write_text(text, encoding="utf-8")
-        whole.replace(target)
+        put(target, text.encode())
     except (OSError, ValueError) as error:
-        whole.unlink(missing_ok=True)
         reason = f"cannot be written: {getattr(error, 'strerror', None) or error}"
         raise ScenarioError(str(target), [Problem("", reason)]) from None
     return target

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from emulator.outputs.parquet import ParquetOutput
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
 from emulator.study.pareto import Front, front
 from emulator.study.plan import Plan
@@ -66,9 +66,8 @@ def write(findings: Findings, folder: Path) -> None:
     for name, rows in tables(findings).items():
         metadata = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
         table = pa.Table.from_pylist(list(rows)).replace_schema_metadata(metadata)
-        part = folder / f".{name}.parquet.part"
-        pq.write_table(table, part, compression="zstd")
-        part.replace(folder / f"{name}.parquet")
+        with ParquetOutput(folder / f"{name}.parquet", table.schema) as output:
+            output.write(table)
 
 
 def tables(findings: Findings) -> Mapping[str, Sequence[Mapping[str, Any]]]:

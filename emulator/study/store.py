@@ -15,14 +15,16 @@ name last. Whoever plays a chunk writes it, so on a cluster all executors must r
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from emulator.outputs.beside import put
+from emulator.outputs.parquet import COMPRESSION, ParquetOutput
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
 from emulator.study.plan import Chunk
 from emulator.study.rows import Task, entries_table, play_chunk
@@ -30,7 +32,6 @@ from emulator.study.schemas import EVENTS, runs_schema
 
 RUNS, ENTRIES_FOLDER, EVENTS_FOLDER = "runs", "entries", "events"
 MANIFEST = "manifest.json"
-COMPRESSION = "zstd"
 
 
 class OtherStudyError(Exception):
@@ -55,8 +56,9 @@ def keep(task: Task, folder: Path) -> int:
     """
     chunk = task.chunk
     metadata = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
-    with _Events(path_of(folder, EVENTS_FOLDER, chunk), metadata, wanted=task.events) as events:
-        played = play_chunk(task, events.write)
+    events = path_of(folder, EVENTS_FOLDER, chunk)
+    with _event_sink(events, metadata, wanted=task.events) as take:
+        played = play_chunk(task, take)
     _write(path_of(folder, ENTRIES_FOLDER, chunk), entries_table(played.entries), metadata)
     runs = pa.Table.from_pylist(played.runs, runs_schema(task.metrics))
     _write(path_of(folder, RUNS, chunk), runs, metadata)
@@ -75,7 +77,7 @@ def begin(folder: Path, manifest: dict[str, Any]) -> None:
     elif folder.exists() and any(folder.iterdir()):
         raise OtherStudyError("there are files in it that are no study's")
     folder.mkdir(parents=True, exist_ok=True)
-    _put(path, text.encode())
+    put(path, text.encode())
 
 
 def _refuse_other(path: Path, manifest: dict[str, Any]) -> None:
@@ -114,35 +116,17 @@ def read(
 # -- writing -----------------------------------------------------------------------------------
 
 
-class _Events:
-    """Takes tables of events, if they are wanted; the file takes its name at the end."""
-
-    def __init__(self, path: Path, metadata: dict[str, str], *, wanted: bool) -> None:
-        self._path = path
-        self._part = _part(path)
-        self._writer: pq.ParquetWriter | None = None
-        if wanted:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            schema = EVENTS.with_metadata(metadata)
-            self._writer = pq.ParquetWriter(self._part, schema, compression=COMPRESSION)
-
-    def write(self, table: pa.Table) -> None:
-        """Take in some events."""
-        if self._writer is not None:
-            self._writer.write_table(table)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._writer is None:
-            return
-        try:
-            self._writer.close()
-            if kind is None:
-                self._part.replace(self._path)
-        finally:
-            self._part.unlink(missing_ok=True)
+@contextmanager
+def _event_sink(
+    path: Path, metadata: dict[str, str], *, wanted: bool
+) -> Iterator[Callable[[pa.Table], None]]:
+    """Give what takes tables of events, if they are wanted; the file takes its name at the end."""
+    if not wanted:
+        yield lambda _: None
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ParquetOutput(path, EVENTS.with_metadata(metadata)) as output:
+        yield output.write
 
 
 def _write(path: Path, table: pa.Table, metadata: dict[str, str]) -> None:
@@ -152,19 +136,4 @@ def _write(path: Path, table: pa.Table, metadata: dict[str, str]) -> None:
     ) as out:
         out.write_table(table)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _put(path, sink.getvalue().to_pybytes())
-
-
-def _put(path: Path, content: bytes) -> None:
-    """Write a file that is whole or not there."""
-    part = _part(path)
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _part(path: Path) -> Path:
-    """Return where a file is while it is written; several may write the same one at once."""
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
+    put(path, sink.getvalue().to_pybytes())

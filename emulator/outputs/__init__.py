@@ -1,0 +1,1 @@
+"""Files that leave: each is whole, or it is not there."""
