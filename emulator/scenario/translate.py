@@ -11,24 +11,8 @@ from emulator.scenario import spelling
 from emulator.scenario.kafka_settings import BROKER, CONSUMER, flattened
 from emulator.scenario.paths import file_keys, render, table_at
 from emulator.scenario.problems import NOT_GIVEN, Problem, hint, listed, shown
+from emulator.scenario.wrong_values import wrong_value
 
-_WRONG_TYPE = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "string_type": "a text",
-    "bool_type": "true or false",
-    "datetime_type": "a date and time such as 2026-05-04T09:00:00Z",
-    "dict_type": "a table",
-    "model_type": "a table",
-    "model_attributes_type": "a table",
-}
-_BOUNDS = {
-    "greater_than_equal": ("ge", "at least"),
-    "greater_than": ("gt", "more than"),
-    "less_than_equal": ("le", "at most"),
-    "less_than": ("lt", "less than"),
-}
 _PLAIN = {
     "missing": "is missing",
     "string_too_short": "empty; a text is needed",
@@ -65,13 +49,10 @@ def _problem(details: Mapping[str, Any], document: Any) -> Problem:
 
 def _reason(details: Mapping[str, Any], place: Sequence[str | int], given: object) -> str:
     kind, context = details["type"], details.get("ctx", {})
-    if kind in _BOUNDS:
-        name, words = _BOUNDS[kind]
-        return f"out of range; allowed is {words} {context[name]}"
     if kind == "tuple_type":
         return _list_wanted(place, given)
-    if kind in _WRONG_TYPE:
-        return f"wrong type; allowed is {_WRONG_TYPE[kind]}"
+    if value_wrong := wrong_value(kind, context):
+        return value_wrong
     if kind == "too_long" or (kind == "missing" and isinstance(place[-1], int)):
         return "wrong length; allowed are exactly two"
     if kind == "extra_forbidden":

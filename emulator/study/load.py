@@ -10,27 +10,11 @@ from pydantic import ValidationError
 from emulator.scenario.document import read_toml
 from emulator.scenario.load import text_of
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed
+from emulator.scenario.wrong_values import wrong_value
 from emulator.study.model import Level, Study, Vary
 
 FOLDER = Path(__file__).parent.parent / "studies"
 """The studies that come with the emulator."""
-
-_WRONG_TYPE = {
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "string_type": "a text",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "model_type": "a table",
-    "dict_type": "a table",
-    "model_attributes_type": "a table",
-}
-_BOUNDS = {
-    "greater_than_equal": ("ge", "at least"),
-    "greater_than": ("gt", "more than"),
-    "less_than_equal": ("le", "at most"),
-    "less_than": ("lt", "less than"),
-}
 
 
 def names() -> list[str]:
@@ -100,11 +84,8 @@ def _step(node: Any, step: str | int) -> Any:
 
 def _reason(details: dict[str, Any], place: list[str | int]) -> str:
     kind, context = details["type"], details.get("ctx", {})
-    if kind in _BOUNDS:
-        name, words = _BOUNDS[kind]
-        return f"out of range; allowed is {words} {context[name]}"
-    if kind in _WRONG_TYPE:
-        return f"wrong type; allowed is {_WRONG_TYPE[kind]}"
+    if value_wrong := wrong_value(kind, context):
+        return value_wrong
     if kind == "extra_forbidden":
         known = _known(place)
         return f"unknown key{hint(place[-1], known) or f'; allowed here are {listed(known)}'}"
