@@ -48,8 +48,17 @@ MODES = {
     "static": ("range", "true"),
 }
 
+_FOR_LONG = {"SRX"}
+"""Policies that commit with every record take long, and this one differs from SR in little."""
+
 _MARKS = (
-    pytest.mark.parametrize("policy", POLICIES),
+    pytest.mark.parametrize(
+        "policy",
+        [
+            pytest.param(policy, marks=pytest.mark.long) if policy in _FOR_LONG else policy
+            for policy in POLICIES
+        ],
+    ),
     pytest.mark.parametrize("mode", MODES),
     pytest.mark.parametrize(
         "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 4))]

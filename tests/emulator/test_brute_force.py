@@ -62,7 +62,7 @@ unhurried = settings(
 )
 
 
-@settings(unhurried, max_examples=20)
+@settings(unhurried, max_examples=10)
 @given(document=DISTURBED, seed=seeds)
 def test_whatever_happens_the_ledger_counts_every_message(document, seed):
     """Repeats and losses by record, and what is unread, are those of a count by hand."""
@@ -72,7 +72,7 @@ def test_whatever_happens_the_ledger_counts_every_message(document, seed):
     hold_laws(run)
 
 
-@settings(unhurried, max_examples=12)
+@settings(unhurried, max_examples=6)
 @given(document=TRUNCATED, seed=seeds)
 def test_records_with_the_same_offset_are_counted_apart(document, seed):
     """Where logs lose their end, what was there and what came instead are counted by record."""
@@ -82,7 +82,7 @@ def test_records_with_the_same_offset_are_counted_apart(document, seed):
     hold_laws(run)
 
 
-@settings(unhurried, max_examples=12)
+@settings(unhurried, max_examples=6)
 @given(document=QUIET, seed=seeds)
 def test_where_nothing_happens_the_ledger_is_empty(document, seed):
     """Without fault, act or mistaken policy nothing is repeated and nothing is lost (law 7)."""

@@ -9,7 +9,7 @@ from .consumer_worlds import DISTURBED_BY_EPOCHS, QUIET_BY_EPOCHS
 from .test_brute_force import hold_against_count, hold_laws, play, seeds, unhurried
 
 
-@settings(unhurried, max_examples=20)
+@settings(unhurried, max_examples=6)
 @given(document=DISTURBED_BY_EPOCHS, seed=seeds)
 def test_whatever_happens_the_ledger_counts_every_message(document, seed):
     """Repeats and losses by record are those of a count by hand, and no law is broken."""
@@ -19,7 +19,7 @@ def test_whatever_happens_the_ledger_counts_every_message(document, seed):
     hold_laws(run)
 
 
-@settings(unhurried, max_examples=10)
+@settings(unhurried, max_examples=4)
 @given(document=QUIET_BY_EPOCHS, seed=seeds)
 def test_where_nothing_happens_nothing_is_lost(document, seed):
     """What a group repeats while it forms is its policy's: partitions move as members come."""

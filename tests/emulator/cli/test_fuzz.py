@@ -80,7 +80,7 @@ def check(folder, text):
 
 @given(text=mutated() | nudged())
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25
 )
 def test_a_mutated_file_is_played_or_refused(tmp_path, text):
     """Bad input never shows a traceback."""

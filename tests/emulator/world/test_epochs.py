@@ -175,7 +175,7 @@ def committed_epochs(group: str) -> list[tuple[int, int]]:
         group=group,
         settings='"auto.commit.interval.ms" = 1',
         strategy="range",
-        run_for="12s",
+        run_for="8s",
         more="",
     )
     appended: list = []
