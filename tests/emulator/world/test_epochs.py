@@ -173,9 +173,9 @@ def committed_epochs(group: str) -> list[tuple[int, int]]:
         run="",
         topic='partitions = 3\nrate = "1/s"',
         group=group,
-        settings='"auto.commit.interval.ms" = 100',
+        settings='"auto.commit.interval.ms" = 1',
         strategy="range",
-        run_for="12s",
+        run_for="7.2s",
         more="",
     )
     appended: list = []
