@@ -76,7 +76,7 @@ def test_a_disk_that_fills_up_leaves_what_was_there(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(tables.pq.ParquetWriter, "write_table", full)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
 
     assert "No space left on device" in refused(tmp_path, target)
 
