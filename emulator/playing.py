@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from assignors.plugin import is_exclusive
 from emulator.events import Event
 from emulator.measure import Expected, Finding, Ledger, Measurement, Metrics, check_expectations
+from emulator.scenario.deploys import ever_running
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings
 from emulator.world.build import NOTHING_REPLAYED, Replay, play
@@ -99,12 +100,11 @@ def bounds_of(scenario: Scenario) -> dict[str, tuple[str, float]]:
 def shared_assignors(scenario: Scenario) -> frozenset[str]:
     """Return the names of assignors that mean to give a partition to several members."""
     shared = set[str]()
-    for group in scenario.group:
-        for member in group.members:
-            settings = consumer_settings(group, member)
-            if any(":" in name for name in settings.partition_assignment_strategy):
-                made = make_assignors(settings, member)
-                shared.update(one.name for one in made if not is_exclusive(one))
+    for group, member in ever_running(scenario):
+        settings = consumer_settings(group, member)
+        if any(":" in name for name in settings.partition_assignment_strategy):
+            made = make_assignors(settings, member)
+            shared.update(one.name for one in made if not is_exclusive(one))
     return frozenset(shared)
 
 

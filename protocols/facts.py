@@ -84,6 +84,28 @@ class GroupEmptied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupConverted:
+    """A group went over to the other protocol; its committed offsets went along."""
+
+    group: str
+    protocol: str
+    """``consumer`` or ``classic``: what the group is from now on."""
+
+    generation: int
+    """The last generation or group epoch, from which the other goes on; without members, the new
+    count begins anew."""
+
+    member_id: str
+    """Whose coming or going it was; empty: the id of one that has none yet."""
+
+    client: str
+    """Who came; empty: somebody went."""
+
+    assignment: tuple[tuple[str, tuple[TopicPartition, ...]], ...] = ()
+    """Who went along, members of the classic protocol, each with what it is to have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEpochRaised:
     """What a consumer group's assignment depends on changed: a new target is due (KIP-848)."""
 
@@ -249,6 +271,7 @@ Fact = (
     | JoinPhaseEnded
     | GroupStabilised
     | GroupEmptied
+    | GroupConverted
     | GroupEpochRaised
     | TargetComputed
     | MemberMoved

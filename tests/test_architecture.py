@@ -55,7 +55,14 @@ ARROWS = {
         "emulator.outputs",
         "emulator.tables",
     },
-    "emulator.pipeline": {"assignors", "protocols", "emulator", "emulator.study"},
+    "emulator.pipeline": {
+        "assignors",
+        "protocols",
+        "emulator",
+        "emulator.study",
+        "emulator.imported",
+        "emulator.audit",
+    },
 }
 """Each room, and what it may know besides itself; rooms that are not named may know all."""
 

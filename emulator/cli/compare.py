@@ -35,6 +35,11 @@ EXAMPLES: Examples = (
     --with 'short: group[billing].settings[session.timeout.ms]=10s'""",
     ),
     (
+        "four protocols in one table, for a design review",
+        """rebalance compare kip848-slow-handover --seeds 5 --markdown \\
+    --with eager --with cooperative --with static --with kip848""",
+    ),
+    (
         "the variants that a scenario brings along, a row each",
         "rebalance compare coordinator-dies-at-a-step",
     ),
@@ -70,6 +75,10 @@ def compare(
             help="A row or a column for each; without either, rows for a scenario's variants.",
         ),
     ] = None,
+    markdown: Annotated[
+        bool,
+        typer.Option("--markdown", help="One table of all metrics, to paste into a review."),
+    ] = False,
     as_json: JsonOption = False,
     yes: YesOption = False,
 ) -> None:
@@ -82,8 +91,10 @@ def compare(
     to the first column, seed by seed; with several seeds, their mean, and the interval that holds
     the true mean with 95 % confidence.
 
+    --markdown prints one table, however wide, with every metric in which runs differ, and bold what
+    is no chance.
     --json prints one line, one JSON object: seeds, and variants, a list. Each has its name, set,
-    settings; values, seed by seed; summary, with quantiles; differences; by_cause; expectations.
+    settings; values, seed by seed; summary, with quantiles; differences; by_cause; expectations; missed, what never struck.
 
     Exit status: 0 fine; 2 bad input. Expectations, which were written for one setting, do not
     change it.
@@ -93,4 +104,5 @@ def compare(
     chosen = choose_variants(scenario, variants or (), overrides or (), yes=yes, seeds=seeds)
     if rows is None:
         rows = not variants and bool(next(iter(chosen.values())).scenario.variant)
-    compare_variants(chosen, seed, seeds, jobs, Layout(rows=rows, as_json=as_json))
+    layout = Layout(rows=rows, as_json=as_json, as_markdown=markdown)
+    compare_variants(chosen, seed, seeds, jobs, layout)

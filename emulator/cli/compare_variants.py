@@ -11,9 +11,10 @@ from emulator.cli.describing import subject_of
 from emulator.cli.saying import say_all, say_json
 from emulator.cli.seeds import Task, play_all, seeds_from
 from emulator.cli.variants import read_variants
-from emulator.measure import check_expectations, compare, summarise
+from emulator.measure import Finding, Law, check_expectations, compare, summarise
 from emulator.measure.meters.catalogue import VALUES
 from emulator.playing import bounds_of
+from emulator.report.comparison_markdown import comparison_markdown
 from emulator.report.comparison_rows import rows_screen
 from emulator.report.comparison_screen import Column, comparison_screen
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION, manifest
@@ -30,6 +31,7 @@ class Layout:
     """A row for each variant instead of a column."""
 
     as_json: bool
+    as_markdown: bool = False
 
 
 def choose_variants(
@@ -54,6 +56,8 @@ def compare_variants(
     columns = play(variants, seeds, jobs)
     if layout.as_json:
         say_json(_document(variants, seeds, columns))
+    elif layout.as_markdown:
+        say_all(comparison_markdown(seeds, columns, turned=layout.rows))
     elif layout.rows:
         say_all(rows_screen(seeds, columns))
     else:
@@ -73,9 +77,14 @@ def play(variants: Variants, seeds: Sequence[int], jobs: int | None) -> list[Col
             metrics=[run.metrics for run in mine],
             causes=[run.by_cause for run in mine],
             overrides=chosen.overrides,
+            missed=[found.message for run in mine for found in run.findings if _missed(found)],
         )
         columns.append(column)
     return columns
+
+
+def _missed(found: Finding) -> bool:
+    return found.law is Law.FAULT_MISSED
 
 
 def _document(
@@ -94,6 +103,7 @@ def _document(
                 **manifest(chosen.scenario),
                 **_figures(first, column),
                 "expectations": _expectations(chosen, column),
+                "missed": list(column.missed),
             }
             for chosen, column in zip(variants.values(), columns, strict=True)
         ],

@@ -68,6 +68,7 @@ def _facts(group: Group, brokers: BrokerSettings) -> GroupFacts:
         assignors=_of_coordinator(settings, brokers) if by_coordinator else names,
         cooperative=by_coordinator or keeps,
         by_coordinator=by_coordinator,
+        mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
         commits=_in_words(policy, settings.auto_commit_interval_ms),

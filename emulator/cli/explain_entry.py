@@ -11,9 +11,11 @@ from emulator.cli.describing import clock_of
 from emulator.cli.refusals import RefusedError
 from emulator.cli.saying import say_all, say_json
 from emulator.measure import Entry, Line, explain
+from emulator.measure.described import DescribedGroup, describe
 from emulator.measure.wording import term_of
 from emulator.playing import Run, run
 from emulator.report.entry_screen import entry_screen
+from emulator.report.group_screen import group_document, group_screen
 from emulator.report.run_document import entry_document, timed
 from emulator.scenario.manifest import KAFKA, manifest
 from emulator.scenario.units import format_moment
@@ -25,12 +27,17 @@ def explain_entry(chosen: Chosen, name: str, seed: int | None, *, as_json: bool)
     finished = run(scenario, seed, polls=True)
     entry = _entry(finished, name)
     lines = explain(entry, finished.events)
+    last = max((link.event for link in entry.chain), default=0)
+    group = describe(entry.group, finished.events, last)
     if as_json:
-        say_json(_document(chosen, finished, entry, lines))
+        say_json(_document(chosen, finished, entry, lines, group))
         return
     title = f"{scenario.title} | seed {finished.seed} | Apache Kafka {KAFKA}"
     term = term_of(entry.group, finished.events)
     say_all(entry_screen(title, entry, lines, lambda at: format_moment(at, scenario.start), term))
+    if group is not None:
+        when = next(link.at_us for link in entry.chain if link.event == last)
+        say_all(("", *group_screen(group, format_moment(when, scenario.start))))
 
 
 def _entry(finished: Run, name: str) -> Entry:
@@ -40,7 +47,13 @@ def _entry(finished: Run, name: str) -> Entry:
         raise RefusedError(f"seed {finished.seed}: {error.args[0]}") from None
 
 
-def _document(chosen: Chosen, finished: Run, entry: Entry, lines: Sequence[Line]) -> dict[str, Any]:
+def _document(
+    chosen: Chosen,
+    finished: Run,
+    entry: Entry,
+    lines: Sequence[Line],
+    group: DescribedGroup | None,
+) -> dict[str, Any]:
     clock = clock_of(chosen.scenario)
     return {
         **manifest(chosen.scenario),
@@ -53,8 +66,10 @@ def _document(chosen: Chosen, finished: Run, entry: Entry, lines: Sequence[Line]
                 **timed(line.at_us, clock),
                 "text": line.text,
                 "shown": line.shown,
+                "began": None if line.began_us is None else timed(line.began_us, clock),
                 "log": None if line.log is None else asdict(line.log),
             }
             for line in lines
         ],
+        "described": None if group is None else group_document(group),
     }

@@ -26,7 +26,19 @@ import typer
 from typer.core import TyperGroup
 
 from emulator import __version__
-from emulator.cli import assign, compare, explain, log, run, scenarios, schema, study, verify
+from emulator.cli import (
+    assign,
+    audit,
+    compare,
+    explain,
+    import_,
+    log,
+    run,
+    scenarios,
+    schema,
+    study,
+    verify,
+)
 from emulator.cli.helping import Examples, with_examples
 from emulator.cli.refusals import BAD_INPUT, RefusedError, message_of
 from emulator.cli.saying import NO_ROOM, flush, open_streams, say
@@ -111,7 +123,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (run, compare, study, explain, assign, log, verify, scenarios, schema):
+for command in (
+    *(run, compare, study, explain, assign),
+    *(log, import_, audit, verify, scenarios, schema),
+):
     command.register(app)
 
 

@@ -139,6 +139,8 @@ def _protocol(scenario: Scenario, assignor: str, *, static: bool) -> list[str]:
             overrides += [f"{path}.settings[{PROTOCOL}]=classic"]
         overrides += [f"{path}.settings[{STRATEGY}]={assignor}"]
         overrides += [f"{path}.static={str(static).lower()}"]
+        if group.pattern_by == "broker":
+            overrides += [f"{path}.pattern_by=client"]
         for member in group.members:
             own = f"{path}.member[{member.name}].settings"
             if PROTOCOL in member.settings:

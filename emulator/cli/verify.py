@@ -50,8 +50,9 @@ def verify(
     """Hold captured runs of a real Kafka against the emulator, figure by figure.
 
     From each captured run a scenario is built and played; generations, assignments, listener
-    calls, duplicates, losses and takeover times are put side by side; where brokers failed, how
-    long partitions stood still and commits waited for their answers, too. What the calm
+    calls, duplicates, losses and takeover times are put side by side; of the consumer protocol
+    the group's epochs, targets and members' steps, too; where brokers failed, how long
+    partitions stood still and commits waited for their answers. What the calm
     prediction misses is inside all the same if it lies within the spread of many seeds. One run
     is shown figure by figure; several are summed up in one table.
 

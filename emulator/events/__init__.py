@@ -21,6 +21,8 @@ from emulator.events.cluster import (
     LeaderChanged,
     LogCompacted,
     LogTruncated,
+    PartitionResumed,
+    PartitionStalled,
     RecordsTruncated,
     SegmentRolled,
 )
@@ -50,6 +52,7 @@ from emulator.events.groups import (
     AssignmentWarning,
     AssignorFailed,
     CoordinatorMoved,
+    GroupConverted,
     GroupEmptied,
     GroupEpochRaised,
     GroupStabilised,
@@ -106,6 +109,7 @@ __all__ = [
     "FaultBegan",
     "FaultEnded",
     "FaultMissed",
+    "GroupConverted",
     "GroupEmptied",
     "GroupEpochRaised",
     "GroupStabilised",
@@ -123,6 +127,8 @@ __all__ = [
     "NotProcessed",
     "Offsets",
     "OffsetsDropped",
+    "PartitionResumed",
+    "PartitionStalled",
     "PartitionsAdded",
     "PartlyProcessed",
     "Polled",
@@ -158,6 +164,8 @@ What = (
     | BrokerUnfenced
     | LeaderChanged
     | IsrChanged
+    | PartitionStalled
+    | PartitionResumed
     | LogTruncated
     | RecordsTruncated
     | CoordinatorLoaded
@@ -184,6 +192,7 @@ What = (
     | RebalanceStarted
     | JoinPhaseEnded
     | GroupStabilised
+    | GroupConverted
     | GroupEmptied
     | GroupEpochRaised
     | TargetComputed

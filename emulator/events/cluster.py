@@ -47,6 +47,27 @@ class IsrChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStalled:
+    """A partition gives nobody anything new: its leader, or a replica in sync, is away.
+
+    One of the offsets topic takes no commit: that, or no coordinator serves there.
+    """
+
+    partition: TopicPartition
+    broker: int
+    """Its leader by the controller; -1: nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionResumed:
+    """A partition that was stalled goes on."""
+
+    partition: TopicPartition
+    broker: int
+    """Its leader."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogTruncated:
     """A replica cut off what its leader's log does not have: ``first`` up to ``next_offset``."""
 

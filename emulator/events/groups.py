@@ -99,6 +99,22 @@ class MemberMoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupConverted:
+    """A group went over to the other protocol, with its offsets; *consumer* came or went.
+
+    ``protocol``: ``consumer`` or ``classic``, what the group is from now on. ``generation``: the
+    last generation or epoch, from which the other count goes on; ``members``: who went along, all
+    of the classic protocol. A group without members begins its count anew.
+    """
+
+    group: str
+    protocol: str
+    generation: int
+    consumer: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEmptied:
     """The last member is gone."""
 

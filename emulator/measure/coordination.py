@@ -9,7 +9,13 @@ from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.measure.ledger.leaders import OFFSETS_TOPIC, Leaders
 
-LED = (ev.LeaderChanged, ev.IsrChanged, ev.LogTruncated)
+LED = (
+    ev.LeaderChanged,
+    ev.IsrChanged,
+    ev.LogTruncated,
+    ev.PartitionStalled,
+    ev.PartitionResumed,
+)
 SERVED = (ev.CoordinatorLoaded, ev.CoordinatorUnloaded, ev.AppendFailed)
 BROKER_EVENTS = (ev.BrokerDown, ev.BrokerUp, ev.BrokerFenced, ev.BrokerUnfenced)
 

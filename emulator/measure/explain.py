@@ -7,7 +7,7 @@ group and their commits did on that partition from the first of them on.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from assignors.types import TopicPartition
 from emulator import events as ev
@@ -24,6 +24,7 @@ PRELUDE = 4
 GROUP_EVENTS = (
     ev.RebalanceStarted,
     ev.JoinPhaseEnded,
+    ev.GroupConverted,
     ev.GroupEpochRaised,
     ev.TargetComputed,
     ev.GroupStabilised,
@@ -66,7 +67,9 @@ def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
 class _Story:
     """Selects, out of the events of a run, what belongs to one entry."""
 
-    def __init__(self, entry: Entry, since: int, coordination: Coordination, term: str) -> None:
+    def __init__(
+        self, entry: Entry, since: int, coordination: Coordination, term: Callable[[int], str]
+    ) -> None:
         owners = [owner for owner in (entry.first_owner, entry.second_owner) if owner]
         links = [link.event for link in entry.chain]
         self._entry = entry
@@ -123,7 +126,8 @@ class _Story:
 
     def _line(self, first: ev.Event, last: ev.Event, events: int) -> Line:
         successor = self._coordination.successor(first)
-        text = in_words(first.what, self._partition, self._term, successor)
+        text = in_words(first.what, self._partition, self._term(first.at_us), successor)
+        began_us = first.what.began_us if isinstance(first.what, ev.Processed) else None
         if isinstance(first.what, ev.Processed) and isinstance(last.what, ev.Processed):
             worked = span(first.what.first, last.what.next_offset)
             text = f"{first.what.consumer} processes {self._partition} {worked}"
@@ -131,7 +135,14 @@ class _Story:
             got = span(self._handed(first.what)[0], self._handed(last.what)[1])
             text = f"the last of {events} polls that hand {first.what.consumer} {got} of "
             text += str(self._partition)
-        return Line(last.at_us, text, first.id, self._shows(first), position_of(first.what))
+        return Line(
+            last.at_us,
+            text,
+            first.id,
+            shown=self._shows(first),
+            began_us=began_us,
+            log=position_of(first.what),
+        )
 
     def _shows(self, event: ev.Event) -> bool:
         """Say whether the chain names an event; a poll has no id of its own."""
@@ -180,6 +191,8 @@ class _Story:
         if isinstance(what, ev.Polled):
             ranges = (each for each, _, _ in what.ranges)
             return what.consumer in self._names and self._partition in ranges
+        if isinstance(what, ev.PartitionStalled | ev.PartitionResumed):
+            return what.partition == self._partition or self._coordination.concerns(what)
         if isinstance(what, TOPIC_EVENTS):
             return what.topic == self._entry.topic
         if isinstance(what, ev.FaultBegan | ev.FaultEnded):

@@ -21,6 +21,10 @@ OVERTAKEN = "out of range"
 """Why a position was reset when retention had overtaken it: the topic does that to the run."""
 
 
+FORMER = -1
+"""Instead of the generation of who still reads by a count that has begun anew since."""
+
+
 class Law(enum.StrEnum):
     """What must hold, or what is worth a warning."""
 
@@ -56,7 +60,7 @@ class Finding:
 
 
 @dataclass(slots=True, eq=False)
-class Reading:
+class Reader:
     """One open epoch: who reads where, in which generation."""
 
     generation: int
@@ -79,7 +83,7 @@ class LawChecker:
         """Groups whose coordinator moved, or that emptied: their generation may start anew."""
 
         self._protocols: dict[str, str] = {}
-        self._readers: dict[Key, dict[str, Reading]] = {}
+        self._readers: dict[Key, dict[str, Reader]] = {}
         self._shared = frozenset(shared_assignors)
         self._stable = False
         self._warned: set[tuple[str, int, TopicPartition]] = set()
@@ -123,6 +127,7 @@ class LawChecker:
             ev.JoinPhaseEnded: self._joined,
             ev.AssignmentWarning: self._given_twice,
             ev.GroupStabilised: self._stabilised,
+            ev.GroupConverted: self._converted,
             ev.GroupEmptied: self._loosened,
             ev.CoordinatorMoved: self._loosened,
             ev.EpochOpened: self._opened,
@@ -180,6 +185,16 @@ class LawChecker:
     def _loosened(self, _: ev.Event, what: ev.GroupEmptied | ev.CoordinatorMoved) -> None:
         self._loose.add(what.group)
 
+    def _converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
+        """Let a group count anew that had no members; with members the other count goes on."""
+        self._protocols.pop(what.group, None)
+        if what.members:
+            return
+        self._loose.add(what.group)
+        for key, readers in self._readers.items():
+            for reading in readers.values() if key[0] == what.group else ():
+                reading.generation = FORMER
+
     def _given_twice(self, event: ev.Event, what: ev.AssignmentWarning) -> None:
         self._disturbed = True
         self._warned.add((what.group, what.generation, what.partition))
@@ -228,9 +243,9 @@ class LawChecker:
             if self._collide(what, name, other):
                 text = f"{name} and {what.consumer} both own {what.partition} in one generation"
                 self._find(event, Law.ONE_OWNER, Severity.ERROR, what.consumer, text)
-        readers[what.consumer] = Reading(what.generation, what.offset)
+        readers[what.consumer] = Reader(what.generation, what.offset)
 
-    def _collide(self, what: ev.EpochOpened, name: str, other: Reading) -> bool:
+    def _collide(self, what: ev.EpochOpened, name: str, other: Reader) -> bool:
         """Say whether two owners break the law: not where one replaced the other's instance."""
         if name == what.consumer or other.generation != what.generation or what.generation < 0:
             return False

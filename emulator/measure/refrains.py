@@ -36,6 +36,9 @@ class Line:
     shown: bool = False
     """Whether the entry's own chain names it."""
 
+    began_us: int | None = None
+    """Of work: when it began; ``at_us`` is its end."""
+
     log: LogPosition | None = None
     """Where in the offsets log it stands, of a commit or a failover."""
 

@@ -7,9 +7,13 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from emulator import events as ev
+from emulator.measure.ledger.leaders import OFFSETS_TOPIC
 
 Words = Callable[[Any, TopicPartition], str]
 
+
+SET_ANEW = "to go on elsewhere"
+"""Why a consumer stops that sets its position anew and keeps its partition."""
 
 GENERATION, EPOCH = "generation", "epoch"
 """What a group counts: the classic protocol has generations, the consumer protocol epochs."""
@@ -31,10 +35,22 @@ def in_words(
     return text.replace(f"in {GENERATION} ", f"in {term} ")
 
 
-def term_of(group: str, history: Iterable[ev.Event]) -> str:
-    """Return what a group counts, by what its coordinator tells."""
-    raised = (each.what for each in history if isinstance(each.what, ev.GroupEpochRaised))
-    return EPOCH if any(what.group == group for what in raised) else GENERATION
+def term_of(group: str, history: Iterable[ev.Event]) -> Callable[[int], str]:
+    """Return what tells, for a time of the run, what a group counts then.
+
+    A group that goes over to the other protocol counts the other thing from then on.
+    """
+    changes: list[tuple[int, str]] = []
+    first = GENERATION
+    for event in history:
+        what = event.what
+        if isinstance(what, ev.GroupConverted) and what.group == group:
+            after = EPOCH if what.protocol == "consumer" else GENERATION
+            first = first if changes else GENERATION if after == EPOCH else EPOCH
+            changes.append((event.at_us, after))
+        elif isinstance(what, ev.GroupEpochRaised) and what.group == group and not changes:
+            first = EPOCH
+    return lambda at_us: next((term for at, term in reversed(changes) if at <= at_us), first)
 
 
 def span(first: int, next_offset: int) -> str:
@@ -93,7 +109,8 @@ def _opened(what: ev.EpochOpened, _: TopicPartition) -> str:
 
 
 def _closed(what: ev.EpochClosed, _: TopicPartition) -> str:
-    text = f"{what.consumer} stops {what.partition} at {what.processed} ({what.why})"
+    why = SET_ANEW if what.why == "reopened" else what.why
+    text = f"{what.consumer} stops {what.partition} at {what.processed} ({why})"
     in_hand = what.position - what.processed
     return f"{text}, {in_hand} more in hand" if in_hand > 0 else text
 
@@ -104,6 +121,18 @@ def _assigned(what: ev.GroupStabilised, partition: TopicPartition) -> str:
         f"{partition} is assigned to {', '.join(owners)}" if owners else f"nobody has {partition}"
     )
     return f"{what.group} is stable in generation {what.generation}: {given}"
+
+
+def converted(what: ev.GroupConverted) -> str:
+    """Tell a change of protocol, and what becomes of the count."""
+    to = f"{what.group} goes over to the {what.protocol} protocol"
+    if not what.members:
+        return f"{to} with {what.consumer}; it had no members, and counts anew"
+    before, after = (GENERATION, EPOCH) if what.protocol == "consumer" else (EPOCH, GENERATION)
+    return (
+        f"{to} with {what.consumer}: {before} {what.generation} is {after} {what.generation} now, "
+        f"for {', '.join(what.members)} too"
+    )
 
 
 def _aimed(what: ev.TargetComputed, partition: TopicPartition) -> str:
@@ -158,6 +187,18 @@ def _leader_changed(what: ev.LeaderChanged, _: TopicPartition) -> str:
     return f"broker {what.broker} leads {what.partition} in epoch {what.epoch}{unclean}"
 
 
+def _stalled(what: ev.PartitionStalled, _: TopicPartition) -> str:
+    if what.partition.topic == OFFSETS_TOPIC:
+        return f"{what.partition} takes no commits"
+    return f"nothing new of {what.partition} can be read"
+
+
+def _resumed(what: ev.PartitionResumed, _: TopicPartition) -> str:
+    if what.partition.topic == OFFSETS_TOPIC:
+        return f"{what.partition} takes commits again, on broker {what.broker}"
+    return f"{what.partition} can be read on, from broker {what.broker}"
+
+
 def _act_refused(what: ev.ActRefused, _: TopicPartition) -> str:
     reason = ": ".join(part for part in (what.error, what.why) if part)
     return f"{what.verb} {what.target} is refused: {reason}"
@@ -176,6 +217,8 @@ WORDS: dict[type, Words] = {
     ev.IsrChanged: lambda w, _: (
         f"in sync for {w.partition}: {', '.join(map(str, w.isr))} ({w.why})"
     ),
+    ev.PartitionStalled: _stalled,
+    ev.PartitionResumed: _resumed,
     ev.LogTruncated: lambda w, _: (
         f"broker {w.broker} cuts log offsets {span(w.first, w.next_offset)} off {w.partition}"
     ),
@@ -238,6 +281,7 @@ WORDS: dict[type, Words] = {
     ev.TargetComputed: _aimed,
     ev.MemberMoved: _moved,
     ev.GroupStabilised: _assigned,
+    ev.GroupConverted: lambda w, _: converted(w),
     ev.GroupEmptied: lambda w, _: f"{w.group} has no members left",
     ev.CoordinatorMoved: lambda w, _: f"broker {w.broker} is now coordinator of {w.group}",
     ev.ClientDropped: lambda w, _: f"{w.consumer} lets go of {w.group}: {w.reason}",

@@ -38,7 +38,7 @@ import numpy as np
 import pyarrow as pa
 
 from emulator.offsets_log.columns_layout import Array
-from emulator.offsets_log.columns_left_out import LeftOut
+from emulator.offsets_log.columns_left_out import Beside, LeftOut
 from emulator.offsets_log.columns_rows import NUMBERS, CommitKey, RowMaker
 from protocols.log.batch import Batch
 from protocols.log.errors import BadBatch
@@ -54,6 +54,12 @@ ROWS: Final = 131_072
 
 _RUN: Final = 1_024
 """Records taken at once: few enough to stay in a processor's cache."""
+
+_RUN_BYTES: Final = 2**22
+"""Of their batches, uncompressed: the records of large groups have a megabyte each."""
+
+Runs = Iterator[tuple[RecordFields, Array]]
+"""Some records at a time, and the producer id of each."""
 
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 SCHEMA: Final = pa.schema(
@@ -95,50 +101,63 @@ class CommitColumns:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yield record batches of ``SCHEMA``, none of them empty; no bytes raise an error."""
-        maker, parts, room = RowMaker(self.left_out), list[Array](), self._most_rows
-        for run, producer_ids in self._runs():
-            if room < len(run.offsets):
-                yield from _record_batches(maker, parts)
-                maker, parts, room = RowMaker(self.left_out), [], self._most_rows
-            parts.append(maker.rows(run, producer_ids))
-            room -= len(run.offsets)
-        yield from _record_batches(maker, parts)
+        runs = runs_of(self._source, self._limits, self.left_out, self._run)
+        made = record_batches(runs, self.left_out, self._most_rows)
+        return (batch for batch in made if batch is not None)
 
-    def _runs(self) -> Iterator[tuple[RecordFields, Array]]:
-        """Yield all records, so many at a time, and the producer ids of their batches."""
-        fields, producer_ids, counts = _no_records(), list[int](), list[int]()
-        for batch in self._sound_batches():
-            before = len(fields.offsets)
-            if before and before + batch.header.record_count > self._run:
-                yield from _cut(fields, np.repeat(producer_ids, counts), self._run)
-                fields, producer_ids, counts, before = _no_records(), [], [], 0
-            try:
-                batch.add_to(fields, self._limits.inflated_bytes)
-            except BadBatch as error:
-                self.left_out.gap(gap_of(batch, error))
-            else:
-                producer_ids.append(batch.header.producer_id)
-                counts.append(len(fields.offsets) - before)
-        yield from _cut(fields, np.repeat(producer_ids, counts), self._run)
 
-    def _sound_batches(self) -> Iterator[Batch]:
-        """Yield the batches of records; take note of the rest."""
-        for found in read_batches(self._source, self._limits):
-            if isinstance(found, Gap):
-                self.left_out.gap(found)
-            elif found.header.attributes & CONTROL:
-                self.left_out.markers += found.header.record_count
-            else:
-                yield found
+def record_batches(
+    runs: Runs, left_out: Beside, most_rows: int = ROWS
+) -> Iterator[pa.RecordBatch | None]:
+    """Yield the commits among some records; after each run None, since much can stand beside them.
+
+    No run has more than *most_rows* records, and no record batch is empty.
+    """
+    maker, parts, room = RowMaker(left_out), list[Array](), most_rows
+    for run, producer_ids in runs:
+        if room < len(run.offsets):
+            yield from _record_batches(maker, parts)
+            maker, parts, room = RowMaker(left_out), [], most_rows
+        parts.append(maker.rows(run, producer_ids))
+        room -= len(run.offsets)
+        yield None
+    yield from _record_batches(maker, parts)
+
+
+def runs_of(source: bytes | BinaryIO, limits: Limits, left_out: Beside, most: int = _RUN) -> Runs:
+    """Yield all records of a stream, *most* at a time; no bytes raise an error."""
+    fields, producer_ids, counts, size = _no_records(), list[int](), list[int](), 0
+    for batch in _sound_batches(source, limits, left_out):
+        before = len(fields.offsets)
+        if before and (before + batch.header.record_count > most or size > _RUN_BYTES):
+            yield from _cut(fields, np.repeat(producer_ids, counts), most)
+            fields, producer_ids, counts, size, before = _no_records(), [], [], 0, 0
+        try:
+            size += batch.add_to(fields, limits.inflated_bytes)
+        except BadBatch as error:
+            left_out.gap(gap_of(batch, error))
+        else:
+            producer_ids.append(batch.header.producer_id)
+            counts.append(len(fields.offsets) - before)
+    yield from _cut(fields, np.repeat(producer_ids, counts), most)
+
+
+def _sound_batches(source: bytes | BinaryIO, limits: Limits, left_out: Beside) -> Iterator[Batch]:
+    """Yield the batches of records; tell of the rest."""
+    for found in read_batches(source, limits):
+        if isinstance(found, Gap):
+            left_out.gap(found)
+        elif found.header.attributes & CONTROL:
+            left_out.marker(found)
+        else:
+            yield found
 
 
 def _no_records() -> RecordFields:
     return RecordFields([], [], [], [], {})
 
 
-def _cut(
-    fields: RecordFields, producer_ids: Array, size: int
-) -> Iterator[tuple[RecordFields, Array]]:
+def _cut(fields: RecordFields, producer_ids: Array, size: int) -> Runs:
     """Yield records in pieces of at most a size: one batch can hold very many."""
     count = len(fields.offsets)
     if 0 < count <= size:

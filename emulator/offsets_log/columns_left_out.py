@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from protocols.log.batch import Batch
 from protocols.log.reader import Gap
+from protocols.log.record import RecordFields
+
+if TYPE_CHECKING:
+    from protocols.records import Key
 
 MOST_FAULTS: Final = 100
 
@@ -17,6 +22,25 @@ class Unreadable(NamedTuple):
     log_offset: int
     reason: str
     """One sentence for people."""
+
+
+class Beside(Protocol):
+    """Is told of all that the rows of commits do not show, while a stream is read."""
+
+    unknown_parts: int
+    """As in :class:`LeftOut`."""
+
+    def gap(self, gap: Gap) -> None:
+        """Hear of bytes that are no batches."""
+
+    def record(self, log_offset: int, reason: str) -> None:
+        """Hear of a record that cannot be read."""
+
+    def marker(self, batch: Batch) -> None:
+        """Hear of a control batch."""
+
+    def other(self, key: Key, fields: RecordFields, place: int) -> None:
+        """Hear of a record that is no commit: its key, and where among these it stands."""
 
 
 @dataclass(slots=True)
@@ -53,6 +77,15 @@ class LeftOut:
         """Take note of a record that cannot be read."""
         self.unreadable += 1
         self._fault(Unreadable(log_offset, reason))
+
+    def marker(self, batch: Batch) -> None:
+        """Count control records."""
+        self.markers += batch.header.record_count
+
+    def other(self, key: Key, fields: RecordFields, place: int) -> None:
+        """Count a record of another type."""
+        del fields, place
+        self.other_types[key.record_type] += 1
 
     def _fault(self, fault: Gap | Unreadable) -> None:
         if len(self.faults) < MOST_FAULTS:

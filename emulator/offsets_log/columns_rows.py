@@ -8,7 +8,7 @@ from typing import Final, cast
 import numpy as np
 
 from emulator.offsets_log.columns_layout import Array, fixed_layouts, native_type
-from emulator.offsets_log.columns_left_out import LeftOut
+from emulator.offsets_log.columns_left_out import Beside
 from protocols.log.record import RecordFields
 from protocols.records import (
     LegacyOffsetCommitKey,
@@ -57,7 +57,7 @@ _NO_SIZE: Final = -1
 class RowMaker:
     """Makes rows of records; all that it makes share its keys and its metadata."""
 
-    def __init__(self, left_out: LeftOut) -> None:
+    def __init__(self, left_out: Beside) -> None:
         self._left_out = left_out
         self._keys = _Keys()
         self._metadata = {"": 0}
@@ -79,7 +79,7 @@ class RowMaker:
         rows["key"] = np.fromiter(map(self._keys.__getitem__, fields.keys), np.int32, len(rows))
         readable = rows["key"] != _NO_COMMIT
         for place in np.flatnonzero(~readable).tolist():
-            self._tell_of_other(fields.offsets[place], fields.keys[place])
+            self._tell_of_other(fields, place)
         try:
             rows["log_offset"], rows["timestamp"] = fields.offsets, fields.timestamps
         except OverflowError:
@@ -100,7 +100,8 @@ class RowMaker:
                     reason = f"its offset or its time, {timestamp}, has over 64 bits"
                     self._left_out.record(log_offset, reason)
 
-    def _tell_of_other(self, log_offset: int, data: bytes | None) -> None:
+    def _tell_of_other(self, fields: RecordFields, place: int) -> None:
+        log_offset, data = fields.offsets[place], fields.keys[place]
         if data is None:
             self._left_out.record(log_offset, "the record has no key")
             return
@@ -109,7 +110,7 @@ class RowMaker:
         except MalformedRecordError as error:
             self._left_out.record(log_offset, str(error))
         else:
-            self._left_out.other_types[key.record_type] += 1
+            self._left_out.other(key, fields, place)
 
     # -- values ----------------------------------------------------------------------------------
 

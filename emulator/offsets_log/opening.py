@@ -34,11 +34,13 @@ class _BadGzipError(Exception):
 class SegmentBytes(io.RawIOBase):
     """The bytes of a segment, forward only; reading them raises nothing.
 
-    ``fault`` says why they end before their time; None while they do not.
+    ``fault`` says why they end before their time; None while they do not. ``given`` is how many
+    have been read.
     """
 
     def __init__(self, file: BinaryIO, on_read: OnRead = lambda _: None) -> None:
         super().__init__()
+        self.given = 0
         self._pieces = _pieces(_told(file.read, on_read))
         self._left = memoryview(b"")
         self.fault: str | None = None
@@ -54,6 +56,7 @@ class SegmentBytes(io.RawIOBase):
         size = min(len(buffer), len(self._left))
         buffer[:size] = self._left[:size]
         self._left = self._left[size:]
+        self.given += size
         return size
 
     def _next_piece(self) -> bytes:

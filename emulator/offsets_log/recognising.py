@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from emulator.offsets_log.finding import WANTED, LogFileError
 from emulator.offsets_log.opening import OnRead, SegmentBytes, buffered, opened
@@ -46,8 +46,12 @@ def read_segment(path: Path, on_read: OnRead = lambda _: None) -> Iterator[Part]
     *on_read*: is told of every so many bytes of the file. Raise LogFileError for a file that cannot be opened, is no log, or is one of another topic.
     """
     with opened(path) as file:
-        source = SegmentBytes(file, on_read)
-        yield from _recognised(_parts(source), path)
+        yield from read_opened(file, str(path), on_read)
+
+
+def read_opened(file: BinaryIO, name: str, on_read: OnRead = lambda _: None) -> Iterator[Part]:
+    """Yield as :func:`read_segment` does, from a file that is open; *name*: what to call it."""
+    yield from _recognised(_parts(SegmentBytes(file, on_read)), name)
 
 
 def _parts(source: SegmentBytes) -> Iterator[Part]:
@@ -59,7 +63,7 @@ def _parts(source: SegmentBytes) -> Iterator[Part]:
         yield Cut(end, source.fault)
 
 
-def _recognised(parts: Iterable[Part], path: Path) -> Iterator[Part]:
+def _recognised(parts: Iterable[Part], name: str) -> Iterator[Part]:
     """Hold parts back until one shows what the file is; then yield all as they come."""
     held, held_bytes, strange = list[Part](), 0, list[bytes | None]()
     first_gap: Gap | Cut | None = None
@@ -87,9 +91,9 @@ def _recognised(parts: Iterable[Part], path: Path) -> Iterator[Part]:
             yield from rest
             return
     if strange:
-        raise LogFileError(str(path), _another_topic(strange))
+        raise LogFileError(name, _another_topic(strange))
     if first_gap is not None and not has_batches:
-        raise LogFileError(str(path), _no_log(first_gap))
+        raise LogFileError(name, _no_log(first_gap))
     yield from held
 
 
@@ -119,14 +123,25 @@ def _end_of(part: Part) -> int:
 
 
 def _another_topic(keys: list[bytes | None]) -> str:
-    first = keys[0]
-    shown = "none" if first is None else first[:_SHOWN_BYTES].hex() or "empty"
-    more = "..." if first is not None and len(first) > _SHOWN_BYTES else ""
     return (
         "a log of another topic: its batches are sound, but the keys of its first "
-        f"{len(keys)} records are none of __consumer_offsets (the first key: {shown}{more}). "
+        f"{len(keys)} records are none of __consumer_offsets (the first key: {_shown(keys[0])}). "
         "A key of that topic is a record type and the id of a group"
     )
+
+
+def _shown(key: bytes | None) -> str:
+    """Return the begin of a key, as text where it is text.
+
+    >>> _shown(b"order-17"), _shown(bytes([0, 1, 254])), _shown(b""), _shown(None)
+    ("'order-17'", '0001fe', 'empty', 'none')
+    """
+    if not key:
+        return "none" if key is None else "empty"
+    begin, more = key[:_SHOWN_BYTES], "..." if len(key) > _SHOWN_BYTES else ""
+    text = begin.decode("ascii", "replace")
+    is_text = text.isascii() and text.isprintable()
+    return (repr(text) if is_text else begin.hex()) + more
 
 
 def _no_log(gap: Gap | Cut) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from emulator.pages.causes import causes_page
+from emulator.pages.consumer_protocol import consumer_protocol_page
 from emulator.pages.coordinator_failures import coordinator_failures_page
 from emulator.pages.metrics import metrics_page
+from emulator.pages.published import published_page
 from emulator.pages.scenario_files import scenario_files_page
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -17,7 +19,11 @@ PAGES = {
     "scenario-files.md": scenario_files_page,
 }
 
-PLAYED = {"coordinator-failures.md": coordinator_failures_page}
+PLAYED = {
+    "consumer-protocol.md": consumer_protocol_page,
+    "coordinator-failures.md": coordinator_failures_page,
+    "published.md": published_page,
+}
 """Pages with tables that are played for them: some dozen runs each."""
 
 if __name__ == "__main__":

@@ -14,8 +14,12 @@ Printed by `python -m emulator.pages`, which plays every table anew; change the 
 sentences in `emulator/pages/coordinator_failures.py`, not this page. Each table is that of
 `rebalance compare NAME` without options: a row for each `[[variant]]` of the scenario. *Again*
 counts records that were processed again, *avoided* those that were not although the owner of their
-commit took it for failed, *rejoined* consumers that had to join anew; *still* is the longest time
-in which one partition had no owner at work, *peak lag* the most records unprocessed.
+commit took it for failed, *rejoined* consumers that had to join anew, *evicted* members that a
+coordinator removed, *refused* commits that were refused. *Still* is the longest time in which one
+partition had no owner at work, *unread* the longest in which its owner, if it had one, got nothing
+new to read because of brokers, *uncommitted* the longest in which no coordinator could take
+commits; *peak lag* is the most records unprocessed. A column that is the same in every row is left
+out, and so is what there is no room for; `--json` has all.
 
 A commit is *appended* when the coordinator has it in its own log, and *acknowledged* when all
 replicas in sync have it, that is, when the high watermark has passed it. `rebalance explain` tells
@@ -38,7 +42,9 @@ else lives on.
   old owners hold what they had; from its end until positions have been fetched nobody owns
   anything, for the nine seconds of `broker.session.timeout.ms` and what the join takes anew.
 - Peak lag is nine seconds' worth at least, in every row: while the dead broker is in sync, no high
-  watermark moves, of the offsets or of any topic that it has a copy of.
+  watermark moves, of the offsets or of any topic that it has a copy of. Nothing new is read for
+  nine seconds and nothing committed for a little longer, until the log is loaded
+  (`unreadable_max_s`, `uncommittable_max_s`): the rows do not differ in that.
 
 ## Killed in a commit, with the member that sent it
 
@@ -72,11 +78,15 @@ Eligible leader replicas (KIP-966, on in new clusters since Kafka 4.1) are not m
 `min.insync.replicas=2` nothing was acknowledged without broker 2, which would therefore be elected
 cleanly, whatever `unclean.leader.election.enable` says.
 
-`unclean-election-drops-commits`: the coordinator is known to all, but dies after it was alone.
+`unclean-election-drops-commits`: the controller knows the coordinator all the time, but it dies
+after it had been alone in sync, and a member with it. Before it is alone nothing is committed: its
+follower counts as in sync until it has lagged for `replica.lag.time.max.ms`.
 
 {unclean-election-drops-commits}
 
 ## A rolling restart of the brokers
+
+`h7-rolling-broker-restart`: every broker is restarted, one after the other.
 
 {h7-rolling-broker-restart}
 

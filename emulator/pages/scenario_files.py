@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from emulator.scenario.document import Document
 from emulator.scenario.model import Crash, Timed
 from emulator.scenario.schema import file_schema
 from emulator.scenario.spelling import COMMITS, STEPS, TARGETS
+from emulator.world.faults.aims import STEPS_OF
 
 _OPENING = """\
 # Scenario files
@@ -45,6 +47,9 @@ between = ["70s", "80s"]
 - Service times and latencies are a time, or a table of one distribution (below).
 - Faults and acts: `[[fault]]` or `[[act]]`, which mean the same, with a verb as key and exactly
   one of `at`, `between` (at random in the window, by the seed) and `when` (aimed), plus `delay`.
+- A deploy that changes settings is a `rolling_restart` (or the `start` of one member) with
+  `settings`, and `unset` for those that go: with `settings = { "group.protocol" = "consumer" }` it
+  is a migration.
 - `[expect]` bounds metrics: `lost = 0`, `reprocessed = "<= 200"`; `rebalance run` ends with status
   1 if one does not hold.
 - `[[variant]]` tables, each with a `name` and changes as for `--set`, are the rows of
@@ -61,6 +66,9 @@ another fault, by its id, to begin or end; ids that are left out are the verb an
 table, `when` also takes the keys of Step and After.
 
 Steps: {steps}.
+
+Only members of the classic protocol reach {classic}; only those of the consumer protocol {consumer}.
+A fault whose moment never came is told, with the reason.
 """
 
 _COMMITS = """\
@@ -107,7 +115,11 @@ def _commits() -> str:
 
 
 def _aims() -> str:
-    return _AIMS.format(steps=", ".join(f"`{step}`" for step in STEPS))
+    return _AIMS.format(steps=_listed(STEPS), **{of: _listed(own) for of, own in STEPS_OF.items()})
+
+
+def _listed(steps: Iterable[str]) -> str:
+    return ", ".join(f"`{step}`" for step in steps)
 
 
 def _faults(tables: Document) -> dict[str, Document]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from emulator.pipeline.errors import SparkError
+from emulator.pipeline.jobs import results_of
 from emulator.study.plan import Chunk
 from emulator.study.rows import Task
 from emulator.study.store import is_done, keep
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 GIVEN = pa.schema([("folder", pa.string()), ("path", pa.list_(pa.string())), ("task", pa.binary())])
 RETURNED = "cell long, first long, runs long, failed long"
-
-LOOK_EVERY_S = 0.5
-"""How often the folder is looked at for chunks that are done."""
 
 
 def play_on_spark(
@@ -41,19 +38,12 @@ def play_on_spark(
     """
     if not tasks:
         return
-    waiting = [task.chunk for task in tasks]
-    with ThreadPoolExecutor(1, "study") as aside:
-        job = aside.submit(_run, session, tasks, folder.resolve(), folders)
-        try:
-            while waiting and not job.done():
-                wait([job], timeout=LOOK_EVERY_S)
-                yield from (chunk for chunk in waiting if is_done(folder, chunk))
-                waiting = [chunk for chunk in waiting if not is_done(folder, chunk)]
-        except BaseException:
-            session.cancel()
-            raise
-        _finish(job)
-    yield from waiting
+
+    def look(chunk: Chunk) -> Chunk | None:
+        return chunk if is_done(folder, chunk) else None
+
+    job = partial(_run, session, tasks, folder.resolve(), folders)
+    yield from results_of(session, job, [task.chunk for task in tasks], look)
 
 
 def _run(session: Session, tasks: Sequence[Task], folder: Path, folders: Sequence[Path]) -> None:
@@ -65,23 +55,6 @@ def _run(session: Session, tasks: Sequence[Task], folder: Path, folders: Sequenc
     given = session.spark.createDataFrame(pa.Table.from_pydict(rows, GIVEN))
     shared = given.repartition(min(session.tasks, len(tasks)))
     shared.mapInArrow(play_batches, RETURNED).collect()
-
-
-def _finish(job: Future[None]) -> None:
-    from pyspark.errors import PySparkException  # noqa: PLC0415  only where Spark is used
-
-    try:
-        job.result()
-    except PySparkException as error:
-        kept = "What is whole stays; the same study goes on from there"
-        raise SparkError(f"a task broke off: {_cause(str(error))}. {kept}") from None
-
-
-def _cause(text: str) -> str:
-    """Return the last line of the worker's traceback, or the first line of all."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    ends = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-    return (ends or lines or ["no reason given"])[0]
 
 
 def play_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -23,6 +23,13 @@ SHORTER_SESSION = (
     "after shorter pauses."
 )
 
+MISSED_SOONER = (
+    "Nothing to read: a dead broker is missed after {broker.session.timeout.ms}, and until then "
+    "nothing new comes from any partition that has a replica in sync on it, nor can be committed "
+    "there. A smaller one ends that sooner; the price: living brokers are given up after shorter "
+    "pauses. Nobody waits for a broker that is stopped in order."
+)
+
 GIVEN_TWICE = "The assignor gave the partition to several members, and all of them worked on it."
 TWO_COORDINATORS = (
     "Two brokers believed that they coordinate the group, and each gave the partition to a member "
@@ -73,7 +80,18 @@ def hints_for(case: Case) -> list[str]:
 
 
 def standstill_hints(subject: Subject, metrics: Metrics) -> list[str]:
-    """Return what would shorten a stand-still that was a wait for the session timeout."""
+    """Return what would shorten a wait for a session timeout, of a member or of a broker."""
+    return [*_for_members(subject, metrics), *_for_brokers(subject, metrics)]
+
+
+def _for_brokers(subject: Subject, metrics: Metrics) -> list[str]:
+    timeout_ms = int(subject.broker_settings["broker.session.timeout.ms"])
+    if metrics["unreadable_max_s"] * 1_000 < timeout_ms:
+        return []
+    return [_with_values(MISSED_SOONER, subject, subject.groups[0])]
+
+
+def _for_members(subject: Subject, metrics: Metrics) -> list[str]:
     short = metrics["standstill_max_s"] < LONG_STANDSTILL_S
     if short or "session expired" not in metrics.tables["evictions.by_reason"]:
         return []
@@ -132,7 +150,8 @@ WHY: Mapping[Cause, str] = {
         "acknowledged and an unclean election dropped it."
     ),
     Cause.MESSAGE_LOST: (
-        "A commit, or the answer to it, never arrived; the next owner began at the commit before."
+        "A commit never arrived, or the answer to it: lost on its way, or nobody was there to take "
+        "it. The next owner began at the commit before."
     ),
     Cause.LOADING: (
         "The group had a new coordinator, which was still reading its offsets partition. It "

@@ -144,6 +144,12 @@ STAY_A_MEMBER = (
         "{max.poll.records}, or slow work in another thread while poll() goes on.",
         too_slow,
     ),
+    Hint(
+        "With group.protocol=consumer that must have room for four batches: a poll() that finds "
+        "whole fetches left is no sign of life, so the consumer counts two batches as one; and it "
+        "gives partitions up step by step, a batch between each, while the coordinator waits.",
+        lambda case: case.group.by_coordinator and too_slow(case),
+    ),
 )
 STATIC = Hint(
     "A group.instance.id for each member (static membership): one that is back within "

@@ -59,6 +59,18 @@ LEFT_BY_ITSELF = (
 )
 """The Java client's words when its poll interval has run out: classic, and consumer protocol."""
 
+REFUSED = {
+    "(GROUP_ID_NOT_FOUND)": (
+        ": there is no group for a member of the consumer protocol, and a classic group may not "
+        "become one (group.consumer.migration.policy)"
+    ),
+    "(INCONSISTENT_GROUP_PROTOCOL)": (
+        ": no assignor that all members have, or classic members may not enter a group of the "
+        "consumer protocol (group.consumer.migration.policy)"
+    ),
+}
+"""Answers that end a consumer, in other words: what the group would not do."""
+
 EXPECTED_ENDS = {"crashed", "closed", "killed"}
 """Ends of processes that the fault behind them tells already, or that are as they should be."""
 
@@ -87,6 +99,7 @@ class Chronicle:
             ev.ConsumerStopped: _stopped,
             ev.ClientDropped: _dropped,
             ev.MemberRemoved: _removed,
+            ev.GroupConverted: _converted,
             ev.ActRefused: lambda w: f"{w.fault} is refused: {w.why or w.error}",
             ev.OffsetsDropped: lambda w: f"committed offsets of {w.group} vanish: {w.why}",
             ev.AssignorFailed: lambda w: f"the assignor {w.assignor} fails in {w.consumer}",
@@ -120,7 +133,7 @@ class Chronicle:
     def _began(self, what: ev.FaultBegan) -> str:
         if what.verb == "restart":
             self._restarted.add(what.target)
-        return VERBS.get(what.verb, f"{what.verb} {{}}").format(what.target)
+        return VERBS.get(what.verb, f"{what.verb} {{}}").format(_named(what.target))
 
     def _started(self, what: ev.ConsumerStarted) -> str:
         """Tell a start that no restart has told already."""
@@ -130,7 +143,12 @@ class Chronicle:
 
 
 def _ended(what: ev.FaultEnded) -> str:
-    return LASTING.get(what.verb, "").format(what.target)
+    return LASTING.get(what.verb, "").format(_named(what.target))
+
+
+def _named(target: str) -> str:
+    """Return what a fault is done to as a sentence has it."""
+    return f"the {target}" if target.startswith("coordinator of ") else target
 
 
 def _stopped(what: ev.ConsumerStopped) -> str:
@@ -138,7 +156,8 @@ def _stopped(what: ev.ConsumerStopped) -> str:
         return f"{what.consumer} is killed: it had not closed in time"
     if what.how in EXPECTED_ENDS:
         return ""
-    return f"{what.consumer} dies: {what.reason or what.how}"
+    why = next((why for error, why in REFUSED.items() if error in what.reason), "")
+    return f"{what.consumer} dies: {what.reason or what.how}{why}"
 
 
 def _dropped(what: ev.ClientDropped) -> str:
@@ -159,6 +178,11 @@ def _led_uncleanly(what: ev.LeaderChanged) -> str:
     if what.clean or what.partition.topic != OFFSETS_TOPIC:
         return ""
     return f"broker {what.broker} leads {what.partition}, though it was not in sync"
+
+
+def _converted(what: ev.GroupConverted) -> str:
+    others = f", {len(what.members)} classic members with it" if what.members else ", empty before"
+    return f"{what.group} goes over to the {what.protocol} protocol{others}"
 
 
 def _removed(what: ev.MemberRemoved) -> str:

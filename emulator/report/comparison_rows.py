@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from emulator.measure import summarise
-from emulator.report.comparison_screen import Column
+from emulator.report.chance import no_chance
+from emulator.report.comparison_screen import Column, missed
 from emulator.report.figures_shown import as_lines, cells, why
 from emulator.report.headings import heading
 from emulator.report.wording import WIDTH, figure, paragraph, width
@@ -25,6 +26,8 @@ IF_DIFFERENT = {
     "drop_outs": "rejoined",
     "evictions": "evicted",
     "standstill_max_s": "still (s)",
+    "unreadable_max_s": "unread (s)",
+    "uncommittable_max_s": "uncommitted (s)",
     "lag_processed_peak": "peak lag",
     "commits_refused": "refused",
 }
@@ -36,6 +39,8 @@ LEGEND = {
     "rejoined": "consumers that let go of the group and joined anew",
     "evicted": "members that a coordinator removed",
     "still (s)": "longest stand-still of one partition",
+    "unread (s)": "longest time without anything new to read of one partition",
+    "uncommitted (s)": "longest time without a coordinator that takes commits",
     "peak lag": "most records unprocessed",
     "refused": "commits refused",
 }
@@ -56,6 +61,9 @@ def rows_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str
     if left_out:
         told.append(f"rows also differ in {', '.join(left_out)} (--json)")
     yield from paragraph("; ".join(told))
+    if several:
+        yield from no_chance(*(column.metrics for column in columns))
+    yield from missed(columns)
     for column in columns:
         if causes := list(why(column.causes)):
             yield from ("", f"Why, in records, {column.name}", *causes)

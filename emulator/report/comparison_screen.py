@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from emulator.report.figures_shown import as_lines, cells, shown, why
 from emulator.report.headings import heading, in_force
 from emulator.report.subject import Subject
 from emulator.report.wording import difference, figure, paragraph, width
+
+_DECIMALS = 9
+"""What floating point leaves of an interval without width lies below these."""
 
 Rows = Sequence[tuple[str, str]]
 """Metrics, each with its label."""
@@ -31,6 +35,9 @@ class Column:
     overrides: Sequence[str] = ()
     """``path=value``: what was changed of the scenario."""
 
+    missed: Sequence[str] = ()
+    """What was to strike and did not, seed after seed: such a column shows runs without it."""
+
 
 def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
     """Yield the lines of a comparison; differences are to the first column."""
@@ -43,10 +50,8 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
         for group, base in zip(column.subject.groups, first.subject.groups, strict=True):
             text = in_force(group, None if column is first else base)
             yield from paragraph(f"{column.name}: {text}", "", "  ")
-        others = [
-            one for one in column.overrides if ".settings" not in one and one not in first.overrides
-        ]
-        if column is not first and others:
+        others = other_changes(column, first)
+        if others:
             yield from paragraph(f"{column.name}: {', '.join(others)}", "", "  ")
     yield ""
     for table in _tables(columns):
@@ -57,7 +62,28 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
             "the interval that holds the true mean with 95 % confidence."
         )
         yield from no_chance(*(column.metrics for column in columns))
+    yield from missed(columns)
     yield from _causes(columns)
+
+
+def missed(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield a warning for each fault that never struck in some column."""
+    for column in columns:
+        for what, times in Counter(column.missed).items():
+            runs = f"in {times} of {len(column.metrics)} runs"
+            yield from paragraph(f"{column.name}: {what} ({runs})", "warning: ", "         ")
+
+
+def other_changes(column: Column, first: Column) -> list[str]:
+    """Return what a column changes of the first one that no list of settings says."""
+    if column is first:
+        return []
+    said = (".settings", ".static=")
+    return [
+        one
+        for one in column.overrides
+        if one not in first.overrides and not any(word in one for word in said)
+    ]
 
 
 def _tables(columns: Sequence[Column]) -> Iterator[list[str]]:
@@ -101,9 +127,8 @@ def paired(comparison: Comparison) -> str:
     """Return the mean of paired differences, with half the width of its interval."""
     mean = comparison.mean
     text = difference(mean.value)
-    if mean.high is None or mean.high == mean.value:
-        return text
-    return f"{text} ± {figure(mean.high - mean.value)}"
+    half = 0.0 if mean.high is None else round(mean.high - mean.value, _DECIMALS)
+    return f"{text} ± {figure(half)}" if half else text
 
 
 def _causes(columns: Sequence[Column]) -> Iterator[str]:

@@ -24,11 +24,11 @@ def entry_screen(
     entry: Entry,
     lines: Sequence[Line],
     moment: Callable[[int], str],
-    term: str = GENERATION,
+    term: Callable[[int], str] = lambda _: GENERATION,
 ) -> Iterator[str]:
     """Yield the entry in a few lines, then what happened, step by step.
 
-    *term*: what the group counts, generations or epochs.
+    *term*: what the group counts at a time, generations or epochs.
     """
     yield from paragraph(title)
     yield ""
@@ -48,14 +48,23 @@ def entry_screen(
     if entry.kind is not EntryKind.PARTIAL:
         yield from paragraph(_owner(entry.second_owner, moment, term), "    then:     ")
     yield ""
-    for line in lines:
-        mark = "*" if line.shown else " "
-        yield from paragraph(line.text, f"  {moment(line.at_us)} {mark} ")
+    yield from _story(lines, moment)
     yield from ("", "* shows the cause")
 
 
-def _owner(owner: Owner | None, moment: Callable[[int], str], term: str) -> str:
+def _story(lines: Sequence[Line], moment: Callable[[int], str]) -> Iterator[str]:
+    """Yield the lines; work stands at its end, so its begin is told if others come between."""
+    told_us: list[int] = []
+    for line in lines:
+        text, began_us = line.text, line.began_us
+        if began_us is not None and any(began_us < at_us < line.at_us for at_us in told_us):
+            text = f"{text}, begun at {moment(began_us)}"
+        yield from paragraph(text, f"  {moment(line.at_us)} {'*' if line.shown else ' '} ")
+        told_us.append(line.at_us)
+
+
+def _owner(owner: Owner | None, moment: Callable[[int], str], term: Callable[[int], str]) -> str:
     if owner is None:
         return "nobody"
     life = "" if owner.incarnation == 1 else f" (start {owner.incarnation})"
-    return f"{owner.consumer}{life}, {term} {owner.generation}, {moment(owner.at_us)}"
+    return f"{owner.consumer}{life}, {term(owner.at_us)} {owner.generation}, {moment(owner.at_us)}"

@@ -25,6 +25,8 @@ IF_ANY = {
     "duplicates_avoided": "repeats avoided (records)",
     "truncated": "gone from the log (records)",
     "partial": "cut off (records)",
+    "unreadable_max_s": "unreadable, longest (s)",
+    "uncommittable_max_s": "no commits, longest (s)",
     "takeover_first_s": "takeover, first (s)",
     "takeover_last_s": "takeover, last (s)",
     "moved": "partitions moved",

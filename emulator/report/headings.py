@@ -34,6 +34,8 @@ def _parts(group: GroupFacts) -> list[str]:
     protocol = "cooperative" if group.cooperative else "eager"
     if group.by_coordinator:
         protocol = "group.protocol=consumer"
+    if group.mixed:
+        protocol += "; members of both protocols"
     members = f"{group.members} {'static ' if group.static else ''}members"
     return [
         members.removesuffix("s") if group.members == 1 else members,

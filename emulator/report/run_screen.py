@@ -231,6 +231,8 @@ def _key_figures(metrics: Metrics) -> Iterator[str]:
         if still
         else _without_standstill(metrics),
     )
+    if away := _brokers_away(metrics):
+        yield from _figure("brokers", away)
     if taken_over := takeover(metrics):
         yield from _figure("takeover", taken_over)
     moved, unneeded = metrics["moved"], metrics["moved_unneeded"]
@@ -251,6 +253,19 @@ def _key_figures(metrics: Metrics) -> Iterator[str]:
             "avoided",
             f"{records} not repeated: a commit counted whose sender never heard that it did",
         )
+
+
+def _brokers_away(metrics: Metrics) -> str:
+    """Tell how long there was nothing to read, or no commit to be had; empty if never."""
+    parts = []
+    if total := metrics["unreadable_total_s"]:
+        parts.append(
+            f"nothing new to read for {span(metrics['unreadable_max_s'])} at most in one "
+            f"partition, {span(total)} summed over partitions"
+        )
+    if longest := metrics["uncommittable_max_s"]:
+        parts.append(f"no commit possible for {span(longest)} at most")
+    return "; ".join(parts)
 
 
 def _figure(name: str, text: str) -> list[str]:

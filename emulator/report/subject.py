@@ -23,6 +23,9 @@ class GroupFacts:
     by_coordinator: bool = False
     """Whether it speaks the consumer protocol: the coordinator assigns and says how long to wait."""
 
+    mixed: bool = False
+    """Whether it begins with members of both protocols."""
+
     static: bool
     """Whether all its members have instance ids."""
 

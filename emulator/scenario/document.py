@@ -120,7 +120,8 @@ def _with_settings(document: Document) -> list[Document]:
         for key in ("member", "members")
         for member in _tables(group.get(key))
     ]
-    places = [*_tables((document.get("cluster"),)), *groups, *members]
+    acts = _tables(document.get("fault"))
+    places = [*_tables((document.get("cluster"),)), *groups, *members, *acts]
     return [table for table in places if isinstance(table.get("settings"), dict)]
 
 

@@ -17,6 +17,7 @@ from emulator.scenario.broker_faults import (
     SlowDisk,
     StopBroker,
 )
+from emulator.scenario.kafka_settings import ConsumerTable
 from emulator.scenario.moments import Timed
 from emulator.scenario.offset_acts import DeleteGroup, DeleteOffsets, ResetOffsets
 from emulator.scenario.part import Part
@@ -51,6 +52,12 @@ class Start(Timed):
 
     verb: Literal["start"] = "start"
     member: str
+    settings: ConsumerTable | None = None
+    """Kafka's consumer settings it has from then on, over those that the file gives it; left out:
+    as it last ran."""
+
+    unset: tuple[str, ...] = ()
+    """Names of settings that the file gives it and that it has no more."""
 
 
 class Pause(Timed):
@@ -136,6 +143,18 @@ class RollingRestart(Timed):
 
     grace: Duration | None = None
     """Kill a member that has not ended by then."""
+
+    stop_at_failure: bool = False
+    """Go no further when the member before has died by itself since its start, as a deploy with
+    health checks does."""
+
+    settings: ConsumerTable | None = None
+    """Kafka's consumer settings that members have from their start on, over those that the file
+    gives them: ``{ "group.protocol" = "consumer" }`` is a migration; left out: as they last ran."""
+
+    unset: tuple[str, ...] = ()
+    """Names of settings that the file gives them and that they have no more, such as those that
+    Kafka refuses with the other protocol."""
 
 
 class MessageMatch(Part):

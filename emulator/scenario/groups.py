@@ -129,6 +129,11 @@ class Group(Part):
     pattern: str | None = None
     """A regular expression for topic names, instead of ``topics``."""
 
+    pattern_by: Literal["client", "broker"] = "client"
+    """Who matches the patterns of the group: each consumer, against the topics of its metadata, or
+    the coordinator (``SubscriptionPattern``, in the syntax of RE2J; only with ``group.protocol =
+    "consumer"``)."""
+
     members: NotEmpty[Member]
     """A file may give a number: then they are called ``<id>-0``, ``<id>-1``, …"""
 

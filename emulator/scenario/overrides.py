@@ -174,7 +174,8 @@ def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
     """Give a member that only a number or a list names a table of its own."""
     told, tables = group.get("members"), group.get("member", ())
     if isinstance(told, tuple) and any(isinstance(item, dict) for item in told):
-        return "members", group
+        tables_of_all = tuple({"name": item} if isinstance(item, str) else item for item in told)
+        return "members", {**group, "members": tables_of_all}
     names = [item.get("name") for item in spelling.group(group)["members"]]
     written = [item.get("name") for item in tables if isinstance(item, dict)]
     if wanted in names and wanted not in written:

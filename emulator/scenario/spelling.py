@@ -86,6 +86,10 @@ StepName = Literal[
     "received SyncGroup",
     "sent Heartbeat",
     "sent LeaveGroup",
+    "sent ConsumerGroupHeartbeat",
+    "received ConsumerGroupHeartbeat",
+    "target computed",
+    "asked to revoke",
     "closing",
 ]
 STEPS: tuple[StepName, ...] = get_args(StepName)
@@ -94,6 +98,9 @@ STEPS: tuple[StepName, ...] = get_args(StepName)
 Of the coordinator's: it lets a ``JoinGroup`` or ``SyncGroup`` wait (``parked``), its join phase
 has ended with the member in it, it has the assignment (``group stable``), it has written a
 commit to its own log (``commit appended``). Answers it gives then are under way already.
+
+Those of the consumer protocol: the coordinator has a target that changes what the member shall have
+(``target computed``), it answers the member that it shall give something up (``asked to revoke``).
 """
 
 

@@ -81,8 +81,8 @@ class Topic(Part):
 
     produce_from: Duration = 0
     produce_until: Duration | None = None
-    replication: int | None = Field(None, ge=1)
-    """Copies of each partition; left out: the brokers' ``default.replication.factor``."""
+    replicas: int | None = Field(None, ge=1)
+    """Copies of each partition, its replication factor; left out: the brokers' ``default.replication.factor``."""
 
     leaders: tuple[int, ...] = ()
     """Broker of partition 0, 1, …; missing ones go round."""

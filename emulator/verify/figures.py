@@ -8,6 +8,10 @@ rebalances          equal: how many of them came after the fault
 assignments.N       equal: what each consumer owned after its ``assigned`` call of generation N
 calls.M             equal: listener calls of consumer M and their partitions, in order; the order
                     of partitions within a call is not compared
+epochs              equal, of the consumer protocol: those that the group had
+targets.N           equal: what each consumer was to have in epoch N
+steps.M             equal: the epochs and states that consumer M went through, and what it had in
+                    each, as the coordinator saw it
 duplicates, lost    as many as a quarter second of work or production in each partition that has
                     a real or emulated one, at least 5 (:func:`tolerance`); also by partition
 takeover_first_s    10 %, or 0.5 s if that is more (0.3 s on a quiet machine)
@@ -24,7 +28,7 @@ commit_wait_s       where brokers fail: the longest time from sending a commit, 
 first_commit_s      shown only: from the fault to the first of these answers; when members come to
                     commit again depends on how their polls fall
 commits.M           shown only: how many there were is a matter of time
-records             the offsets log's records of the group (:mod:`emulator.verify.captured.offsets_dump`)
+records             the offsets log's records of the group (:mod:`emulator.verify.captured.log_outline`)
 =================== =========================================================================
 """
 
@@ -126,6 +130,7 @@ def compare(real: Observed, emulated: Observed, terms: Terms) -> tuple[Figure, .
         _equal("rebalances", real.rebalances, emulated.rebalances),
         *_mapped("assignments", real.assignments, emulated.assignments),
         *_mapped("calls", real.calls, emulated.calls),
+        *_epochs(real, emulated),
         *_counted("duplicates", real.duplicates, emulated.duplicates, terms),
         *_counted("lost", real.lost, emulated.lost, terms),
         *_takeovers(real.takeovers, emulated.takeovers, terms),
@@ -150,6 +155,13 @@ def _keys(real: Mapping[Any, Any], emulated: Mapping[Any, Any]) -> list[Any]:
 def _mapped(name: str, real: Mapping[Any, Any], emulated: Mapping[Any, Any]) -> Iterator[Figure]:
     for key in _keys(real, emulated):
         yield _equal(f"{name}.{key}", plain(real.get(key)), plain(emulated.get(key)))
+
+
+def _epochs(real: Observed, emulated: Observed) -> Iterator[Figure]:
+    if real.epochs or emulated.epochs:
+        yield _equal("epochs", list(real.epochs), list(emulated.epochs))
+        yield from _mapped("targets", real.targets, emulated.targets)
+        yield from _mapped("steps", real.steps, emulated.steps)
 
 
 def _shown(name: str, real: Mapping[str, float], emulated: Mapping[str, float]) -> Iterator[Figure]:

@@ -20,6 +20,7 @@ from emulator.events import (
     Processed,
     TopicCreated,
 )
+from emulator.verify.epochs import Epochs, Step
 from emulator.verify.pace import Pace
 
 Call = tuple[str, tuple[str, ...]]
@@ -83,6 +84,15 @@ class Observed:
     commits: dict[str, int]
     """By consumer: commits of at least one offset that the coordinator accepted."""
 
+    epochs: tuple[int, ...] = ()
+    """Of the consumer protocol: those the group had, in order; this and what follows: else none."""
+
+    targets: dict[int, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    """By epoch and consumer: what it shall have."""
+
+    steps: dict[str, tuple[Step, ...]] = field(default_factory=dict)
+    """By consumer: its steps towards that, as the coordinator saw them."""
+
 
 @dataclass(slots=True)
 class _Watch:
@@ -90,6 +100,7 @@ class _Watch:
 
     view: View
     pace: Pace
+    epochs: Epochs = field(init=False)
     incarnations: dict[str, int] = field(default_factory=dict)
     owned: dict[str, set[TopicPartition]] = field(default_factory=dict)
     at_fault: dict[TopicPartition, str] | None = None
@@ -111,6 +122,10 @@ class _Watch:
 
     commits: dict[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Let the epochs be told in the same names."""
+        self.epochs = Epochs(name=self.name, shown=self.shown)
+
     def name(self, consumer: str) -> str:
         """Return a consumer with its present incarnation."""
         return f"{consumer}.{self.incarnations.get(consumer, 1)}"
@@ -127,6 +142,7 @@ def observe(events: Iterable[Event], view: View) -> Observed:
         if event.at_us > view.end_us:
             break
         watch.pace.see(event)
+        watch.epochs.see(event)
         if watch.at_fault is None and event.at_us >= view.fault_us:
             watch.at_fault = {p: name for name, owned in watch.owned.items() for p in owned}
             watch.faulted = None if view.faulted is None else watch.name(view.faulted)
@@ -138,6 +154,9 @@ def observe(events: Iterable[Event], view: View) -> Observed:
         rebalances=sum(generation > before for generation in seen),
         assignments=watch.assignments,
         calls={name: tuple(watch.calls[name]) for name in sorted(watch.calls)},
+        epochs=tuple(watch.epochs.raised),
+        targets=watch.epochs.targets,
+        steps={name: tuple(watch.epochs.steps[name]) for name in sorted(watch.epochs.steps)},
         duplicates=_nonzero(watch, _duplicates),
         lost=_nonzero(watch, _lost),
         takeovers=_takeovers(watch),

@@ -19,7 +19,8 @@ from emulator.scenario.estimate import refuse_large
 from emulator.scenario.load import check
 from emulator.verify.appended import Appended
 from emulator.verify.captured.capture import Capture, read_capture, why_not_comparable
-from emulator.verify.captured.offsets_dump import dump_of, entries, outline, read_dump
+from emulator.verify.captured.log_outline import outline
+from emulator.verify.captured.offsets_dump import dump_of, entries, read_dump
 from emulator.verify.captured.reading import CaptureError
 from emulator.verify.figures import (
     Figure,

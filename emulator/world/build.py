@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.log_files import LogFiles
 from emulator.world.cluster.replication import Replication
 from emulator.world.cluster.shards import Shard
+from emulator.world.cluster.stalls import Stalls
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.blueprints import blueprints
 from emulator.world.consumer.crew import Crew
@@ -41,8 +42,14 @@ class Replay:
 
     work: WorkTimes | None = None
     member_ids: Callable[[str], str | None] | None = None
+    topic_ids: Mapping[str, str] | None = None
+    """By name: on them, too, depends in which order a coordinator assigns topics."""
+
     appended: Callable[[tuple[Record, ...]], None] | None = None
     first_metadata_us: dict[str, int] | None = None
+    listened_us: Mapping[str, tuple[int, ...]] | None = None
+    """By process: before which instants its first listener calls do not end."""
+
     log_files: LogFiles | None = None
     """Takes the bytes of the offsets log, if somebody wants them."""
 
@@ -117,18 +124,21 @@ def _build(
         settings.default_replication_factor,
         replication_us,
         cluster.racks,
+        replay.topic_ids,
     )
     services.shards = ()
     services.aims = Aims(kernel)
     services.brokers = Brokers(services, cluster.brokers)
     services.controller = Controller(services)
     services.replication = Replication(services)
+    services.stalls = Stalls(services)
     services.fetches = Fetches(services, services.topics)
     services.post = Post(services)
     services.teller = Teller(services)
     services.crew = Crew(services, blueprints(scenario, seed, replay.work))
     if replay.member_ids is not None:
         services.member_ids = replay.member_ids
+    services.listened_us = replay.listened_us or {}
     services.log_files = replay.log_files
     if replay.appended is not None:
         services.appended.append(replay.appended)

@@ -54,18 +54,14 @@ class Causes:
     brokers: int | None = None
     """The last fault on a broker."""
 
-    def behind_departure(self, consumer: str, why: str) -> int | None:
-        """Return what made a member leave: its own doing, or what silenced it."""
-        candidates = [self.disturbed.get(consumer), self.dropped.get(consumer)]
-        known = [event for event in candidates if event is not None]
-        if why == "did not sync in time" or not known:
-            return max(known, default=self.brokers)
-        return max(known)
+    def behind_departure(self, consumer: str) -> int | None:
+        """Return what made a member leave: its own doing, or what silenced it; else a broker."""
+        own = _latest(self.disturbed.get(consumer), self.dropped.get(consumer))
+        return self.brokers if own is None else own
 
     def behind_arrival(self, consumer: str) -> int | None:
         """Return what made a member come: its start, or its return after it had dropped out."""
-        candidates = [self.started.get(consumer), self.dropped.get(consumer)]
-        return max((event for event in candidates if event is not None), default=None)
+        return _latest(self.started.get(consumer), self.dropped.get(consumer))
 
     def behind_drop(self, group: str, why: str) -> int | None:
         """Return who took committed offsets away: a topic's end, or an administrator."""
@@ -81,5 +77,9 @@ class Causes:
 
     def behind_refusal(self, consumer: str, group: str) -> int | None:
         """Return why a commit was refused: its sender was removed, or a rebalance is on."""
-        candidates = [self.removed.get(consumer), self.rebalance.get(group)]
-        return max((event for event in candidates if event is not None), default=None)
+        return _latest(self.removed.get(consumer), self.rebalance.get(group))
+
+
+def _latest(*events: int | None) -> int | None:
+    """Return the last of the events that there are."""
+    return max((event for event in events if event is not None), default=None)

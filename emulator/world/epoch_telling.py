@@ -2,6 +2,7 @@
 
 Such a group has no join phase that ends for all at once: its epoch rises, a target is computed,
 and each member walks there by itself. When the last has arrived the group is stable.
+Members of the classic protocol may be among them, while a group goes over from one to the other.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class EpochTeller:
         )
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._services.recorder.write(computed, cause)
+        for consumer, _given in computed.changed:
+            self._services.aims.reached_later(consumer, "target computed")
 
     def member_moved(self, host: Host, fact: facts.MemberMoved) -> None:
         """Write a member's step, and that the group is stable if it was the last one."""
@@ -74,7 +77,27 @@ class EpochTeller:
         )
         cause = self._causes.joined.get(fact.group)
         self._causes.moved[consumer] = self._services.recorder.write(moved, cause)
+        if fact.revoking:
+            self._services.aims.reached_later(consumer, "asked to revoke")
         self._perhaps_stable(host, fact.group)
+
+    def converted(self, _: Host, fact: facts.GroupConverted) -> None:
+        """Write that a group went over to the other protocol; what moved members before is past."""
+        services, causes = self._services, self._causes
+        came = fact.client.rpartition(".")[0]
+        converted = events.GroupConverted(
+            group=fact.group,
+            protocol=fact.protocol,
+            generation=fact.generation,
+            consumer=came or self._consumer(fact.member_id),
+            members=tuple(self._consumer(member) for member, _ in fact.assignment),
+        )
+        went = causes.membership.get(fact.group)
+        services.recorder.write(converted, causes.behind_arrival(came) if came else went)
+        self._stable.pop(fact.group, None)
+        self._assigned |= dict(fact.assignment)
+        for consumer in services.crew.of_group(fact.group):
+            causes.moved.pop(consumer, None)
 
     def _perhaps_stable(self, host: Host, group_id: str) -> None:
         group = group_in(host.coordinator.state, group_id)

@@ -5,7 +5,7 @@ A plain bundle, put together by :mod:`emulator.world.build`; it holds no rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from emulator.world.cluster.log_files import LogFiles
     from emulator.world.cluster.replication import Replication
     from emulator.world.cluster.shards import Shard
+    from emulator.world.cluster.stalls import Stalls
     from emulator.world.consumer.crew import Crew
     from emulator.world.consumer.fetches import Fetches
     from emulator.world.faults.aims import Aims
@@ -45,6 +46,7 @@ class Services:
     post: Post
     replication: Replication
     shards: tuple[Shard, ...]
+    stalls: Stalls
     teller: Teller
     topics: Topics
 
@@ -76,6 +78,9 @@ class Services:
 
         self.member_ids: Callable[[str], str | None] = lambda _prefix: None
         """Member ids to give out instead of made-up ones (replays of a real history)."""
+
+        self.listened_us: Mapping[str, tuple[int, ...]] = {}
+        """Before which instants the first listener calls of a process do not end (likewise)."""
 
         self._loaders: dict[int, Loader] = {}
 

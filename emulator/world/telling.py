@@ -54,6 +54,7 @@ class Teller:
             facts.OffsetsAccepted: self._accepted,
             facts.OffsetsRefused: self._refused,
             facts.OffsetsDropped: self._offsets_dropped,
+            facts.GroupConverted: epochs.converted,
             facts.GroupEpochRaised: epochs.epoch_raised,
             facts.TargetComputed: epochs.target_computed,
             facts.MemberMoved: epochs.member_moved,
@@ -184,7 +185,8 @@ class Teller:
     def listened(self, process: Process, heard: events.ListenerCalled) -> int:
         """Write a listener call; return its event."""
         causes = self._causes
-        if process.blueprint.settings.group_protocol == "consumer" and heard.call != "lost":
+        by_epochs = process.blueprint.settings.group_protocol == "consumer"
+        if heard.call != "lost" and (by_epochs or heard.consumer in causes.moved):
             cause = causes.moved.get(heard.consumer)
         elif heard.call == "assigned":
             cause = causes.stable.get(heard.group)
@@ -230,7 +232,7 @@ class Teller:
         removed = events.MemberRemoved(
             group=fact.group, consumer=consumer, member_id=fact.member_id, why=why
         )
-        event = self._write(removed, self._causes.behind_departure(consumer, why))
+        event = self._write(removed, self._causes.behind_departure(consumer))
         self._causes.removed[consumer] = event
         self._causes.membership[fact.group] = event
 

@@ -144,6 +144,12 @@ def in_order(group: Group) -> list[Member]:
     )
 
 
+def by_member(group: Group) -> tuple[tuple[str, Partitions], ...]:
+    """Return every member with what it was last assigned."""
+    ids = (member.member_id for member in in_order(group))
+    return tuple((member_id, group.assignments.get(member_id, ())) for member_id in ids)
+
+
 def first_in_order(group: Group, among: Iterable[Member]) -> Member | None:
     """Return the member that the hash map lists first, or None if there is none."""
     mask = group.table_length - 1

@@ -53,26 +53,31 @@ def join(
     group: Group, soft: Soft, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Soft]:
     """Answer a JoinGroup, at once, when its records are durable."""
-    refused = _refused(group, request, at)
-    if refused is not None:
-        return Turn(soft, (Send(header, join_refused(refused, request.member_id)),))
+    visit = arrived(group, soft, header, request, at)
+    if isinstance(visit, Visit):
+        visit = advanced(group, visit, owned_by(request, at.broker.image), at)
+    if visit is ErrorCode.MEMBER_ID_REQUIRED:
+        answer = join_refused(visit, at.broker.new_id(header.client_id), request.version)
+        return Turn(soft, (Send(header, answer),))
+    if isinstance(visit, ErrorCode):
+        return Turn(soft, (Send(header, join_refused(visit, request.member_id)),))
+    return _joined(visit, header, request, at)
+
+
+def arrived(
+    group: Group, soft: Soft, header: Header, request: JoinGroupRequest, at: Moment
+) -> Visit | ErrorCode:
+    """Let a member in, or say why it is refused; a new one has to ask for an id first."""
+    arrival = _refused(group, request, at) or _arrival(group, request)
+    if isinstance(arrival, ErrorCode):
+        return arrival
     prefix = request.group_instance_id or header.client_id
     member_id = request.member_id or at.broker.new_id(prefix)
-    is_new = not request.member_id and request.group_instance_id is None
-    if is_new and request.version >= _FIRST_TO_BRING_ITS_ID:
-        answer = join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id, request.version)
-        return Turn(soft, (Send(header, answer),))
-    arrived = _arrival(group, request)
-    if isinstance(arrived, ErrorCode):
-        return Turn(soft, (Send(header, join_refused(arrived, request.member_id)),))
-    told = _as_told(arrived, header, request)
-    visit = Visit(with_member(group, arrived, member_id, told), soft, member_id, arrived.member)
-    if arrived.member is None or arrived.replaces:
-        visit = visit.told(Tell(_added(group, arrived, member_id, header, request)))
-    moved = advanced(group, visit, _owned(request, at.broker.image), at)
-    if isinstance(moved, ErrorCode):
-        return Turn(soft, (Send(header, join_refused(moved, request.member_id)),))
-    return _joined(moved, header, request, at)
+    told = _as_told(arrival, header, request)
+    visit = Visit(with_member(group, arrival, member_id, told), soft, member_id, arrival.member)
+    if arrival.member is None or arrival.replaces:
+        visit = visit.told(Tell(_added(group, arrival, member_id, header, request)))
+    return visit
 
 
 def _refused(group: Group, request: JoinGroupRequest, at: Moment) -> ErrorCode | None:
@@ -97,6 +102,8 @@ def _refused(group: Group, request: JoinGroupRequest, at: Moment) -> ErrorCode |
 def _arrival(group: Group, request: JoinGroupRequest) -> Arrival | ErrorCode:
     """A static member that comes without an id takes the place of whoever has its instance."""
     if request.group_instance_id is None:
+        if not request.member_id and request.version >= _FIRST_TO_BRING_ITS_ID:
+            return ErrorCode.MEMBER_ID_REQUIRED
         return Arrival(group.member(request.member_id))
     member = holder(group, request.group_instance_id)
     if not request.member_id:
@@ -142,7 +149,7 @@ def classic_metadata(
     )
 
 
-def _owned(request: JoinGroupRequest, image: TopicsImage) -> tuple[TopicPartitions, ...]:
+def owned_by(request: JoinGroupRequest, image: TopicsImage) -> tuple[TopicPartitions, ...]:
     """Return what the member says it owns; an eager one owns nothing whenever it joins."""
     owned: dict[str, list[int]] = {}
     for topic, number in request.protocols[0].metadata.owned_partitions:
@@ -164,14 +171,18 @@ def _added(
     )
 
 
-def _joined(visit: Visit, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Soft]:
-    member, group_id = visit.member, visit.group.group_id
-    answer = JoinGroupResponse(
-        generation_id=member.current.epoch,
+def answer_to(visit: Visit, request: JoinGroupRequest) -> JoinGroupResponse:
+    """Return the answer to a member that joined: no leader, nobody else, and its first protocol."""
+    return JoinGroupResponse(
+        generation_id=visit.member.current.epoch,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
         protocol_name=request.protocols[0].name,
-        member_id=member.member_id,
+        member_id=visit.member_id,
     )
+
+
+def _joined(visit: Visit, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Soft]:
+    member, group_id = visit.member, visit.group.group_id
     soft, timer = visit.soft, rejoin_timer(group_id, member.member_id)
     if member.member_id in soft.rejoining:
         soft = replace(soft, rejoining=soft.rejoining.delete(member.member_id))
@@ -181,7 +192,8 @@ def _joined(visit: Visit, header: Header, request: JoinGroupRequest, at: Moment)
         SetTimer(member.session_timer, at.after(request.session_timeout_ms)),
         SetTimer(resync_timer(group_id, member.member_id), at.after(request.rebalance_timeout_ms)),
     )
-    return Turn(soft, effects, visit.draft.records, (Send(header, answer),))
+    answer = Send(header, answer_to(visit, request))
+    return Turn(soft, effects, visit.draft.records, (answer,))
 
 
 # -- syncing and beating -----------------------------------------------------------------------

@@ -149,8 +149,14 @@ def remove_members(
         left.append(LeftMember(entry.member_id, entry.group_instance_id, error))
     turn: Turn[Soft] = Turn(soft)
     if gone:
-        turn = removed(group, soft, tuple(gone.values()), Departure.REMOVED, at)
+        why = _why(tuple(gone.values()))
+        turn = removed(group, soft, tuple(gone.values()), why, at)
     return turn.at_last(Send(header, LeaveGroupResponse(members=tuple(left))))
+
+
+def _why(gone: Sequence[Member]) -> Departure:
+    """Members of the classic protocol say good-bye by LeaveGroup; others do not know it."""
+    return Departure.LEFT if all(each.speaks_classic for each in gone) else Departure.REMOVED
 
 
 def _named(group: Group, entry: LeavingMember) -> Member | ErrorCode:

@@ -12,6 +12,7 @@ library; Kafka uses its port to Java.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import replace
 
 import re2
@@ -47,10 +48,23 @@ class Change(enum.Enum):
 def is_valid(pattern: str) -> bool:
     """Say whether a pattern can be used."""
     try:
-        re2.compile(pattern, _QUIET)
-    except re2.error:
+        matcher(pattern)
+    except ValueError:
         return False
     return True
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Return what tells of a topic name whether a pattern matches the whole of it.
+
+    Raise ValueError, in the words of the library, for what is no pattern.
+    """
+    try:
+        compiled = re2.compile(pattern, _QUIET)
+    except re2.error as error:
+        (told,) = error.args or (b"",)
+        raise ValueError(told.decode() if isinstance(told, bytes) else str(told)) from None
+    return lambda topic: compiled.fullmatch(topic) is not None
 
 
 def change(group: Group, old: str | None, new: str | None) -> Change:
@@ -123,8 +137,7 @@ def matching(pattern: str, begun: LookUp) -> tuple[str, ...]:
     """Return the topics whose whole name a pattern matches, sorted; none if it is no pattern."""
     if not is_valid(pattern):
         return ()
-    compiled = re2.compile(pattern, _QUIET)
-    return tuple(sorted(name for name in begun.image.by_name if compiled.fullmatch(name)))
+    return tuple(sorted(filter(matcher(pattern), begun.image.by_name)))
 
 
 def _found(group_id: str, pattern: str, topics: tuple[str, ...], begun: LookUp) -> Record:

@@ -80,6 +80,20 @@ def advanced(
     return _moved(aimed, owned, resubscribed, at)
 
 
+def carried_over(
+    group: Group, visit: Visit, owned: tuple[TopicPartitions, ...] | None, at: Moment
+) -> Visit | ErrorCode:
+    """Do the same for the last member of a group that will be classic at once.
+
+    No target is computed any more; if it is behind, the member takes no step either, as a
+    rebalance follows.
+    """
+    visit, resubscribed = _epoch_raised(group, visit, at)
+    if visit.group.epoch > visit.group.target_epoch:
+        return visit
+    return _moved(visit, owned, resubscribed, at)
+
+
 # -- 1: the group epoch ------------------------------------------------------------------------
 
 

@@ -84,14 +84,18 @@ class Batch(NamedTuple):
             return [record._replace(timestamp=header.max_timestamp) for record in records]
         return records
 
-    def add_to(self, fields: RecordFields, most_bytes: int = MOST_INFLATED_BYTES) -> None:
-        """Add the records to others, field by field; raise as above, and then add none."""
+    def add_to(self, fields: RecordFields, most_bytes: int = MOST_INFLATED_BYTES) -> int:
+        """Add the records to others, field by field; raise as above, and then add none.
+
+        Return how many bytes they have uncompressed.
+        """
         header, start = self.header, len(fields.offsets)
         data, at = self._plain(most_bytes)
         base_offset, base_timestamp = header.base_offset, header.base_timestamp
         add_records(fields, data, at, header.record_count, base_offset, base_timestamp)
         if header.attributes & LOG_APPEND_TIME:
             fields.timestamps[start:] = [header.max_timestamp] * header.record_count
+        return len(data) - at
 
     def _plain(self, most_bytes: int) -> tuple[bytes, int]:
         """Return bytes that hold the records uncompressed, and where the first one begins."""

@@ -16,7 +16,7 @@ from protocols.records import markers
 from protocols.records.errors import MalformedRecordError
 
 
-class ControlType(enum.IntEnum):
+class MarkerType(enum.IntEnum):
     """What a control record says."""
 
     ABORT = 0
@@ -32,7 +32,7 @@ _OTHER = markers.UnknownControlRecord(key=b"\0\0\xff\xff", value=None)
 class EndTransactionMarker(NamedTuple):
     """The end of a producer's transaction."""
 
-    type: ControlType
+    type: MarkerType
     coordinator_epoch: int
     """Of the transaction coordinator; -1 where the marker does not say."""
 
@@ -57,7 +57,7 @@ def encode_marker(
 
 
 def _control(marker: EndTransactionMarker) -> markers.EndTxnMarker | markers.UnknownControlRecord:
-    if marker.type is ControlType.OTHER:
+    if marker.type is MarkerType.OTHER:
         return _OTHER
     return markers.EndTxnMarker(
         control_type=markers.ControlType(marker.type), coordinator_epoch=marker.coordinator_epoch
@@ -79,5 +79,5 @@ def read_marker(batch: Batch) -> EndTransactionMarker | None:
     except MalformedRecordError as error:
         raise BadBatch(f"a control record is malformed: {error}") from None
     if isinstance(control, markers.UnknownControlRecord):
-        return EndTransactionMarker(ControlType.OTHER, -1)
-    return EndTransactionMarker(ControlType(control.control_type), control.coordinator_epoch)
+        return EndTransactionMarker(MarkerType.OTHER, -1)
+    return EndTransactionMarker(MarkerType(control.control_type), control.coordinator_epoch)

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from protocols.log.batch import Batch
 from protocols.log.header import CONTROL, TRANSACTIONAL
-from protocols.log.marker import ControlType, read_marker
+from protocols.log.marker import MarkerType, read_marker
 
 PRODUCER_ID_EXPIRATION_MS: Final = 24 * 3_600_000
 
@@ -52,10 +52,10 @@ def aborted_transactions(batches: Iterable[Batch]) -> list[AbortedTransaction]:
                 first_offsets.setdefault(header.producer_id, header.base_offset)
             continue
         marker = read_marker(batch)
-        if marker is None or marker.type is ControlType.OTHER:
+        if marker is None or marker.type is MarkerType.OTHER:
             continue
         first = first_offsets.pop(header.producer_id, None)
-        if first is not None and marker.type is ControlType.ABORT:
+        if first is not None and marker.type is MarkerType.ABORT:
             aborted.append(AbortedTransaction(header.producer_id, first, header.last_offset))
     return aborted
 
@@ -117,9 +117,9 @@ class TransactionsPassed:
         if marker is None:
             return True
         producer_id = batch.header.producer_id
-        if marker.type is ControlType.ABORT:
+        if marker.type is MarkerType.ABORT:
             return not self._aborted.pop(producer_id, False)
-        if marker.type is ControlType.COMMIT:
+        if marker.type is MarkerType.COMMIT:
             met = producer_id in self._committed
             self._committed.discard(producer_id)
             return not met

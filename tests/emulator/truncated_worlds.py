@@ -26,7 +26,7 @@ TOPIC = st.fixed_dictionaries(
         "name": st.just("t"),
         "partitions": st.integers(1, 4),
         "rate": RATES,
-        "replication": st.sampled_from([2, 2, 3]),
+        "replicas": st.sampled_from([2, 2, 3]),
     },
     optional={"backlog": st.sampled_from([150, 900]), "retention": st.just("8s")},
 )

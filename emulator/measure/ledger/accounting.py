@@ -57,11 +57,13 @@ class Segment:
 class Coverage:
     """Which records of one partition were processed, passed over, or neither yet."""
 
-    __slots__ = ("_segments", "_starts", "base", "frontier")
+    __slots__ = ("_most", "_segments", "_starts", "base", "frontier")
 
-    def __init__(self, base: int) -> None:
+    def __init__(self, base: int, *, segments: int | None = None) -> None:
+        """Begin at *base*; *segments*: how many are told apart, :data:`SEGMENTS` by default."""
         self.base = base
         self.frontier = base
+        self._most = segments
         self._starts: list[int] = []
         self._segments: list[Segment] = []
 
@@ -100,7 +102,7 @@ class Coverage:
 
         What is counted at *at* from now on are other records: the log was truncated.
         """
-        tail = Coverage(max(at, self.base))
+        tail = Coverage(max(at, self.base), segments=self._most)
         low = self._cut(at)
         tail._segments, self._segments = self._segments[low:], self._segments[:low]
         tail._starts, self._starts = self._starts[low:], self._starts[:low]
@@ -148,20 +150,21 @@ class Coverage:
         else:
             self._segments.append(segment)
             self._starts.append(segment.start)
-            if len(self._segments) > SEGMENTS:
-                self._join_old()
+            most = SEGMENTS if self._most is None else self._most
+            if len(self._segments) > most:
+                self._join_old(most // 2)
 
-    def _join_old(self) -> None:
+    def _join_old(self, count: int) -> None:
         """Join what was processed long ago; who was first is known for each joint's start only."""
         kept: list[Segment] = []
-        for segment in self._segments[: SEGMENTS // 2]:
+        for segment in self._segments[:count]:
             below = kept[-1] if kept else None
             if below is None or below.last is None or segment.last is None:
                 kept.append(segment)
             else:
                 below.end = segment.end
                 below.last = max(below.last, segment.last, key=lambda epoch: epoch.number)
-        self._segments[: SEGMENTS // 2] = kept
+        self._segments[:count] = kept
         self._starts = [segment.start for segment in self._segments]
 
     def _work_again(self, epoch: Epoch, start: int, end: int) -> list[Repeat]:

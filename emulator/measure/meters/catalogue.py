@@ -34,7 +34,8 @@ VALUES = (
         "rebalances",
         "count",
         "join phases begun after the group was first stable; with group.protocol=consumer, rises "
-        "of the group epoch; those before every member has arrived count once",
+        "of the group epoch, those of one rebalance once; what lets in members that were started "
+        "before the first was stable forms the group",
     ),
     Metric("generations", "count", "assignments handed out, the first included"),
     Metric("rounds_max", "count", "most rebalances that one cause needed (cooperative follow-ups)"),
@@ -58,6 +59,20 @@ VALUES = (
         "member_standstill_total_s", "member-s", "processes that ran and had nothing to work on"
     ),
     Metric("member_standstill_max_s", "s", "the longest such stretch of one member"),
+    Metric(
+        "unreadable_total_s",
+        "partition-s",
+        "nothing new to read: the leader was away, or a replica in sync that was not missed yet; "
+        "summed over partitions",
+    ),
+    Metric("unreadable_max_s", "s", "the longest such stretch of one partition"),
+    Metric(
+        "uncommittable_total_s",
+        "group-s",
+        "no commit to be had: the same of the offsets partition, or its coordinator was away or "
+        "still loading; summed over groups",
+    ),
+    Metric("uncommittable_max_s", "s", "the longest such stretch of one group"),
     Metric("takeover_first_s", "s", "fault to the first record by another; the slowest fault"),
     Metric("takeover_last_s", "s", "fault to the last partition taken over; the slowest fault"),
     Metric("overlap_s", "partition-s", "with two or more working owners"),
@@ -119,6 +134,8 @@ TABLES = (
     Metric("rebalances.by_reason", "count", "by the coordinator's reason, ids left out"),
     Metric("standstill.by_partition", "s", "without a working owner"),
     Metric("standstill.by_member", "s", "running with nothing to work on"),
+    Metric("unreadable.by_partition", "s", "nothing new to read, because of brokers"),
+    Metric("uncommittable.by_group", "s", "no commit to be had, because of brokers"),
     Metric("commits_refused.by_error", "count", "by Kafka's error"),
     Metric("evictions.by_reason", "count", "by reason"),
     Metric("drop_outs.by_reason", "count", "by reason"),

@@ -14,6 +14,7 @@ from typing import Any
 
 from emulator.events import Event
 from emulator.measure.ledger.entries import Entry, EntryKind, Ledger
+from emulator.measure.meters.availability import AvailabilityMeter
 from emulator.measure.meters.catalogue import TABLES, VALUES
 from emulator.measure.meters.commits import CommitMeter
 from emulator.measure.meters.lag import LagMeter
@@ -86,6 +87,7 @@ class MetricsMeter:
         self._meters: tuple[Meter, ...] = (
             RebalanceMeter(),
             StandstillMeter(),
+            AvailabilityMeter(),
             TakeoverMeter(),
             CommitMeter(),
             LagMeter(),

@@ -7,7 +7,11 @@ owner is still a member (a cooperative hand-over), the rebalance this donor begi
 
 Under the consumer protocol a rebalance begins when the group epoch rises; its first phase ends
 when the target is computed, its second when the last member has reached it. Epochs that rise
-meanwhile belong to it.
+meanwhile belong to it. There the first comer has everything at once and is a stable group by
+itself: the joins of consumers that had been started by then still form the group.
+
+A coordinator that was replaced and does not know it may rebalance the group from a generation
+that is over. That counts, and has no say in what becomes of the newer one's rebalances.
 """
 
 from __future__ import annotations
@@ -66,6 +70,9 @@ class Round:
     reason: str
     consumer: str
     started_us: int
+    left: int = -1
+    """The generation that it ended; -1: the group counts epochs."""
+
     generation: int = 0
     joined_us: int | None = None
     stable_us: int | None = None
@@ -94,6 +101,12 @@ class GroupState:
     """One group between events."""
 
     stable: bool = False
+    expected: set[str] = field(default_factory=set)
+    """Consumers that were started before it was first stable, and have not joined."""
+
+    forming: bool = False
+    """Its round of the consumer protocol lets such consumers in, and is no rebalance."""
+
     owners: dict[TopicPartition, str] = field(default_factory=dict)
     round: Round | None = None
     upheaval: Upheaval | None = None
@@ -114,6 +127,8 @@ class RebalanceMeter:
     def handlers(self) -> Mapping[type, Handler]:
         """Return what to call for which kind of event."""
         return {
+            ev.ConsumerStarted: self._awaited,
+            ev.ConsumerStopped: self._given_up,
             ev.TopicCreated: self._topic_created,
             ev.TopicDeleted: self._topic_deleted,
             ev.RebalanceStarted: self._started,
@@ -121,8 +136,8 @@ class RebalanceMeter:
             ev.GroupEpochRaised: self._raised,
             ev.TargetComputed: self._aimed,
             ev.GroupStabilised: self._stabilised,
-            ev.GroupEmptied: self._abandoned,
-            ev.CoordinatorMoved: self._abandoned,
+            ev.GroupEmptied: self._emptied,
+            ev.CoordinatorMoved: self._coordinator_moved,
         }
 
     def read(self, _ended_us: int) -> Reading:
@@ -164,12 +179,25 @@ class RebalanceMeter:
     def _topic_deleted(self, _: ev.Event, what: ev.TopicDeleted) -> None:
         self._deleted.add(what.topic)
 
+    def _awaited(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
+        group = self._group(what.group)
+        if not group.stable:
+            group.expected.add(what.consumer)
+
+    def _given_up(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
+        self._group(what.group).expected.discard(what.consumer)
+
     def _started(self, event: ev.Event, what: ev.RebalanceStarted | ev.GroupEpochRaised) -> None:
         group = self._group(what.group)
-        group.round = Round(what.group, what.reason, what.consumer, event.at_us)
-        if not group.stable:
+        left = what.generation if isinstance(what, ev.RebalanceStarted) else -1
+        begun = Round(what.group, what.reason, what.consumer, event.at_us, left)
+        if group.round is not None and -1 < left < group.round.left:
+            self._rounds.append(begun)
             return
-        self._rounds.append(group.round)
+        group.round = begun
+        if not group.stable or group.forming:
+            return
+        self._rounds.append(begun)
         if group.upheaval is not None and what.consumer not in group.upheaval.donors:
             self._settle(group)
         if group.upheaval is None:
@@ -179,13 +207,17 @@ class RebalanceMeter:
 
     def _joined(self, event: ev.Event, what: ev.JoinPhaseEnded) -> None:
         current = self._group(what.group).round
-        if current is not None:
+        if current is not None and what.generation > current.left:
             current.joined_us, current.generation = event.at_us, what.generation
             current.members = len(what.consumers)
 
     def _raised(self, event: ev.Event, what: ev.GroupEpochRaised) -> None:
-        """Begin a rebalance, unless one is on its way already."""
-        if self._group(what.group).round is None:
+        """Begin a rebalance, unless one is on its way already, or this only forms the group."""
+        group = self._group(what.group)
+        forms = what.consumer in group.expected
+        group.expected.discard(what.consumer)
+        if group.round is None or (group.forming and not forms):
+            group.forming = forms
             self._started(event, what)
 
     def _aimed(self, event: ev.Event, what: ev.TargetComputed) -> None:
@@ -209,7 +241,8 @@ class RebalanceMeter:
             if not donors:
                 self._settle(group)
         group.owners = {**group.owners, **after} if donors else after
-        group.stable, group.round = True, None
+        group.stable, group.round, group.forming = True, None, False
+        group.expected.difference_update(members)
 
     def _donors(self, before: Owners, after: Owners, members: tuple[str, ...]) -> frozenset[str]:
         """Return who is still there and owned what is now withheld from everybody."""
@@ -224,10 +257,17 @@ class RebalanceMeter:
             self._moves += count_moves(upheaval.before, upheaval.after, upheaval.members)
             self._settled_us.append(upheaval.stable_us - upheaval.started_us)
 
-    def _abandoned(self, _: ev.Event, what: ev.GroupEmptied | ev.CoordinatorMoved) -> None:
-        """Forget a round that the coordinator has forgotten too."""
+    def _emptied(self, _: ev.Event, what: ev.GroupEmptied) -> None:
         group = self._group(what.group)
-        group.round = None
+        if group.round is None or what.generation > group.round.left:
+            self._forget(group)
+
+    def _coordinator_moved(self, _: ev.Event, what: ev.CoordinatorMoved) -> None:
+        self._forget(self._group(what.group))
+
+    def _forget(self, group: GroupState) -> None:
+        """Forget a round that the coordinator has forgotten too."""
+        group.round, group.forming = None, False
         self._settle(group)
 
 

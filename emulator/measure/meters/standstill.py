@@ -46,7 +46,7 @@ class Spell:
 
 
 @dataclass(slots=True)
-class Line:
+class Owned:
     """One partition: its owners in order of opening, and who of them works."""
 
     owners: list[str] = field(default_factory=list)
@@ -83,8 +83,8 @@ class StandstillMeter:
 
     def __init__(self) -> None:
         self._created: dict[str, list[tuple[int, int]]] = {}
-        self._lines: dict[Key, Line] = {}
-        self._over: dict[Key, Line] = {}
+        self._lines: dict[Key, Owned] = {}
+        self._over: dict[Key, Owned] = {}
         """Of topics that were deleted."""
 
         self._overlap_records = 0
@@ -173,10 +173,10 @@ class StandstillMeter:
             if process.group == group:
                 self._judge(process, at_us)
 
-    def _line(self, key: Key) -> Line:
+    def _line(self, key: Key) -> Owned:
         line = self._lines.get(key)
         if line is None:
-            line = self._lines[key] = self._over.pop(key, Line())
+            line = self._lines[key] = self._over.pop(key, Owned())
             line.owners.clear()
             line.working = 0
             line.still.begin(max(self._stable[key[0]], self._created_us(key[1])))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from emulator.scenario.checks.assignors import assignor_problems
 from emulator.scenario.checks.cluster import cluster_problems
+from emulator.scenario.checks.deploys import deploy_problems
 from emulator.scenario.checks.faults import fault_problems
 from emulator.scenario.checks.groups import group_problems
 from emulator.scenario.checks.protocols import protocol_problems
@@ -30,6 +31,7 @@ def problems_of(scenario: Scenario, folder: Path | None = None) -> list[Problem]
         *protocol_problems(scenario),
         *assignor_problems(scenario, folder),
         *fault_problems(scenario),
+        *deploy_problems(scenario),
         *timeline_problems(scenario),
         *variant_problems(scenario),
     ]

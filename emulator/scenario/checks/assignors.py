@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from emulator.scenario.deploys import ever_running
 from emulator.scenario.model import Group, Member, Scenario
-from emulator.scenario.parties import members_of
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import consumer_settings
 
@@ -23,7 +23,7 @@ def assignor_problems(scenario: Scenario, folder: Path | None) -> Iterator[Probl
     Kafka's own need no look: each can run under the eager protocol.
     """
     seen = set[tuple[str, str]]()
-    for group, member in members_of(scenario):
+    for group, member in ever_running(scenario):
         names = consumer_settings(group, member).partition_assignment_strategy
         look = (repr(names), repr(member.assignor_config))
         if look not in seen and any(":" in name for name in names):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from emulator.scenario.checks.names import named_twice, unknown
+from emulator.scenario.checks.patterns import broker_problems, pattern_problems
 from emulator.scenario.checks.topics import most_partitions
 from emulator.scenario.model import Group, Member, Scenario
 from emulator.scenario.parties import (
@@ -79,18 +80,19 @@ def _poison_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
 
 def _subscription_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
     path = f"group[{group.id}]"
-    yield from _wanted(path, (group.topics, group.pattern), scenario)
+    yield from broker_problems(group)
+    yield from _wanted(path, (group.topics, group.pattern), group, scenario)
     for member in group.members:
         if member.topics is not None or member.pattern is not None:
             wanted = subscription_of(group, member)
-            yield from _wanted(_path(group, member), wanted, scenario)
+            yield from _wanted(_path(group, member), wanted, group, scenario)
         elif not group.topics and group.pattern is None:
             reason = 'subscribes to nothing; say "topics" or "pattern", here or for the group'
             yield Problem(_path(group, member), reason)
 
 
 def _wanted(
-    path: str, wanted: tuple[tuple[str, ...], str | None], scenario: Scenario
+    path: str, wanted: tuple[tuple[str, ...], str | None], group: Group, scenario: Scenario
 ) -> Iterator[Problem]:
     topics, pattern = wanted
     known = [topic.name for topic in scenario.topic]
@@ -100,17 +102,7 @@ def _wanted(
         yield from unknown(f"{path}.topics", topic, known, "topic")
     yield from named_twice(((f"{path}.topics", topic) for topic in topics), "topic")
     if pattern is not None:
-        yield from _pattern_problems(f"{path}.pattern", pattern, known)
-
-
-def _pattern_problems(path: str, pattern: str, known: list[str]) -> Iterator[Problem]:
-    try:
-        matches = re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        yield Problem(path, f"no regular expression: {error}", pattern)
-        return
-    if not any(matches.fullmatch(topic) for topic in known):
-        yield Problem(path, f"matches none of the topics {', '.join(known[:6])}", pattern)
+        yield from pattern_problems(f"{path}.pattern", pattern, group, known)
 
 
 # -- members ---------------------------------------------------------------------------------
@@ -118,7 +110,7 @@ def _pattern_problems(path: str, pattern: str, known: list[str]) -> Iterator[Pro
 
 def _member_problems(group: Group, member: Member, scenario: Scenario) -> Iterator[Problem]:
     yield from _name_problems(group, member)
-    yield from _settings_problems(group, member)
+    yield from settings_problems(group, member)
     if isinstance(member.start, int) and member.start >= scenario.run_for:
         end = format_duration(scenario.run_for)
         reason = f"after the end of the run; run_for is {end}"
@@ -138,7 +130,8 @@ def _name_problems(group: Group, member: Member) -> Iterator[Problem]:
         yield Problem(_path(group, member), reason, name)
 
 
-def _settings_problems(group: Group, member: Member) -> Iterator[Problem]:
+def settings_problems(group: Group, member: Member) -> Iterator[Problem]:
+    """Yield settings of a member that contradict each other, or who commits."""
     settings = consumer_settings(group, member)
     if settings.heartbeat_interval_ms >= settings.session_timeout_ms:
         yield _heartbeat_problem(group, member, settings)

@@ -22,22 +22,24 @@ INSTEAD = {
 }
 """Where the consumer protocol has what it refuses of a consumer."""
 
+REFUSED = {"consumer": ONLY_CLASSIC, "classic": ONLY_CONSUMER}
+"""What Kafka refuses of a consumer, by the protocol it speaks."""
+
 BOUNDED = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
 """Settings of brokers for groups of the consumer protocol that have a least and a most."""
 
 
 def protocol_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield settings that do not go with their group's protocol, and groups of both."""
+    """Yield settings that do not go with the protocol of those who have them."""
     brokers = broker_settings(scenario.cluster)
     for group in scenario.group:
-        yield from _mixed(group)
         yield from _refused(f"group[{group.id}].settings", group.settings, _protocols(group))
-        yield from _assignors(f"group[{group.id}].settings", group.settings, brokers)
+        yield from assignor_problems_of(f"group[{group.id}].settings", group.settings, brokers)
         for member in group.members:
             path = f"group[{group.id}].member[{member.name}].settings"
             protocol = consumer_settings(group, member).group_protocol
             yield from _refused(path, member.settings, {protocol})
-            yield from _assignors(path, member.settings, brokers)
+            yield from assignor_problems_of(path, member.settings, brokers)
     yield from _bounds(scenario.cluster, brokers)
 
 
@@ -45,29 +47,29 @@ def _protocols(group: Group) -> set[str]:
     return {consumer_settings(group, member).group_protocol for member in group.members}
 
 
-def _mixed(group: Group) -> Iterator[Problem]:
-    if len(_protocols(group)) > 1:
-        reason = (
-            f'members speak both protocols; give the whole group one "{PROTOCOL}": groups on their '
-            "way from one to the other are not modelled"
-        )
-        yield Problem(f"group[{group.id}]", reason)
-
-
 def _refused(path: str, given: dict[str, object], protocols: set[str]) -> Iterator[Problem]:
+    both = len(protocols) > 1
     for name, value in given.items():
-        if name in ONLY_CLASSIC and "consumer" in protocols:
-            reason = (
-                f"Kafka refuses it with {PROTOCOL}=consumer, where the coordinator decides; leave "
-                f"it out, and set {INSTEAD[name]}"
-            )
-            yield Problem(f"{path}[{name}]", reason, value)
-        elif name in ONLY_CONSUMER and "classic" in protocols:
-            reason = f"Kafka refuses it with {PROTOCOL}=classic, where members run the assignor"
-            yield Problem(f"{path}[{name}]", reason, value)
+        for protocol in sorted(protocols):
+            if name in REFUSED[protocol]:
+                rest = "; the group speaks both: give it to members one by one" if both else ""
+                yield Problem(f"{path}[{name}]", why_refused(name, protocol) + rest, value)
 
 
-def _assignors(path: str, given: dict[str, object], brokers: BrokerSettings) -> Iterator[Problem]:
+def why_refused(name: str, protocol: str) -> str:
+    """Say why Kafka refuses a setting of a consumer that speaks a protocol."""
+    if protocol == "classic":
+        return f"Kafka refuses it with {PROTOCOL}=classic, where members run the assignor"
+    return (
+        f"Kafka refuses it with {PROTOCOL}=consumer, where the coordinator decides; leave it out, "
+        f"and set {INSTEAD[name]}"
+    )
+
+
+def assignor_problems_of(
+    path: str, given: dict[str, object], brokers: BrokerSettings
+) -> Iterator[Problem]:
+    """Yield a problem if the assignor that is asked for is none of the brokers'."""
     wanted, offered = given.get(REMOTE_ASSIGNOR), brokers.group_consumer_assignors
     if isinstance(wanted, str) and wanted not in offered:
         reason = (

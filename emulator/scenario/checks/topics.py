@@ -40,7 +40,7 @@ def _name_problems(topic: Topic) -> Iterator[Problem]:
 
 def _layout_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
     path, brokers = f"topic[{topic.name}]", scenario.cluster.brokers
-    yield from replication_problems(f"{path}.replication", topic.replication, scenario.cluster)
+    yield from replication_problems(f"{path}.replicas", topic.replicas, scenario.cluster)
     for broker in topic.leaders:
         if not 1 <= broker <= brokers:
             reason = f"no broker {broker}; allowed are 1 to {brokers}"

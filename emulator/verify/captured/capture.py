@@ -128,6 +128,11 @@ class Capture:
         return self.run >= QUIET_FROM
 
     @property
+    def has_epochs(self) -> bool:
+        """Whether its members speak the consumer protocol, so that the group has epochs."""
+        return any(trace.protocol == "consumer" for trace in self.traces)
+
+    @property
     def broker_failed(self) -> bool:
         """Whether a broker was killed or stopped in it."""
         return any(action.verb in ("crash_broker", "pause_broker") for action in self.actions)
@@ -180,8 +185,9 @@ def why_not_comparable(capture: Capture) -> str | None:
     libraries = {trace.conf["lib"] for trace in capture.traces if "lib" in trace.conf}
     if libraries:
         return f"not modelled in this version: members that run {', '.join(sorted(libraries))}"
-    if any(trace.conf.get("c.group.protocol") == "consumer" for trace in capture.traces):
-        return "not modelled in this version: group.protocol=consumer (KIP-848)"
+    spoken = {(trace.member, trace.protocol) for trace in capture.traces}
+    if len(spoken) > len({member for member, _ in spoken}):
+        return "not modelled in this version: members that change their group.protocol"
     unknown = {trace.conf.get("mode", "") for trace in capture.traces} - {*MODES}
     if unknown:
         return f"not modelled in this version: commit mode {', '.join(sorted(unknown))}"

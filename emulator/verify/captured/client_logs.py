@@ -27,7 +27,7 @@ _POSITION = re.compile(
 )
 _AUTO_COMMIT = re.compile(r"Sending (a?)synchronous auto-commit of offsets \{(.*)\}", re.DOTALL)
 _OFFSET = re.compile(r"([^\s{,=]+)-(\d+)=OffsetAndMetadata\{offset=(\d+)")
-_REFUSED = re.compile(r"Offset commit failed on partition (\S+)-(\d+) at offset (\d+): (.*)")
+_REFUSED = re.compile(r"Offset ?[Cc]ommit failed on partition (\S+)-(\d+) at offset (\d+): (.*)")
 _NOT_ACTIVE = "Failing OffsetCommit request since the consumer is not part of an active group"
 _JOINED = re.compile(
     r"Received successful JoinGroup response: .*?generationId=(\d+), .*?protocolName='([^']*)', "
@@ -171,14 +171,15 @@ def auto_commits(lines: Sequence[LogLine]) -> tuple[AutoCommit, ...]:
         if match := _AUTO_COMMIT.match(line.text):
             preparing = before.startswith("Marking assigned partitions pending for revocation")
             kind = "close" if not match[1] else "prepare" if preparing else "auto"
-            if offsets := _offsets(match[2]):
+            if offsets := offsets_in(match[2]):
                 found.append(AutoCommit(line.at_us, kind, offsets))
         if not line.thread.startswith(HEARTBEAT_THREAD) and "Heartbeat" not in line.text:
             before = line.text
     return tuple(found)
 
 
-def _offsets(text: str) -> tuple[tuple[TopicPartition, int], ...]:
+def offsets_in(text: str) -> tuple[tuple[TopicPartition, int], ...]:
+    """Return what a commit covers, from how the log prints it."""
     return tuple(
         (TopicPartition(topic, int(number)), int(offset))
         for topic, number, offset in _OFFSET.findall(text)

@@ -31,6 +31,9 @@ class MemberSettings:
 
     member: str
     instance_id: str | None
+    protocol: str
+    """Its ``group.protocol``."""
+
     kafka: Mapping[str, str]
     """Kafka's consumer settings by name, as strings; those that name the member are left out."""
 
@@ -74,6 +77,7 @@ def member_settings(trace: Trace) -> MemberSettings:
     return MemberSettings(
         member=trace.member,
         instance_id=kafka.get("group.instance.id"),
+        protocol=trace.protocol,
         kafka={name: value for name, value in kafka.items() if name not in NAMES},
         topics=tuple(topics.split(",")) if topics else (),
         pattern=conf.get("pattern"),

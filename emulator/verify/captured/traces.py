@@ -125,6 +125,11 @@ class Trace:
         """The member and its incarnation, ``m1.2``."""
         return f"{self.member}.{self.incarnation}"
 
+    @property
+    def protocol(self) -> str:
+        """Its ``group.protocol``."""
+        return self.conf.get("c.group.protocol", "classic")
+
     def marked_us(self, kind: str) -> int | None:
         """When the first mark of a kind was written, if one was."""
         return next((e.at_us for e in self.entries if isinstance(e, Mark) and e.kind == kind), None)

@@ -20,8 +20,9 @@ from emulator.events import (
     EpochOpened,
     Offsets,
 )
+from emulator.verify.captured.async_client_logs import automatic_commits
 from emulator.verify.captured.capture import Capture
-from emulator.verify.captured.client_logs import auto_commits, refusals
+from emulator.verify.captured.client_logs import AutoCommit, auto_commits, refusals
 from emulator.verify.captured.coordinator_log import OffsetLine, offset_lines, requests
 from emulator.verify.captured.traces import Committed, GenerationSeen, SyncCommit, Trace
 from emulator.verify.history.consumers import LOG_TICK_US, ConsumerHistory, Moment
@@ -146,9 +147,19 @@ def _sender(capture: Capture, trace: Trace, history: ConsumerHistory) -> _Sender
         generations=tuple(e for e in trace.entries if isinstance(e, GenerationSeen)),
         calls=tuple(e for e in trace.entries if isinstance(e, SyncCommit)),
     )
-    for commit in auto_commits(capture.client_logs[trace.name]):
+    for commit in _by_itself(capture, trace):
         sender.commits.append(_Commit(commit.at_us + _IN_TICK_US, commit.kind, commit.offsets))
     return sender
+
+
+def _by_itself(capture: Capture, trace: Trace) -> Iterable[AutoCommit]:
+    """Return what the client committed by itself."""
+    log = capture.client_logs[trace.name]
+    if trace.protocol != "consumer":
+        return auto_commits(log)
+    if trace.conf.get("mode") != "auto":
+        return ()
+    return automatic_commits(log, trace.marked_us("closing"))
 
 
 def _columns(rows: Iterable[tuple[int, int]]) -> tuple[list[int], list[int]]:

@@ -33,6 +33,7 @@ from emulator.verify.captured.coordinator_log import offset_lines
 from emulator.verify.captured.traces import Mark, Trace
 from emulator.verify.history.commits import commit_history
 from emulator.verify.history.consumers import ConsumerHistory, Moment, Work, consumer_history
+from emulator.verify.history.epochs import epoch_history
 from emulator.verify.history.groups import group_history
 
 KAFKA = "4.4.0"
@@ -73,6 +74,7 @@ def history(capture: Capture) -> tuple[Event, ...]:
         *(moment for life in lives.values() for moment in life.moments),
         *commit_history(capture, lives),
         *group_history(capture),
+        *epoch_history(capture),
     ]
     moments = [moment for moment in moments if moment[0] <= capture.end_us]
     cuts = sorted({at_us for at_us, _ in moments})

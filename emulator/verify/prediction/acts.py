@@ -12,7 +12,14 @@ from emulator.verify.captured.client_logs import times_of
 from emulator.verify.captured.settings import MemberSettings
 from emulator.verify.captured.traces import Hung
 from emulator.verify.prediction import facts
-from emulator.verify.prediction.noise import Noise, drawn, is_first, warm_up_us
+from emulator.verify.prediction.async_members import beginning
+from emulator.verify.prediction.contacts import (
+    CONSUMER_HEARTBEAT,
+    HEARTBEAT,
+    heartbeat_interval_us,
+    last_contact,
+)
+from emulator.verify.prediction.noise import LATE_WARM_UP_US, Noise, drawn, is_first, warm_up_us
 from emulator.verify.prediction.starts import start_us
 
 SILENCED = ("sigkill", "sigstop")
@@ -34,7 +41,12 @@ def acts_of(capture: Capture, noise: Noise, seed: int | None) -> tuple[model.Fau
 
 def _formation(capture: Capture) -> Iterator[model.Fault]:
     """Hold each member's first requests up until the real ones were sent and answered."""
+    for trace in capture.traces:
+        if trace.protocol == "consumer":
+            yield from beginning(capture, trace)
     for up in facts.start_ups(capture):
+        if _speaks_epochs(capture, up):
+            continue
         name = f"{up.member}.{up.incarnation}"
         sent = times_of(capture.client_logs[name], "Sending JoinGroup")
         first = is_first(capture, up)
@@ -52,10 +64,21 @@ def _formation(capture: Capture) -> Iterator[model.Fault]:
             )
 
 
+def _speaks_epochs(capture: Capture, up: facts.StartUp) -> bool:
+    """Say whether an incarnation is a member of the consumer protocol."""
+    name = f"{up.member}.{up.incarnation}"
+    return any(trace.protocol == "consumer" for trace in capture.traces if trace.name == name)
+
+
 def _young(capture: Capture, noise: Noise, seed: int | None) -> Iterator[model.Fault]:
     """Let young processes be slow: to sync for the first time, to find a first position."""
     for up in facts.start_ups(capture):
         name = f"{up.member}.{up.incarnation}"
+        if _speaks_epochs(capture, up):
+            if not is_first(capture, up):
+                slow = drawn(LATE_WARM_UP_US, 2 * LATE_WARM_UP_US, "warm-up", name, seed)
+                yield _slow(up, "OffsetFetch", "response", slow, f"warm-{name}")
+            continue
         if not is_first(capture, up):
             slow = drawn(noise.first_sync, noise.first_sync_p99, "first sync", name, seed)
             yield _slow(up, "SyncGroup", "request", slow, f"sync-{name}")
@@ -84,14 +107,14 @@ def _last_contact(capture: Capture) -> Iterator[model.Fault]:
     first = capture.actions[0] if capture.actions else None
     if first is None or first.do not in SILENCED or first.member is None:
         return
-    contact = facts.last_contact(capture, first.member, first.at_us)
-    if contact is None or contact.by != "Heartbeat":
+    contact = last_contact(capture, first.member, first.at_us)
+    if contact is None or contact.by not in (HEARTBEAT, CONSUMER_HEARTBEAT):
         return
     trace = facts.trace_at(capture, first.member, first.at_us)
     assert trace is not None, "who had contact has a trace"
-    interval = facts.heartbeat_interval_us(trace)
+    interval = heartbeat_interval_us(capture, trace)
     earliest = max(0, contact.at_us - interval - 20_000)
-    match = {"kind": "Heartbeat", "part": "request", "member": first.member}
+    match = {"kind": contact.by, "part": "request", "member": first.member}
     held = model.MessageMatch.model_validate({**match, "before": contact.at_us})
     yield model.DelayMessage(id="last-heartbeat", at=earliest, message=held, until=contact.at_us)
     for number in (1, 2):

@@ -11,24 +11,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from assignors.types import TopicPartition
+from emulator.verify.captured.async_client_logs import first_answer
 from emulator.verify.captured.capture import Addition, Capture, Production
 from emulator.verify.captured.client_logs import (
     first_metadata,
-    heartbeats_sent,
     joins,
     metadata_news,
     positions,
     times_of,
 )
-from emulator.verify.captured.coordinator_log import offset_lines
+from emulator.verify.captured.epoch_lines import topic_ids as known_ids
 from emulator.verify.captured.settings import MemberSettings, member_settings, milliseconds
 from emulator.verify.captured.traces import Listened, Polled, SyncCommit, Trace, Worked
 
 METADATA_MAX_AGE_US = 300_000_000
 """Kafka's default of ``metadata.max.age.ms``."""
-
-HEARTBEAT_INTERVAL_US = 3_000_000
-"""Kafka's default of ``heartbeat.interval.ms``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,21 +45,13 @@ class StartUp:
     """It knew its coordinator."""
 
     join_sent_us: int | None
-    """Its first JoinGroup."""
+    """Its first JoinGroup, or first heartbeat of the consumer protocol."""
 
     joined_us: int | None
-    """Its first successful answer to JoinGroup."""
+    """Its first successful answer to that."""
 
     assigned_us: int | None
     """Its listener had returned from its first ``assigned`` call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contact:
-    """What last made the coordinator restart a member's session; ``by``: the request's kind."""
-
-    at_us: int
-    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +94,11 @@ def group_leaders(capture: Capture) -> dict[int, str]:
     return dict(sorted(led.items()))
 
 
+def topic_ids(capture: Capture) -> dict[str, str]:
+    """Return the ids of topics, by real name, as far as the coordinator's log tells them."""
+    return known_ids(capture.coordinator_log, [p.topic for p in capture.productions])
+
+
 def start_ups(capture: Capture) -> tuple[StartUp, ...]:
     """Return every incarnation's start, in order of time."""
     return tuple(
@@ -122,10 +116,36 @@ def _start_up(capture: Capture, trace: Trace) -> StartUp:
         subscribed_us=trace.marked_us("subscribed"),
         metadata_us=first_metadata(log),
         coordinator_us=next(iter(times_of(log, "Discovered group coordinator")), None),
-        join_sent_us=next(iter(times_of(log, "Sending JoinGroup")), None),
-        joined_us=next((answer.at_us for answer in joins(log)), None),
+        join_sent_us=_first_request(capture, trace),
+        joined_us=_first_answer(capture, trace),
         assigned_us=next((call.at_us for call in calls if call.call == "assigned"), None),
     )
+
+
+def _first_request(capture: Capture, trace: Trace) -> int | None:
+    """Return when a member asked to join; of the consumer protocol only the coordinator tells."""
+    if trace.protocol != "consumer":
+        sent = times_of(capture.client_logs[trace.name], "Sending JoinGroup")
+        return next(iter(sent), None)
+    return next(iter(joined_epochs(capture, trace)), None)
+
+
+def joined_epochs(capture: Capture, trace: Trace) -> tuple[int, ...]:
+    """Return when the coordinator let a member of the consumer protocol join, each time."""
+    return tuple(
+        line.at_us
+        for line in capture.coordinator_log
+        if "joins the consumer group using the consumer protocol" in line.text
+        and any(member_id in line.text for member_id in trace.member_ids())
+    )
+
+
+def _first_answer(capture: Capture, trace: Trace) -> int | None:
+    log = capture.client_logs[trace.name]
+    if trace.protocol != "consumer":
+        return next((answer.at_us for answer in joins(log)), None)
+    heard = first_answer(log)
+    return None if heard is None else heard.at_us
 
 
 def service_times(capture: Capture) -> dict[tuple[TopicPartition, int], tuple[int, ...]]:
@@ -175,33 +195,6 @@ def trace_at(capture: Capture, member: str, at_us: int) -> Trace | None:
     return max(started, key=lambda trace: trace.started_us, default=None)
 
 
-def last_contact(capture: Capture, member: str, before_us: int) -> Contact | None:
-    """Return what last refreshed a member's session before an instant, as the broker saw it.
-
-    Heartbeats and joins count when the client sent them, commits when the coordinator took them.
-    In the captures an eviction follows at this time plus the session timeout, within 0.13 s.
-    """
-    trace = trace_at(capture, member, before_us)
-    if trace is None:
-        return None
-    log = capture.client_logs[trace.name]
-    topics = [produced.topic for produced in capture.productions]
-    taken, _ = offset_lines(capture.coordinator_log, topics)
-    contacts = [
-        *(Contact(at_us, "Heartbeat") for at_us in heartbeats_sent(log)),
-        *(Contact(at_us, "JoinGroup") for at_us in times_of(log, "Sending JoinGroup")),
-        *(Contact(at_us, "SyncGroup") for at_us in times_of(log, "Sending leader SyncGroup")),
-        *(Contact(at_us, "SyncGroup") for at_us in times_of(log, "Sending follower SyncGroup")),
-        *(
-            Contact(line.at_us, "OffsetCommit")
-            for line in taken
-            if line.member_id in trace.member_ids()
-        ),
-    ]
-    earlier = [contact for contact in contacts if contact.at_us <= before_us]
-    return max(earlier, key=lambda contact: contact.at_us, default=None)
-
-
 def last_metadata_refresh(capture: Capture, member: str, before_us: int) -> int | None:
     """Return when a member last refreshed its metadata before an instant; inferred.
 
@@ -226,11 +219,6 @@ def last_metadata_refresh(capture: Capture, member: str, before_us: int) -> int 
 def metadata_max_age_us(trace: Trace) -> int:
     """Return how old a member's metadata may get."""
     return milliseconds(trace, "c.metadata.max.age.ms") or METADATA_MAX_AGE_US
-
-
-def heartbeat_interval_us(trace: Trace) -> int:
-    """Return how often a member sends heartbeats."""
-    return milliseconds(trace, "c.heartbeat.interval.ms") or HEARTBEAT_INTERVAL_US
 
 
 def commit_sync_times(capture: Capture) -> tuple[int, ...]:

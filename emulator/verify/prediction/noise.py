@@ -15,8 +15,8 @@ from statistics import median
 
 from emulator.scenario.model import Lognormal, LognormalShape
 from emulator.verify.captured.capture import Capture
-from emulator.verify.captured.client_logs import heartbeats_sent, times_of
 from emulator.verify.prediction import facts
+from emulator.verify.prediction.contacts import heartbeats
 from emulator.world.distributions import sampler
 from emulator.world.draws import draw, stream_key
 
@@ -36,6 +36,9 @@ class Noise:
 
     late_p99: int
     late_mean: int
+    wake_up: int
+    """How long one thread of a consumer needs to run for the other; its median."""
+
     first_sync: int
     """From a young process's first JoinGroup answer to its SyncGroup, likewise."""
 
@@ -48,6 +51,7 @@ QUIET = Noise(
     late=3 * MS,
     late_p99=66 * MS,
     late_mean=6 * MS,
+    wake_up=500,
     first_sync=10 * MS,
     first_sync_p99=25 * MS,
 )
@@ -57,6 +61,7 @@ BUSY = Noise(
     late=7 * MS,
     late_p99=184 * MS,
     late_mean=15 * MS,
+    wake_up=1_400,
     first_sync=14 * MS,
     first_sync_p99=80 * MS,
 )
@@ -119,20 +124,14 @@ def _as_late(noise: Noise, mean_us: int) -> Noise:
 def _lateness(capture: Capture) -> int | None:
     """Return how late heartbeats were, from when the faulted member's last one was sent."""
     faulted = next((act.member for act in capture.actions if act.member is not None), None)
-    trace = None if faulted is None else facts.trace_at(capture, faulted, capture.fault_us)
-    if trace is None:
+    known = None if faulted is None else heartbeats(capture, faulted)
+    if known is None:
         return None
-    log = capture.client_logs[trace.name]
-    sent = [at_us for at_us in heartbeats_sent(log) if at_us <= capture.fault_us]
-    answered = times_of(log, "Received successful JoinGroup response")
-    enabled = [at_us for at_us in answered if sent and at_us <= sent[-1]]
-    if not enabled:
-        return None
-    interval_us = facts.heartbeat_interval_us(trace)
-    number = (sent[-1] - enabled[-1]) // interval_us
+    lasted_us = known.last_us - known.enabled_us
+    number = lasted_us // known.interval_us
     if number < FEWEST_HEARTBEATS:
         return None
-    late_us = (sent[-1] - enabled[-1]) // number - interval_us
+    late_us = lasted_us // number - known.interval_us
     return late_us if LEAST_LATE_US <= late_us <= MOST_LATE_US else None
 
 

@@ -14,6 +14,7 @@ from statistics import median
 
 from assignors.types import TopicPartition
 from emulator.scenario.model import (
+    Bursts,
     Cluster,
     CommitPolicy,
     Constant,
@@ -30,10 +31,12 @@ from emulator.verify.captured.capture import Capture, Production
 from emulator.verify.captured.settings import MemberSettings
 from emulator.verify.prediction import facts
 from emulator.verify.prediction.acts import acts_of
+from emulator.verify.prediction.async_members import broker_settings, listener_ends
 from emulator.verify.prediction.noise import Noise, broker_session_ms, noise_of
 from emulator.verify.prediction.starts import start_us
 from emulator.world.build import Replay
 from emulator.world.consumer.handler import WorkTimes
+from emulator.world.draws import draw, stream_key
 
 MS = 1_000
 RECORD_BYTES = 100
@@ -72,6 +75,7 @@ def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
         pattern=next((member.pattern for member in members if member.pattern), None),
         coordinator=capture.coordinator,
         lateness=_lateness(noise, seed),
+        wake_up=noise.wake_up,
     )
     scenario = Scenario(
         title=capture.name,
@@ -82,10 +86,11 @@ def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
             settings={
                 "min.insync.replicas": 2,
                 "broker.session.timeout.ms": broker_session_ms(seed),
+                **broker_settings(capture),
             },
         ),
         network=Network(latency=_latency(noise, seed)),
-        topic=tuple(_topic(capture, production) for production in capture.productions),
+        topic=tuple(_topic(capture, production, seed) for production in capture.productions),
         group=(group,),
         fault=acts_of(capture, noise, seed),
     )
@@ -120,23 +125,45 @@ def _replication_us(capture: Capture) -> int:
 # -- topics ----------------------------------------------------------------------------------------
 
 
-def _topic(capture: Capture, production: Production) -> Topic:
+def _topic(capture: Capture, production: Production, seed: int | None) -> Topic:
     leaders = facts.partition_leaders(capture)
     partitions = [TopicPartition(production.topic, p) for p in range(production.partitions)]
     late = any(act.do == "maketopic" and act.topic == production.topic for act in capture.actions)
-    formed = production.preload_when_formed
+    lasting_us = _preload_us(capture, production, seed)
+    come_slowly = lasting_us > 0
     return Topic(
         name=production.topic,
         partitions=production.partitions,
-        rate=1e9 / (production.tick_ns * production.partitions),
-        backlog=production.preload,
-        backlog_at=production.start_us if formed else 0,
+        rate=_rate(capture, production, lasting_us),
+        backlog=0 if come_slowly else production.preload,
+        backlog_at=0 if come_slowly or not production.preload_when_formed else production.start_us,
         record_size=RECORD_BYTES,
         created="by act" if late else 0,
-        produce_from=production.start_us,
+        produce_from=production.start_us - lasting_us,
         produce_until=_last_due(capture, production) + 1,
         leaders=tuple(leaders.get(tp, tp.partition % 3 + 1) for tp in partitions),
     )
+
+
+def _preload_us(capture: Capture, production: Production, seed: int | None) -> int:
+    """Return how long it took until all records of a preload were there, for a formed group.
+
+    No log tells: less than what lay between the group's forming and the rest of the production.
+    """
+    window_us = production.start_us - capture.formed_us
+    if seed is None or not production.preload_when_formed or window_us <= 0:
+        return 0
+    return int(draw(stream_key(seed, "preload", production.topic), 0) * window_us)
+
+
+def _rate(capture: Capture, production: Production, lasting_us: int) -> Bursts | float:
+    """Return how records come: at one rate, and a preload that takes its time at another before."""
+    steady = 1e9 / (production.tick_ns * production.partitions)
+    if not lasting_us:
+        return steady
+    fast = production.preload * 1e6 / lasting_us
+    shape = {"rate": fast, "for": lasting_us, "every": capture.end_us, "between": steady}
+    return Bursts.model_validate({"bursts": shape})
 
 
 def _last_due(capture: Capture, production: Production) -> int:
@@ -163,6 +190,7 @@ def _member(capture: Capture, member: MemberSettings) -> Member:
     begins_late = late and first.started_us >= capture.fault_us - 1_000_000
     settings = {name: _value(text) for name, text in member.kafka.items()}
     settings["client.id"] = member.member
+    settings["group.protocol"] = member.protocol
     if member.instance_id is not None:
         settings["group.instance.id"] = member.instance_id
     return Member(
@@ -198,7 +226,12 @@ def _policy(member: MemberSettings) -> CommitPolicy:
 
 
 def _replay(capture: Capture) -> Replay:
-    return Replay(work=_work_times(capture), member_ids=_member_ids(capture))
+    return Replay(
+        work=_work_times(capture),
+        member_ids=_member_ids(capture),
+        topic_ids=facts.topic_ids(capture),
+        listened_us=listener_ends(capture),
+    )
 
 
 def _work_times(capture: Capture) -> WorkTimes:
@@ -222,12 +255,16 @@ def _work_times(capture: Capture) -> WorkTimes:
 
 
 def _member_ids(capture: Capture) -> Callable[[str], str | None]:
-    """Give out the ids that the real coordinator gave, in order, by client or instance id."""
+    """Give out the ids members really had, in order, by client or instance id.
+
+    Classic members have them of the coordinator, others of themselves.
+    """
     left: dict[str, Iterator[str]] = {}
     by_prefix: dict[str, list[str]] = {}
     for trace in sorted(capture.traces, key=lambda trace: trace.started_us):
         for member_id in trace.member_ids():
-            by_prefix.setdefault(member_id[:-37], []).append(member_id)
+            prefix = trace.member if trace.protocol == "consumer" else member_id[:-37]
+            by_prefix.setdefault(prefix, []).append(member_id)
     for prefix, ids in by_prefix.items():
         left[prefix] = iter(dict.fromkeys(ids))
     return lambda prefix: next(left.get(prefix, iter(())), None)

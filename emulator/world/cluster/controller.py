@@ -25,7 +25,7 @@ from emulator.events import (
     LeaderChanged,
     RecordsTruncated,
 )
-from emulator.world.cluster.history import Cut
+from emulator.world.cluster.history import Truncation
 from emulator.world.cluster.replicas import NOBODY, ReplicaSet
 from emulator.world.kernel import Rank
 
@@ -188,7 +188,7 @@ class Controller:
         if cut is not None:
             self._truncated(replicas, cut, event)
 
-    def _truncated(self, replicas: ReplicaSet, cut: Cut, cause: int) -> None:
+    def _truncated(self, replicas: ReplicaSet, cut: Truncation, cause: int) -> None:
         """Tell that a new leader lacks records."""
         truncated = RecordsTruncated(
             partition=replicas.partition,

@@ -61,7 +61,7 @@ WHOLE = History()
 """Nothing is missing."""
 
 
-class Cut(NamedTuple):
+class Truncation(NamedTuple):
     """What an unclean election has taken from a log."""
 
     first: int

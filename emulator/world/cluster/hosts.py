@@ -101,7 +101,9 @@ class Host:
             log_end=log.end,
             segments=log.log.segments,
         )
-        self._tell_moved(self._services.recorder.write(loaded, cause))
+        event = self._services.recorder.write(loaded, cause)
+        self._tell_moved(event)
+        self._services.stalls.look_at_shard(self._shard, event)
 
     def _tell_moved(self, cause: int) -> None:
         for group in sorted(self._shard.groups):
@@ -147,7 +149,8 @@ class Host:
         self.coordinator.unload(self._services.kernel.now)
 
     @property
-    def _serves(self) -> bool:
+    def serves(self) -> bool:
+        """Whether it has loaded the log, and answers for its groups."""
         return self.coordinator.phase is Phase.ACTIVE
 
     @property
@@ -168,7 +171,7 @@ class Host:
         again = partial(self._wake_late, timer)
         if self._waits(again) or self._services.brokers.hold(self.broker, again):
             self._late.add(timer)
-        elif self._serves:
+        elif self.serves:
             self._carry_out(self.coordinator.wake(timer, now))
 
     def _wake_late(self, timer: str) -> None:
@@ -179,7 +182,7 @@ class Host:
 
     def durable(self, log_offset: int) -> None:
         """Take the news that everything below a log offset is safe; it goes before the rest."""
-        if self._serves:
+        if self.serves:
             now = self._services.kernel.now
             if self._appends.is_busy:
                 self._queue.appendleft(partial(self.durable, log_offset))
@@ -195,7 +198,7 @@ class Host:
         """Let the coordinator drop the offsets of a topic that is gone."""
         if self._waits(partial(self.topic_deleted, topic, topic_id)):
             return
-        if self._serves:
+        if self.serves:
             now = self._services.kernel.now
             self._carry_out(self.coordinator.topic_deleted(topic, topic_id, now))
 
@@ -263,7 +266,7 @@ class Host:
 
     def _roll_back(self, rejected: Rejected) -> None:
         """Take back what could not be written, and let everybody who waited for it know."""
-        if self._serves:
+        if self.serves:
             now = self._services.kernel.now
             step = self.coordinator.rejected(rejected.log_offset, rejected.error, now)
             self._carry_out(step)
@@ -285,6 +288,6 @@ class Host:
 
     def check(self) -> None:
         """Assert the invariants of the coordinator, if it serves."""
-        if self._serves:
+        if self.serves:
             self.coordinator.check()
             assert self.coordinator.next_log_offset == self._appends.end, "machine and log agree"

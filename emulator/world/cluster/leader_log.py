@@ -20,7 +20,7 @@ from functools import partial
 from typing import NamedTuple
 
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.stored_log import Batch, StoredLog
+from emulator.world.cluster.stored_log import StoredBatch, StoredLog
 from emulator.world.distributions import Sampler
 from emulator.world.kernel import Kernel, Rank
 from protocols.records import Record
@@ -56,7 +56,7 @@ class Follower:
         self.late_us = 0
 
 
-class UnderWay(NamedTuple):
+class OpenAppend(NamedTuple):
     """An append that not all followers are known to have."""
 
     end: int
@@ -74,7 +74,7 @@ class LeaderLog:
         copy: Copy,
         replication_us: Sampler,
         durable: Callable[[int], None],
-        rolled: Callable[[LeaderLog, Batch], None] | None = None,
+        rolled: Callable[[LeaderLog, StoredBatch], None] | None = None,
         epoch_ms: int = 0,
     ) -> None:
         self._kernel = kernel
@@ -89,7 +89,7 @@ class LeaderLog:
         """The wall clock at time 0."""
 
         self._followers: dict[int, Follower] = {}
-        self._under_way: deque[UnderWay] = deque()
+        self._under_way: deque[OpenAppend] = deque()
         self._forgotten = copy.high_watermark
         """Everyone who fetches has all below this."""
 
@@ -129,7 +129,7 @@ class LeaderLog:
 
     def append(
         self, records: tuple[Record, ...], written_us: int, size: int | None = None
-    ) -> Batch:
+    ) -> StoredBatch:
         """Append one batch that is on the leader's disk at ``written_us``; *size*: if known."""
         now_ms = self._epoch_ms + self._kernel.now // 1000
         batch = self.log.append(records, self.epoch, now_ms, size)
@@ -140,17 +140,17 @@ class LeaderLog:
         return batch
 
     def _replicate(self, address: int, from_us: int) -> None:
-        entry = UnderWay(self.end, from_us, self._replication_us(address))
+        entry = OpenAppend(self.end, from_us, self._replication_us(address))
         self._under_way.append(entry)
         self._await(entry)
 
-    def _await(self, entry: UnderWay) -> None:
+    def _await(self, entry: OpenAppend) -> None:
         if self._late_us < NEVER:
             when = max(self._safe_us(entry), self._kernel.now)
             passed = partial(self._replicated, entry, self._spell)
             self._kernel.at(when, Rank.AT_BROKER, self._number, passed)
 
-    def _safe_us(self, entry: UnderWay) -> int:
+    def _safe_us(self, entry: OpenAppend) -> int:
         """Return when all in the ISR have an append, and the leader knows."""
         way_us = 0 if self._alone else entry.replication_us
         return entry.appended_us + way_us + self._late_us
@@ -160,7 +160,7 @@ class LeaderLog:
         """Whether nobody else is in the ISR (``Partition.maybeIncrementLeaderHW``)."""
         return len(self._awaited) == 1
 
-    def _replicated(self, entry: UnderWay, spell: int, _: object) -> None:
+    def _replicated(self, entry: OpenAppend, spell: int, _: object) -> None:
         """All in the ISR have everything below the entry's end, if they went on as they did."""
         if spell == self._spell and entry.end > self.high_watermark:
             self._rise(entry.end, entry.replication_us)
@@ -192,6 +192,11 @@ class LeaderLog:
         return follower.late_us > 0 or (self._alone and follower.from_us < NEVER)
 
     # -- followers -------------------------------------------------------------------------------
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing more becomes safe."""
+        return self._late_us == NEVER
 
     def gate(self, late_us: int) -> None:
         """Say how late appends are replicated from now on; ``NEVER``: not at all, for now.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from emulator.events import LogCompacted, SegmentRolled
 from emulator.world.cluster.leader_log import LeaderLog
-from emulator.world.cluster.stored_log import Batch
+from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.kernel import Rank
 from protocols.log.segment import LogSettings
 from protocols.settings import BrokerSettings
@@ -56,7 +56,7 @@ class LogCleaner:
         self._due_us: int | None = None
         """When it looks next; None: there is nothing to look for."""
 
-    def rolled(self, broker: int, log: LeaderLog, batch: Batch) -> None:
+    def rolled(self, broker: int, log: LeaderLog, batch: StoredBatch) -> None:
         """Take note of a batch that has begun a new segment."""
         rolled = SegmentRolled(
             log_partition=self._number,

@@ -1,8 +1,9 @@
 """The log of one topic partition as arithmetic: what is in it, what is visible, who leads it.
 
 A record is visible to consumers when its high watermark has passed it: one replication delay
-after it was appended, at once where the leader is alone in the ISR, unless a replica that counts as in sync has stopped (real-kafka 2.8):
-then nothing of the partition becomes visible until that is noticed or over.
+after it was appended, at once where the leader is alone in the ISR, unless a replica that counts
+as in sync has stopped (real-kafka 2.8): then nothing of the partition becomes visible until that
+is noticed or over.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from bisect import bisect_right
 
 from emulator.scenario.model import Topic
 from emulator.world.cluster.arrivals import NEVER, Arrivals
-from emulator.world.cluster.history import WHOLE, Cut, Era
+from emulator.world.cluster.history import WHOLE, Era, Truncation
 from emulator.world.cluster.replicas import Belief, ReplicaSet
 from emulator.world.cluster.visibility import IN_FLIGHT, Visibility
 from protocols.messages import EpochStart
@@ -154,6 +155,11 @@ class PartitionLog:
 
     # -- replicas --------------------------------------------------------------------------------
 
+    @property
+    def stands(self) -> bool:
+        """Whether nothing more becomes visible."""
+        return self._visibility is not None and self._visibility.stands
+
     def stand(self, now: int) -> None:
         """Stop the high watermark: a replica in sync no longer fetches, or too few are in sync."""
         if self._visibility is None:
@@ -163,7 +169,8 @@ class PartitionLog:
     def move(self, now: int, late_us: int = 0, word_us: int = 0) -> None:
         """Let the high watermark move, so much later than on disks that are not slow.
 
-        *word_us*: where it stood, it takes so long until the leader hears that it may. A leader alone in the ISR waits for nobody (``Partition.maybeIncrementLeaderHW``).
+        *word_us*: where it stood, it takes so long until the leader hears that it may. A leader
+        alone in the ISR waits for nobody (``Partition.maybeIncrementLeaderHW``).
         """
         if len(self.replicas.isr_of_leader) == 1:
             late_us -= self._replication_us
@@ -208,7 +215,7 @@ class PartitionLog:
         """From an append to the high watermark that covers it, undisturbed."""
         return self._replication_us
 
-    def led_anew(self, complete_us: int, now: int, *, clean: bool) -> Cut | None:
+    def led_anew(self, complete_us: int, now: int, *, clean: bool) -> Truncation | None:
         """Learn that another replica leads, whose copy is complete up to an append time.
 
         What was visible and is not in the copy is gone: its producers had been told that it was
@@ -226,7 +233,7 @@ class PartitionLog:
         self._begins = begin
         self.start = min(self.start, begin)
         self.cuts += (EpochStart(self.replicas.epoch + 1, begin),)
-        return Cut(begin, end, self.incarnation)
+        return Truncation(begin, end, self.incarnation)
 
     def era(self, at_us: int) -> Era:
         """Return the log as it was at a time, elections of that very instant left out."""

@@ -219,6 +219,11 @@ class Shard:
 
     # -- queries ---------------------------------------------------------------------------------
 
+    def serves(self, broker: int) -> bool:
+        """Say whether a broker has a coordinator that has loaded the log."""
+        host = self.hosts.get(broker)
+        return host is not None and host.serves
+
     @property
     def leader(self) -> int:
         """The broker that leads it, as the controller has it."""

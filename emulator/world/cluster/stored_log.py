@@ -33,7 +33,7 @@ MOST_ENTRIES = 5_033_164
 """Keys that the offset map of a compaction holds where nothing was set."""
 
 
-class Batch(NamedTuple):
+class StoredBatch(NamedTuple):
     """Records that were appended at once."""
 
     records: tuple[Record, ...]
@@ -118,7 +118,7 @@ class StoredLog:
         self._newest: dict[Any, Held] = {}
         """Of all settled records; no tombstones."""
 
-        self._batches: deque[Batch] = deque()
+        self._batches: deque[StoredBatch] = deque()
         """Those that are not settled."""
 
         self._epochs: list[tuple[int, int]] = [(0, 0)]
@@ -127,7 +127,7 @@ class StoredLog:
 
     def append(
         self, records: tuple[Record, ...], epoch: int, now_ms: int, size: int | None = None
-    ) -> Batch:
+    ) -> StoredBatch:
         """Append one batch in a leader epoch; *now_ms*: by the wall clock.
 
         *size*: its bytes, where they are known.
@@ -146,7 +146,7 @@ class StoredLog:
             self._segments.append(StoredSegment(active))
         position = -1 if self._spool is None else self._spooled(self._spool, records, header)
         first, end = self.end, self.end + len(records)
-        batch = Batch(records, header, active.appended(header), opened, position, first, end)
+        batch = StoredBatch(records, header, active.appended(header), opened, position, first, end)
         self._batches.append(batch)
         self.end = end
         before, count = self._amount
@@ -182,7 +182,7 @@ class StoredLog:
                 if record.value is not None:
                     newest[key] = held
 
-    def _segment_of(self, batch: Batch) -> StoredSegment:
+    def _segment_of(self, batch: StoredBatch) -> StoredSegment:
         base_offset = batch.segment.base_offset
         segment = self._segments[-1]
         if segment.about.base_offset == base_offset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from assignors.types import TopicPartition
 from emulator.scenario.model import Topic
@@ -33,8 +33,11 @@ class Topics:
         replication_factor: int,
         replication_us: Callable[[str], int],
         racks: tuple[str, ...],
+        ids: Mapping[str, str] | None = None,
     ) -> None:
+        """Begin without topics; *ids* are those of a real history, by name, of first incarnations."""
         self._seed = seed
+        self._ids = ids or {}
         self._brokers = brokers
         self._replication_factor = replication_factor
         self._replication_us = replication_us
@@ -50,7 +53,8 @@ class Topics:
         number = self._incarnations.get(topic.name, 0)
         self._incarnations[topic.name] = number + 1
         key = stream_key(self._seed, "topic id", topic.name)
-        log = TopicLog(topic, topic_id(key, number), now)
+        told = None if number else self._ids.get(topic.name)
+        log = TopicLog(topic, told or topic_id(key, number), now)
         self.logs[topic.name] = log
         self._extend(log, topic.partitions, topic.backlog, now)
         return log
@@ -70,7 +74,7 @@ class Topics:
 
     def _place(self, topic: Topic, number: int) -> tuple[int, ...]:
         first = topic.leaders[number] if number < len(topic.leaders) else number % self._brokers + 1
-        factor = min(topic.replication or self._replication_factor, self._brokers)
+        factor = min(topic.replicas or self._replication_factor, self._brokers)
         return tuple((first - 1 + step) % self._brokers + 1 for step in range(factor))
 
     def delete(self, name: str) -> TopicLog:

@@ -6,7 +6,9 @@ watermark stands nothing more becomes visible; while it lags, everything does so
 Producers that want their records acknowledged by all wait with it. Of the few requests that they
 may have under way a leader takes one at a time, each when the one before is safe; all the rest
 comes behind them. So when a high watermark moves again, it passes one request after the other
-first (real-kafka 2.8 and 4.2: the first polls brought single records of each partition).
+first: the first polls bring single records of each partition. (Real producers share these few
+among the partitions of a leader: in the capture coordinator-kill two were for one, three for the
+other. Here each partition has them for itself; it is a matter of milliseconds.)
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class Visibility:
         """Let it move again from now on, so much later than it would.
 
         *late_us*: minus a replication where there is none to wait for: then all comes at once.
-        *under_way*: when the records were appended that come first, one a replication.
+        *under_way*: when the records were appended that come first, one a replication; rising.
         """
         lag_us = self._replication_us + late_us
         if not lag_us or not under_way or not self.stands:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assignors.registry import load_assignor
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
+from emulator.scenario.deploys import Deploy, deployed
 from emulator.scenario.model import CommitPolicy, Group, Member, Poison, Scenario
 from emulator.scenario.resolution import (
     commit_policy,
@@ -29,6 +30,9 @@ class Blueprint:
 
     group: Group
     member: Member
+    as_written: tuple[Group, Member]
+    """Both as the file has them: what a deploy changes, it changes in these."""
+
     settings: ConsumerSettings
     commit: CommitPolicy
     poll_timeout_us: int
@@ -142,6 +146,7 @@ def _blueprint(
         index=index,
         group=group,
         member=member,
+        as_written=(group, member),
         settings=consumer_settings(group, member),
         commit=commit_policy(group, member),
         poll_timeout_us=poll_timeout_us(group, member),
@@ -153,6 +158,18 @@ def _blueprint(
         seed=seed,
         epoch_ms=0 if start is None else int(start.timestamp() * 1000),
         brokers=tuple(range(1, scenario.cluster.brokers + 1)),
+    )
+
+
+def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
+    """Return a blueprint with the settings that an act starts its consumer with."""
+    group, member = deployed(*old.as_written, act)
+    return replace(
+        old,
+        group=group,
+        member=member,
+        settings=consumer_settings(group, member),
+        commit=commit_policy(group, member),
     )
 
 

@@ -7,7 +7,7 @@ gives both kinds the same world.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from emulator.scenario.resolution import subscription_of
 from emulator.world.consumer.blueprints import Blueprint, common_protocol, make_assignors
@@ -15,18 +15,38 @@ from emulator.world.draws import draw, stream_key, topic_id
 from protocols.classic.client.machine import Client as ClassicClient
 from protocols.classic.client.values import Consumer as ClassicConsumer
 from protocols.classic.client.values import punctual
+from protocols.kip848.client.background import WOKEN
+from protocols.kip848.client.events import BACKGROUND
 from protocols.kip848.client.machine import Client as AsyncClient
 from protocols.kip848.client.threads import Lag, Lags, measured
 from protocols.kip848.client.values import Consumer as AsyncConsumer
+from protocols.kip848.patterns import matcher
 
 AnyClient = ClassicClient | AsyncClient
 
+MemberIds = Callable[[str], str | None]
+"""Gives out the member ids of a real history, by client id; None: make one up."""
 
-def new_client(blueprint: Blueprint, process: str) -> AnyClient:
-    """Return the client of a new incarnation, by the protocol its settings name."""
+
+WAKE_UPS = (BACKGROUND, WOKEN)
+"""Timers that hold how long a thread takes to run: they are not late besides."""
+
+
+def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> AnyClient:
+    """Return the client of a new incarnation, by the protocol its settings name.
+
+    *member_ids*: asked by a client that makes up its member id by itself.
+    """
     if blueprint.settings.group_protocol == "consumer":
-        return AsyncClient(_async_consumer(blueprint, process))
+        return AsyncClient(_async_consumer(blueprint, process, member_ids))
     return ClassicClient(_classic_consumer(blueprint, process))
+
+
+def topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
+    """Return the topics that a client reads: of a pattern that brokers match, those there are."""
+    if isinstance(client, AsyncClient) and client.consumer.regex is not None:
+        return filter(matcher(client.consumer.regex), existing)
+    return client.state.subscribed or ()
 
 
 def _classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
@@ -47,15 +67,18 @@ def _classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
     )
 
 
-def _async_consumer(blueprint: Blueprint, process: str) -> AsyncConsumer:
+def _async_consumer(blueprint: Blueprint, process: str, member_ids: MemberIds) -> AsyncConsumer:
     topics, pattern = subscription_of(blueprint.group, blueprint.member)
+    by_broker = blueprint.group.pattern_by == "broker"
+    told = member_ids(blueprint.settings.client_id or blueprint.name)
     return AsyncConsumer(
         name=process,
         group_id=blueprint.group.id,
-        member_id=topic_id(stream_key(blueprint.seed, "member id", process), 0),
+        member_id=told or topic_id(stream_key(blueprint.seed, "member id", process), 0),
         settings=blueprint.settings,
         topics=None if pattern else topics,
-        matches=_matcher(pattern) if pattern else None,
+        matches=_matcher(pattern) if pattern and not by_broker else None,
+        regex=pattern if by_broker else None,
         server_assignor=blueprint.settings.group_remote_assignor,
         jitter=_jitter(blueprint),
         lags=_lags(blueprint),

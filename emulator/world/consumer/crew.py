@@ -7,6 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
+from emulator.scenario.deploys import Deploy, changes_settings
+from emulator.world.consumer.blueprints import redeployed
+from emulator.world.consumer.clients import topics_of
 from emulator.world.consumer.process import Process
 from emulator.world.consumer.progress import Owners
 
@@ -43,12 +46,20 @@ class Crew:
     def topics(self, group: str) -> set[str]:
         """Return the topics that the running members of a group subscribe to."""
         members = (p for p in self._running.values() if p.blueprint.group.id == group)
-        return {topic for process in members for topic in process.client.state.subscribed or ()}
+        existing = self._services.topics.logs
+        return {topic for process in members for topic in topics_of(process.client, existing)}
 
-    def start(self, consumer: str, cause: int | None) -> Process | None:
-        """Start a consumer that does not run; return the new process."""
+    def start(
+        self, consumer: str, cause: int | None, deploy: Deploy | None = None
+    ) -> Process | None:
+        """Start a consumer that does not run; return the new process.
+
+        *deploy*: the act that does so; where it changes settings, they hold from now on.
+        """
         if consumer in self._running:
             return None
+        if deploy is not None and changes_settings(deploy):
+            self._blueprints[consumer] = redeployed(self._blueprints[consumer], deploy)
         number = self._incarnations.get(consumer, 0) + 1
         self._incarnations[consumer] = number
         process = Process(self._blueprints[consumer], number, self._services)

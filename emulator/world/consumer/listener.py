@@ -23,6 +23,7 @@ class Listener:
         self._blueprint = process.blueprint
         self._kernel = process.services.kernel
         self._began_us = 0
+        self._not_before_us = iter(process.services.listened_us.get(process.name, ()))
 
     def call(self, call: Call) -> None:
         """Begin a call."""
@@ -40,11 +41,11 @@ class Listener:
             self._spend(call)
 
     def _spend(self, call: Call) -> None:
-        length = self._blueprint.listener_us(self._kernel.now)
-        if not length:
+        now = self._kernel.now
+        when = max(now + self._blueprint.listener_us(now), next(self._not_before_us, 0))
+        if when == now:
             self._ended(call)
             return
-        when = self._kernel.now + length
         self._kernel.at(when, Rank.APPLICATION, self._blueprint.index, lambda _: self._spent(call))
 
     def _spent(self, call: Call) -> None:

@@ -18,7 +18,7 @@ from emulator.events import (
     Polled,
 )
 from emulator.world.consumer.application import Application
-from emulator.world.consumer.clients import new_client
+from emulator.world.consumer.clients import WAKE_UPS, new_client
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Progress
 from emulator.world.deadlines import Deadlines
@@ -60,7 +60,7 @@ class Process:
             self.unfold,
             services.topics.find,
         )
-        self.client = new_client(blueprint, self.name)
+        self.client = new_client(blueprint, self.name, services.member_ids)
         self.application = Application(self)
         self._loop = self._poll_loop()
         self._deadlines = Deadlines(services.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
@@ -203,7 +203,7 @@ class Process:
             self.carry_out(self.client.handle(envelope, self.services.kernel.now))
             return
         kind = kind_of(envelope.body)
-        if kind in ("JoinGroup", "SyncGroup"):
+        if kind in ("JoinGroup", "SyncGroup", "ConsumerGroupHeartbeat"):
             self.services.aims.reached(self.blueprint.name, f"received {kind}")
         self._take(envelope)
 
@@ -254,8 +254,10 @@ class Process:
 
     def _set_timer(self, effect: SetTimer) -> None:
         late = self.blueprint.lateness_us
-        extra = late(effect.deadline_us) if late is not None else 0
-        self._deadlines.set(effect.name, effect.deadline_us + extra)
+        if late is None or effect.name in WAKE_UPS:
+            self._deadlines.set(effect.name, effect.deadline_us)
+        else:
+            self._deadlines.set(effect.name, effect.deadline_us + late(effect.deadline_us))
 
     def _cancel_timer(self, effect: CancelTimer) -> None:
         self._deadlines.cancel(effect.name)

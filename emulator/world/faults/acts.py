@@ -24,6 +24,7 @@ from emulator.scenario.parties import (
     broker_number,
 )
 from emulator.world.draws import draw, stream_key
+from emulator.world.faults.aims import why_never
 from emulator.world.faults.chosen import Chosen, Strike
 from emulator.world.faults.on_brokers import broker_scripts
 from emulator.world.faults.on_offsets import offset_scripts
@@ -146,6 +147,7 @@ class Faults:
 
     def tell_missed(self) -> None:
         """Write, at the end of a run, which faults and acts never took effect, and why."""
+        crew = self._services.crew
         for fault in self._faults:
             if not self._signals[fault.id, "begins"].triggered:
                 chosen = self._chosen.get(fault.id)
@@ -153,7 +155,7 @@ class Faults:
                     fault=fault.id,
                     verb=fault.verb,
                     target=target_of(fault),
-                    why=self._idle.get(fault.id) or str(chosen or "its moment never came"),
+                    why=self._idle.get(fault.id) or str(chosen or why_never(fault.when, crew)),
                 )
                 self._services.recorder.write(missed)
 
@@ -222,7 +224,7 @@ class Faults:
             process.stop("killed", cause)
 
     def _start(self, fault: model.Start, began: int) -> Script:
-        self._services.crew.start(fault.member, began)
+        self._services.crew.start(fault.member, began, fault)
         yield from ()
 
     def _pause(self, fault: model.Pause, began: int) -> Script:
@@ -241,27 +243,31 @@ class Faults:
         yield self._env.timeout(fault.lasting)
 
     def _rolling_restart(self, fault: model.RollingRestart, began: int) -> Script:
+        successor = ""
         for index, consumer in enumerate(self._order(fault)):
             if index:
                 yield from self._wait(fault.gap)
+                if fault.stop_at_failure and self._services.crew.running(successor) is None:
+                    return
             name = f"{fault.id}/{consumer}"
             restart = self._began(name, "restart", consumer, began)
             successor = consumer
             if fault.surge:
                 successor = self._services.crew.stand_in(consumer)
-                self._services.crew.start(successor, restart)
+                self._services.crew.start(successor, restart, fault)
                 yield from self._wait(fault.down_time)
             yield from self._stop_member(
                 consumer, restart, mid_batch=fault.mid_batch, grace=fault.grace
             )
             if not fault.surge:
                 yield from self._wait(fault.down_time)
-                self._services.crew.start(successor, restart)
+                self._services.crew.start(successor, restart, fault)
 
     def _order(self, fault: model.RollingRestart) -> list[str]:
         if not isinstance(fault.order, str):
             return list(fault.order)
-        listed = self._services.crew.of_group(fault.group)
+        known = self._services.crew.of_group(fault.group)
+        listed = [name for name in known if f"{name}+" not in known]
         return listed if fault.order == "listed" else listed[::-1]
 
     # -- the network -----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.scenario import model
+from emulator.scenario.deploys import Deploy
 from emulator.scenario.parties import COORDINATOR_OF, broker_number
 from emulator.scenario.units import format_duration
 from emulator.world.cluster.replicas import NOBODY
@@ -30,8 +31,10 @@ def target_of(fault: model.Fault) -> str:
             return target
         case model.RollingBrokerRestart(brokers=target):
             return target if isinstance(target, str) else ", ".join(target)
-        case model.MoveCoordinator(group=target) | model.RollingRestart(group=target):
+        case model.MoveCoordinator(group=target):
             return target
+        case model.RollingRestart(group=target) | model.Start(member=target):
+            return target + _new_settings(fault)
         case (
             model.AddPartitions(topic=target)
             | model.CreateTopic(topic=target)
@@ -43,6 +46,17 @@ def target_of(fault: model.Fault) -> str:
             return offsets_of(fault)
         case _:
             return fault.member
+
+
+def _new_settings(act: Deploy) -> str:
+    """Say what a deploy changes; nothing where it changes nothing."""
+    given = [f"{name}={_plain(value)}" for name, value in (act.settings or {}).items()]
+    changes = [*given, *(f"without {name}" for name in act.unset)]
+    return f" ({', '.join(changes)})" if changes else ""
+
+
+def _plain(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def offsets_of(act: model.DeleteOffsets | model.ResetOffsets) -> str:

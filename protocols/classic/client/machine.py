@@ -16,6 +16,7 @@ from protocols.classic.client import (
     closing,
     commits,
     heartbeat,
+    metadata,
     rejoin,
     responses,
     sync_commit,
@@ -98,6 +99,13 @@ class Client:
         self._poll_until = None
         step = closing.begin(self.state, self.consumer, timeout_us, now)
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
+
+    def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
+        """Read these topics instead of what was subscribed to; the next poll joins with them."""
+        self.consumer = replace(self.consumer, topics=topics, matches=None)
+        step = metadata.subscribe(self.state, self.consumer, now)
+        self.consumer.fetcher.pending = metadata.unread(step.state)
+        return self._took(step, now)
 
     def unsubscribe(self, now: int) -> Step[ClientState]:
         """Drop the subscription; ends in ``Return``."""
@@ -315,6 +323,7 @@ class Client:
         fetcher = self.consumer.fetcher
         if after.assignment is not before.assignment:
             fetcher.assign(after.assignment)
+            fetcher.pending = frozenset()
         fetcher.revoking = after.revoking
         self._calm = turn.calm(after, self.consumer)
         return step.effects

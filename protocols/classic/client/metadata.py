@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from assignors.types import TopicPartition
 from protocols.classic.client.lifting import on_reads
 from protocols.classic.client.membership import request_rejoin
-from protocols.classic.client.values import ClientState, Consumer, Snapshot
+from protocols.classic.client.values import ClientState, Consumer, Membership, Snapshot
 from protocols.client import metadata as shared
 from protocols.client.reader import Metadata
 from protocols.step import Step
@@ -44,6 +45,20 @@ def look(state: ClientState, consumer: Consumer) -> ClientState:
         snapshot=snapshot(state.group_topics.union(subscribed), metadata, consumer),
     )
     return changed(state)
+
+
+def subscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Go on with another subscription by names: the next poll joins with it (J3)."""
+    state = watch(state, consumer, state.group_topics)
+    state = replace(state, subscribed=subscription(consumer, state.metadata))
+    if state.rejoin is None and state.membership is Membership.UNJOINED:
+        state = request_rejoin(state, "")
+    return want(changed(state), consumer, now)
+
+
+def unread(state: ClientState) -> frozenset[TopicPartition]:
+    """Return what is still assigned of topics that the subscription has not any more."""
+    return frozenset(tp for tp in state.assignment if tp.topic not in state.subscribed)
 
 
 def changed(state: ClientState) -> ClientState:

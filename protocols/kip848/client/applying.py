@@ -8,6 +8,7 @@ from protocols.client.backoff import MS
 from protocols.kip848.client.calls import Needed, Purpose
 from protocols.kip848.client.events import need
 from protocols.kip848.client.membership import MemberState, Reconciling, Stage
+from protocols.kip848.client.subscription import unread
 from protocols.kip848.client.telling import changed
 from protocols.kip848.client.values import ClientState, Consumer
 from protocols.step import Step
@@ -39,7 +40,7 @@ def _assign(
     return need(state, consumer, "assigned", found.added, Purpose.ASSIGN, now)
 
 
-def apply(state: ClientState) -> ClientState | None:
+def apply(state: ClientState, consumer: Consumer) -> ClientState | None:
     """Take the assignment, as the application does in poll just before onPartitionsAssigned.
 
     What is new in it is not read before that call has ended. None: it has lost its sense.
@@ -47,7 +48,8 @@ def apply(state: ClientState) -> ClientState | None:
     found = _under_way(state)
     if found is None or found.stage is not Stage.ASSIGNING:
         return None
-    return replace(state, assignment=found.assigned, awaiting=found.added, pending=frozenset())
+    state = replace(state, assignment=found.assigned, awaiting=found.added)
+    return replace(state, pending=unread(state, consumer))
 
 
 def assigned(

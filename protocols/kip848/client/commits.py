@@ -19,16 +19,13 @@ from protocols.facts import CommitEnded, CommitSent
 from protocols.kip848.client import applying, sync_commit
 from protocols.kip848.client.calls import CommitWanted
 from protocols.kip848.client.lifting import on_reads
-from protocols.kip848.client.requests import ask, mark_unknown, take_number
+from protocols.kip848.client.requests import BY_TOPIC_ID, ask, mark_unknown, take_number
 from protocols.kip848.client.values import Asked, ClientState, Commit, Consumer
 from protocols.messages import OffsetCommitRequest
 from protocols.step import SetTimer, Step, Tell
 
 COMMITS = "commits"
 """Timer: a commit is tried again, or given up."""
-
-BY_TOPIC_ID = 10
-"""The version of OffsetCommit in which members of the consumer protocol speak."""
 
 FENCED = "FencedInstanceIdException"
 

@@ -94,10 +94,11 @@ def _request(state: ClientState, consumer: Consumer) -> tuple[ConsumerGroupHeart
     member, settings = state.member, consumer.settings
     says_all = member.state is MemberState.JOINING
     before = NOTHING_SAID if says_all else state.beat.said
+    taken_back = "" if consumer.regex is None and before.regex else None
     says = Said(
         rebalance_timeout_ms=settings.max_poll_interval_ms,
         names=() if consumer.regex is not None else state.subscribed or (),
-        regex=consumer.regex,
+        regex=consumer.regex or taken_back,
         assignor=consumer.server_assignor,
         local=member.current,
     )

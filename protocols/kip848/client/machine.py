@@ -103,6 +103,11 @@ class Client:
         step = closing.begin(self.state, self.consumer, timeout_us, operation, now)
         return self._took(Step(step.state, stopped + step.effects), now)
 
+    def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
+        """Read these topics instead of what was subscribed to; nobody is called for it."""
+        self.consumer = replace(self.consumer, topics=topics, matches=None, regex=None)
+        return self._took(subscription.change(self.state, self.consumer, now), now)
+
     def unsubscribe(self, now: int) -> Step[ClientState]:
         """Drop the subscription; ends in ``Return``."""
         return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
@@ -114,9 +119,8 @@ class Client:
         if isinstance(calling.outer, Closing):
             return self._took(closing.called(self.state, self.consumer, now), now)
         step = passes.called(self.state, self.consumer, now, threw=threw)
-        if isinstance(calling.outer, Polling):
-            return self._pass(step, now)
-        return self._took(step, now)
+        go_on = self._pass if isinstance(calling.outer, Polling) else self._took
+        return go_on(step, now)
 
     # -- the passes of poll ----------------------------------------------------------------------
 
@@ -163,7 +167,8 @@ class Client:
         if handed:
             return self._hand_out(handed, now)
         if self.state.reads.out_of_range:
-            thrown = self._become(self._off_its_log())
+            step = on_reads(self.state, lambda reads: throw_out_of_range(reads, self.consumer))
+            thrown = self._become(step)
             if thrown:
                 return self._leave_poll(thrown).effects
         return self._await_records(polling, now)
@@ -184,9 +189,6 @@ class Client:
         """Return records; the background thread fetches more."""
         effects = self._become(queue(self.state, self.consumer, FetchesWanted(), now))
         return self._leave_poll((*effects, Return(handed))).effects
-
-    def _off_its_log(self) -> Step[ClientState]:
-        return on_reads(self.state, lambda reads: throw_out_of_range(reads, self.consumer))
 
     def _await_records(self, polling: Polling, now: int) -> Effects:
         """Wait for records, or return empty."""
@@ -255,8 +257,11 @@ class Client:
         if type(body) is FetchResponse:
             effects = self._fetched(body, now)
         else:
+            untold = not self.state.beat.interval_us
             effects = self._become(responses.respond(self.state, self.consumer, envelope, now))
             effects += self._round(now)
+            if untold and self.state.beat.interval_us:
+                effects += self._end_wait(now)
         effects += self._become(hurry(self.state, self.consumer, now))
         return self._took(Step(self.state, effects), now)
 
@@ -271,19 +276,21 @@ class Client:
             not part.error and part.next_offset > part.first for part in response.partitions
         )
         self._answered = self._wait is not Wait.RECORDS or brought
+        return effects + self._end_wait(now)
+
+    def _end_wait(self, now: int) -> Effects:
+        """End a wait for records: there are some, or it was none (until the interval is told)."""
         if self._wait is not Wait.RECORDS:
-            return effects
+            return ()
         self._wait = Wait.WOKEN
         woken = SetTimer(background.WOKEN, now + self.consumer.lags(Lag.WAKE, now))
-        return (*effects, CancelTimer(POLL), woken)
+        return (CancelTimer(POLL), woken)
 
     def wake(self, timer: str, now: int) -> Step[ClientState]:
         """A timer has run out."""
-        if timer == background.WOKEN:
-            effects = self._turn(now)
-            return Step(self.state, effects)
-        if timer == POLL:
-            effects = self._turn(now) if self._wait is Wait.RECORDS else ()
+        if timer in {POLL, background.WOKEN}:
+            is_over = timer != POLL or self._wait is Wait.RECORDS
+            effects = self._turn(now) if is_over else ()
             return Step(self.state, effects)
         if timer in timers.WAITS:
             return self._took(timers.WAITS[timer](self.state, self.consumer, now), now)
@@ -339,5 +346,4 @@ class Client:
         assert self._taking is None or isinstance(state.app, Polling)
         assert len(set(state.assignment)) == len(state.assignment)
         assert (state.events_us is None) == (not state.events)
-        for number in state.in_flight:
-            assert number < state.reads.next_correlation_id
+        assert all(number < state.reads.next_correlation_id for number in state.in_flight)

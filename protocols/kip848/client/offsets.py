@@ -14,7 +14,7 @@ from protocols.client.calls import Failed
 from protocols.client.lookup import LOSES_COORDINATOR, Known
 from protocols.errors import ErrorCode
 from protocols.kip848.client.lifting import on_reads
-from protocols.kip848.client.requests import ask, mark_unknown
+from protocols.kip848.client.requests import BY_TOPIC_ID, ask, mark_unknown
 from protocols.kip848.client.values import Asked, ClientState, Consumer, OffsetsAsked
 from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
 from protocols.reading import Phase
@@ -61,6 +61,7 @@ def send_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
         partitions=asked.partitions,
         member_id=state.member_id if member else None,
         member_epoch=state.member.epoch if member else -1,
+        version=BY_TOPIC_ID,
     )
     sent = asked._replace(number=state.reads.next_correlation_id)
     return ask(replace(state, offsets_asked=sent), consumer, Asked.OFFSETS, request, now)

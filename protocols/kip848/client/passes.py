@@ -79,7 +79,7 @@ def _call(
     first, rest = needed[0], needed[1:]
     calling = Calling(first, rest, outer)
     if first.purpose is Purpose.ASSIGN:
-        applied = applying.apply(state)
+        applied = applying.apply(state, consumer)
         if applied is None or not consumer.listener:
             return called(replace(applied or state, app=calling), consumer, now, threw=None)
         state = applied

@@ -22,6 +22,7 @@ from protocols.kip848.client.membership import (
     Reconciling,
     Stage,
 )
+from protocols.kip848.client.subscription import unread
 from protocols.kip848.client.telling import changed
 from protocols.kip848.client.values import ClientState, Consumer
 from protocols.step import Step
@@ -89,7 +90,8 @@ def _begin(
 ) -> Step[ClientState]:
     """Pause what goes and commit all positions, of what stays too (steps 6 and 7)."""
     state = replace(
-        state.becoming(state.member._replace(reconciling=found)), pending=frozenset(found.revoked)
+        state.becoming(state.member._replace(reconciling=found)),
+        pending=unread(state, consumer).union(found.revoked),
     )
     settings = consumer.settings
     if not settings.enable_auto_commit or not all_consumed(consumer):

@@ -14,6 +14,9 @@ from protocols.step import Effect, Send, SetTimer, Step, Tell
 REQUESTS = "requests"
 """Timer: the oldest request in flight has waited for request.timeout.ms."""
 
+BY_TOPIC_ID = 10
+"""The version of OffsetCommit and OffsetFetch in which members speak: topics go by their ids."""
+
 
 def take_number(state: ClientState) -> tuple[int, ClientState]:
     """Return a fresh number: a correlation id, or the key of a commit."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from assignors.types import TopicPartition
+from protocols.client import metadata
 from protocols.client.reader import Metadata
+from protocols.kip848.client.lifting import on_reads
 from protocols.kip848.client.values import ClientState, Consumer
+from protocols.step import Step
 
 
 def first(consumer: Consumer) -> ClientState:
@@ -20,6 +24,28 @@ def first(consumer: Consumer) -> ClientState:
     known = replace(state.metadata, watched=watched)
     reads = replace(state.reads, metadata=known)
     return replace(state, reads=reads, subscribed=_topics(consumer, known))
+
+
+def change(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Go on with another subscription: the next heartbeat names it, the next poll joins if need be.
+
+    What is owned of topics that it has not is not read any more, but stays owned until the
+    coordinator takes it back; so long their names have to be known (``assignedTopicNamesCache``).
+    """
+    assert consumer.topics is not None, "only names take the place of another subscription"
+    watched = tuple(sorted({*consumer.topics, *(tp.topic for tp in state.assignment)}))
+    known = replace(state.metadata, watched=watched)
+    reads = replace(state.reads, metadata=known)
+    state = replace(state, reads=reads, subscribed=_topics(consumer, known))
+    state = replace(state, pending=state.pending | unread(state, consumer))
+    return on_reads(state, lambda reads: metadata.want(reads, consumer, now))
+
+
+def unread(state: ClientState, consumer: Consumer) -> frozenset[TopicPartition]:
+    """Return what is owned of topics that the subscription, if it is by names, has not."""
+    if consumer.topics is None or state.subscribed is None:
+        return frozenset()
+    return frozenset(tp for tp in state.assignment if tp.topic not in state.subscribed)
 
 
 def look(state: ClientState, consumer: Consumer) -> ClientState:

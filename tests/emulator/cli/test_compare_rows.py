@@ -43,6 +43,18 @@ def test_the_variants_of_a_scenario_are_rows(tmp_path):
     assert max(map(len, out.splitlines())) <= WIDTH
 
 
+def test_rows_of_which_none_depends_on_the_seed_say_so(tmp_path):
+    """A mean of what is always the same is no mean; latencies that are drawn make it one."""
+    path, said = written(tmp_path, THREE), "Every seed gave the same figures"
+    drawn = "network.latency={ uniform = ['1ms', '9ms'] }"
+
+    _, alike, _ = rebalance("compare", path, "--seeds", 2, "--jobs", 1)
+    _, spread, _ = rebalance("compare", path, "--seeds", 2, "--jobs", 1, "--set", drawn)
+
+    assert said in alike
+    assert said not in spread
+
+
 def test_what_a_row_changes_can_be_given_to_run(tmp_path):
     """Each row can be looked at alone."""
     path = written(tmp_path, THREE)

@@ -18,7 +18,7 @@ from .commands import rebalance, written
 ROOT = Path(__file__).parents[3]
 COMMANDS = [
     *("", "run", "compare", "study", "explain"),
-    *("assign", "log", "verify", "scenarios", "schema"),
+    *("assign", "log", "import", "audit", "verify", "scenarios", "schema"),
 ]
 ALL = [*COMMANDS, "scenarios show", "scenarios copy", "scenarios list"]
 EXAMPLES = re.compile(r"^  Examples:\n((?:    .*\n)+)", re.MULTILINE)
@@ -117,7 +117,7 @@ def test_the_help_fits(command, columns, monkeypatch):
     lines = help_of(command).splitlines()
 
     assert max(map(len, lines)) <= WIDTH
-    several = re.compile(r"(COMMAND|CAPTURE|FILE)\W.*\.\.\.$")
+    several = re.compile(r"(COMMAND|CAPTURE|FILE|SOURCE)\W.*\.\.\.$")
     assert not [line for line in lines if line.endswith("...") and not several.search(line)]
 
 

@@ -117,10 +117,10 @@ def test_a_full_disk_leaves_the_file_that_was_there(tmp_path, monkeypatch):
     rebalance("log", STATIC, "--columns", target)
     before = target.read_bytes()
 
-    def full(self, batch):
+    def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(columns_file.pq.ParquetWriter, "write_batch", full)
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", full)
 
     assert "No space left on device" in refused(target, CONSUMER)
     assert before == target.read_bytes()

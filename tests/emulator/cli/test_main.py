@@ -20,7 +20,10 @@ from emulator.tables import EventFile
 from .commands import changed, rebalance, written
 
 ROOT = Path(__file__).parents[3]
-COMMANDS = ["run", "compare", "study", "explain", "assign", "log", "verify", "scenarios", "schema"]
+COMMANDS = [
+    *("run", "compare", "study", "explain", "assign", "log", "import", "audit", "verify"),
+    *("scenarios", "schema"),
+]
 SCRIPT = str(Path(sys.executable).parent / "rebalance")
 
 

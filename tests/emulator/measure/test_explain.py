@@ -192,6 +192,30 @@ def test_every_kind_of_event_that_is_told_has_words():
     assert "RunEnded" == in_words(unknown, TopicPartition("x", 0))
 
 
+def test_a_partition_that_is_kept_and_read_elsewhere_is_told_so():
+    """The end of such an epoch is no loss of the partition."""
+    closed = {"consumer": "a", "group": GROUP, "generation": 1, "partition": P0}
+    kept = ev.EpochClosed(**closed, processed=8, position=9, why="reopened")
+
+    assert "a stops orders-0 at 8 (to go on elsewhere), 1 more in hand" == in_words(kept, P0)
+
+
+def test_brokers_that_give_nothing_are_told_of_the_topic_and_of_the_offsets():
+    """Of the one nothing new can be read, the other takes no commits."""
+    offsets = TopicPartition("__consumer_offsets", 4)
+
+    assert [
+        "nothing new of orders-0 can be read",
+        "orders-0 can be read on, from broker 2",
+        "__consumer_offsets-4 takes no commits",
+        "__consumer_offsets-4 takes commits again, on broker 2",
+    ] == [
+        in_words(kind(partition=tp, broker=2), P0)
+        for tp in (P0, offsets)
+        for kind in (ev.PartitionStalled, ev.PartitionResumed)
+    ]
+
+
 def test_who_was_replaced_is_named_where_it_appends():
     """A commit in the log of a leader that is none any more is not the coordinator's."""
     history = owner_at_work()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from assignors.types import TopicPartition
+from emulator import events as ev
 from emulator.measure.meters.moves import Moves, count_moves
 from emulator.measure.meters.rebalances import RebalanceMeter, reason_kind
 
-from .history import History
+from .history import GROUP, History
 from .meters import read
 
 T = [TopicPartition("orders", number) for number in range(6)]
@@ -31,6 +32,66 @@ def test_forming_the_group_is_no_rebalance():
     values = read(RebalanceMeter(), formed(a=T)).values
 
     assert (0, 1, 0) == (values["rebalances"], values["generations"], values["moved"])
+
+
+def joined_alone(*started):
+    """A group of the consumer protocol whose first comer is alone; the others were started."""
+    history = History()
+    history.topic(starts=(0,) * 6)
+    history.start(*started)
+    raised(history, 2, "a")
+    stable(history, 2, a=T)
+    return history
+
+
+def raised(history, epoch, consumer, reason="a member joined"):
+    """Let the epoch rise, and a target follow."""
+    history.say(ev.GroupEpochRaised(group=GROUP, epoch=epoch, reason=reason, consumer=consumer))
+    history.say(ev.TargetComputed(group=GROUP, epoch=epoch, assignor="uniform", changed=()))
+
+
+def test_members_that_were_started_before_the_first_was_stable_form_the_group():
+    """Under the consumer protocol the first comer is a stable group; who is late only joins it."""
+    history = joined_alone("a", "b", "c")
+    raised(history, 3, "b")
+    raised(history, 4, "c")
+    stable(history, 4, a=T[:2], b=T[2:4], c=T[4:])
+    formed_by_then = read(RebalanceMeter(), history).values
+    history.start("d")
+    raised(history, 5, "d")
+    stable(history, 5, a=T[:2], b=T[2:3], c=T[4:], d=T[3:4])
+    values = read(RebalanceMeter(), history).values
+
+    assert (0, 2) == (formed_by_then["rebalances"], formed_by_then["generations"])
+    assert (1, 3) == (values["rebalances"], values["generations"])
+    assert 1 == values["moved"]
+
+
+def test_a_crash_while_the_group_forms_is_a_rebalance_of_its_own():
+    """It begins when the epoch rises for it, though the group is on its way to another."""
+    history = joined_alone("a", "b")
+    raised(history, 3, "b")
+    history.stop("a")
+    raised(history, 4, "a", "a member is gone: session expired")
+    stable(history, 4, b=T)
+    reading = read(RebalanceMeter(), history)
+
+    assert {"a member is gone: session expired": 1} == reading.tables["rebalances.by_reason"]
+
+
+def test_who_comes_back_joins_anew():
+    """Only the first join of a consumer forms the group."""
+    history = joined_alone("a", "b")
+    raised(history, 3, "b")
+    stable(history, 3, a=T[:3], b=T[3:])
+    history.stop("b")
+    raised(history, 4, "b", "a member is gone: left")
+    stable(history, 4, a=T)
+    history.start("b", incarnation=2)
+    raised(history, 5, "b")
+    stable(history, 5, a=T[:3], b=T[3:])
+
+    assert 2 == read(RebalanceMeter(), history).values["rebalances"]
 
 
 def test_phases_are_measured_from_event_to_event():
@@ -90,6 +151,26 @@ def test_a_rebalance_that_a_failover_forgot_is_counted_and_has_no_end():
 
     assert 1 == reading.values["rebalances"]
     assert [None] == [row["stable_s"] for row in reading.listings["rebalances"]]
+
+
+def test_a_coordinator_that_was_replaced_ends_nothing():
+    """It rebalances and empties a generation that is over: the newer one goes on meanwhile."""
+    history = formed(a=T)
+    history.coordinator_moves(generation=1)
+    history.rebalance(generation=1)
+    history.say(ev.GroupEmptied(group=GROUP, generation=2))
+    history.rebalance("Adding new member a", "a", generation=2)
+    history.rebalance(generation=1)
+    history.say(ev.GroupEmptied(group=GROUP, generation=2))
+    history.joined("a", generation=3)
+    stable(history, 3, a=T)
+    reading = read(RebalanceMeter(), history)
+
+    assert [None, 0.004, None] == [
+        each["stable_s"] and round(each["stable_s"] - each["started_s"], 6)
+        for each in reading.listings["rebalances"]
+    ]
+    assert 0.004 == reading.values["time_to_stable_total_s"]
 
 
 def test_a_leaving_member_moves_only_what_it_had():

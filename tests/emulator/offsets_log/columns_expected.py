@@ -11,7 +11,7 @@ from emulator.offsets_log.columns_left_out import LeftOut
 from protocols.log.batch import encode_batch
 from protocols.log.compression import Compression
 from protocols.log.header import LOG_APPEND_TIME, NO_PRODUCER, Producer
-from protocols.log.marker import ControlType, EndTransactionMarker, encode_marker
+from protocols.log.marker import EndTransactionMarker, MarkerType, encode_marker
 from protocols.log.reader import Gap, read_log
 from protocols.log.record import LogRecord
 from protocols.records import (
@@ -168,7 +168,7 @@ def logs(draw: st.DrawFn) -> bytes:
         if kind == "noise":
             parts.append(draw(st.binary(min_size=1, max_size=80)))
         elif kind == "marker":
-            marker = EndTransactionMarker(draw(st.sampled_from(ControlType)), 1)
+            marker = EndTransactionMarker(draw(st.sampled_from(MarkerType)), 1)
             about = {"producer_id": 7, "producer_epoch": 1, "partition_leader_epoch": 0}
             parts.append(encode_marker(marker, offset=offset, timestamp=5, **about))
             offset += 1

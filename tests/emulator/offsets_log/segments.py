@@ -13,7 +13,7 @@ from emulator.offsets_log.dumping import LogDump, Wanted
 from emulator.offsets_log.recognising import read_segment
 from protocols.log.batch import encode_batch
 from protocols.log.header import NO_PRODUCER, TRANSACTIONAL, Producer
-from protocols.log.marker import ControlType, EndTransactionMarker, encode_marker
+from protocols.log.marker import EndTransactionMarker, MarkerType, encode_marker
 from protocols.log.record import LogRecord
 from protocols.records import OffsetCommitKey, OffsetCommitValue, Record, encode
 
@@ -122,7 +122,7 @@ def raw_batch(
 def marker(at: int, *, is_committed: bool = True) -> bytes:
     """Return the bytes of the batch that ends the transaction of ``PRODUCER``."""
     return encode_marker(
-        EndTransactionMarker(ControlType.COMMIT if is_committed else ControlType.ABORT, 5),
+        EndTransactionMarker(MarkerType.COMMIT if is_committed else MarkerType.ABORT, 5),
         offset=at,
         timestamp=2_000,
         producer_id=PRODUCER.id,

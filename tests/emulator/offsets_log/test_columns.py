@@ -17,7 +17,7 @@ from emulator.offsets_log import columns, columns_rows
 from emulator.offsets_log.columns import SCHEMA, CommitColumns
 from emulator.offsets_log.columns_left_out import LeftOut
 from protocols.log.batch import encode_batch
-from protocols.log.marker import ControlType, EndTransactionMarker, encode_marker
+from protocols.log.marker import EndTransactionMarker, MarkerType, encode_marker
 from protocols.log.reader import read_log
 from protocols.log.record import LogRecord
 from protocols.records import (
@@ -158,7 +158,7 @@ def test_text_is_encoded_by_dictionaries_of_what_there_is():
 def test_nothing_gives_no_record_batches():
     """Neither an empty stream nor one without commits."""
     marker = encode_marker(
-        EndTransactionMarker(ControlType.COMMIT, 1),
+        EndTransactionMarker(MarkerType.COMMIT, 1),
         offset=0,
         timestamp=0,
         producer_id=7,

@@ -129,7 +129,7 @@ def test_enough_copies_of_which_one_acknowledges_alone_ask_for_two_in_sync():
 
 
 def test_a_dead_broker_that_had_the_only_offsets_asks_for_copies():
-    """With them the same failure repeats next to nothing, and there is nothing more to advise."""
+    """With them the same failure repeats next to nothing, and nothing is said of copies."""
     copies = "cluster.settings[offsets.topic.replication.factor]=3"
 
     assert "offsets.topic.replication.factor (now 1) of 3" in screen("h4-offsets-on-one-broker")
@@ -141,3 +141,21 @@ def test_repeats_that_were_avoided_are_among_the_figures():
     said = screen("coordinator-commit-times-out")
 
     assert "avoided 404 records not repeated: a commit counted whose sender never heard" in said
+
+
+def test_a_dead_broker_that_is_missed_late_is_told_with_how_late_and_what_to_do():
+    """Members own their partitions all the while: stand-still does not show it."""
+    said = screen("h4-offsets-on-one-broker")
+
+    assert "nothing new to read for 9.0 s at most in one partition, 54.0 s summed over" in said
+    assert "no commit possible for 3 min at most" in said
+    assert "a dead broker is missed after broker.session.timeout.ms (now 9000)" in said
+
+
+def test_brokers_stopped_in_order_ask_for_nothing():
+    """A coordinator moves within milliseconds, and no topic's partition stalls."""
+    said = screen("h7-rolling-broker-restart")
+
+    assert "brokers no commit possible for 10 ms at most" in said
+    assert "nothing new to read" not in said
+    assert "broker.session.timeout.ms" not in said

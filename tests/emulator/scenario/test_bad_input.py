@@ -162,7 +162,7 @@ def fault(lines: str) -> tuple[str, str]:
         (("members = 3", "members = 3\ncoordinator = 4"), "no broker 4; allowed are 1 to 3"),
         (("members = 3", 'members = 3\ncommit = "snyc"'), 'did you mean "sync"?'),
         (("members = 3", 'members = 3\ncommit = { when = "every" }'), "have no meaning with"),
-        (("partitions = 6", "partitions = 6\nreplication = 4"), "more copies than brokers"),
+        (("partitions = 6", "partitions = 6\nreplicas = 4"), "more copies than brokers"),
         (("partitions = 6", "partitions = 6\nleaders = [1, 4]"), "no broker 4; allowed are 1 to 3"),
         (("partitions = 6", "partitions = 1\nskew = [1, 2]"), "more entries than partitions"),
         (("partitions = 6", 'produce_from = "2s"\nproduce_until = "1s"'), "reversed"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from emulator.scenario import catalogue
 from emulator.scenario.load import loads
 from emulator.scenario.model import (
     CommitPolicy,
@@ -96,6 +97,16 @@ def test_a_moment_in_words_opens_to_take_a_key():
     scenario = overridden("fault[close-1].when.nth=3", more=more)
 
     assert Step(member="billing-1", step="polled", nth=3) == scenario.fault[1].when
+
+
+def test_a_member_of_a_list_of_names_and_tables_can_be_changed():
+    """One that has but a name there gets a table, the others keep theirs."""
+    text = catalogue.read("n1-one-member-stalls-all")
+    scenario = loads(text, "file", ("group[billing].member[billing-1].work=20ms",))
+    members = {member.name: member for member in scenario.group[0].members}
+
+    assert ["billing-1"] == [name for name, member in members.items() if member.work is not None]
+    assert "by act" == members["billing-3"].start
 
 
 def test_tables_of_members_keep_their_other_keys():

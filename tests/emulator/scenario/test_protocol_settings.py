@@ -49,12 +49,15 @@ def test_settings_of_brokers_are_held_against_their_own_bounds(given, said):
     assert said in refusal((GIVEN, CONSUMER), more=f"{OF_BROKERS}{given}")
 
 
-def test_a_group_of_both_protocols_is_refused():
-    """Who speaks which is told for the whole group."""
+def test_a_group_of_both_protocols_has_no_settings_of_one_of_them():
+    """A group may begin in the middle of a migration; what one kind refuses stands at the others."""
     member = f'[[group.member]]\nname = "billing-0"\nsettings = {{ {CONSUMER} }}\n\n[[fault]]'
     start = '"partition.assignment.strategy" = "range"'
+    mixed = read((GIVEN, '"auto.offset.reset" = "earliest"'), ("[[fault]]", member)).group[0]
+    spoken = [consumer_settings(mixed, member).group_protocol for member in mixed.members]
 
-    assert "members speak both protocols" in refusal((GIVEN, start), ("[[fault]]", member))
+    assert ["consumer", "classic", "classic"] == spoken
+    assert "give it to members one by one" in refusal((GIVEN, start), ("[[fault]]", member))
 
 
 def test_the_settings_of_both_sides_are_read():

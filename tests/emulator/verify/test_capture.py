@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_a_folder_of_scenarios_holds_all_their_runs_in_order(kept):
     all_runs = [path.relative_to(kept).as_posix() for path in find_runs(kept)]
 
     assert all_runs == sorted(all_runs)
-    assert len(all_runs) == 9
+    assert len(all_runs) == 12
     assert find_runs(kept / "crash-range-auto") == (kept / "crash-range-auto" / "run-1",)
     assert find_runs(kept / "crash-range-auto/run-1") == (kept / "crash-range-auto/run-1",)
 
@@ -66,8 +67,8 @@ def test_a_capture_is_read_in_microseconds_since_its_first_instant(capture):
 
 
 def test_every_kept_capture_is_comparable(kept):
-    """Members are Java's classic consumers, the runs drained."""
-    assert [why_not_comparable(read_capture(path)) for path in find_runs(kept)] == [None] * 9
+    """Members are Java's consumers of either protocol, the runs drained."""
+    assert [why_not_comparable(read_capture(path)) for path in find_runs(kept)] == [None] * 12
 
 
 def test_other_clients_are_a_value_not_an_error(copied):
@@ -78,14 +79,23 @@ def test_other_clients_are_a_value_not_an_error(copied):
     assert expected == why_not_comparable(read_capture(copied))
 
 
-def test_kip_848_is_a_value_not_an_error(copied):
-    """The new protocol is not modelled in this version."""
-    for name in ("m1", "m2", "m3"):
-        old, new = '"c.group.protocol":"classic"', '"c.group.protocol":"consumer"'
-        rewrite(copied / f"{name}.1.jsonl.gz", old, new)
+def test_a_group_has_epochs_if_its_members_speak_the_consumer_protocol(capture):
+    """Each says so in its configuration."""
+    runs = [capture(name) for name in ("crash-range-auto/run-1", "kip848-crash/run-1")]
 
-    expected = "not modelled in this version: group.protocol=consumer (KIP-848)"
-    assert expected == why_not_comparable(read_capture(copied))
+    assert [False, True] == [run.has_epochs for run in runs]
+
+
+def test_a_member_that_changes_its_protocol_is_not_compared(capture):
+    """How a group migrates is told in another way."""
+    run = capture("static-crash-return/run-21")
+    changed = [
+        replace(t, conf={**t.conf, "c.group.protocol": "consumer"}) if t.incarnation > 1 else t
+        for t in run.traces
+    ]
+
+    expected = "not modelled in this version: members that change their group.protocol"
+    assert expected == why_not_comparable(replace(run, traces=tuple(changed)))
 
 
 def test_a_run_that_did_not_drain_is_not_compared(copied):

@@ -7,12 +7,12 @@ import pytest
 from assignors.types import TopicPartition
 from emulator.verify.captured.coordinator_log import CoordinatorLine
 from emulator.verify.captured.traces import Polled
+from emulator.verify.prediction.contacts import last_contact
 from emulator.verify.prediction.facts import (
     arrivals,
     due_us,
     gaps,
     group_leaders,
-    last_contact,
     last_metadata_refresh,
     members,
     partition_leaders,

@@ -68,6 +68,22 @@ def test_the_figures_have_their_names():
     assert expected == list(judged(REAL))
 
 
+def test_of_epochs_there_are_figures_where_a_group_has_them():
+    """Of the group, of each target and of each consumer; they are equal or outside."""
+    real = replace(
+        REAL,
+        epochs=(2, 3),
+        targets={2: {"m1.1": ("t0-0", "t0-1")}},
+        steps={"m1.1": (("2 STABLE", ("t0-0", "t0-1")),)},
+    )
+    other = replace(real, epochs=(2, 4), steps={"m1.1": (("2 STABLE", ("t0-0",)),)})
+    found = judged(other, real)
+
+    assert ["epochs", "targets.2", "steps.m1.1"] == list(found)[5:8]
+    assert [False, True, False] == [found[name].inside for name in list(found)[5:8]]
+    assert [["2 STABLE", ["t0-0"]]] == found["steps.m1.1"].emulated
+
+
 @pytest.mark.parametrize(
     ("rate", "work_us", "records"),
     [(20, 10_000, 25.0), (20, 5_000, 50.0), (20, 100_000, 5.0), (200, 10_000, 50.0), (1, 0, 5.0)],

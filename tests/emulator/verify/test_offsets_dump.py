@@ -7,14 +7,9 @@ from pathlib import Path
 import pytest
 
 from emulator.verify.captured.capture import find_runs, read_capture
-from emulator.verify.captured.offsets_dump import (
-    Commit,
-    Group,
-    dump_of,
-    entries,
-    outline,
-    read_dump,
-)
+from emulator.verify.captured.epoch_records import CURRENT, MEMBER, METADATA, EpochRecord
+from emulator.verify.captured.log_outline import Commit, Group, outline
+from emulator.verify.captured.offsets_dump import dump_of, entries, read_dump
 from emulator.verify.captured.reading import CaptureError
 
 GROUP = "crash-range-auto-1-hrkn4"
@@ -89,6 +84,53 @@ def test_requests_end_where_the_owner_changes_or_a_partition_comes_again():
     assert expected == outline(log, "")
 
 
+def test_a_request_ends_with_its_batch():
+    """Two members' requests never share a batch with another owner's in between."""
+    owners = {"a-0": "m1", "a-1": "m1"}
+    log = [Group(1, owners), Commit("a-0", begins=True), Commit("a-1", begins=True), Commit("a-0")]
+
+    expected = ["GroupMetadata, generation 1", "OffsetCommit a-0", "OffsetCommit a-1, a-0"]
+    assert expected == outline(log, "")
+
+
+def test_the_outline_of_epochs_names_members_by_their_clients():
+    """The different requests stand between two group epochs; owners are told by the steps."""
+    steps = {"x": (("T", 0),), "y": (("T", 1),)}
+    log = [
+        EpochRecord(kind=MEMBER, member_id="x", client_id="m1"),
+        EpochRecord(kind=METADATA, epoch=2),
+        *[EpochRecord(kind=CURRENT, member_id=m, epoch=2, owned=o) for m, o in steps.items()],
+        *[Commit(name, topic_id="T") for name in ("a-1", "a-0", "a-1")],
+        EpochRecord(kind=CURRENT, member_id="x", gone=True),
+        EpochRecord(kind=METADATA, epoch=3),
+    ]
+
+    expected = [
+        "ConsumerGroupMemberMetadata m1",
+        "ConsumerGroupMetadata, epoch 2",
+        "ConsumerGroupCurrentMemberAssignment m1, epoch 2",
+        "ConsumerGroupCurrentMemberAssignment y, epoch 2",
+        "deleted ConsumerGroupCurrentMemberAssignment m1",
+        "OffsetCommit a-0",
+        "OffsetCommit a-1",
+        "ConsumerGroupMetadata, epoch 3",
+    ]
+    assert expected == outline(log, "")
+
+
+def test_a_dump_of_the_consumer_protocol_is_read(kept):
+    """Its records have members, epochs and what each member owns."""
+    group = "kip848-crash-1-cad7p"
+    records = read_dump(kept / f"offsets-log/{group}.dump.txt.gz")
+    log = entries(records, group, records[-1].created_ms)
+    steps = [entry for entry in log if isinstance(entry, EpochRecord) and entry.kind == CURRENT]
+
+    assert len(log) == len(records)
+    assert [2, 2, 2, 3, 3] == [step.epoch for step in steps[:5]]
+    assert [6, 0, 6, 3, 3] == [len(step.owned) for step in steps[:5]]
+    assert [True, True] == [step.gone for step in steps[-2:]]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
@@ -116,7 +158,7 @@ def test_other_lines_of_a_dump_are_not_records(tmp_path):
 
 @pytest.mark.long
 def test_every_dump_at_hand_is_read_and_its_group_outlined():
-    """All dumps are read; each classic group's log begins with the group's creation."""
+    """All dumps are read; each group's log begins with the group's creation."""
     folder = os.environ.get("REBALANCE_CAPTURES")
     if not folder:
         pytest.skip("REBALANCE_CAPTURES names no folder of captures")
@@ -125,7 +167,10 @@ def test_every_dump_at_hand_is_read_and_its_group_outlined():
     for path in find_runs(Path(folder)):
         run = read_capture(path)
         dump = dump_of(path, run.group)
-        if dump and run.traces[0].conf["c.group.protocol"] == "classic":
+        if dump:
             log = entries(read_dump(dump), run.group, (run.origin + run.end_us) // 1000)
+            first = outline(log, run.prefix)[0]
 
-            assert outline(log, run.prefix)[0] == "GroupMetadata, generation 0"
+            assert first.startswith(
+                "ConsumerGroupMemberMetadata " if run.has_epochs else "GroupMetadata, generation 0"
+            )

@@ -23,6 +23,8 @@ from emulator.verify.verifying import Play, Verdict, figures_of, verify
 
 CALM = [
     "coordinator-pause/run-3",
+    "kip848-crash/run-1",
+    "kip848-join/run-21",
     "pause-zombie-range/run-21",
     "latest-increase-range/run-1",
     "nocommit-eager-join/run-1",
@@ -30,6 +32,9 @@ CALM = [
     "static-crash-return/run-21",
 ]
 RACES = ["crash-range-auto/run-1", "join-cooperative-auto/run-21", "coordinator-kill/run-1"]
+RACES += ["kip848-interval-batch/run-8"]
+AHEAD_AND_BEHIND = (1, 5)
+"""Seeds of that run: the victim's last commit covers the batch in hand, or not."""
 
 
 @pytest.mark.parametrize("name", CALM)
@@ -47,6 +52,27 @@ def test_a_race_lies_within_the_spread_of_seeds(kept, name):
     verdict = verify(kept / name)
 
     assert (name, ()) == (verdict.capture, verdict.outside)
+
+
+def test_whether_a_crash_loses_or_repeats_is_a_race_in_the_consumer_protocol(kept):
+    """The next owner begins behind the batch in hand if the commit was ahead of it, else before."""
+    run = kept / "kip848-interval-batch/run-8"
+    ahead, behind = (
+        {figure.name: figure.emulated for figure in figures_of(Play(run, seed))}
+        for seed in AHEAD_AND_BEHIND
+    )
+
+    assert ahead["lost"] > 0 == ahead["duplicates"]
+    assert behind["duplicates"] > 0 == behind["lost"]
+    assert ahead["epochs"] == behind["epochs"] == [2, 3, 4, 5]
+
+
+def test_epochs_are_compared_where_a_group_has_them(kept):
+    """Those of the group, each target, and each consumer's steps towards it."""
+    figures = figures_of(Play(kept / "kip848-join/run-21", None))
+    named = [figure.name.partition(".")[0] for figure in figures]
+
+    assert (1, 3, 4) == tuple(named.count(name) for name in ("epochs", "targets", "steps"))
 
 
 def test_the_offsets_log_is_compared_where_it_was_dumped(kept):
@@ -125,13 +151,13 @@ def test_what_is_not_modelled_is_skipped_with_the_reason(copied):
     """It is neither inside nor outside."""
     for path in copied.glob("*.jsonl.gz"):
         lines = gzip.decompress(path.read_bytes()).decode()
-        told = lines.replace('"c.group.protocol":"classic"', '"c.group.protocol":"consumer"')
+        told = lines.replace('"strip":', '"lib":"aiokafka","strip":')
         path.write_bytes(gzip.compress(told.encode()))
 
     verdict = verify(copied)
 
     assert verdict.skipped is not None
-    assert "KIP-848" in verdict.skipped
+    assert "aiokafka" in verdict.skipped
     assert () == verdict.figures
 
 
@@ -174,14 +200,14 @@ def spoil(draw: st.DrawFn, run: Path) -> None:
     file.write_bytes(gzip.compress("\n".join(lines).encode("utf-8", "surrogatepass")))
 
 
-def check_spoiled(tmp_path: Path, data: st.DataObject, kept: Path) -> None:
-    target = tmp_path / "static-crash-return"
+def check_spoiled(tmp_path: Path, data: st.DataObject, run: Path) -> None:
+    target = tmp_path / run.parent.name
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(kept / "static-crash-return", target)
-    spoil(data.draw, target / "run-21")
+    shutil.copytree(run.parent, target)
+    spoil(data.draw, target / run.name)
     verifying.forget()
     with contextlib.suppress(CaptureError, ScenarioError):
-        verdict = verify(target / "run-21", 0)
+        verdict = verify(target / run.name, 0)
         assert verdict.skipped or verdict.figures
 
 
@@ -191,17 +217,18 @@ def check_spoiled(tmp_path: Path, data: st.DataObject, kept: Path) -> None:
 )
 def test_a_spoiled_capture_is_refused_or_judged(tmp_path, kept, data):
     """Whatever a file holds, it is never a traceback."""
-    check_spoiled(tmp_path, data, kept)
+    check_spoiled(tmp_path, data, kept / "static-crash-return/run-21")
 
 
 @pytest.mark.long
 @given(data=st.data())
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20
 )
-def test_many_spoiled_captures_are_refused_or_judged(tmp_path, kept, data):
-    """The same as above, for longer."""
-    check_spoiled(tmp_path, data, kept)
+@pytest.mark.parametrize("name", ["static-crash-return/run-21", "kip848-join/run-21"])
+def test_many_spoiled_captures_are_refused_or_judged(tmp_path, kept, data, name):
+    """The same as above, for longer, and of a group of the consumer protocol."""
+    check_spoiled(tmp_path, data, kept / name)
 
 
 # -- all of them -------------------------------------------------------------------------------
@@ -214,7 +241,7 @@ AT_HAND = find_runs(Path(CAPTURES)) if CAPTURES else []
 @pytest.mark.skipif(not CAPTURES, reason="REBALANCE_CAPTURES names no folder of captures")
 @pytest.mark.parametrize("run", AT_HAND, ids=lambda run: f"{run.parent.name}-{run.name}")
 def test_every_capture_at_hand_is_inside(run):
-    """All classic Java runs, races judged by 200 seeds; the others say why they are left out."""
+    """All Java runs, races judged by 200 seeds; the others say why they are left out."""
     verdict = verify(run)
 
     assert () == verdict.outside
@@ -224,7 +251,7 @@ def test_every_capture_at_hand_is_inside(run):
 @pytest.mark.long
 @pytest.mark.skipif(not CAPTURES, reason="REBALANCE_CAPTURES names no folder of captures")
 def test_captures_at_hand_are_comparable_for_the_most_part():
-    """Only runs of other clients and of KIP-848 are left out."""
+    """Only runs of other clients are left out."""
     left_out = [run for run in AT_HAND if why_not_comparable(read_capture(run)) is not None]
 
     assert len(left_out) < len(AT_HAND) / 2

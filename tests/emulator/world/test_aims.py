@@ -24,10 +24,14 @@ from emulator.events import (
     Processed,
     RequestsCounted,
 )
-from emulator.scenario.spelling import STEPS
+from emulator.scenario.spelling import STEPS as ALL_STEPS
+from emulator.world.faults.aims import STEPS_OF
 
 from .stage import SECOND
 from .stage import staged as fully_staged
+
+STEPS = [step for step in ALL_STEPS if step not in STEPS_OF["consumer"]]
+"""Those that a member of the classic protocol reaches."""
 
 GROUP = """commit = "sync"
 work = "5ms"

@@ -146,7 +146,7 @@ def test_a_paused_coordinator_answers_when_it_runs_again():
     assert [] == seen.all(CoordinatorMoved)
 
 
-ELSEWHERE = 'partitions = 6\nrate = "4/s"\nreplication = 1\nleaders = [2, 3, 2, 3, 2, 3]'
+ELSEWHERE = 'partitions = 6\nrate = "4/s"\nreplicas = 1\nleaders = [2, 3, 2, 3, 2, 3]'
 """A topic with nothing on the coordinator's broker."""
 
 
@@ -299,7 +299,7 @@ def test_with_one_copy_only_the_dead_leaders_partitions_wait():
         "broker-3",
         restart_after="12s",
         group=EACH_TOLD,
-        topic='partitions = 6\nrate = "4/s"\nreplication = 1',
+        topic='partitions = 6\nrate = "4/s"\nreplicas = 1',
     )
 
     assert rests(seen, LED_BY_1) < SECOND

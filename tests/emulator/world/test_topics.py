@@ -221,7 +221,7 @@ def test_partitions_are_placed_in_turn_where_nobody_says_otherwise():
     """Leaders go round the brokers; the copies stand on those that follow."""
     topics = made(brokers=4, factor=2)
     placed = topics.create(Topic(name="t", partitions=5), 0).partitions
-    chosen = topics.create(Topic(name="u", partitions=3, leaders=(4, 4), replication=3), 0)
+    chosen = topics.create(Topic(name="u", partitions=3, leaders=(4, 4), replicas=3), 0)
 
     assert [(1, 2), (2, 3), (3, 4), (4, 1), (1, 2)] == [log.replicas.brokers for log in placed]
     assert [(4, 1, 2), (4, 1, 2), (3, 4, 1)] == [log.replicas.brokers for log in chosen.partitions]

@@ -18,7 +18,7 @@ from emulator.events import (
 )
 from emulator.scenario.model import Topic
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.history import WHOLE, Cut
+from emulator.world.cluster.history import WHOLE, Truncation
 from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.cluster.topics import Topics
 from protocols.messages import EpochStart
@@ -62,7 +62,7 @@ def log_of(**topic) -> PartitionLog:
     return topics.create(Topic(name="t", rate=10.0, **topic), 0).partitions[0]
 
 
-def lost(log: PartitionLog, complete_s: float, at_s: float) -> Cut | None:
+def lost(log: PartitionLog, complete_s: float, at_s: float) -> Truncation | None:
     """Let a replica lead that has everything up to one time, from another time on."""
     at_us = round(at_s * SECOND)
     cut = log.led_anew(round(complete_s * SECOND), at_us, clean=False)
@@ -74,7 +74,7 @@ def test_what_was_safe_and_is_not_on_the_new_leader_is_gone():
     """The next record takes the first offset that was gone."""
     log = log_of()
 
-    assert Cut(51, 101, 1) == lost(log, 5.05, 10.05)
+    assert Truncation(51, 101, 1) == lost(log, 5.05, 10.05)
     assert [51, 51, 52, 100] == [log.end(round(at * SECOND)) for at in (5.05, 10.05, 10.1, 14.9)]
     assert round(10.1 * SECOND) == log.appended_at(51)
     assert (EpochStart(0, 0), EpochStart(1, 51)) == log.epochs
@@ -86,7 +86,7 @@ def test_what_producers_had_not_been_told_of_is_sent_again():
     log = log_of()
     log.stand(10 * SECOND)
 
-    assert Cut(51, 100, 1) == lost(log, 5.05, 15.05)
+    assert Truncation(51, 100, 1) == lost(log, 5.05, 15.05)
     assert 51 + 51 == log.end(round(15.05 * SECOND))
     assert EpochStart(1, 51) == log.epochs[-1]
 
@@ -106,7 +106,7 @@ def test_a_second_truncation_may_reach_further_back_than_the_first():
     log = log_of()
     lost(log, 5.05, 10.05)
 
-    assert Cut(31, 61, 2) == lost(log, 3.05, 11.05)
+    assert Truncation(31, 61, 2) == lost(log, 3.05, 11.05)
     assert (EpochStart(0, 0), EpochStart(2, 31)) == log.epochs
     assert [0, 1, 2, 2] == [log.incarnation_of(epoch) for epoch in range(4)]
 
@@ -158,7 +158,7 @@ settings = {{ "unclean.leader.election.enable" = true, "replica.lag.time.max.ms"
 
 [[topic]]
 name = "t"
-replication = 2
+replicas = 2
 leaders = [1]
 rate = "10/s"
 record_size = "{size}"

@@ -11,10 +11,12 @@ from protocols.messages import (
     DeleteGroupsRequest,
     OffsetCommitRequest,
     OffsetDeleteRequest,
+    OffsetFetchRequest,
     OffsetToCommit,
+    TopicDescription,
 )
 
-from .driver import GROUP, ConsumerGroupDriver, owned, topic
+from .driver import GROUP, IDS, ConsumerGroupDriver, owned, topic
 
 STALE = ErrorCode.STALE_MEMBER_EPOCH
 
@@ -128,6 +130,22 @@ def test_a_fetch_names_the_epoch_exactly_or_no_member_at_all(it, stable):
     assert STALE == it.fetch("A", 2, **more)
     assert STALE == it.fetch("A", 4, **more)
     assert ErrorCode.UNKNOWN_MEMBER_ID == it.fetch("X", 3, **more)
+
+
+def test_an_offset_of_a_topic_that_was_made_again_is_not_shown(it):
+    """By topic id it is another topic's; by name it is still found."""
+    it.commit("A", 3, 3, version=10)
+    made_again = TopicDescription("t", IDS["v"], (1,) * 6)
+    it.topics_are(made_again)
+    it.beat("A")
+
+    def offset(version: int) -> int:
+        asked = OffsetFetchRequest(
+            group_id="g", partitions=(TopicPartition("t", 3),), version=version
+        )
+        return it.send(asked).answer.offsets[0].offset
+
+    assert (-1, 7) == (offset(10), offset(9))
 
 
 def test_offsets_of_topics_that_are_read_cannot_be_deleted(it):

@@ -9,7 +9,7 @@ import pytest
 from protocols.log.batch import Batch, encode_batch, encode_empty_batch
 from protocols.log.errors import BadBatch
 from protocols.log.header import CONTROL, TRANSACTIONAL, BatchHeader, Producer
-from protocols.log.marker import ControlType, EndTransactionMarker, encode_marker, read_marker
+from protocols.log.marker import EndTransactionMarker, MarkerType, encode_marker, read_marker
 from protocols.log.record import LogRecord
 
 from .drawn import golden
@@ -31,7 +31,7 @@ def control(key: bytes | None, value: bytes | None) -> Batch:
 def test_markers_are_written_and_read_as_kafka_does(case):
     """Fields give bytes, bytes give fields."""
     fields = case["fields"]
-    kind = ControlType.COMMIT if fields["commit"] else ControlType.ABORT
+    kind = MarkerType.COMMIT if fields["commit"] else MarkerType.ABORT
     marker = EndTransactionMarker(kind, fields["coordinator_epoch"])
     encoded = encode_marker(
         marker,
@@ -50,7 +50,7 @@ def test_the_worked_example_of_a_commit_marker():
     """Producer 4000, epoch 1, at offset 101: 78 bytes."""
     batch = Batch.read(EXAMPLE_F)
 
-    assert EndTransactionMarker(ControlType.COMMIT, 5) == read_marker(batch)
+    assert EndTransactionMarker(MarkerType.COMMIT, 5) == read_marker(batch)
     assert (101, 4000, 1, -1, 78, True, True) == (
         batch.header.base_offset,
         batch.header.producer_id,
@@ -66,13 +66,13 @@ def test_a_newer_version_is_read_as_the_oldest():
     """Bytes behind the fields that are known are passed over."""
     batch = control(struct.pack(">hhh", 1, 0, 9), struct.pack(">hiq", 3, 8, 9))
 
-    assert EndTransactionMarker(ControlType.ABORT, 8) == read_marker(batch)
+    assert EndTransactionMarker(MarkerType.ABORT, 8) == read_marker(batch)
 
 
 @pytest.mark.parametrize("number", [2, 6, -1, 77])
 def test_other_control_records_are_passed_over(number):
     """Whatever their values hold."""
-    assert ControlType.OTHER is read_marker(control(struct.pack(">hh", 0, number), None)).type
+    assert MarkerType.OTHER is read_marker(control(struct.pack(">hh", 0, number), None)).type
 
 
 def test_an_emptied_control_batch_says_nothing():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protocols.log.batch import Batch, encode_empty_batch
 from protocols.log.header import NO_PRODUCER, TRANSACTIONAL, Producer
-from protocols.log.marker import ControlType, EndTransactionMarker, encode_marker
+from protocols.log.marker import EndTransactionMarker, MarkerType, encode_marker
 from protocols.log.transactions import (
     AbortedTransaction,
     LastRecord,
@@ -26,7 +26,7 @@ def sent(
 
 
 def ended(
-    kind: ControlType, offset: int, producer: int, *, epoch: int = 0, time: int = 1_000
+    kind: MarkerType, offset: int, producer: int, *, epoch: int = 0, time: int = 1_000
 ) -> Batch:
     """Return the marker that ends one."""
     return Batch.read(
@@ -41,7 +41,7 @@ def ended(
     )
 
 
-ABORT, COMMIT = ControlType.ABORT, ControlType.COMMIT
+ABORT, COMMIT = MarkerType.ABORT, MarkerType.COMMIT
 
 
 def test_a_transaction_is_aborted_from_its_first_batch_to_its_marker():
@@ -91,7 +91,7 @@ def test_a_marker_that_was_emptied_can_go():
 
 def test_other_control_records_never_can_go():
     """Nobody knows what they are for."""
-    assert not TransactionsPassed(()).note(ended(ControlType.OTHER, 0, 7))
+    assert not TransactionsPassed(()).note(ended(MarkerType.OTHER, 0, 7))
 
 
 def test_the_last_record_of_a_producer_is_its_last_data():

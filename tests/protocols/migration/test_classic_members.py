@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, MemberRemoved
+from protocols.messages import LeaveGroupRequest, LeavingMember
 
-from .driver import AGAIN, Migration, consumers, some, upgraded
+from .driver import AGAIN, GROUP, Migration, consumers, some, upgraded
 
 
 def test_a_cooperative_member_gives_up_in_two_steps():
@@ -81,6 +82,16 @@ def test_a_member_that_does_not_sync_in_time_is_removed():
     it.advance(2_000)
 
     assert [Departure.DID_NOT_SYNC] == [fact.why for fact in it.told(MemberRemoved)]
+
+
+def test_a_member_that_says_good_bye_has_left():
+    """LeaveGroup is how classic members do so; of others only an administrator does."""
+    it = upgraded()
+    it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember(it.ids["x"]),)))
+    it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember("C"),)))
+
+    told = [fact.why for fact in it.told(MemberRemoved)]
+    assert [Departure.LEFT, Departure.REMOVED] == told
 
 
 def test_requests_of_the_wrong_generation_or_member_are_refused():

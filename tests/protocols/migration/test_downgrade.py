@@ -6,10 +6,10 @@ import pytest
 
 from protocols.classic.states import State
 from protocols.errors import ErrorCode
-from protocols.facts import Departure, MemberRemoved
+from protocols.facts import Departure, GroupConverted, GroupEpochRaised, MemberRemoved
 from protocols.messages import HeartbeatRequest, LeaveGroupRequest, LeavingMember
 
-from .driver import AGAIN, GROUP, mixed
+from .driver import AGAIN, GROUP, mixed, some
 
 
 def test_the_last_consumer_member_leaves_a_classic_group():
@@ -24,6 +24,23 @@ def test_the_last_consumer_member_leaves_a_classic_group():
     assert 3 == it.join_classic("x", 0, 1).answer.generation_id
     assert "heartbeat-g-" + it.ids["x"] in it.timers
     assert not [name for name in it.timers if name.startswith(("session-", "re"))]
+
+
+def test_facts_tell_the_change_and_no_epoch_that_is_never_written():
+    """Who went, in which epoch, and what those who stay are to have."""
+    it = mixed()
+    it.facts.clear()
+    it.leave("C")
+    (converted,) = it.told(GroupConverted)
+
+    assert ("classic", 2, "C", "") == (
+        converted.protocol,
+        converted.generation,
+        converted.member_id,
+        converted.client,
+    )
+    assert ((it.ids["x"], some(0, 1)),) == converted.assignment
+    assert [] == it.told(GroupEpochRaised)
 
 
 def test_the_last_consumer_member_falls_silent():

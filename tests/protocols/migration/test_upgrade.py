@@ -6,9 +6,11 @@ import pytest
 
 from protocols.classic.states import State
 from protocols.errors import ErrorCode
+from protocols.facts import GroupConverted
 from protocols.kip848.group import Group as ConsumerGroup
+from protocols.messages import LeaveGroupRequest, LeavingMember
 
-from .driver import AGAIN, Migration
+from .driver import AGAIN, GROUP, Migration, some
 
 
 def test_a_heartbeat_makes_a_consumer_group_of_a_stable_one():
@@ -26,6 +28,40 @@ def test_a_heartbeat_makes_a_consumer_group_of_a_stable_one():
     assert it.member(it.ids["x"]).speaks_classic
     assert (10_000, 45_000) == (it.session_ms(it.ids["x"]), it.session_ms("C"))
     assert not [name for name in it.timers if name.startswith("heartbeat-")]
+
+
+def test_a_fact_tells_the_change_with_what_everybody_has():
+    """The count goes on from the generation."""
+    it = Migration()
+    it.stable("x")
+    it.facts.clear()
+    it.join("C")
+    (converted,) = it.told(GroupConverted)
+
+    assert ("consumer", 1, "C", "C") == (
+        converted.protocol,
+        converted.generation,
+        converted.member_id,
+        converted.client,
+    )
+    assert ((it.ids["x"], some(0, 1, 2, 3)),) == converted.assignment
+
+
+def test_an_empty_group_becomes_what_its_next_member_speaks_under_any_policy():
+    """There and back; the count begins anew, and a fact says so. Offsets stay."""
+    it = Migration(group_consumer_migration_policy="disabled")
+    it.stable("x")
+    assert ErrorCode.NONE == it.commit(it.ids["x"], 1, 0)
+    it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember(it.ids.pop("x")),)))
+    it.join("C")
+    assert not it.is_classic
+    it.leave("C")
+    it.enter("y")
+
+    assert it.is_classic
+    told = [(fact.protocol, fact.assignment) for fact in it.told(GroupConverted)]
+    assert [("consumer", ()), ("classic", ())] == told
+    assert it.coordinator.state.durable.offset(GROUP, "t", 0) is not None
 
 
 def test_whoever_waits_to_join_is_told_to_join_again():

@@ -67,6 +67,32 @@ def test_records_end_a_wait_after_a_wake_up():
     assert 1 == len(driver.batches())
 
 
+def test_the_answer_to_the_first_heartbeat_ends_a_wait():
+    """Until the interval is told no wait lasts: the first assignment is taken at once."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.poll(1_000)
+    driver.advance(30)
+    driver.beaten(2, 0, 1)
+    driver.advance(0.001)
+
+    assert [("assigned", (0, 1))] == driver.calls
+
+
+def test_the_answer_to_a_later_heartbeat_ends_no_wait():
+    """A member that waits for records takes a new target up in its next pass."""
+    driver = stable()
+    driver.poll(10_000)
+    driver.beat_due()
+    driver.advance(30)
+    driver.beaten(3, 0)
+    driver.advance(0.001)
+    at_once = driver.state.member.reconciling
+    driver.advance(100)
+
+    assert at_once is None
+    assert driver.state.member.reconciling is not None
+
+
 def test_an_empty_answer_ends_a_wait_for_another_pass():
     """A fetch that brought nothing wakes the application: its pass has the broker asked again."""
     driver = stable()

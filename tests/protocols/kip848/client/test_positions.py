@@ -38,6 +38,7 @@ def test_committed_offsets_are_asked_for_with_the_members_epoch():
 
     assert (MEMBER, 2) == (request.member_id, request.member_epoch)
     assert [0, 1] == sorted(tp.partition for tp in request.partitions)
+    assert 10 == request.version
 
 
 def test_fetches_leave_with_the_answer():
@@ -66,6 +67,7 @@ def test_a_stale_epoch_is_followed_by_a_try_with_the_new_one():
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
         ErrorCode.NOT_COORDINATOR,
+        ErrorCode.UNKNOWN_TOPIC_ID,
     ],
 )
 def test_errors_that_pass_are_waited_out(error):

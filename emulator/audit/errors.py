@@ -1,0 +1,7 @@
+"""What cannot be audited."""
+
+from __future__ import annotations
+
+
+class AuditError(Exception):
+    """A log, a table of offsets or a request that cannot be used; says where, what, and what to do."""

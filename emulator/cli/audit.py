@@ -1,0 +1,169 @@
+"""``rebalance audit``: what real consumers processed twice, and what never."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from emulator.cli.helping import Examples, with_examples
+from emulator.cli.options import JsonOption
+from emulator.cli.study import EngineName
+
+EXPECTATION_FAILED = 1
+
+
+class FormatName(StrEnum):
+    """What a log is, whatever its name ends in."""
+
+    PARQUET = "parquet"
+    JSON = "json"
+    CSV = "csv"
+    TABLE = "table"
+
+
+class UnitName(StrEnum):
+    """Of times that are numbers."""
+
+    S = "s"
+    MS = "ms"
+    US = "us"
+    NS = "ns"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "audit",
+        short_help="Count what real consumers processed twice or never.",
+        help=with_examples(audit, EXAMPLES),
+    )(audit)
+
+
+EXAMPLES: Examples = (
+    (
+        "the events of an emulated run are a processing log, too",
+        "rebalance run member-crashes --events events.parquet; rebalance audit events.parquet",
+    ),
+)
+
+
+def audit(
+    logs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Processing logs: Parquet, JSON lines or CSV, folders of them; for Spark also "
+            "addresses such as s3a://logs/ and, with --format table, names of tables.",
+        ),
+    ],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="NAME=COLUMN",
+            help="Which column holds what, such as offset=msg_offset; repeatable.",
+        ),
+    ] = None,
+    time_unit: Annotated[
+        UnitName | None,
+        typer.Option("--time-unit", help="Of epoch numbers; by default told by their size."),
+    ] = None,
+    format_: Annotated[
+        FormatName | None, typer.Option("--format", help="By default told by the files' names.")
+    ] = None,
+    ends: Annotated[
+        Path | None,
+        typer.Option("--ends", metavar="FILE", help="Where each partition's log ended at the cut."),
+    ] = None,
+    begins: Annotated[
+        Path | None,
+        typer.Option(
+            "--begins",
+            metavar="FILE",
+            help="Where each began; by default, what was processed of it first.",
+        ),
+    ] = None,
+    cut: Annotated[
+        str | None,
+        typer.Option(
+            "--t-end", metavar="TIME", help="The cut: what was finished later is left out."
+        ),
+    ] = None,
+    commits: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--commits",
+            metavar="PATH",
+            help="The offsets log, for causes: a folder of rebalance import, a file of rebalance "
+            "log --columns, or segments; repeatable.",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", metavar="ID", help="Whose commits; by default the only one."),
+    ] = None,
+    expect: Annotated[
+        list[str] | None,
+        typer.Option("--expect", metavar="BOUND", help='Such as "reprocessed <= 100"; repeatable.'),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Folder for the ledger as tables and JSON."
+        ),
+    ] = None,
+    engine: Annotated[
+        EngineName,
+        typer.Option("--engine", help="Who reads: one process, or Spark; auto: by size."),
+    ] = EngineName.AUTO,
+    master: Annotated[
+        str | None, typer.Option("--master", help="Spark's master; by default this machine.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Audit processing logs of real consumers: what was processed twice, what never, by whom, when.
+
+    A row says that a consumer finished a record, or a range of records, of a partition. Columns
+    are topic, partition, consumer, end (when it was finished), start (when it was begun, may be
+    missing), and offset, or lo and hi (not among them), or first and last; --column names others.
+    Rows may stand in any order. Times are timestamps, ISO 8601 (UTC where no zone is said) or
+    epoch numbers.
+
+    Never processed is what lies between the begin of a partition (--begins) and what was
+    processed of it last and, where --t-end and --commits are given, what was committed by then.
+    What lies beyond, up to --ends, is unread. --ends and --begins take lines topic:partition:offset, as
+    kafka-get-offsets.sh prints them, or JSON such as {"orders": [471, 470]}.
+
+    Causes are told as far as the logs show them; without --commits most are unknown.
+
+    -o writes entries.parquet, partitions.parquet, audit.json (the same as --json prints) and
+    manifest.json, all when all is done; an earlier audit in DIR is replaced, nothing else is.
+
+    --json prints one line, one JSON object: audit (what was asked), group, rows, late, processed,
+    distinct, reprocessed, lost, unread, by_cause, by_owners, ledger, partitions, expectations.
+
+    Exit status: 0 fine; 1 an expectation failed; 2 bad input.
+    """
+    from emulator.cli.audit_request import Request
+    from emulator.cli.audit_telling import run_audit
+
+    request = Request(
+        logs=tuple(logs),
+        columns=tuple(columns or ()),
+        time_unit=None if time_unit is None else time_unit.value,
+        format=None if format_ is None else format_.value,
+        ends=ends,
+        begins=begins,
+        cut=cut,
+        commits=tuple(commits or ()),
+        group=group,
+        expect=tuple(expect or ()),
+        output=output,
+        engine=engine.value,
+        master=master,
+    )
+    if not run_audit(request, as_json=as_json):
+        raise typer.Exit(EXPECTATION_FAILED)

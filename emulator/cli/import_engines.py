@@ -1,0 +1,92 @@
+"""Who reads the pieces of an import: one process, several, or Spark. All write the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from emulator.cli.import_request import Planned, Request
+from emulator.cli.pool import cores, in_order
+from emulator.cli.refusals import RefusedError
+from emulator.cli.study_engines import POOL_BEST_S
+from emulator.imported.store import Receipt
+from emulator.imported.work import Task, keep
+from emulator.pipeline.masters import is_decided
+
+ALONE_BEST_S = 4.0
+"""Below it other processes would hardly have started."""
+
+BYTES_A_S = 40_000_000
+OFFSETS_A_S = 100_000
+"""About what one core reads, of files and of a live log."""
+
+CONNECTING_S = 0.5
+"""For each partition of a live log."""
+
+Player = Callable[[Sequence[Task], Path], Iterator[Receipt]]
+"""Reads pieces and keeps their rows in a folder; yields what came of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A way to read."""
+
+    name: str
+    told: str
+    """What is said of it, and how to have the other one."""
+
+    open: Callable[[], AbstractContextManager[Player]]
+
+
+def choose_engine(planned: Planned, request: Request, environment: Mapping[str, str]) -> Engine:
+    """Return who reads: who was asked for, else the quicker one."""
+    wanted, master = request.engine, request.master
+    work_s = _work_s(planned)
+    jobs = min(request.jobs or cores(), max(1, len(planned.pieces)))
+    if wanted == "pool" and master:
+        raise RefusedError("--master is Spark's, and --engine pool takes no Spark; leave one out")
+    chosen_elsewhere = is_decided(environment)
+    if wanted == "auto":
+        large = work_s / jobs > POOL_BEST_S and find_spec("pyspark") is not None
+        wanted = "spark" if large or master or chosen_elsewhere else "pool"
+    if wanted == "spark":
+        where = master or ("" if chosen_elsewhere else "this machine's cores")
+        told = f"Spark{f' on {where}' if where else ''} (--engine pool takes processes)"
+        return Engine("spark", told, partial(_spark, master))
+    if request.jobs is None and work_s < ALONE_BEST_S:
+        jobs = 1
+    told = f"{jobs} process{'es' if jobs > 1 else ''} (--engine spark takes Spark)"
+    return Engine("pool", told, partial(_pool, jobs))
+
+
+def _work_s(planned: Planned) -> float:
+    """Return about how long one process would take."""
+    size = sum(piece.size for piece in planned.pieces)
+    if planned.is_live:
+        return size / OFFSETS_A_S + CONNECTING_S * len(planned.pieces)
+    return size / BYTES_A_S
+
+
+@contextmanager
+def _pool(jobs: int) -> Iterator[Player]:
+    def play(tasks: Sequence[Task], part: Path) -> Iterator[Receipt]:
+        yield from in_order(partial(keep, part=part), tasks, jobs=jobs)
+
+    yield play
+
+
+@contextmanager
+def _spark(master: str | None) -> Iterator[Player]:
+    from emulator.pipeline.errors import SparkError
+    from emulator.pipeline.import_runs import read_on_spark
+    from emulator.pipeline.session import open_session
+
+    try:
+        with open_session("rebalance import", master=master) as session:
+            yield partial(read_on_spark, session)
+    except SparkError as error:
+        raise RefusedError(f"--engine spark: {error}") from None

@@ -1,0 +1,169 @@
+"""What ``rebalance import`` does with its tables: findings, the page, and a group as a scenario."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from emulator.cli.refusals import RefusedError, reason_of
+from emulator.cli.saying import say, say_json
+
+if TYPE_CHECKING:
+    from emulator.imported.findings import GroupFindings
+    from emulator.imported.findings_screen import Shortlist
+
+FOLDER: Final = "findings"
+PAGE: Final = "report.html"
+SPARK_FROM_ROWS: Final = 50_000_000
+"""Fewer commits are looked at sooner in one process, which needs no shuffle."""
+
+
+def find(
+    folder: Path, *, commits: int, on_spark: bool, master: str | None, retention_ms: int
+) -> Shortlist:
+    """Look at what is in an import's folder, and write there what is found.
+
+    *commits*: rows of that table. *on_spark*: whether a large import may be looked at there.
+    """
+    from emulator.imported.findings_screen import Shortlist
+    from emulator.imported.findings_tables import FindingsFiles
+
+    shortlist = Shortlist()
+    large = on_spark and commits >= SPARK_FROM_ROWS
+    found = _on_spark(folder, master, retention_ms) if large else _here(folder, retention_ms)
+    with found as groups, FindingsFiles(folder / FOLDER) as files:
+        for each in groups:
+            shortlist.add(each)
+            files.add(each)
+    _write_page(folder / PAGE, shortlist)
+    return shortlist
+
+
+@contextmanager
+def _here(folder: Path, retention_ms: int) -> Iterator[Iterator[GroupFindings]]:
+    from emulator.imported.findings_folder import explore_folder
+
+    yield explore_folder(folder, retention_ms=retention_ms)
+
+
+@contextmanager
+def _on_spark(
+    folder: Path, master: str | None, retention_ms: int
+) -> Iterator[Iterator[GroupFindings]]:
+    from emulator.pipeline.errors import SparkError
+    from emulator.pipeline.findings_runs import explore_on_spark
+    from emulator.pipeline.session import open_session
+
+    try:
+        with open_session("rebalance import: findings", master=master) as session:
+            yield explore_on_spark(session, folder, retention_ms=retention_ms)
+    except SparkError as error:
+        raise RefusedError(f"--engine spark: {error}") from None
+
+
+def _write_page(path: Path, shortlist: Shortlist) -> None:
+    """Write the page with pictures, if plotly is there."""
+    try:
+        from emulator.imported.findings_page import findings_page
+    except ModuleNotFoundError as error:
+        if error.name != "plotly":
+            raise
+        return
+    from emulator.outputs.beside import put
+
+    put(path, findings_page(shortlist).encode())
+
+
+def findings_lines(shortlist: Shortlist | None, folder: Path) -> Iterator[str]:
+    """Yield what is said of the findings, if any were asked for; *folder*: of the import."""
+    from emulator.imported.findings_screen import findings_screen
+    from emulator.offsets_log.words import printable
+
+    if shortlist is None:
+        return
+    yield ""
+    yield from map(printable, findings_screen(shortlist))
+    yield ""
+    yield f"Findings: {folder / FOLDER}"
+    page = folder / PAGE
+    missing = "none, plotly is missing: pip install 'rebalance-emulator[pictures]'"
+    yield f"Page:     {page if page.is_file() else missing}"
+
+
+# -- a group as a scenario -------------------------------------------------------------------------
+
+
+class Wanted(NamedTuple):
+    """The group that becomes a scenario."""
+
+    group: str
+    epoch: int | None
+    """Its generation; None: the newest one that lasted."""
+
+
+def is_import(sources: Sequence[str]) -> bool:
+    """Say whether what is named is the folder of an import made before."""
+    if len(sources) != 1:
+        return False
+    try:
+        manifest = json.loads((Path(sources[0]) / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("kind") == "import"
+
+
+def write_scenario(folder: Path, wanted: Wanted, output: Path | None, *, as_json: bool) -> None:
+    """Write the scenario of a group in an import's folder, or print it.
+
+    Raise RefusedError if there is no such group, none that can be played, or no room.
+    """
+    from emulator.imported.findings_folder import explore_group, groups_in
+    from emulator.imported.scenario_file import scenario_text
+    from emulator.imported.sketch import NoScenarioError, sketch
+    from emulator.offsets_log.words import printable
+
+    group = wanted.group
+    found = explore_group(folder, group)
+    if found is None:
+        reason = f"--scenario {group}: no such group in it{_hint(group, groups_in(folder))}"
+        raise RefusedError(printable(reason))
+    try:
+        drawn = sketch(*found, wanted.epoch)
+    except NoScenarioError as error:
+        raise RefusedError(printable(f"--scenario {error}")) from None
+    text = scenario_text(drawn)
+    if output is not None:
+        _put(output, text)
+    if as_json:
+        say_json({"group": group, "file": None if output is None else str(output), "text": text})
+    elif output is None:
+        say(text.removesuffix("\n"))
+    else:
+        say(f"{output}: {group} as a scenario; play it with: rebalance run {output}")
+
+
+def refuse_taken(output: Path | None) -> None:
+    """Raise RefusedError if a file of that name is there: it may have been worked on."""
+    if output is not None and (output.exists() or output.is_symlink()):
+        raise RefusedError(f"-o {output}: is there already; name a file that is not")
+
+
+def _hint(group: str, known: list[str]) -> str:
+    if not known:
+        return "; there is none at all: --from, --to and the files decide what is read"
+    near = get_close_matches(group, known, 3) or known[:5]
+    more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
+    return f"; there are {', '.join(near)}{more}"
+
+
+def _put(path: Path, text: str) -> None:
+    from emulator.outputs.beside import put
+
+    try:
+        put(path, text.encode())
+    except (OSError, ValueError) as error:
+        raise RefusedError(f"-o {path}: cannot be written: {reason_of(error)}") from None

@@ -1,0 +1,142 @@
+"""What a user asks of ``rebalance import``, and what there is to read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+from emulator.cli.refusals import RefusedError, reason_of
+from emulator.imported.client_settings import merged, parse_setting, read_settings
+from emulator.imported.errors import BrokerError, SettingError
+from emulator.imported.findings import WEEK_MS
+from emulator.imported.segments import is_empty, segments_of
+from emulator.imported.selection import Selection
+from emulator.imported.work import Piece, Task
+from emulator.offsets_log.finding import LogFileError
+from emulator.offsets_log.words import printable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The options of the command."""
+
+    sources: tuple[str, ...]
+    output: Path | None
+    bootstrap: str | None
+    config: Path | None
+    settings: tuple[str, ...]
+    groups: tuple[str, ...]
+    begin: str | None
+    end: str | None
+    engine: str
+    master: str | None
+    jobs: int | None
+    retention_ms: int = WEEK_MS
+    """``offsets.retention.minutes`` of the brokers, for findings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An import that can be made."""
+
+    folder: Path
+    sources: tuple[str, ...]
+    """As the user named them; of a live cluster its address."""
+
+    pieces: tuple[Piece, ...]
+    selection: Selection
+    is_live: bool
+    empty: tuple[str, ...] = ()
+    """Segments that nothing is in."""
+
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """What is to be read, piece by piece."""
+        return [Task(piece, self.selection, self.settings) for piece in self.pieces]
+
+
+def planned(request: Request) -> Planned:
+    """Return what is to be read; raise RefusedError if it cannot be."""
+    if request.output is None:
+        raise RefusedError("-o DIR is missing: a folder for the tables, such as -o imported")
+    if bool(request.sources) == (request.bootstrap is not None):
+        raise RefusedError(
+            "give either SOURCE, segment files or folders of them, or --bootstrap HOST:PORT"
+        )
+    selection = Selection(
+        request.groups, _time_ms("--from", request.begin), _time_ms("--to", request.end)
+    )
+    begin_ms, end_ms = selection.begin_ms, selection.end_ms
+    if begin_ms is not None and end_ms is not None and begin_ms >= end_ms:
+        raise RefusedError(f"--from {request.begin} is not before --to {request.end}")
+    if request.bootstrap is None:
+        return _from_files(request, request.output, selection)
+    try:
+        return _from_cluster(request, request.output, request.bootstrap, selection)
+    except BrokerError as error:
+        raise RefusedError(f"--bootstrap {error}") from None
+    except SettingError as error:
+        raise RefusedError(str(error)) from None
+
+
+def _from_files(request: Request, folder: Path, selection: Selection) -> Planned:
+    if request.config is not None or request.settings:
+        raise RefusedError("--config and --set are for a live cluster, with --bootstrap")
+    try:
+        segments = segments_of(request.sources)
+        empty = {each for each in segments if is_empty(each)}
+    except LogFileError as error:
+        raise RefusedError(printable(str(error))) from None
+    return Planned(
+        folder,
+        request.sources,
+        tuple(each for each in segments if each not in empty),
+        selection,
+        is_live=False,
+        empty=tuple(each.path for each in segments if each in empty),
+    )
+
+
+def _from_cluster(request: Request, folder: Path, bootstrap: str, selection: Selection) -> Planned:
+    if find_spec("confluent_kafka") is None:
+        raise RefusedError(
+            "confluent-kafka is not installed: pip install 'rebalance-emulator[live]'; segment "
+            "files can be imported without it"
+        )
+    from emulator.imported.broker import stretches_of
+
+    settings = merged(bootstrap, _given(request))
+    pieces = stretches_of(settings, begin_ms=selection.begin_ms)
+    return Planned(folder, (bootstrap,), tuple(pieces), selection, is_live=True, settings=settings)
+
+
+def _given(request: Request) -> list[dict[str, str]]:
+    given = []
+    if request.config is not None:
+        try:
+            text = request.config.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise RefusedError(
+                f"--config {request.config}: cannot be read: {reason_of(error)}"
+            ) from None
+        given.append(read_settings(text, str(request.config)))
+    given.append(dict(parse_setting(each, "--set") for each in request.settings))
+    return given
+
+
+def _time_ms(option: str, text: str | None) -> int | None:
+    """Return a time as epoch ms."""
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise RefusedError(
+            f"{option} {text}: no time; one is 2026-05-04 or 2026-05-04T09:00:00+02:00"
+        ) from None
+    return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)

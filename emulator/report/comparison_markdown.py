@@ -1,0 +1,155 @@
+"""A comparison as Markdown, to be pasted into a design review: one table, whatever its width."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from emulator.measure import Comparison, compare, summarise
+from emulator.measure.meters.catalogue import VALUES
+from emulator.report.chance import NO_CHANCE, all_alike
+from emulator.report.comparison_screen import Column, Rows, missed, other_changes, paired
+from emulator.report.figures_shown import ALWAYS, IF_ANY
+from emulator.report.headings import in_force
+from emulator.report.wording import figure
+
+_PEOPLE_SAY = {**ALWAYS, **IF_ANY}
+_LEGEND = (
+    "Each figure is a mean over the seeds; in brackets how it differs from {first}, seed by seed, "
+    "with the interval that holds the true mean with 95 % confidence. Bold: that interval leaves "
+    "out zero."
+)
+_LEGEND_OF_ONE = "In brackets: how a figure differs from {first}. One seed, so no intervals."
+
+
+def comparison_markdown(
+    seeds: Sequence[int], columns: Sequence[Column], *, turned: bool
+) -> Iterator[str]:
+    """Yield the lines of a comparison; *turned*: a row for each column, a column a metric.
+
+    All metrics stand there that are not alike in all runs, after those that people ask for first;
+    a turned table, which would be too wide, has the latter alone.
+    """
+    first, several = columns[0], len(seeds) > 1
+    rows, alike = _rows(columns)
+    yield from _head(seeds, columns)
+    yield from _turned(columns, rows) if turned else _upright(columns, rows)
+    yield ""
+    yield (_LEGEND if several else _LEGEND_OF_ONE).format(first=_plain(first.name))
+    if all(all_alike(column.metrics) for column in columns):
+        yield NO_CHANCE
+    if alike and not turned:
+        told = ", ".join(f"`{name}` {figure(first.metrics[0][name])}" for name in alike)
+        yield f"Alike in all runs: {told}."
+    if any(column.missed for column in columns):
+        yield from ("", " ".join(_plain(line.strip()) for line in missed(columns)))
+    yield from _causes(columns)
+
+
+def _head(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
+    first = columns[0]
+    named = (
+        f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
+    )
+    subject = first.subject
+    yield f"## {_plain(subject.title)}"
+    yield ""
+    yield f"Apache Kafka {subject.kafka}, emulated: {subject.run_for} long, {named}."
+    yield ""
+    for column in columns:
+        facts = [
+            in_force(group, None if column is first else base)
+            for group, base in zip(column.subject.groups, first.subject.groups, strict=True)
+        ]
+        said = [*facts, *(f"`{change}`" for change in other_changes(column, first))]
+        yield f"- **{_plain(column.name)}**: {_plain('; '.join(said))}"
+    yield ""
+
+
+def _rows(columns: Sequence[Column]) -> tuple[Rows, list[str]]:
+    """Return the metrics in which runs differ, with labels, and the names of the others."""
+    runs = [run for column in columns for run in column.metrics]
+    units = {metric.name: metric.unit for metric in VALUES}
+    names = [*_PEOPLE_SAY, *(name for name in units if name not in _PEOPLE_SAY)]
+    alike = {name for name in names if len({run[name] for run in runs}) == 1} - ALWAYS.keys()
+    told = [
+        (name, _PEOPLE_SAY.get(name) or f"`{name}` ({units[name]})")
+        for name in names
+        if name not in alike
+    ]
+    return told, [name for name in names if name in alike]
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
+def _upright(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
+    yield _line("", *(_plain(column.name) for column in columns))
+    yield f"|---{'|---:' * len(columns)}|"
+    for name, label in rows:
+        yield _line(label, *(_cell(name, column, columns[0]) for column in columns))
+
+
+def _turned(columns: Sequence[Column], metrics: Rows) -> Iterator[str]:
+    rows = [(name, label) for name, label in metrics if name in _PEOPLE_SAY]
+    yield _line("", *(label for _, label in rows))
+    yield f"|---{'|---:' * len(rows)}|"
+    for column in columns:
+        cells = (_cell(name, column, columns[0]) for name, _ in rows)
+        yield _line(_plain(column.name), *cells)
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(name: str, column: Column, first: Column) -> str:
+    """Return a mean, and how it differs from the first column's, if it does."""
+    values = [run[name] for run in column.metrics]
+    mean = figure(summarise(values).mean.value)
+    comparison = compare([run[name] for run in first.metrics], values)
+    if column is first or comparison.equal == comparison.runs:
+        return mean
+    told = paired(comparison)
+    return f"{mean} (**{told}**)" if _leaves_out_zero(comparison) else f"{mean} ({told})"
+
+
+def _leaves_out_zero(comparison: Comparison) -> bool:
+    low, high = comparison.mean.low, comparison.mean.high
+    return low is not None and high is not None and (low > 0 or high < 0)
+
+
+# -- causes ----------------------------------------------------------------------------------------
+
+
+def _causes(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield why records were repeated or lost: a row a cause, in records a run."""
+    totals = [_total(column) for column in columns]
+    known = Counter[str]()
+    for total in totals:
+        known.update(total)
+    if not known:
+        return
+    yield from ("", "Why records were processed again or lost, in records a run:", "")
+    yield _line("", *(_plain(column.name) for column in columns))
+    yield f"|---{'|---:' * len(columns)}|"
+    for cause, _ in known.most_common():
+        yield _line(
+            cause,
+            *(
+                figure(total[cause] / len(column.causes))
+                for total, column in zip(totals, columns, strict=True)
+            ),
+        )
+
+
+def _total(column: Column) -> Counter[str]:
+    total = Counter[str]()
+    for causes in column.causes:
+        total.update(causes)
+    return total
+
+
+def _plain(text: str) -> str:
+    """Return text that Markdown does not take for the end of a cell, or for emphasis."""
+    return text.replace("|", r"\|").replace("*", r"\*")

@@ -1,0 +1,129 @@
+"""Requests and timers of groups of either type, sent on to the code of the one they find.
+
+Source: ``GroupMetadataManager.consumerGroupHeartbeat``, ``classicGroupJoin`` and their like of
+4.4.0 (spec kip848 1.4 step 2, 5.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.classic import admin, heartbeat, join, leave, sync
+from protocols.classic.states import State
+from protocols.coordinator.kinds import AnyShard
+from protocols.coordinator.turn import Moment, Turn
+from protocols.facts import GroupConverted
+from protocols.kip848 import classic_members
+from protocols.kip848 import leave as consumer_leave
+from protocols.kip848.kind import CONSUMER
+from protocols.kip848.on_shard import at_group, consumer_heartbeat, group_in
+from protocols.kip848.on_shard import woken as consumer_woken
+from protocols.messages import (
+    JOIN_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    Header,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+from protocols.migration import downgrade, upgrade
+from protocols.step import Tell
+
+
+def heartbeat_at_any_group(
+    shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a heartbeat of the consumer protocol."""
+    group = shard.groups.get(request.group_id)
+    if group is None or request.member_epoch != JOIN_EPOCH:
+        turn = consumer_heartbeat(shard, header, request, at)
+        return downgrade.followed(shard, request.group_id, turn, at)
+    if group.state is State.EMPTY:
+        deleted = admin.deleted(shard, request.group_id)
+        ready = _emptied(deleted, "consumer", group.generation, header, request)
+    elif upgrade.is_allowed(group, at):
+        ready = upgrade.upgraded(shard, group, header, request, at)
+    else:
+        return consumer_heartbeat(shard, header, request, at)
+    return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
+
+
+def join_at_any_group(
+    shard: AnyShard, header: Header, request: JoinGroupRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a JoinGroup."""
+    if (group := group_in(shard, request.group_id)) is None:
+        return join.join_group(shard, header, request, at)
+    if downgrade.replaces_the_last(group, request, at):
+        return downgrade.replaced(shard, group, header, request, at)
+    if group.members:
+        return at_group(shard, group, classic_members.join, header, request, at)
+    deleted = CONSUMER.deleted(shard, request.group_id)
+    ready = _emptied(deleted, "classic", group.epoch, header, request)
+    return _either(shard, ready, join.join_group(ready.state, header, request, at))
+
+
+def sync_at_any_group(
+    shard: AnyShard, header: Header, request: SyncGroupRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a SyncGroup."""
+    if (group := group_in(shard, request.group_id)) is None:
+        return sync.sync_group(shard, header, request, at)
+    return at_group(shard, group, classic_members.sync, header, request, at)
+
+
+def beat_at_any_group(
+    shard: AnyShard, header: Header, request: HeartbeatRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a heartbeat of the classic protocol."""
+    if (group := group_in(shard, request.group_id)) is None:
+        return heartbeat.heartbeat(shard, header, request, at)
+    return at_group(shard, group, classic_members.heartbeat, header, request, at)
+
+
+def leave_any_group(
+    shard: AnyShard, header: Header, request: LeaveGroupRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a LeaveGroup."""
+    if (group := group_in(shard, request.group_id)) is None:
+        return leave.leave_group(shard, header, request, at)
+    turn = at_group(shard, group, consumer_leave.remove_members, header, request, at)
+    return downgrade.followed(shard, request.group_id, turn, at)
+
+
+def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
+    """Act on a timer of a consumer group."""
+    turn = consumer_woken(shard, timer, at)
+    if not turn.records:
+        return turn
+    return downgrade.followed(shard, str(turn.records[0].key[0]), turn, at)
+
+
+def _either(shard: AnyShard, ready: Turn[AnyShard], turn: Turn[AnyShard]) -> Turn[AnyShard]:
+    """Return both turns as one; if the second changes nothing, nor does the first."""
+    if not turn.records:
+        return Turn(shard, turn.effects, (), turn.waits)
+    effects, records = ready.effects + turn.effects, ready.records + turn.records
+    return Turn(turn.state, effects, records, turn.waits)
+
+
+def _emptied(
+    deleted: Turn[AnyShard],
+    protocol: str,
+    generation: int,
+    header: Header,
+    request: ConsumerGroupHeartbeatRequest | JoinGroupRequest,
+) -> Turn[AnyShard]:
+    """Return the shard as it is once the records that delete an empty group are replayed."""
+    shard, group_id = deleted.state, request.group_id
+    groups = shard.durable.groups.without(group_id)
+    told = GroupConverted(
+        group=group_id,
+        protocol=protocol,
+        generation=generation,
+        member_id=request.member_id,
+        client=header.client,
+    )
+    unlogged = replace(shard, durable=replace(shard.durable, groups=groups))
+    return replace(deleted, state=unlogged).also(Tell(told))

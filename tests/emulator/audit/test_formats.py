@@ -1,0 +1,124 @@
+"""One log in many forms: the same ledger."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from emulator.audit.auditing import Audited, InProcess, Terms, audit
+from emulator.audit.reading import find_files, open_source
+
+from .logs import EPOCH, SECOND, Row, audited, records, write
+
+ROWS = [*records(0, 30, "m1", 0), *records(20, 50, "m2", 100), *records(0, 9, "m1", 0, partition=3)]
+
+
+def as_dicts(**spelled) -> list[dict]:
+    """Return the rows as a log of single records has them, with times spelled in some way."""
+    spell = spelled.get("time", lambda at: at)
+    return [
+        {
+            "topic": row.topic,
+            "partition": row.partition,
+            "offset": row.lo,
+            "consumer": row.consumer,
+            "start": spell(row.start),
+            "end": spell(row.end),
+        }
+        for row in ROWS
+    ]
+
+
+def iso(at_us: int) -> str:
+    """Spell a time as ISO 8601."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)).isoformat()
+
+
+@pytest.fixture
+def expected(tmp_path) -> Audited:
+    """Return the ledger of the rows as ranges of one record."""
+    return audited(write(tmp_path / "ranges.parquet", ROWS))
+
+
+@pytest.mark.parametrize("spell", [lambda at: at, iso, lambda at: at // 1000])
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "csv", "parquet"])
+def test_a_format_and_a_spelling_of_times_change_nothing(tmp_path, expected, ending, spell):
+    """Epoch microseconds, milliseconds and ISO 8601, in each format."""
+    rows, path = as_dicts(time=spell), tmp_path / f"log.{ending}"
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif ending == "csv":
+        body = "".join(",".join(map(str, row.values())) + "\n" for row in rows)
+        path.write_text(",".join(rows[0]) + "\n" + body)
+    else:
+        path.write_bytes(gzip.compress(lines.encode()) if ending.endswith("gz") else lines.encode())
+
+    assert expected == audited(path)
+
+
+def test_a_folder_is_one_log(tmp_path, expected):
+    """Files of a folder, each of one consumer, in any depth."""
+    for number, consumer in enumerate(("m1", "m2")):
+        folder = tmp_path / "logs" / f"{number}"
+        folder.mkdir(parents=True)
+        write(folder / "log.parquet", [row for row in ROWS if row.consumer == consumer])
+    (tmp_path / "logs" / "_SUCCESS").write_text("")
+
+    assert expected == audited(tmp_path / "logs")
+
+
+def test_columns_can_have_any_names(tmp_path, expected):
+    """--column says which is which; a range may tell its last offset."""
+    table = pa.table(
+        {
+            "t": [row.topic for row in ROWS],
+            "p": [str(row.partition) for row in ROWS],
+            "from": [row.lo for row in ROWS],
+            "upto": [row.hi - 1 for row in ROWS],
+            "who": [row.consumer for row in ROWS],
+            "b": pa.array([row.start for row in ROWS], pa.timestamp("us", "UTC")),
+            "e": pa.array([row.end for row in ROWS], pa.timestamp("us", "UTC")),
+        }
+    )
+    pq.write_table(table, tmp_path / "log.parquet")
+    wanted = {
+        "topic": "t",
+        "partition": "p",
+        "lo": "from",
+        "last": "upto",
+        "consumer": "who",
+        "start": "b",
+        "end": "e",
+    }
+    source = open_source(find_files([tmp_path / "log.parquet"]), wanted, None)
+
+    assert expected == audit(InProcess(source, Terms()), Terms())
+
+
+def test_rows_after_the_cut_do_not_count(tmp_path):
+    """What was finished at the cut does."""
+    path = write(tmp_path / "log.parquet", records(0, 10, "m1", 0))
+    found = audited(path, terms=Terms(end_us=EPOCH + 4 * SECOND))
+
+    assert (10, 5) == found.counts
+    assert [5] == [part.processed for part in found.partitions]
+
+
+def test_a_row_may_be_a_range_that_is_processed_again_in_part(tmp_path):
+    """Its time is that of the whole row, as far as the log tells."""
+    rows = [
+        Row("orders", 0, 0, 100, "m1", EPOCH, EPOCH + 10 * SECOND),
+        Row("orders", 0, 90, 150, "m2", EPOCH + 20 * SECOND, EPOCH + 30 * SECOND),
+    ]
+    (part,) = audited(write(tmp_path / "log.parquet", rows)).partitions
+    (again,) = part.again
+
+    assert (160, 150, 10) == (part.processed, part.distinct, part.reprocessed)
+    assert (90, 100, "m1", EPOCH + 10 * SECOND) == again[:4]
+    assert ("m2", EPOCH + 30 * SECOND, EPOCH + 20 * SECOND, False) == again[4:]

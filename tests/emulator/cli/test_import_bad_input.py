@@ -1,0 +1,140 @@
+"""What ``rebalance import`` refuses: with a reason, status 2, and nothing left where DIR would be."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+import pytest
+
+from emulator.cli import import_request
+from emulator.imported import broker, live, store
+
+from ..imported.logs import batch, commit, segment_of, written  # noqa: TID252  tests are not installed
+from .commands import rebalance
+
+
+def refused(tmp_path, *arguments):
+    """Return why an import is refused."""
+    status, out, err = rebalance("import", *arguments)
+    assert (2, "") == (status, out)
+    assert not (tmp_path / "imported").exists()
+    return err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([segment_of(4)], "-o DIR is missing"),
+        (["-o", "imported"], "give either SOURCE"),
+        ([segment_of(4), "--bootstrap", "h:1", "-o", "imported"], "give either SOURCE"),
+        ([segment_of(4), "--set", "a=b", "-o", "imported"], "are for a live cluster"),
+        ([segment_of(4), "--from", "noon", "-o", "imported"], "--from noon: no time; one is 2026-"),
+        (
+            [segment_of(4), "--from", "2026-05-05", "--to", "2026-05-04", "-o", "imported"],
+            "--from 2026-05-05 is not before --to 2026-05-04",
+        ),
+        ([segment_of(4), "--engine", "pool", "--master", "yarn", "-o", "imported"], "--master is"),
+        (["nowhere", "-o", "imported"], "nowhere: cannot be read: No such file"),
+        (["empty", "-o", "imported"], "empty: no segment in this folder; segments are files such"),
+        (["text.log", "-o", "imported"], "text.log: not a log: nothing in it is a batch"),
+        (["orders.log", "-o", "imported"], "orders.log: a log of another topic"),
+        (
+            ["--bootstrap", "h:1", "--config", "nowhere", "-o", "imported"],
+            "--config nowhere: cannot",
+        ),
+        (
+            ["--bootstrap", "h:1", "--set", "secret", "-o", "imported"],
+            "--set: 'secret' is no setting",
+        ),
+        (
+            ["--bootstrap", "h:1", "--set", "foo=1", "-o", "imported"],
+            'configuration property: "foo"',
+        ),
+        ([segment_of(4), "-o", "text.log/imported"], "-o text.log/imported: cannot be written"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused(arguments, reason, tmp_path, monkeypatch):
+    """Saying what was given, and what can be."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.log").write_text("a text of some length, and no log of anybody's " * 9)
+    other = commit()._replace(key=commit().key._replace(group="g"))
+    data = batch(other).replace(b"\0\1\0\1g", b"\x7f\1\0\1g")
+    written(tmp_path, _sealed(data), "orders.log")
+
+    assert reason in refused(tmp_path, *arguments)
+
+
+def _sealed(data: bytes) -> bytes:
+    """Give a batch that was changed the checksum that it should have."""
+    from crc32c import crc32c  # noqa: PLC0415
+
+    return data[:17] + crc32c(data[21:]).to_bytes(4) + data[21:]
+
+
+def test_a_folder_that_holds_something_else_is_left_as_it_is(tmp_path):
+    """An import too: it may be of use to somebody."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("kept")
+    rebalance("import", segment_of(4), "-o", tmp_path / "old")
+
+    other = rebalance("import", segment_of(4), "-o", tmp_path / "mine")
+    again = rebalance("import", segment_of(4), "-o", tmp_path / "old")
+
+    assert (2, 2) == (other.status, again.status)
+    assert "there is something in it already; take another folder" in other.err
+    assert "there is an import in it already; take another folder" in again.err
+    assert ["notes.txt"] == [path.name for path in (tmp_path / "mine").iterdir()]
+
+
+def test_a_full_disk_is_told_and_the_import_can_go_on(tmp_path, monkeypatch):
+    """Nothing is half-written."""
+    write = store.pq.ParquetWriter.write_batch
+
+    def full(self, rows, *more):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(store.pq.ParquetWriter, "write_batch", full)
+    reason = refused(tmp_path, segment_of(4), "-o", tmp_path / "imported")
+    half = list(store.part_of(tmp_path / "imported").glob("*/*"))
+    monkeypatch.setattr(store.pq.ParquetWriter, "write_batch", write)
+
+    assert "cannot be written: No space left on device. What has been read is kept" in reason
+    assert ["plan.json"] == [path.name for path in half]
+    assert 0 == rebalance("import", segment_of(4), "-o", tmp_path / "imported").status
+
+
+def test_without_the_client_it_says_what_to_install(tmp_path, monkeypatch):
+    """Segment files need none."""
+    monkeypatch.setattr(import_request, "find_spec", lambda _: None)
+
+    reason = refused(tmp_path, "--bootstrap", "h:1", "-o", tmp_path / "imported")
+
+    assert "pip install 'rebalance-emulator[live]'" in reason
+
+
+def test_a_broker_that_is_not_there_is_told_by_its_address(tmp_path, monkeypatch):
+    """After a wait that ends."""
+    monkeypatch.setattr(broker, "PATIENCE_S", 0.4)
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+
+    reason = refused(tmp_path, "--bootstrap", address, "-o", tmp_path / "imported")
+
+    assert f"--bootstrap {address}: no answer within 0 s: " in reason
+    assert "Connection refused" in reason
+
+
+def test_a_broker_that_goes_away_is_told_and_the_import_can_go_on(tmp_path, monkeypatch):
+    """In the middle of a partition."""
+    monkeypatch.setattr(live, "PATIENCE_S", 0.4)
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+    gone = broker.Stretch(broker.TOPIC, 3, 0, 10)
+    monkeypatch.setattr(broker, "stretches_of", lambda *_, **__: [gone])
+
+    reason = refused(tmp_path, "--bootstrap", address, "-o", tmp_path / "imported")
+
+    assert f"--bootstrap {address}: no answer within " in reason
+    assert "the same command goes on from there" in reason

@@ -1,0 +1,50 @@
+"""An entry of the ledger on a screen, with the story behind it."""
+
+from __future__ import annotations
+
+from emulator.measure import Line
+from emulator.measure.ledger.entries import Entry, EntryKind
+from emulator.report.entry_screen import entry_screen
+
+SECOND = 1_000_000
+ENTRY = Entry(
+    id="D1",
+    kind=EntryKind.REPROCESSED,
+    group="billing",
+    topic="orders",
+    topic_id="T",
+    log_incarnation=0,
+    partition=0,
+    first=0,
+    last=9,
+    cause=None,
+    detail="",
+    root=None,
+    first_owner=None,
+    second_owner=None,
+    chain=(),
+)
+
+
+def story(*lines):
+    """Return the lines of a story as they are shown, times in seconds."""
+    shown = entry_screen("title", ENTRY, lines, lambda at_us: f"{at_us // SECOND}s")
+    return [line for line in shown if line.lstrip()[:1].isdigit()]
+
+
+def work(end_s, began_s):
+    return Line(end_s * SECOND, "a processes 0..9", 1, began_us=began_s * SECOND)
+
+
+def test_work_that_went_on_beside_other_things_tells_when_it_began():
+    """A line stands at its end: what came meanwhile seems to come before the work."""
+    fault = Line(3 * SECOND, "a broker goes down", 0)
+
+    assert "  5s   a processes 0..9, begun at 1s" == story(fault, work(5, 1))[-1]
+
+
+def test_work_with_nothing_between_tells_only_its_end():
+    """What happened before its begin, or at its very end, is in its place."""
+    before, same = Line(1 * SECOND, "a begins", 0), Line(5 * SECOND, "a crashes", 1)
+
+    assert "  5s   a processes 0..9" == story(before, same, work(5, 1))[-1]

@@ -1,0 +1,108 @@
+"""Deploys that change settings: what members then have, and what Kafka refuses of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.scenario.deploys import deployed, deploys_of, ever_running, started_by
+from emulator.scenario.load import load_with
+from emulator.scenario.resolution import consumer_settings
+
+from .samples import SMALLEST, read, refusal
+
+GIVEN = '"partition.assignment.strategy" = "range", "session.timeout.ms" = 6000'
+UNSET = 'unset = ["partition.assignment.strategy", "session.timeout.ms"]'
+CONSUMER = 'settings = { "group.protocol" = "consumer" }'
+
+
+def deploy(keys: str, verb: str = 'rolling_restart = "billing"') -> str:
+    """Return an act as a file writes it, to be put before its first fault."""
+    return f'[[act]]\nid = "migrate"\n{verb}\nat = "1min"\n{keys}\n\n[[fault]]'
+
+
+def test_a_deploy_lays_its_settings_over_those_of_the_file():
+    """Its own over the member's over the group's, without what it takes away."""
+    act = deploy(f"{CONSUMER}\n{UNSET}")
+    scenario = read(("[[fault]]", act))
+    (found,) = deploys_of(scenario)
+    group, member = scenario.group[0], scenario.group[0].members[0]
+    after = consumer_settings(*deployed(group, member, found))
+
+    assert ("classic", 6_000) == (
+        consumer_settings(group, member).group_protocol,
+        consumer_settings(group, member).session_timeout_ms,
+    )
+    assert ("consumer", 45_000) == (after.group_protocol, after.session_timeout_ms)
+    assert 3 == len(started_by(found, scenario))
+    assert 6 == len(ever_running(scenario))
+
+
+def test_a_deploy_without_settings_changes_none():
+    """Members start as they last ran; empty settings are those of the file."""
+    assert [] == deploys_of(read(("[[fault]]", deploy(""))))
+    assert 1 == len(deploys_of(read(("[[fault]]", deploy("settings = {}")))))
+
+
+def test_a_deploy_of_some_members_starts_those():
+    """By name; and a start is a deploy of one."""
+    some = read(("[[fault]]", deploy(f'order = ["billing-2"]\n{CONSUMER}\n{UNSET}')))
+    one = read(("[[fault]]", deploy(f"{CONSUMER}\n{UNSET}", 'start = "billing-1"')))
+
+    assert ["billing-2"] == [member.name for _, member in started_by(deploys_of(some)[0], some)]
+    assert ["billing-1"] == [member.name for _, member in started_by(deploys_of(one)[0], one)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (
+            CONSUMER,
+            "group[billing].settings[session.timeout.ms] stays, and Kafka refuses it with group.pro",
+        ),
+        (
+            f'settings = {{ "group.protocol" = "consumer", "heartbeat.interval.ms" = 1000 }}\n{UNSET}',
+            "fault[migrate].settings[heartbeat.interval.ms] = 1000: Kafka refuses it with",
+        ),
+        (
+            'settings = { "group.remote.assignor" = "range" }',
+            "fault[migrate].settings[group.remote.assignor]",
+        ),
+        (
+            f'settings = {{ "group.protocol" = "consumer", "group.remote.assignor" = "unifrom" }}\n{UNSET}',
+            'did you mean "uniform"?',
+        ),
+        (CONSUMER, 'group.protocol=consumer; name it in "unset"'),
+        ('unset = ["session.timeout"]', 'no such setting; did you mean "session.timeout.ms"?'),
+        (
+            'settings = { "session.timeout.ms" = 9000 }\nunset = ["session.timeout.ms"]',
+            "stands in settings too",
+        ),
+        (
+            'settings = { "heartbeat.interval.ms" = 7000 }',
+            "fault[migrate].settings[heartbeat.interval.ms] = 7000: not below session.timeout.ms",
+        ),
+        ('settings = { "group.protocl" = "consumer" }', 'did you mean "group.protocol"?'),
+        ('settings = { "group.consumer.max.size" = 3 }', "a setting of brokers"),
+    ],
+)
+def test_what_kafka_would_refuse_of_a_deploy_is_refused(keys, said):
+    """With Kafka's reason, at the act, and with what to do."""
+    assert said in refusal(("[[fault]]", deploy(keys)))
+
+
+def test_the_settings_of_a_deploy_have_paths_like_any_others(tmp_path):
+    """``--set`` takes them, and one word of protocol takes what does not go with it away."""
+    file = tmp_path / "orders.toml"
+    keys = 'settings = { "session.timeout.ms" = "9s" }'
+    file.write_text(SMALLEST.replace("[[fault]]", deploy(keys)))
+    plain = load_with(file, ["act[migrate].settings[max.poll.records]=7"])
+    there = load_with(
+        file,
+        [
+            "act[migrate].settings[group.protocol]=consumer",
+            'act[migrate].unset=["partition.assignment.strategy", "session.timeout.ms"]',
+        ],
+    )
+
+    assert {"session.timeout.ms": 9_000, "max.poll.records": 7} == deploys_of(plain)[0].settings
+    assert {"group.protocol": "consumer"} == deploys_of(there)[0].settings

@@ -1,0 +1,73 @@
+"""Patterns of topic names: matched by consumers, or by the coordinator in its own syntax."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator.cli.choosing import choose
+from emulator.cli.variants import read_variants
+from emulator.events import EpochOpened
+from emulator.scenario import catalogue
+from emulator.scenario.load import loads
+from emulator.scenario.problems import ScenarioError
+
+NAME = "kip848-pattern-by-broker"
+CLASSIC = "group[billing].settings[group.protocol]=classic"
+
+
+def refused(*changes: str) -> str:
+    """Return why the scenario is refused with these changes."""
+    with pytest.raises(ScenarioError) as caught:
+        loads(catalogue.read(NAME), "file", changes)
+    return str(caught.value)
+
+
+def test_a_pattern_of_the_broker_is_read_as_the_broker_reads_it():
+    """Python and Java would take it; RE2J has no looking ahead."""
+    lookahead = "group[billing].pattern=orders-(?=us).*"
+    told = refused(lookahead)
+
+    assert "group[billing].pattern" in told
+    assert "INVALID_REGULAR_EXPRESSION" in told
+    assert "invalid perl operator" in told
+    assert (
+        loads(catalogue.read(NAME), "file", (lookahead, "group[billing].pattern_by=client"))
+        .group[0]
+        .pattern
+    )
+
+
+def test_a_classic_consumer_matches_its_pattern_itself():
+    """It has nothing to send to a broker."""
+    assert "group.protocol=consumer" in refused(CLASSIC)
+
+
+def test_a_broker_without_a_pattern_has_nothing_to_match():
+    """Names of topics are no pattern."""
+    text = catalogue.read(NAME).replace('pattern = "orders-.*"', 'topics = ["orders-eu"]')
+
+    with pytest.raises(ScenarioError, match='no "pattern" to match'):
+        loads(text, "file")
+
+
+def test_a_pattern_that_matches_nothing_is_refused():
+    """By whomever it is matched."""
+    assert "matches none of the topics" in refused("group[billing].pattern=bills-.*")
+
+
+@pytest.mark.parametrize("column", ["eager", "cooperative", "static"])
+def test_a_comparison_with_the_classic_protocol_lets_clients_match(column):
+    """So one word still gives the other protocol."""
+    scenario = choose(NAME, ()).scenario
+    (_, variant) = read_variants([column], scenario)
+
+    assert "client" == choose(NAME, variant.overrides).scenario.group[0].pattern_by
+
+
+def test_a_topic_that_comes_to_match_is_read_by_somebody():
+    """The coordinator finds it; each of its partitions gets an owner."""
+    run = emulator.run(choose(NAME, ()).scenario, 0)
+    opened = {e.what.partition for e in run.events if isinstance(e.what, EpochOpened)}
+
+    assert {0, 1, 2} == {tp.partition for tp in opened if tp.topic == "orders-us"}

@@ -1,0 +1,54 @@
+"""How long brokers give nothing to read, held against how long work really stands still."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from emulator.events import BrokerDown, Event
+from emulator.measure import measure
+from emulator.scenario import catalogue
+from emulator.scenario.load import loads
+from emulator.verify.pace import Pace
+from emulator.world.build import NOTHING_REPLAYED, play
+
+SOON_S = 0.2
+"""So long a consumer takes to find a new leader, or to be handed what it can read again."""
+
+BACKLOG_S = 3.0
+"""So long it works off what another partition of its has gathered meanwhile, and has priority."""
+
+
+@pytest.fixture(scope="module")
+def events() -> list[Event]:
+    """A broker dies and the work on every record is written by itself; no member dies."""
+    scenario = loads(catalogue.read("coordinator-broker-dies"))
+    happened: list[Event] = []
+    alone = scenario.model_copy(update={"fault": scenario.fault[:1]})
+    play(alone, 0, (happened.append,), replay=replace(NOTHING_REPLAYED, by_record=True))
+    return happened
+
+
+def test_work_stands_still_for_as_long_as_brokers_give_nothing_and_little_longer(events):
+    """The stall by which ``verify`` holds real runs is the metric and what consumers add to it."""
+    down_us = next(event.at_us for event in events if isinstance(event.what, BrokerDown))
+    pace = Pace(down_us)
+    for event in events:
+        pace.see(event)
+    unreadable = measure(events).metrics.tables["unreadable.by_partition"]
+    longer = {str(tp): stall - unreadable[str(tp)] for tp, stall in pace.stalls.items()}
+
+    assert {f"orders-{number}" for number in range(6)} == set(unreadable) == set(longer)
+    assert -0.05 <= min(longer.values()) <= SOON_S
+    assert max(longer.values()) <= BACKLOG_S
+    assert 3 <= sum(late <= SOON_S for late in longer.values())
+
+
+def test_ownership_knows_nothing_of_it(events):
+    """Every partition has an owner at work all the time."""
+    values = measure(events).metrics
+
+    assert 0.1 > values["standstill_max_s"]
+    assert 8 < values["unreadable_max_s"] < 10
+    assert values["unreadable_max_s"] <= values["uncommittable_max_s"] < 10
