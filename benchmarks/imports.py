@@ -28,9 +28,9 @@ from time import perf_counter, process_time
 
 from benchmarks.offsets_commits import write_segment
 from emulator.cli.pool import cores, in_order
-from emulator.imported.segments import segments_of
-from emulator.imported.selection import Selection
-from emulator.imported.work import Task, keep
+from emulator.imported.reading.segments import segments_of
+from emulator.imported.reading.selection import Selection
+from emulator.imported.reading.work import Task, keep
 from emulator.offsets_log.columns import CommitColumns
 from emulator.pipeline.import_runs import read_on_spark
 from emulator.pipeline.session import open_session

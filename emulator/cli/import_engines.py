@@ -13,8 +13,8 @@ from emulator.cli.import_request import Planned, Request
 from emulator.cli.pool import cores, in_order
 from emulator.cli.refusals import RefusedError
 from emulator.cli.study_engines import POOL_BEST_S
+from emulator.imported.reading.work import Task, keep
 from emulator.imported.store import Receipt
-from emulator.imported.work import Task, keep
 from emulator.pipeline.masters import is_decided
 
 ALONE_BEST_S = 4.0

@@ -13,8 +13,8 @@ from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
-    from emulator.imported.findings import GroupFindings
-    from emulator.imported.findings_screen import Shortlist
+    from emulator.imported.findings.screen import Shortlist
+    from emulator.imported.findings.values import GroupFindings
 
 FOLDER: Final = "findings"
 PAGE: Final = "report.html"
@@ -29,8 +29,8 @@ def find(
 
     *commits*: rows of that table. *on_spark*: whether a large import may be looked at there.
     """
-    from emulator.imported.findings_screen import Shortlist
-    from emulator.imported.findings_tables import FindingsFiles
+    from emulator.imported.findings.screen import Shortlist
+    from emulator.imported.findings.tables import FindingsFiles
 
     shortlist = Shortlist()
     large = on_spark and commits >= SPARK_FROM_ROWS
@@ -45,7 +45,7 @@ def find(
 
 @contextmanager
 def _here(folder: Path, retention_ms: int) -> Iterator[Iterator[GroupFindings]]:
-    from emulator.imported.findings_folder import explore_folder
+    from emulator.imported.findings.folder import explore_folder
 
     yield explore_folder(folder, retention_ms=retention_ms)
 
@@ -68,7 +68,7 @@ def _on_spark(
 def _write_page(path: Path, shortlist: Shortlist) -> None:
     """Write the page with pictures, if plotly is there."""
     try:
-        from emulator.imported.findings_page import findings_page
+        from emulator.imported.findings.page import findings_page
     except ModuleNotFoundError as error:
         if error.name != "plotly":
             raise
@@ -80,7 +80,7 @@ def _write_page(path: Path, shortlist: Shortlist) -> None:
 
 def findings_lines(shortlist: Shortlist | None, folder: Path) -> Iterator[str]:
     """Yield what is said of the findings, if any were asked for; *folder*: of the import."""
-    from emulator.imported.findings_screen import findings_screen
+    from emulator.imported.findings.screen import findings_screen
     from emulator.offsets_log.words import printable
 
     if shortlist is None:
@@ -121,9 +121,9 @@ def write_scenario(folder: Path, wanted: Wanted, output: Path | None, *, as_json
 
     Raise RefusedError if there is no such group, none that can be played, or no room.
     """
-    from emulator.imported.findings_folder import explore_group, groups_in
-    from emulator.imported.scenario_file import scenario_text
-    from emulator.imported.sketch import NoScenarioError, sketch
+    from emulator.imported.as_scenario.file import scenario_text
+    from emulator.imported.as_scenario.sketch import NoScenarioError, sketch
+    from emulator.imported.findings.folder import explore_group, groups_in
     from emulator.offsets_log.words import printable
 
     group = wanted.group

@@ -25,16 +25,16 @@ from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say, say_json
 from emulator.imported import store
-from emulator.imported.errors import BrokerError
 from emulator.imported.manifest import import_manifest, plan_of
-from emulator.imported.segments import log_name
+from emulator.imported.reading.errors import BrokerError
+from emulator.imported.reading.segments import log_name
 from emulator.imported.store import Receipt
 from emulator.offsets_log.finding import LogFileError
 from emulator.offsets_log.words import printable
 from emulator.report.wording import counted
 
 if TYPE_CHECKING:
-    from emulator.imported.findings_screen import Shortlist
+    from emulator.imported.findings.screen import Shortlist
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import emulator
-from emulator.imported.selection import Selection
+from emulator.imported.reading.selection import Selection
+from emulator.imported.reading.work import Piece
 from emulator.imported.store import Receipt
-from emulator.imported.work import Piece
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
 
 TABLES = ("commits", "groups", "gaps")

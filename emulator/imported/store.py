@@ -26,10 +26,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from emulator.imported.beside import MARKERS
-from emulator.imported.events_of import OF_TRANSACTIONS, WRITTEN, Rows, with_outcome
+from emulator.imported.reading.collected import MARKERS
+from emulator.imported.reading.events_of import OF_TRANSACTIONS, WRITTEN, Rows, with_outcome
+from emulator.imported.reading.transactions import in_order, outcomes
 from emulator.imported.tables import GAPS, GROUPS
-from emulator.imported.transactions import in_order, outcomes
 from emulator.outputs.beside import put, written_beside
 from emulator.outputs.parquet import COMPRESSION
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from emulator.imported.exploring import Found, assessed
-from emulator.imported.findings import WEEK_MS, Assumptions, GroupFindings
-from emulator.imported.history import History
-from emulator.imported.steps import (
+from emulator.imported.findings.exploring import Found, assessed
+from emulator.imported.findings.values import WEEK_MS, Assumptions, GroupFindings
+from emulator.imported.history.of_group import History
+from emulator.imported.history.steps import (
     GROUP_COLUMNS,
     GROUP_ORDER,
     ORDER,

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from emulator.imported.reading.stretch import Stretch
+from emulator.imported.reading.work import Task
 from emulator.imported.store import Receipt, receipt_of
-from emulator.imported.stretch import Stretch
-from emulator.imported.work import Task
 from emulator.pipeline.jobs import results_of
 
 if TYPE_CHECKING:

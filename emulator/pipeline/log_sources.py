@@ -35,13 +35,13 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
-from emulator.imported.client_settings import merged
-from emulator.imported.events_of import OF_TRANSACTIONS, plain, with_outcome
-from emulator.imported.segments import Segment, segments_of
-from emulator.imported.selection import Selection
-from emulator.imported.stretch import Stretch
+from emulator.imported.reading.client_settings import merged
+from emulator.imported.reading.events_of import OF_TRANSACTIONS, plain, with_outcome
+from emulator.imported.reading.segments import Segment, segments_of
+from emulator.imported.reading.selection import Selection
+from emulator.imported.reading.stretch import Stretch
+from emulator.imported.reading.work import Piece, Task, keep, rows_of
 from emulator.imported.tables import PENDING, TABLES
-from emulator.imported.work import Piece, Task, keep, rows_of
 
 SEGMENTS: Final = "rebalance_segments"
 OFFSETS: Final = "rebalance_offsets"
@@ -122,7 +122,7 @@ class LogReader(DataSourceReader):
         elif self._kind is Segment:
             found = [*segments_of([self._path])]
         else:
-            from emulator.imported.broker import stretches_of  # noqa: PLC0415  of [live]
+            from emulator.imported.reading.broker import stretches_of  # noqa: PLC0415  of [live]
 
             found = [*stretches_of(self._settings, begin_ms=self._selection.begin_ms)]
         return [PieceOfLog(each) for each in sorted(found, key=lambda each: -each.size)]

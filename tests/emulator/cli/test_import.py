@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from emulator.cli import import_engines
-from emulator.imported import store, work
+from emulator.imported import store
+from emulator.imported.reading import work
 from emulator.imported.tables import TABLES
 
 from ..imported.logs import (  # noqa: TID252  tests are not installed

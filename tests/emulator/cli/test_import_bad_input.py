@@ -8,7 +8,8 @@ import socket
 import pytest
 
 from emulator.cli import import_request
-from emulator.imported import broker, live, store
+from emulator.imported import store
+from emulator.imported.reading import broker, live
 
 from ..imported.logs import batch, commit, segment_of, written  # noqa: TID252  tests are not installed
 from .commands import rebalance

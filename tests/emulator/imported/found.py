@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 import emulator
-from emulator.imported.beside import Origin
-from emulator.imported.events_of import Events
-from emulator.imported.exploring import explore
-from emulator.imported.findings import Assumptions, GroupFindings
-from emulator.imported.selection import Selection
+from emulator.imported.findings.exploring import explore
+from emulator.imported.findings.values import Assumptions, GroupFindings
+from emulator.imported.reading.collected import Origin
+from emulator.imported.reading.events_of import Events
+from emulator.imported.reading.selection import Selection
 from emulator.imported.tables import COMMITS, GROUPS
 from emulator.measure import Metrics
 from emulator.offsets_log.writing import LogFolder

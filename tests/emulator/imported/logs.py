@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from emulator.imported.beside import Origin
-from emulator.imported.events_of import OF_TRANSACTIONS, Events, plain
-from emulator.imported.selection import Selection
+from emulator.imported.reading.collected import Origin
+from emulator.imported.reading.events_of import OF_TRANSACTIONS, Events, plain
+from emulator.imported.reading.selection import Selection
 
 from ..offsets_log.segments import (  # noqa: TID252  tests are not installed
     NAME,

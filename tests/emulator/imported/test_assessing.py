@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.imported.exploring import explore
-from emulator.imported.findings import State
+from emulator.imported.findings.exploring import explore
+from emulator.imported.findings.values import State
 
 from .found import DAY_MS, WEEK_MS, Log, member
 

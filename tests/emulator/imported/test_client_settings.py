@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.imported.client_settings import for_consumer, merged, parse_setting, read_settings
-from emulator.imported.errors import SettingError
+from emulator.imported.reading.client_settings import (
+    for_consumer,
+    merged,
+    parse_setting,
+    read_settings,
+)
+from emulator.imported.reading.errors import SettingError
 
 FILE = """
 # how we log in

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.imported.events_of import OF_TRANSACTIONS, Events
-from emulator.imported.group_rows import KINDS
-from emulator.imported.selection import Selection
+from emulator.imported.reading.events_of import OF_TRANSACTIONS, Events
+from emulator.imported.reading.group_rows import KINDS
+from emulator.imported.reading.selection import Selection
 from emulator.imported.tables import COMMITS
 from emulator.offsets_log.columns import CommitColumns
 from protocols.log.compression import Compression

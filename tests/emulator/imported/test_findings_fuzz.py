@@ -8,12 +8,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.imported.exploring import explore
-from emulator.imported.findings_figures import pictures_of
-from emulator.imported.findings_screen import Shortlist, findings_screen, member_lines
-from emulator.imported.findings_tables import ROWS, SCHEMAS
-from emulator.imported.scenario_file import scenario_text
-from emulator.imported.sketch import NoScenarioError, sketch
+from emulator.imported.as_scenario.file import scenario_text
+from emulator.imported.as_scenario.sketch import NoScenarioError, sketch
+from emulator.imported.findings.exploring import explore
+from emulator.imported.findings.figures import pictures_of
+from emulator.imported.findings.screen import Shortlist, findings_screen, member_lines
+from emulator.imported.findings.tables import ROWS, SCHEMAS
 from emulator.imported.tables import COMMITS, GROUPS
 from emulator.scenario.load import loads
 

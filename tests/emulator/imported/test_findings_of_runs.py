@@ -7,7 +7,7 @@ from itertools import dropwhile
 import pytest
 
 import emulator
-from emulator.imported.reasons import Reason
+from emulator.imported.history.reasons import Reason
 from emulator.scenario import catalogue
 
 from .found import found, played, played_and_measured

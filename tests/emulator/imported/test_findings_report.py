@@ -8,13 +8,13 @@ import plotly.graph_objects as go
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.imported.exploring import explore
-from emulator.imported.findings_figures import pictures_of
-from emulator.imported.findings_folder import explore_folder, explore_group, groups_in
-from emulator.imported.findings_page import findings_page
-from emulator.imported.findings_screen import Shortlist, findings_screen, member_lines
-from emulator.imported.findings_tables import SCHEMAS, FindingsFiles
-from emulator.imported.notices import notices, weight
+from emulator.imported.findings.exploring import explore
+from emulator.imported.findings.figures import pictures_of
+from emulator.imported.findings.folder import explore_folder, explore_group, groups_in
+from emulator.imported.findings.notices import notices, weight
+from emulator.imported.findings.page import findings_page
+from emulator.imported.findings.screen import Shortlist, findings_screen, member_lines
+from emulator.imported.findings.tables import SCHEMAS, FindingsFiles
 
 from .found import DAY_MS, WEEK_MS, Log, kept, member
 

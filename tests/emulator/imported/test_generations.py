@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from emulator.imported.generations import Follower, Generation, Owner
+from emulator.imported.history.generations import Follower, Generation, Owner
 from emulator.imported.tables import GROUPS
 
 from .found import Log, member

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import Subscription, TopicPartition
-from emulator.imported.group_rows import KINDS, group_row
+from emulator.imported.reading.group_rows import KINDS, group_row
 from protocols import records as kinds
 from protocols.records import Record, encode_assignment, encode_subscription
 

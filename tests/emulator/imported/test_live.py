@@ -14,13 +14,13 @@ pytest.importorskip("confluent_kafka")
 
 from confluent_kafka import KafkaError
 
-from emulator.imported import live
-from emulator.imported.beside import Origin
-from emulator.imported.errors import BrokerError
-from emulator.imported.events_of import Events, plain
-from emulator.imported.live import LiveRecords
-from emulator.imported.selection import Selection
-from emulator.imported.stretch import Stretch
+from emulator.imported.reading import live
+from emulator.imported.reading.collected import Origin
+from emulator.imported.reading.errors import BrokerError
+from emulator.imported.reading.events_of import Events, plain
+from emulator.imported.reading.live import LiveRecords
+from emulator.imported.reading.selection import Selection
+from emulator.imported.reading.stretch import Stretch
 from protocols.records import encode
 
 from .logs import commit

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.imported.generations import Place
-from emulator.imported.members import Seen
-from emulator.imported.progress import (
+from emulator.imported.history.generations import Place
+from emulator.imported.history.members import Seen
+from emulator.imported.history.progress import (
     MOST_POINTS,
     MOST_REWINDS,
     MOST_TENURES,

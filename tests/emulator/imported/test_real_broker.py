@@ -26,8 +26,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from emulator.imported import broker as cluster
-from emulator.imported.broker import TOPIC
+from emulator.imported.reading import broker as cluster
+from emulator.imported.reading.broker import TOPIC
 
 from ..cli.commands import rebalance  # noqa: TID252  tests are not installed
 from ..offsets_log.segments import dumped_record  # noqa: TID252  the same

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.imported.exploring import explore
-from emulator.imported.reasons import Reason
+from emulator.imported.findings.exploring import explore
+from emulator.imported.history.reasons import Reason
 
 from .found import CAPTURES, Log, found, kept, member, read
 

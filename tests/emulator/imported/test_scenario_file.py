@@ -7,8 +7,8 @@ import tomllib
 import pytest
 
 import emulator
-from emulator.imported.scenario_file import scenario_text
-from emulator.imported.sketch import NoScenarioError, sketch
+from emulator.imported.as_scenario.file import scenario_text
+from emulator.imported.as_scenario.sketch import NoScenarioError, sketch
 from emulator.scenario.load import loads
 from emulator.scenario.model import Scenario
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from emulator.imported.segments import is_empty, open_segment, segments_of
+from emulator.imported.reading.segments import is_empty, open_segment, segments_of
 from emulator.offsets_log.finding import LogFileError
 
 from .logs import batch, commit, segment_of, written

@@ -7,7 +7,7 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.imported.spread import Spread, merged
+from emulator.imported.history.spread import Spread, merged
 
 NUMBERS = st.lists(st.integers(0, 10**12), min_size=1)
 

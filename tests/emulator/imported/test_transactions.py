@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.imported.beside import MARKERS
-from emulator.imported.transactions import in_order, outcomes
+from emulator.imported.reading.collected import MARKERS
+from emulator.imported.reading.transactions import in_order, outcomes
 
 Place = tuple[int, int]
 """A producer's id and a log offset."""

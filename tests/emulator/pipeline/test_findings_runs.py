@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.imported.exploring import explore
-from emulator.imported.findings import Assumptions
+from emulator.imported.findings.exploring import explore
+from emulator.imported.findings.values import Assumptions
 from emulator.pipeline.findings_runs import explore_on_spark
 
 from ..imported.found import Log, Tables, kept, member  # noqa: TID252  tests are not installed

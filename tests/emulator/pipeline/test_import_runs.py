@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 from emulator.imported import store
-from emulator.imported.segments import segments_of
-from emulator.imported.selection import Selection
-from emulator.imported.stretch import Stretch
+from emulator.imported.reading.segments import segments_of
+from emulator.imported.reading.selection import Selection
+from emulator.imported.reading.stretch import Stretch
+from emulator.imported.reading.work import Task, keep
 from emulator.imported.tables import TABLES
-from emulator.imported.work import Task, keep
 from emulator.pipeline.errors import SparkError
 from emulator.pipeline.import_runs import read_on_spark
 from emulator.pipeline.log_sources import OFFSETS, SEGMENTS, OffsetsSource, SegmentsSource

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from emulator.imported.generations import Place
-from emulator.imported.members import Seen
-from emulator.imported.spread import Spread
+from emulator.imported.history.generations import Place
+from emulator.imported.history.members import Seen
+from emulator.imported.history.spread import Spread
 
 MOST_REWINDS: Final = 200
 """Of a partition that are told one by one; the others are counted."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from emulator.imported.errors import SettingError
+from emulator.imported.reading.errors import SettingError
 
 GROUP_ID: Final = "rebalance-import"
 """librdkafka wants one. Nothing joins it, and nothing is committed for it."""

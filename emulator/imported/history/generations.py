@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from emulator.imported.members import (
+from emulator.imported.history.members import (
     Assigned,
     Member,
     Roster,

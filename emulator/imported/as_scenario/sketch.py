@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Final
 
-from emulator.imported.findings import GroupFindings
-from emulator.imported.generations import CLASSIC, Follower, Generation, Row
-from emulator.imported.members import Member
+from emulator.imported.findings.values import GroupFindings
+from emulator.imported.history.generations import CLASSIC, Follower, Generation, Row
+from emulator.imported.history.members import Member
 
 CONSUMER: Final = "consumer"
 PLAYED: Final = (CLASSIC, CONSUMER)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from emulator.imported.findings import GroupFindings, MemberFinding, PartitionFinding, State
-from emulator.imported.moments import clock
-from emulator.imported.reasons import Reason, forming
+from emulator.imported.findings.moments import clock
+from emulator.imported.findings.values import GroupFindings, MemberFinding, PartitionFinding, State
+from emulator.imported.history.reasons import Reason, forming
 from emulator.report.wording import counted, figure, listed, span
 
 MOST_NAMED: Final = 5

@@ -13,8 +13,8 @@ from typing import BinaryIO, Final
 import numpy as np
 import pyarrow as pa
 
-from emulator.imported.beside import Collected, Origin
-from emulator.imported.selection import Selection
+from emulator.imported.reading.collected import Collected, Origin
+from emulator.imported.reading.selection import Selection
 from emulator.imported.tables import COMMITS
 from emulator.offsets_log.columns import SCHEMA, Runs, record_batches, runs_of
 from protocols.log.resync import LIMITS, Limits

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from emulator.imported.findings import GroupFindings
-from emulator.imported.moments import iso
-from emulator.imported.reasons import Explained, Reason
+from emulator.imported.findings.moments import iso
+from emulator.imported.findings.values import GroupFindings
+from emulator.imported.history.reasons import Explained, Reason
 from emulator.study.figures import COLOURS, Figure, Picture
 
 MOST_BARS: Final = 120

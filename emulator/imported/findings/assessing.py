@@ -6,8 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from emulator.imported.deploys import deploys
-from emulator.imported.findings import (
+from emulator.imported.findings.values import (
     Assumptions,
     CadenceFinding,
     Curve,
@@ -17,12 +16,13 @@ from emulator.imported.findings import (
     PartitionFinding,
     RewindFinding,
 )
-from emulator.imported.history import History
-from emulator.imported.progress import Progress, Rewind, Tenure
-from emulator.imported.reasons import Explained, Habits, explained
-from emulator.imported.rebalances import Change
-from emulator.imported.spread import merged
-from emulator.imported.standing import Standing, standing_of
+from emulator.imported.history.deploys import deploys
+from emulator.imported.history.of_group import History
+from emulator.imported.history.progress import Progress, Rewind, Tenure
+from emulator.imported.history.reasons import Explained, Habits, explained
+from emulator.imported.history.rebalances import Change
+from emulator.imported.history.spread import merged
+from emulator.imported.history.standing import Standing, standing_of
 
 HOUR_MS: Final = 3_600_000
 SHORTEST_FOR_A_RATE_MS: Final = 60_000

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from emulator.imported.deploys import Deploy
-from emulator.imported.members import Member
-from emulator.imported.reasons import Explained
+from emulator.imported.history.deploys import Deploy
+from emulator.imported.history.members import Member
+from emulator.imported.history.reasons import Explained
 
 WEEK_MS: Final = 7 * 24 * 3_600_000
 """Kafka's own ``offsets.retention.minutes``."""

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emulator.imported.generations import Owner, Place, Row
-from emulator.imported.history import History
-from emulator.imported.members import Seen
-from emulator.imported.progress import Commit, Progress, Run
+from emulator.imported.history.generations import Owner, Place, Row
+from emulator.imported.history.members import Seen
+from emulator.imported.history.of_group import History
+from emulator.imported.history.progress import Commit, Progress, Run
 from emulator.imported.tables import COUNTING
 from protocols.records import ZERO_TOPIC_ID
 

@@ -10,10 +10,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from emulator.imported.findings import GroupFindings
-from emulator.imported.members import Member
-from emulator.imported.moments import clock
-from emulator.imported.sketch import CONSUMER, NoScenarioError, Sketch, TopicSketch, legal
+from emulator.imported.as_scenario.sketch import (
+    CONSUMER,
+    NoScenarioError,
+    Sketch,
+    TopicSketch,
+    legal,
+)
+from emulator.imported.findings.moments import clock
+from emulator.imported.findings.values import GroupFindings
+from emulator.imported.history.members import Member
 from emulator.report.wording import counted, figure, span
 from emulator.scenario.kafka_settings import ASSIGNORS, JAVA_ASSIGNORS, SERVER_ASSIGNORS
 from emulator.scenario.load import loads

@@ -8,8 +8,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from emulator.imported.group_rows import KINDS, Row, group_row
-from emulator.imported.selection import Selection
+from emulator.imported.reading.group_rows import KINDS, Row, group_row
+from emulator.imported.reading.selection import Selection
 from emulator.imported.tables import GAPS, GROUPS
 from protocols.log.batch import Batch
 from protocols.log.errors import BadBatch

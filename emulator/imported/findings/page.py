@@ -8,16 +8,16 @@ from html import escape
 from typing import Final
 
 import emulator
-from emulator.imported.findings import GroupFindings
-from emulator.imported.findings_figures import pictures_of
-from emulator.imported.findings_screen import (
+from emulator.imported.findings.figures import pictures_of
+from emulator.imported.findings.moments import clock
+from emulator.imported.findings.screen import (
     Shortlist,
     findings_screen,
     group_lines,
     headline,
     member_lines,
 )
-from emulator.imported.moments import clock
+from emulator.imported.findings.values import GroupFindings
 from emulator.report.wording import counted
 from emulator.scenario.manifest import KAFKA
 from emulator.study.figures import Picture

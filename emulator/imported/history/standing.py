@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from emulator.imported.findings import Assumptions, State
-from emulator.imported.generations import CLASSIC
-from emulator.imported.history import History
-from emulator.imported.progress import Progress
+from emulator.imported.findings.values import Assumptions, State
+from emulator.imported.history.generations import CLASSIC
+from emulator.imported.history.of_group import History
+from emulator.imported.history.progress import Progress
 
 RISK_SHARE: Final = 0.25
 """So much of the retention, or less, is little."""

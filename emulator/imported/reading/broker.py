@@ -13,9 +13,9 @@ from typing import Final
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
-from emulator.imported.client_settings import PATIENCE_S, for_consumer
-from emulator.imported.errors import BrokerError
-from emulator.imported.stretch import Stretch
+from emulator.imported.reading.client_settings import PATIENCE_S, for_consumer
+from emulator.imported.reading.errors import BrokerError
+from emulator.imported.reading.stretch import Stretch
 
 TOPIC: Final = "__consumer_offsets"
 Settings = Mapping[str, str]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from emulator.imported.reasons import Explained, Reason, forming
+from emulator.imported.history.reasons import Explained, Reason, forming
 
 TOGETHER_WITHIN_MS: Final = 180_000
 """Changes that lie no further apart are of one series."""

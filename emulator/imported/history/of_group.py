@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from emulator.imported.generations import Follower, Generation, Owner, Row
-from emulator.imported.members import Roster, Seen
-from emulator.imported.rebalances import Change, change
+from emulator.imported.history.generations import Follower, Generation, Owner, Row
+from emulator.imported.history.members import Roster, Seen
+from emulator.imported.history.rebalances import Change, change
 
 FLAPPING_RETURNS: Final = 3
 FLAPPING_WITHIN_MS: Final = 3_600_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emulator.imported.segments import log_name
+from emulator.imported.reading.segments import log_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from emulator.imported.members import Seen
-from emulator.imported.rebalances import Change, Departure
+from emulator.imported.history.members import Seen
+from emulator.imported.history.rebalances import Change, Departure
 from emulator.report.wording import listed, span
 
 

@@ -10,11 +10,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emulator.imported.assessing import assess
-from emulator.imported.findings import WEEK_MS, Assumptions, GroupFindings
-from emulator.imported.history import History
-from emulator.imported.progress import Progress
-from emulator.imported.steps import (
+from emulator.imported.findings.assessing import assess
+from emulator.imported.findings.values import WEEK_MS, Assumptions, GroupFindings
+from emulator.imported.history.of_group import History
+from emulator.imported.history.progress import Progress
+from emulator.imported.history.steps import (
     COMMIT_COLUMNS,
     GROUP_COLUMNS,
     GROUP_ORDER,

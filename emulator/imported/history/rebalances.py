@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from emulator.imported.generations import Generation, Place
-from emulator.imported.members import Member, Roster, Seen
+from emulator.imported.history.generations import Generation, Place
+from emulator.imported.history.members import Member, Roster, Seen
 
 MOST_NAMED: Final = 50
 """Members that a change names; the others are counted."""

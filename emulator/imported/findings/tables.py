@@ -14,8 +14,8 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from emulator.imported.findings import GroupFindings
-from emulator.imported.reasons import CERTAIN
+from emulator.imported.findings.values import GroupFindings
+from emulator.imported.history.reasons import CERTAIN
 from emulator.outputs.parquet import ParquetOutput
 
 _TEXT, _COUNT, _MS, _SHARE = pa.string(), pa.int64(), pa.int64(), pa.float64()

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulator.imported import store
-from emulator.imported.beside import Origin
-from emulator.imported.events_of import Events, Rows
-from emulator.imported.segments import Segment, open_segment
-from emulator.imported.selection import Selection
-from emulator.imported.stretch import Stretch
+from emulator.imported.reading.collected import Origin
+from emulator.imported.reading.events_of import Events, Rows
+from emulator.imported.reading.segments import Segment, open_segment
+from emulator.imported.reading.selection import Selection
+from emulator.imported.reading.stretch import Stretch
 from emulator.offsets_log.opening import SegmentBytes, buffered
 
 Piece = Segment | Stretch
@@ -42,7 +42,7 @@ def rows_of(task: Task, events: Events) -> Iterator[Rows]:
     not answer.
     """
     if isinstance(task.piece, Stretch):
-        from emulator.imported.live import LiveRecords  # noqa: PLC0415  needs confluent-kafka
+        from emulator.imported.reading.live import LiveRecords  # noqa: PLC0415  needs confluent-kafka
 
         live = LiveRecords(task.piece, task.settings, events.collected)
         for table, rows in events.of_runs(live.runs()):

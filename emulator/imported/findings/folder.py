@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from emulator.imported.exploring import BATCH_ROWS, assessed, explore, steps_of, told_by
-from emulator.imported.findings import WEEK_MS, Assumptions, GroupFindings
-from emulator.imported.generations import Row
-from emulator.imported.progress import Progress
-from emulator.imported.steps import (
+from emulator.imported.findings.exploring import BATCH_ROWS, assessed, explore, steps_of, told_by
+from emulator.imported.findings.values import WEEK_MS, Assumptions, GroupFindings
+from emulator.imported.history.generations import Row
+from emulator.imported.history.progress import Progress
+from emulator.imported.history.steps import (
     COMMIT_COLUMNS,
     GROUP_COLUMNS,
     GROUP_ORDER,

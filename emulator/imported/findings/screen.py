@@ -9,9 +9,9 @@ from typing import Final
 from rich import box
 from rich.table import Table
 
-from emulator.imported.findings import CadenceFinding, GroupFindings
-from emulator.imported.moments import clock
-from emulator.imported.notices import notices, weight
+from emulator.imported.findings.moments import clock
+from emulator.imported.findings.notices import notices, weight
+from emulator.imported.findings.values import CadenceFinding, GroupFindings
 from emulator.report.figures_shown import as_lines, cells
 from emulator.report.wording import counted, figure, listed, paragraph, span
 

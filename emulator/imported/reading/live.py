@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from emulator.imported.beside import Collected
-from emulator.imported.broker import Settings, consumer, no_answer
-from emulator.imported.client_settings import PATIENCE_S
-from emulator.imported.events_of import with_outcome
-from emulator.imported.stretch import Stretch
+from emulator.imported.reading.broker import Settings, consumer, no_answer
+from emulator.imported.reading.client_settings import PATIENCE_S
+from emulator.imported.reading.collected import Collected
+from emulator.imported.reading.events_of import with_outcome
+from emulator.imported.reading.stretch import Stretch
 from emulator.imported.tables import ABORTED, UNDECIDED
 from emulator.offsets_log.columns import Runs
 from protocols.log.record import LogRecord, RecordFields

@@ -1,0 +1,1 @@
+"""A real group as a scenario to play."""

@@ -1,0 +1,1 @@
+"""What is worth knowing of a group, and how it is shown."""

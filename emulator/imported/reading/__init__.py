@@ -1,0 +1,1 @@
+"""Where an offsets log is read from, and how its bytes become rows."""
