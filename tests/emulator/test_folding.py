@@ -49,7 +49,7 @@ def test_a_poll_loop_that_is_folded_changes_no_event_of_a_truncation(document, s
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=60)
+@settings(unhurried, max_examples=30)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event_for_long(document, seed):
     """The same for more than a thousand runs."""

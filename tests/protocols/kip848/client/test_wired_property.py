@@ -213,7 +213,7 @@ class Faulty(RuleBasedStateMachine):
 
 @pytest.mark.parametrize(
     ("examples", "steps"),
-    [(4, 20), pytest.param(150, 50, marks=pytest.mark.long)],
+    [(4, 20), pytest.param(80, 50, marks=pytest.mark.long)],
 )
 def test_the_laws_hold_on_any_wire(examples, steps):
     """Loss, reorder, failover and paused clocks break none of the laws above."""
