@@ -18,10 +18,10 @@ demo: env
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: env
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -n 2
 
 test-long: env
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m long
+	$(BIN)/python -m pytest -q -n 2 -m long
 
 check: env
 	$(BIN)/ruff check .

@@ -81,7 +81,7 @@ class LogTruncated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordsTruncated:
-    """A topic's partition got a leader that lacks records which consumers may have read.
+    """A topic's partition got a leader that lacks records which producers believe to be safe.
 
     ``first`` up to ``next_offset`` are gone; what is appended from now on gets those offsets
     again. So a new incarnation of the log begins at ``first``.
@@ -96,6 +96,10 @@ class RecordsTruncated:
     next_offset: int
     incarnation: int
     """How many truncations the log has seen with this one."""
+
+    clean: bool = False
+    """Whether it was in sync: then no consumer has seen them, and the leader before had
+    acknowledged them alone (``acks=1``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

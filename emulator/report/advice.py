@@ -191,6 +191,10 @@ WHY: Mapping[Cause, str] = {
         "A replica that lacked the newest records was elected to lead the partition. They are gone, "
         "and other records have their offsets now."
     ),
+    Cause.LEADER_ALONE: (
+        "The producer asked for the leader's word alone (acks=1), and the leader died before another "
+        "replica had the records. The next one never had them: no consumer could see them."
+    ),
     Cause.DISCARDED: (
         "After a refused commit the rest of the batch was thrown away, and the consumer went on "
         "behind it."

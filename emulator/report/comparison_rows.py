@@ -22,6 +22,7 @@ ALWAYS = {
     "rebalances": "rebalances",
 }
 IF_DIFFERENT = {
+    "truncated": "gone",
     "duplicates_avoided": "avoided",
     "drop_outs": "rejoined",
     "evictions": "evicted",
@@ -35,6 +36,7 @@ IF_DIFFERENT = {
 
 LEGEND = {
     "again": "records processed again",
+    "gone": "records gone from the log before they were processed",
     "avoided": "records not processed again thanks to a commit thought to have failed",
     "rejoined": "consumers that let go of the group and joined anew",
     "evicted": "members that a coordinator removed",

@@ -49,5 +49,11 @@ TRUNCATION_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             lambda case: not _unclean(case),
         ),
     ),
+    Cause.LEADER_ALONE: (
+        Hint(
+            "acks=all for producers (here: the topic's acks): a record is then acknowledged when all "
+            "replicas in sync have it. The price: each send waits for a replication."
+        ),
+    ),
     Cause.TRUNCATED: (CLEAN, NEVER_ALONE, COMMIT_THE_EPOCH),
 }

@@ -1,6 +1,6 @@
 """Topics, and who produces into them how fast."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -83,6 +83,9 @@ class Topic(Part):
     produce_until: Duration | None = None
     replicas: int | None = Field(None, ge=1)
     """Copies of each partition, its replication factor; left out: the brokers' ``default.replication.factor``."""
+
+    acks: Literal["all", "1"] = "all"
+    """Who has a record when its producer is told that it is safe: all in sync, or the leader."""
 
     leaders: tuple[int, ...] = ()
     """Broker of partition 0, 1, …; missing ones go round."""

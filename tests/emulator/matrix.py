@@ -48,8 +48,8 @@ MODES = {
     "static": ("range", "true"),
 }
 
-_FOR_LONG = {"SRX"}
-"""Policies that commit with every record take long, and this one differs from SR in little."""
+_FOR_LONG = {"SR", "SRX"}
+"""Policies that commit with every record take long."""
 
 _MARKS = (
     pytest.mark.parametrize(

@@ -52,6 +52,7 @@ SHOWS = {
     "i4-commit-without-epoch": {Cause.OUT_OF_RANGE},
     "i5-offset-beyond-the-end": {Cause.OUT_OF_RANGE},
     "k1-instance-id-reused": {Cause.TWO_OWNERS},
+    "leader-acknowledges-alone": set(),
     "kip848-close-in-mid-batch": {Cause.COMMITTED_AHEAD},
     "kip848-commit-ahead": {Cause.COMMITTED_AHEAD},
     "kip848-commit-before-revocation": set(),
@@ -114,6 +115,10 @@ def played(name: str, seed: int = 0, *changes: str) -> Run:
     return emulator.run(scenario, seed)
 
 
+SLOW = {"rolling-restart-kip848", "kip848-member-crashes", "i2-weekend-down"}
+"""Played by other tests, too."""
+
+
 def entries(run: Run, cause: Cause) -> list:
     """Return the ledger's entries of one cause."""
     return [entry for entry in run.ledger.entries if entry.cause is cause]
@@ -136,7 +141,10 @@ def test_every_scenario_says_here_what_it_shows():
     assert set(catalogue.names()) == set(SHOWS)
 
 
-@pytest.mark.parametrize("name", SHOWS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in SHOWS],
+)
 def test_a_scenario_keeps_its_own_bounds_and_shows_its_causes(name):
     """Its [expect] holds, no law is broken, and its ledger has the causes it is there for."""
     run = played(name)

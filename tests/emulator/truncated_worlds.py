@@ -1,4 +1,4 @@
-"""Random scenarios in which topic partitions lose records to an unclean election."""
+"""Random scenarios in which topic partitions lose records to an election."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ TOPIC = st.fixed_dictionaries(
         "rate": RATES,
         "replicas": st.sampled_from([2, 2, 3]),
     },
-    optional={"backlog": st.sampled_from([150, 900]), "retention": st.just("8s")},
+    optional={
+        "acks": st.just("1"),
+        "backlog": st.sampled_from([150, 900]),
+        "retention": st.just("8s"),
+    },
 )
 _APART = st.builds(
     lambda at, length: {"cut": ["broker-1", "broker-2"], "at": f"{at}s", "for": f"{length}s"},
@@ -53,6 +57,7 @@ _MOVES = st.builds(
 
 
 def _scenario(topic, commit, work, settings, apart, gone, faults):
+    lag, cut = apart
     return {
         "title": "truncated",
         "run_for": f"{RUN_FOR_S}s",
@@ -68,11 +73,11 @@ def _scenario(topic, commit, work, settings, apart, gone, faults):
                 "settings": settings,
             }
         ],
-        "fault": [apart, *gone, *faults],
+        "fault": [cut, *gone, *faults],
         "cluster": {
             "settings": {
                 "unclean.leader.election.enable": True,
-                "replica.lag.time.max.ms": "2s",
+                "replica.lag.time.max.ms": lag,
             }
         },
     }
@@ -86,7 +91,7 @@ TRUNCATED = st.builds(
     COMMITS,
     WORK,
     SETTINGS,
-    _APART,
+    st.tuples(st.sampled_from(["2s", "2s", "30s"]), _APART),
     st.lists(st.one_of(_GONE, _GONE, _UNHEARD), min_size=1, max_size=2),
     st.lists(st.one_of(_MOVES, _MOVES, FAULT), max_size=2).filter(_grows_once),
 )

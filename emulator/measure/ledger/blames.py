@@ -55,9 +55,10 @@ class Blames:
         link = Link(event.id, event.at_us, f"{what.consumer} let {what.partition} go: {what.why}")
         return self._blame(Reason(LET_GO.get(what.why, Cause.SKIPPED), "", (link,)), epoch, None)
 
-    def for_truncation(self, link: Link, before: Epoch | None) -> Blame:
-        """Blame an unclean election for records that are gone."""
-        return self._blame(Reason(Cause.TRUNCATED, "", (link,)), before, None)
+    def for_truncation(self, link: Link, before: Epoch | None, *, clean: bool) -> Blame:
+        """Blame an election for records that are gone; a clean one: who acknowledged them."""
+        cause = Cause.LEADER_ALONE if clean else Cause.TRUNCATED
+        return self._blame(Reason(cause, "", (link,)), before, None)
 
     def for_reading_on(self, link: Link, epoch: Epoch) -> Blame:
         """Blame an unclean election for records that have the offsets of others, read before."""

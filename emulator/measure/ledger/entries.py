@@ -45,6 +45,7 @@ class Cause(enum.StrEnum):
     RETENTION = "retention overtook the position"
     COMMITTED_AHEAD = "committed before processed"
     TRUNCATED = "truncated after an unclean election"
+    LEADER_ALONE = "acknowledged by the leader alone"
     DISCARDED = "batch discarded"
     SKIPPED = "skipped by the handler"
 

@@ -1,4 +1,4 @@
-"""Logs that lose their end to an unclean election: what becomes of the books.
+"""Logs that lose their end to an election: what becomes of the books.
 
 The records that are gone keep books of their own, a :class:`~.accounts.Tail`: whoever still works
 on some that it had fetched does so there. What is produced afterwards has the same offsets and
@@ -40,7 +40,10 @@ class Truncations:
         tail = account.truncate(what.first, what.incarnation)
         if latest is not None and latest.closed_event is None:
             tail.coverage.spare(latest.cursor)
-        tail.gone = (what.next_offset, self._ownership.blames.for_truncation(link, latest))
+        tail.gone = (
+            what.next_offset,
+            self._ownership.blames.for_truncation(link, latest, clean=what.clean),
+        )
         for epoch in {epoch.number: epoch for epoch in account.owners()}.values():
             epoch.cut = link
             epoch.strand(what.first)

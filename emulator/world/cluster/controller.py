@@ -176,8 +176,7 @@ class Controller:
     def _elect(self, place: Place, leader: int, cause: int | None) -> None:
         replicas, now = place.replicas, self._services.kernel.now
         clean = leader == NOBODY or leader in replicas.isr
-        if not clean:
-            self._services.crew.unfold()
+        self._services.crew.unfold()
         cut = self._services.replication.hand_over(place, leader, clean=clean)
         replicas.leave_behind(sorted(self._out_of_touch), now)
         replicas.elect(leader, now, clean=clean)
@@ -186,9 +185,9 @@ class Controller:
         )
         event = self._services.recorder.write(changed, cause)
         if cut is not None:
-            self._truncated(replicas, cut, event)
+            self._truncated(replicas, cut, event, clean=clean)
 
-    def _truncated(self, replicas: ReplicaSet, cut: Truncation, cause: int) -> None:
+    def _truncated(self, replicas: ReplicaSet, cut: Truncation, cause: int, *, clean: bool) -> None:
         """Tell that a new leader lacks records."""
         truncated = RecordsTruncated(
             partition=replicas.partition,
@@ -197,6 +196,7 @@ class Controller:
             first=cut.first,
             next_offset=cut.next_offset,
             incarnation=cut.incarnation,
+            clean=clean,
         )
         self._services.recorder.write(truncated, cause)
         self._services.crew.truncated(replicas.partition, cut.first)

@@ -32,6 +32,7 @@ class PartitionLog:
         "_eras",
         "_history",
         "_replication_us",
+        "_told_by_leader",
         "_visibility",
         "cuts",
         "record_size",
@@ -52,6 +53,7 @@ class PartitionLog:
         self._backlog = backlog
         self._backlog_us = topic.backlog_at
         self._replication_us = replication_us if len(replicas.brokers) > 1 else 0
+        self._told_by_leader = topic.acks == "1"
         self._visibility: Visibility | None = None
         """None: its high watermark never stopped."""
 
@@ -215,17 +217,22 @@ class PartitionLog:
         """From an append to the high watermark that covers it, undisturbed."""
         return self._replication_us
 
-    def led_anew(self, complete_us: int, now: int, *, clean: bool) -> Truncation | None:
+    def led_anew(
+        self, complete_us: int, ran_until_us: int, now: int, *, clean: bool
+    ) -> Truncation | None:
         """Learn that another replica leads, whose copy is complete up to an append time.
 
-        What was visible and is not in the copy is gone: its producers had been told that it was
-        safe (``acks=all``). What was not visible yet they had not been told of; they send it
-        again, and the new leader has it first. Return what is gone, None if nothing is.
+        What producers had been told was safe and is not in the copy is gone: with ``acks=all``
+        what was visible, with ``acks=1`` all that the leader before had appended while it ran.
+        Of the rest they had not been told; they send it again, and the new leader has it first.
+        Return what is gone, None if nothing is.
         """
-        epochs = self.epochs
-        first, following = self.appended(complete_us), self.appended(self.safe_us(now))
+        epochs, visible_us = self.epochs, self.safe_us(now)
+        told_us = max(visible_us, ran_until_us) if self._told_by_leader else visible_us
+        has_us = max(complete_us, visible_us) if clean else complete_us
+        first, following = self.appended(has_us), self.appended(told_us)
         begin, end = self._history.offset(first), self._history.offset(following)
-        if clean or begin >= end:
+        if begin >= end:
             return None
         self._eras += (Era(now, self._history, epochs),)
         self._history = self._history.without(first, following)

@@ -56,8 +56,12 @@ class Place(Protocol):
     def replication_us(self) -> int:
         """From an append to the high watermark that covers it, undisturbed."""
 
-    def led_anew(self, complete_us: int, now: int, *, clean: bool) -> Truncation | None:
+    def led_anew(
+        self, complete_us: int, ran_until_us: int, now: int, *, clean: bool
+    ) -> Truncation | None:
         """Learn that another replica leads, whose copy is complete up to an append time.
+
+        *ran_until_us*: when the leader before ceased to run; of one that runs, the present.
 
         Return what its log lost of a topic's records, if it lost any.
         """
@@ -88,6 +92,9 @@ class Replication:
         self._back: dict[Place, dict[int, int]] = {}
         """Followers out of the ISR that fetch, since when; ``AGAIN``: were not taken in."""
 
+        self._led_last: dict[Place, int] = {}
+        """Who led a partition that was handed over before."""
+
         self._coming: dict[int, list[Place]] = {}
         """Of each broker, the partitions whose leader it has just begun to fetch from."""
 
@@ -116,12 +123,16 @@ class Replication:
         Return what it lacks of a topic's records.
         """
         now, before = self._services.kernel.now, place.replicas.leader
+        last = self._led_last[place] = (
+            before if before != NOBODY else self._led_last.get(place, leader)
+        )
         stopped = self._stopped.setdefault(place, {})
         cut = None
         if leader != NOBODY:
             stop = stopped.pop(leader, None)
             until = self._copied_by(place, leader, now) if stop is None else stop.until_us
-            cut = place.led_anew(until, now, clean=clean)
+            ran_until = until if leader == last else self._brokers.ran_until(last)
+            cut = place.led_anew(until, ran_until, now, clean=clean)
         for broker, stop in stopped.items():
             stopped[broker] = stop._replace(since_us=now)
         if before != NOBODY:

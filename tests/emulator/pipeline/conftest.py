@@ -1,4 +1,4 @@
-"""One real Spark for all tests, in one process; what it leaves behind lies in a tmp folder."""
+"""One real Spark for all tests of a process; what it leaves behind lies in a tmp folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """Start Spark once."""
+    """Start Spark once in each process that plays tests."""
     folder = tmp_path_factory.mktemp("spark")
     settings = {
         "spark.driver.defaultJavaOptions": QUICK,
@@ -23,10 +23,3 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     }
     with open_session("tests", master="local[2]", settings=settings) as opened:
         yield opened
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process have all tests that want a session: each start costs many seconds."""
-    for item in items:
-        if "session" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
