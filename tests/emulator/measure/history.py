@@ -184,7 +184,7 @@ class History:
 
     # truncation
 
-    def truncate(self, first, next_offset, partition=P0, incarnation=1, broker=2):
+    def truncate(self, first, next_offset, partition=P0, incarnation=1, broker=2, *, clean=False):
         truncated = ev.RecordsTruncated(
             partition=partition,
             broker=broker,
@@ -192,6 +192,7 @@ class History:
             first=first,
             next_offset=next_offset,
             incarnation=incarnation,
+            clean=clean,
         )
         return self.say(truncated)
 

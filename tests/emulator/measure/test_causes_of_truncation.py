@@ -25,6 +25,16 @@ def test_what_nobody_had_processed_is_gone_and_not_lost():
     assert [(100, 119, 0)] == entries(history, EntryKind.TRUNCATED)
 
 
+def test_what_is_gone_after_a_clean_election_its_leader_had_acknowledged_alone():
+    """Nobody had seen it, so it is not lost either."""
+    history = owner_at_work(100, 100)
+    history.truncate(100, 120, clean=True)
+    ledger = history.ledger()
+
+    assert {Cause.LEADER_ALONE: 20} == ledger.by_cause(EntryKind.TRUNCATED)
+    assert (20, 0, 0) == (ledger.truncated, ledger.lost, ledger.reprocessed)
+
+
 def test_new_records_with_old_offsets_are_no_repeats():
     """An owner whose position was moved back works on other records than before."""
     history = owner_at_work(100, 100)
