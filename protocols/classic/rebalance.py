@@ -103,7 +103,11 @@ def _end_or_wait(group: Group, at: Moment) -> Turn[Group]:
 
 
 def _wait(group: Group, at: Moment) -> Turn[Group]:
-    deadline_us = at.after(rebalance_timeout_ms(group))
+    return _wait_for_ms(group, at, rebalance_timeout_ms(group))
+
+
+def _wait_for_ms(group: Group, at: Moment, length_ms: int) -> Turn[Group]:
+    deadline_us = at.after(length_ms)
     return Turn(group, (SetTimer(join_timer(group.group_id), deadline_us),))
 
 
@@ -145,7 +149,10 @@ def end(group: Group, at: Moment) -> Turn[Group]:
     )
     group = turn.state
     if group.members and group.leader_id not in group.joining:
-        return turn.then(lambda group: _wait(group, at))
+        # A request may bring a rebalance timeout of nothing. The coordinator's own timers tick by
+        # the millisecond; without a tick the phase would end, and begin, at this instant for ever.
+        length_ms = max(rebalance_timeout_ms(group), 1)
+        return turn.then(lambda group: _wait_for_ms(group, at, length_ms))
     return turn.then(lambda group: (_next if group.members else _none_left)(group, at))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from protocols.classic.states import State
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, MemberAdded, MemberRemoved, RebalanceStarted
@@ -257,3 +259,17 @@ def test_when_all_static_members_close_the_group_empties_in_one_generation():
 
     assert (State.EMPTY, 2) == (driver.state, driver.group.generation)
     assert written + 1 == len(driver.log)
+
+
+@pytest.mark.parametrize("rebalance_ms", [0, -1])
+def test_no_rebalance_timeout_at_all_lets_time_pass_all_the_same(rebalance_ms: int):
+    """While only absent static members are left, the join timer runs out once a millisecond."""
+    driver = GroupDriver()
+    ids = driver.static("R", "S", session_ms=100_000, rebalance_ms=10_000)
+    driver.join("S", instance="S", session_ms=100_000, rebalance_ms=rebalance_ms)
+
+    driver.leave(ids["R"])
+    driver.advance(5)
+
+    assert State.PREPARING_REBALANCE == driver.state
+    assert 1_000 == driver.timers["join-g"] - driver.now_us
