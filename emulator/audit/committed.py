@@ -7,6 +7,7 @@ or from segment files. Times are the records' own, in milliseconds at best.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from emulator.audit.columns import Array
 from emulator.audit.errors import AuditError
 from emulator.audit.ranges import PartitionName
-from emulator.audit.times import Array
 from emulator.imported.tables import COUNTING
 from emulator.offsets_log.columns import CommitColumns
 from emulator.offsets_log.finding import LogFileError, logs_of
@@ -33,6 +34,11 @@ GONE: Final = -1
 
 MS: Final = 1_000
 NEEDED: Final = ("group", "topic", "partition", "is_tombstone", "offset", "timestamp")
+OPTIONAL: Final = ("log_offset", "transaction")
+MOST_NAMED: Final = 10
+COMMIT_KEYS: Final = (b"\x00\x00", b"\x00\x01")
+"""How the keys of offset commits begin; they are read as columns, which is quicker."""
+
 GENERATIONS: Final = {
     "GroupMetadata": "generation",
     "ConsumerGroupTargetAssignmentMetadata": "assignment_epoch",
@@ -77,59 +83,97 @@ class Committed:
 
 
 @dataclass(slots=True)
+class _Kept:
+    """The commits of one partition, stretch by stretch as they were read."""
+
+    log_offsets: list[Array] = field(default_factory=list)
+    times_us: list[Array] = field(default_factory=list)
+    offsets: list[Array] = field(default_factory=list)
+
+    def in_order(self) -> Commits:
+        """Return them in the order of the log: those of transactions may be in other files."""
+        order = np.argsort(np.concatenate(self.log_offsets), kind="stable")
+        times_us, offsets = np.concatenate(self.times_us), np.concatenate(self.offsets)
+        return Commits(np.maximum.accumulate(times_us[order]), offsets[order])
+
+
+@dataclass(slots=True)
 class _Found:
-    groups: dict[str, dict[PartitionName, tuple[list[Array], list[Array]]]] = field(
-        default_factory=dict
-    )
-    generations: dict[str, list[Generation]] = field(default_factory=dict)
+    """What is kept while reading: of one group; of the others nothing but that they are there."""
+
+    wanted: str | None
+    """The group; None: the first one that comes, the only one if it is to be used."""
+
+    groups: set[str] = field(default_factory=set)
+    partitions: dict[PartitionName, _Kept] = field(default_factory=dict)
+    generations: list[Generation] = field(default_factory=list)
+
+    def takes(self, group: str) -> bool:
+        """Note that a group is there; say whether its commits are kept."""
+        self.groups.add(group)
+        self.wanted = group if self.wanted is None else self.wanted
+        return group == self.wanted
 
 
 def read_committed(paths: Iterable[Path], group: str | None) -> Committed:
-    """Read the history of *group*, or of the only one there is.
+    """Read the history of *group*, or of the only one there is; what is of others is not held.
 
     Raise AuditError for files that cannot be used, or if there is no such group.
     """
-    found = _Found()
-    for path in paths:
-        if not path.exists():
-            raise AuditError(f"--commits {path}: no such file or folder")
-        if path.suffix == ".parquet" or (path.is_dir() and any(path.rglob("*.parquet"))):
-            _read_tables(path, found)
-        else:
-            _read_segments(path, found)
-    chosen = _chosen(found, group)
-    commits = {
-        name: Commits(np.maximum.accumulate(np.concatenate(times)), np.concatenate(offsets))
-        for name, (times, offsets) in sorted(found.groups[chosen].items())
-    }
-    return Committed(chosen, commits, tuple(sorted(found.generations.get(chosen, ()))))
+    found, sources = _Found(group), [_source(path) for path in paths]
+    for source in sources:
+        source.read_commits(found)
+    for source in sources:  # it is known by now whose are wanted
+        source.read_generations(found)
+    chosen = _chosen(found.groups, group)
+    commits = {name: kept.in_order() for name, kept in sorted(found.partitions.items())}
+    return Committed(chosen, commits, tuple(sorted(found.generations)))
 
 
-def _chosen(found: _Found, group: str | None) -> str:
-    there = sorted(found.groups)
+def _source(path: Path) -> _Tables | _Segments:
+    if not path.exists():
+        raise AuditError(f"--commits {path}: no such file or folder")
+    if path.suffix == ".parquet" or (path.is_dir() and any(path.rglob("*.parquet"))):
+        return _Tables(path)
+    return _Segments(path)
+
+
+def _chosen(groups: set[str], group: str | None) -> str:
+    there = sorted(groups)
     if not there:
         raise AuditError("--commits: there is no offset commit in it")
     if group is None and len(there) > 1:
-        few = listed(there[:10]) + (f" and {len(there) - 10} more" if len(there) > 10 else "")
-        raise AuditError(f"--commits: there are {len(there)} groups, {few}; say which: --group ID")
-    if group is not None and group not in found.groups:
-        near = hint(group, there) or f"; there are {listed(there[:10])}"
+        raise AuditError(
+            f"--commits: there are {len(there)} groups, {_few(there)}; say which: --group ID"
+        )
+    if group is not None and group not in groups:
+        near = hint(group, there) or f"; there are {_few(there)}"
         raise AuditError(f"--group {group}: nothing was committed for it{near}")
     return group or there[0]
+
+
+def _few(groups: list[str]) -> str:
+    more = f" and {len(groups) - MOST_NAMED} more" if len(groups) > MOST_NAMED else ""
+    return listed(groups[:MOST_NAMED]) + more
 
 
 # -- tables ------------------------------------------------------------------------------------
 
 
-def _read_tables(path: Path, found: _Found) -> None:
-    """Read tables of commits, and of groups where an import has them."""
-    commits = path / "commits" if (path / "commits").is_dir() else path
-    files = sorted(commits.rglob("*.parquet")) if commits.is_dir() else [commits]
-    for file in files:
-        for batch in _batches(file, (*NEEDED, "transaction")):
-            _add_commits(_counting(batch), found)
-    if (path / "groups").is_dir():
-        for file in sorted((path / "groups").rglob("*.parquet")):
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """Tables of commits, and of groups where an import has them."""
+
+    path: Path
+
+    def read_commits(self, found: _Found) -> None:
+        commits = self.path / "commits" if (self.path / "commits").is_dir() else self.path
+        for file in sorted(commits.rglob("*.parquet")) if commits.is_dir() else [commits]:
+            for batch in _batches(file, (*NEEDED, *OPTIONAL)):
+                _add_commits(_counting(batch), found)
+
+    def read_generations(self, found: _Found) -> None:
+        for file in sorted((self.path / "groups").rglob("*.parquet")):
             for batch in _batches(file, ("group", "kind", "epoch", "timestamp")):
                 _add_generations(batch, found)
 
@@ -138,7 +182,7 @@ def _batches(file: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     try:
         opened_ = pq.ParquetFile(file)
         there = opened_.schema_arrow.names
-        missing = [name for name in columns if name not in there and name != "transaction"]
+        missing = [name for name in columns if name not in there and name not in OPTIONAL]
         if missing:
             raise AuditError(
                 f"--commits {file}: there is no column {missing[0]!r}; expected a table of "
@@ -160,22 +204,36 @@ def _counting(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _add_commits(batch: pa.RecordBatch, found: _Found) -> None:
-    groups, topics = (_codes(batch.column(name)) for name in ("group", "topic"))
+    """Keep the commits of the group that is wanted, partition by partition."""
+    codes, groups = _codes(batch.column("group"))
+    taken = [code for code in np.unique(codes).tolist() if found.takes(groups[code])]
+    if not taken:
+        return
+    batch = batch.filter(pa.array(codes == taken[0]))
+    topic_codes, topics = _codes(batch.column("topic"))
     partitions = batch.column("partition").to_numpy()
-    order = np.lexsort((partitions, topics[0], groups[0]))
-    columns = [column[order] for column in (groups[0], topics[0], partitions)]
-    new = np.ones(len(order), np.bool_)
-    new[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    order = np.lexsort((partitions, topic_codes))
+    topic_codes, partitions = topic_codes[order], partitions[order]
+    new = (topic_codes[1:] != topic_codes[:-1]) | (partitions[1:] != partitions[:-1])
+    columns = [column[order] for column in _history(batch)]
+    for places in np.split(np.arange(len(order)), np.flatnonzero(new) + 1):
+        first = places[0]
+        name = PartitionName(topics[topic_codes[first]], int(partitions[first]))
+        kept = found.partitions.setdefault(name, _Kept())
+        for values, column in zip(
+            (kept.log_offsets, kept.times_us, kept.offsets), columns, strict=True
+        ):
+            values.append(column[places])
+
+
+def _history(batch: pa.RecordBatch) -> tuple[Array, Array, Array]:
+    """Return places in the log, times in microseconds, and committed offsets."""
     offsets = pc.if_else(batch.column("is_tombstone"), GONE, batch.column("offset"))
-    values = offsets.to_numpy(zero_copy_only=False).astype(np.int64)[order]
-    times = batch.column("timestamp").to_numpy().astype(np.int64)[order] * MS
-    for places in np.split(np.arange(len(order)), np.flatnonzero(new)[1:]):
-        if len(places):
-            group, topic, partition = (int(column[places[0]]) for column in columns)
-            name = PartitionName(topics[1][topic], partition)
-            kept = found.groups.setdefault(groups[1][group], {}).setdefault(name, ([], []))
-            kept[0].append(times[places])
-            kept[1].append(values[places])
+    times = batch.column("timestamp").to_numpy().astype(np.int64) * MS
+    places = np.zeros(len(batch), np.int64)
+    if "log_offset" in batch.schema.names:
+        places = batch.column("log_offset").to_numpy().astype(np.int64)
+    return places, times, offsets.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _codes(column: pa.Array) -> tuple[Array, list[str]]:
@@ -186,23 +244,43 @@ def _codes(column: pa.Array) -> tuple[Array, list[str]]:
 
 
 def _add_generations(batch: pa.RecordBatch, found: _Found) -> None:
-    for row in batch.to_pylist():
+    """Keep what tells of new assignments in the group that is wanted; commits are read before."""
+    mine = batch.filter(pc.equal(batch.column("group"), pa.scalar(found.wanted, pa.string())))
+    for row in mine.to_pylist():
         if row["kind"] in GENERATIONS and row["epoch"] is not None and row["epoch"] >= 0:
-            generation = Generation(row["timestamp"] * MS, row["epoch"])
-            found.generations.setdefault(row["group"], []).append(generation)
+            found.generations.append(Generation(row["timestamp"] * MS, row["epoch"]))
 
 
 # -- segments ----------------------------------------------------------------------------------
 
 
-def _read_segments(path: Path, found: _Found) -> None:
-    try:
-        for log in logs_of([path]):
-            for segment in log.segments:
-                with opened(segment.path) as file:
+@dataclass(frozen=True, slots=True)
+class _Segments:
+    """Segment files of the offsets topic."""
+
+    path: Path
+
+    def read_commits(self, found: _Found) -> None:
+        with _refused():
+            for path in self._paths():
+                with opened(path) as file:
                     for batch in CommitColumns(buffered(SegmentBytes(file))):
                         _add_commits(batch, found)
-                _add_generations_of(segment.path, found)
+
+    def read_generations(self, found: _Found) -> None:
+        with _refused():
+            for path in self._paths():
+                _add_generations_of(path, found)
+
+    def _paths(self) -> Iterator[Path]:
+        return (segment.path for log in logs_of([self.path]) for segment in log.segments)
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """Say of a segment that cannot be used for what it was given."""
+    try:
+        yield
     except LogFileError as error:
         raise AuditError(f"--commits {error}") from None
 
@@ -212,12 +290,12 @@ def _add_generations_of(path: Path, found: _Found) -> None:
         if not isinstance(part, BatchRecords) or part.batch.header.is_control:
             continue
         for stored in part.records:
+            if stored.key is None or stored.key[:2] in COMMIT_KEYS:
+                continue
             try:
-                key, value = decode(stored.key or b"", stored.value)
+                key, value = decode(stored.key, stored.value)
             except MalformedRecordError:
                 continue
             named = GENERATIONS.get(type(key).__name__.removesuffix("Key"))
-            group = group_of(key)
-            if named is not None and value is not None and group is not None:
-                generation = Generation(stored.timestamp * MS, getattr(value, named))
-                found.generations.setdefault(group, []).append(generation)
+            if named is not None and value is not None and group_of(key) == found.wanted:
+                found.generations.append(Generation(stored.timestamp * MS, getattr(value, named)))

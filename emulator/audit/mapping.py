@@ -1,17 +1,18 @@
 """Which column of a processing log holds what.
 
-========== ===================================================== ============================
-name       what it holds                                         found as, unless said
-========== ===================================================== ============================
-topic      the topic                                             topic
-partition  the partition's number                                partition
-offset     the offset of one record                              offset
-lo, hi     or a range of offsets, ``hi`` not among them          lo and hi, first and next
-last       or its last offset, with ``lo``                       first and last
-consumer   who processed it                                      consumer, member, client_id
-start      when work on it began; may be missing                 start, started, began
-end        when it was finished                                  end, ended, finished, timestamp
-========== ===================================================== ============================
+=========== ===================================================== ============================
+name        what it holds                                         found as, unless said
+=========== ===================================================== ============================
+topic       the topic                                             topic
+partition   the partition's number                                partition
+offset      the offset of one record                              offset
+lo, hi      or a range of offsets, ``hi`` not among them          lo and hi, first and next
+last        or its last offset, with ``lo``                       first and last
+consumer    who processed it                                      consumer, member, client_id
+incarnation which life of the consumer it was; may be missing     incarnation
+start       when work on it began; may be missing                 start, started, began
+end         when it was finished                                  end, ended, finished, timestamp
+=========== ===================================================== ============================
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ FOUND_AS: Mapping[str, tuple[str, ...]] = {
     "hi": ("hi", "next"),
     "last": ("last",),
     "consumer": ("consumer", "member", "client_id"),
+    "incarnation": ("incarnation",),
     "start": ("start", "started", "began"),
     "end": ("end", "ended", "finished", "timestamp"),
 }
@@ -53,20 +55,24 @@ class Mapped:
     hi: str | None = None
     last: str | None = None
     start: str | None = None
+    incarnation: str | None = None
+    """Tells apart processes of one consumer name."""
+
     events: bool = False
     """Whether rows are events of a run, of which only the processed ranges count."""
 
     @property
     def columns(self) -> list[str]:
         """The columns that are read, each once."""
-        names = (self.topic, self.partition, self.consumer, self.end, self.offset, self.lo)
-        more = (self.hi, self.last, self.start, "kind" if self.events else None)
-        return list(dict.fromkeys(name for name in (*names, *more) if name is not None))
+        names = (self.topic, self.partition, self.consumer, self.incarnation, self.end, self.start)
+        offsets = (self.offset, self.lo, self.hi, self.last, "kind" if self.events else None)
+        return list(dict.fromkeys(name for name in (*names, *offsets) if name is not None))
 
     @property
     def texts(self) -> list[str]:
         """The columns whose text repeats."""
-        return [self.topic, self.consumer]
+        more = () if self.incarnation is None else (self.incarnation,)
+        return [self.topic, self.consumer, *more]
 
 
 def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> Mapped:
@@ -90,7 +96,14 @@ def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> 
     for name in NEEDED:
         if found[name] is None:
             raise AuditError(_missing(name, there, where))
-    return Mapped(**_offsets(found, wanted, there, where))
+    mapped = Mapped(**_offsets(found, wanted, there, where))
+    for column in mapped.columns:
+        if there.count(column) > 1:
+            raise AuditError(
+                f"{where}: there are {there.count(column)} columns {column!r}; write the log with "
+                "names that tell them apart"
+            )
+    return mapped
 
 
 def _of_events() -> Mapped:

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from assignors.types import TopicPartition
+from emulator.audit.columns import Array
 from emulator.audit.courses import Courses
 from emulator.audit.errors import AuditError
 from emulator.audit.ranges import PartitionName
 from emulator.audit.survey import Pieces, cut_alike
-from emulator.audit.times import Array, shown
+from emulator.audit.times import shown
 from emulator.measure.ledger.partition import PartitionBooks
 
 

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from emulator.audit.columns import Array
 from emulator.audit.rows import Rows
-from emulator.audit.times import Array
 
 RANGES: Final = pa.schema(
     [

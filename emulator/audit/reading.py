@@ -13,6 +13,7 @@ import pyarrow.csv as pv
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
+from emulator.audit.columns import is_text
 from emulator.audit.errors import AuditError
 from emulator.audit.mapping import Mapped, map_columns
 from emulator.audit.rows import Rows, rows_of
@@ -23,6 +24,10 @@ CHUNK_ROWS = 1 << 20
 
 CHUNK_BYTES = 1 << 25
 """The same for text, in bytes."""
+
+LONGEST_HEADER = 1 << 16
+SEPARATORS = (",", ";", "\t", "|")
+"""Of CSV, the usual one first."""
 
 ENDINGS: Mapping[str, tuple[str, ...]] = {
     "parquet": (".parquet",),
@@ -182,10 +187,18 @@ def _batches(part: Part, mapped: Mapped | None) -> Iterator[pa.RecordBatch]:
         yield from read(part, mapped)
     except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        kind = {"json": "JSON lines", "csv": "CSV", "parquet": "Parquet"}[part.file.format]
-        raise AuditError(f"{part.file.path}: cannot be read as {kind}: {reason}") from None
+        wanted = _WANTED[part.file.format]
+        raise AuditError(f"{part.file.path}: cannot be read as {wanted}: {reason}") from None
     except OSError as error:
-        raise AuditError(f"{part.file.path}: cannot be read: {error.strerror or error}") from None
+        reason = error.strerror or " ".join(str(error).split())
+        raise AuditError(f"{part.file.path}: cannot be read: {reason}") from None
+
+
+_WANTED = {
+    "parquet": "Parquet",
+    "json": "JSON lines, one object a line",
+    "csv": "CSV in UTF-8, names of columns first",
+}
 
 
 def _parquet(path: Path, texts: Sequence[str] = ()) -> pq.ParquetFile:
@@ -194,16 +207,11 @@ def _parquet(path: Path, texts: Sequence[str] = ()) -> pq.ParquetFile:
         if not texts:
             return pq.ParquetFile(path)
         there = pq.read_schema(path)
-        repeating = [name for name in texts if name in there.names and _is_text(there, name)]
+        repeating = [field.name for field in there if field.name in texts and is_text(field.type)]
         return pq.ParquetFile(path, read_dictionary=repeating, pre_buffer=False)
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise AuditError(f"{path}: cannot be read as Parquet: {reason}") from None
-
-
-def _is_text(schema: pa.Schema, name: str) -> bool:
-    kind = schema.field(name).type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _read_parquet(part: Part, mapped: Mapped | None) -> Iterator[pa.RecordBatch]:
@@ -242,6 +250,14 @@ def _read_csv(part: Part, mapped: Mapped | None) -> Iterator[pa.RecordBatch]:
         reader = pv.open_csv(
             stream,
             read_options=pv.ReadOptions(block_size=CHUNK_BYTES, use_threads=False),
+            parse_options=pv.ParseOptions(delimiter=_separator(part.file.path)),
             convert_options=pv.ConvertOptions(column_types=kinds),
         )
         yield from reader
+
+
+def _separator(path: Path) -> str:
+    """Return what stands between the names of columns most often."""
+    with pa.input_stream(str(path), compression="detect") as stream:
+        names = stream.read(LONGEST_HEADER).partition(b"\n")[0]
+    return max(SEPARATORS, key=lambda each: names.count(each.encode()))

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from emulator.audit.columns import (
+    LARGEST_OFFSET,
+    LARGEST_PARTITION,
+    Array,
+    WrongValueError,
+    coded,
+    flat,
+    whole,
+)
 from emulator.audit.errors import AuditError
 from emulator.audit.mapping import Mapped
-from emulator.audit.times import Array, shown, to_us
+from emulator.audit.times import CLOCK_FROM_US, shown, to_us
 
 _LARGEST_KEY = 1 << 62
 PROCESSED = "Processed"
-_NUMBERS = (
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_string,
-    pa.types.is_large_string,
-)
-"""Types of columns that may hold whole numbers."""
+_TIMES_AS_OLD = 100
+"""A start that lies so much nearer to 1970 than its end is of another unit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,27 +74,28 @@ def rows_of(batch: pa.RecordBatch, mapped: Mapped, unit: str, where: str) -> Row
     if mapped.events:
         chosen = pc.equal(batch.column("kind").cast(pa.string()), PROCESSED)
         batch = batch.filter(chosen)
-    columns = {name: _flat(batch.column(name)) for name in mapped.columns}
+    columns = {name: flat(batch.column(name)) for name in mapped.columns}
+    try:
+        return _read(columns, mapped, unit)
+    except WrongValueError as error:
+        row = "" if error.place is None else f", row {error.place + 1:,} of these"
+        raise AuditError(f"{where}{row}: {error.words}") from None
+
+
+def _read(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> Rows:
     for name, column in columns.items():
         if column.null_count:
-            row = pc.index(pc.is_null(column), pa.scalar(value=True)).as_py()
-            raise AuditError(f"{where}, row {row + 1:,} of these: column {name!r} is empty")
-    topic_codes, topics = _codes(columns[mapped.topic], mapped.topic, where)
-    consumer_codes, consumers = _codes(columns[mapped.consumer], mapped.consumer, where)
-    numbers = _whole(columns[mapped.partition], mapped.partition, where)
-    _refuse_below(numbers, mapped.partition, where)
+            place = pc.index(pc.is_null(column), pa.scalar(value=True)).as_py()
+            raise WrongValueError(place, f"column {name!r} is empty")
+    topic_codes, topics = coded(columns[mapped.topic], mapped.topic)
+    consumer_codes, consumers = _consumers(columns, mapped)
+    numbers = whole(columns[mapped.partition], mapped.partition, LARGEST_PARTITION)
     partitions = int(numbers.max(initial=0)) + 1
     if partitions * max(1, len(topics)) * max(1, len(consumers)) > _LARGEST_KEY:
-        raise AuditError(
-            f"{where}: column {mapped.partition!r} holds {partitions - 1}, no partition"
-        )
-    lo, hi = _range(columns, mapped, where)
-    try:
-        ended = to_us(columns[mapped.end], unit, mapped.end)
-        began = ended if mapped.start is None else to_us(columns[mapped.start], unit, mapped.start)
-    except (pa.ArrowInvalid, ValueError) as error:
-        raise AuditError(f"{where}: a time cannot be read: {error}") from None
-    _refuse_backwards(began, ended, where)
+        words = f"column {mapped.partition!r} holds {partitions - 1}, too much for a partition here"
+        raise WrongValueError(int(numbers.argmax()), words)
+    lo, hi = _range(columns, mapped)
+    began, ended = _times(columns, mapped, unit)
     keys = topic_codes.astype(np.int64)
     keys = (keys * partitions + numbers) * max(1, len(consumers)) + consumer_codes
     return Rows(
@@ -104,70 +110,68 @@ def rows_of(batch: pa.RecordBatch, mapped: Mapped, unit: str, where: str) -> Row
     )
 
 
-def _flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+def _consumers(columns: Mapping[str, pa.Array], mapped: Mapped) -> tuple[Array, list[str]]:
+    """Return who worked; where lives of a consumer are told apart, ``m1.2`` is the second of m1."""
+    codes, names = coded(columns[mapped.consumer], mapped.consumer)
+    if mapped.incarnation is None:
+        return codes, names
+    life_codes, lives = coded(columns[mapped.incarnation], mapped.incarnation)
+    both = codes.astype(np.int64) * max(1, len(lives)) + life_codes
+    pairs, places = np.unique(both, return_inverse=True)
+    named = [divmod(pair, len(lives)) for pair in pairs.tolist()]
+    return places, [f"{names[name]}.{lives[life]}" for name, life in named]
 
 
-def _codes(column: pa.Array, name: str, where: str) -> tuple[Array, list[str]]:
-    """Return a text column as places in a list of its values."""
-    kind = column.type
-    if not pa.types.is_dictionary(kind):
-        if pa.types.is_nested(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-            raise AuditError(f"{where}: column {name!r} is of type {kind}; expected text")
-        column = column.dictionary_encode()
-    values = [str(value) for value in column.dictionary.to_pylist()]
-    return column.indices.to_numpy(zero_copy_only=False), values
+def _range(columns: Mapping[str, pa.Array], mapped: Mapped) -> tuple[Array, Array]:
+    """Return the first offset of each row, and the one behind its last."""
 
+    def offsets(name: str) -> Array:
+        return whole(columns[name], name, LARGEST_OFFSET)
 
-def _whole(column: pa.Array, name: str, where: str) -> Array:
-    """Return a column of whole numbers."""
-    try:
-        if any(is_kind(column.type) for is_kind in _NUMBERS):
-            return np.asarray(pc.cast(column, pa.int64()).to_numpy(zero_copy_only=False))
-    except pa.ArrowInvalid as error:
-        raise AuditError(f"{where}: column {name!r} must hold whole numbers: {error}") from None
-    raise AuditError(f"{where}: column {name!r} is of type {column.type}; expected whole numbers")
-
-
-def _range(columns: dict[str, pa.Array], mapped: Mapped, where: str) -> tuple[Array, Array]:
     if mapped.offset is not None:
-        lo = _whole(columns[mapped.offset], mapped.offset, where)
-        _refuse_below(lo, mapped.offset, where)
+        lo = offsets(mapped.offset)
         return lo, lo + 1
     assert mapped.lo is not None, "a log tells offsets or ranges"
-    lo = _whole(columns[mapped.lo], mapped.lo, where)
-    _refuse_below(lo, mapped.lo, where)
+    lo = offsets(mapped.lo)
     if mapped.hi is not None:
-        hi = _whole(columns[mapped.hi], mapped.hi, where)
+        hi = offsets(mapped.hi)
     else:
         assert mapped.last is not None, "a range has an end"
-        hi = _whole(columns[mapped.last], mapped.last, where) + 1
-    empty = hi <= lo
-    if empty.any():
-        row = int(empty.argmax())
-        inclusive = mapped.hi is None
-        shown_end = f"{hi[row] - 1} (its last)" if inclusive else f"{hi[row]} (the next one)"
-        raise AuditError(
-            f"{where}, row {row + 1:,} of these: the range from {lo[row]} to {shown_end} holds "
-            "no record"
-        )
+        hi = offsets(mapped.last) + 1
+    _refuse_empty(lo, hi, inclusive=mapped.hi is None)
     return lo, hi
 
 
-def _refuse_below(values: Array, name: str, where: str) -> None:
-    wrong = values < 0
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise AuditError(
-            f"{where}, row {row + 1:,} of these: column {name!r} holds {values[row]}; expected 0 or more"
-        )
+def _refuse_empty(lo: Array, hi: Array, *, inclusive: bool) -> None:
+    empty = hi <= lo
+    if empty.any():
+        place = int(empty.argmax())
+        end = f"{hi[place] - 1} (its last)" if inclusive else f"{hi[place]} (the next one)"
+        raise WrongValueError(place, f"the range from {lo[place]} to {end} holds no record")
 
 
-def _refuse_backwards(began: Array, ended: Array, where: str) -> None:
+def _times(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> tuple[Array, Array]:
+    """Return when work on each row began and ended."""
+    ended = to_us(columns[mapped.end], unit, mapped.end)
+    if mapped.start is None:
+        return ended, ended
+    began = to_us(columns[mapped.start], unit, mapped.start)
     wrong = began > ended
     if wrong.any():
-        row = int(wrong.argmax())
-        raise AuditError(
-            f"{where}, row {row + 1:,} of these: times out of order: work began at "
-            f"{shown(int(began[row]))} and ended before, at {shown(int(ended[row]))}"
+        place = int(wrong.argmax())
+        raise WrongValueError(place, f"times out of order: {_from_to(began, ended, place)}")
+    wrong = (ended >= CLOCK_FROM_US) & (began * _TIMES_AS_OLD < ended)
+    if wrong.any():
+        place = int(wrong.argmax())
+        words = (
+            f"columns {mapped.start!r} and {mapped.end!r} seem to be of two units: "
+            f"{_from_to(began, ended, place)}; give both in one"
         )
+        raise WrongValueError(place, words)
+    return began, ended
+
+
+def _from_to(began: Array, ended: Array, place: int) -> str:
+    first, last = int(began[place]), int(ended[place])
+    before = " before," if first > last else ""
+    return f"work began at {shown(first)} and ended{before} at {shown(last)}"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.table import Table
 
+from emulator.audit.advice import ADVICE
 from emulator.audit.judging import AuditCause
 from emulator.audit.ledger import AuditEntry, AuditLedger
 from emulator.audit.partitions import PartitionLedger
 from emulator.audit.times import shown
 from emulator.measure import EntryKind, Expected
 from emulator.report.figures_shown import as_lines, cells
-from emulator.report.wording import counted, paragraph
+from emulator.report.wording import counted, paragraph, span
 
 MOST_OWNERS = 5
 MOST_PARTITIONS = 10
@@ -35,9 +36,14 @@ MEANING = {
 
 
 def audit_screen(
-    source: str, ledger: AuditLedger, expectations: Sequence[Expected], *, has_commits: bool
+    source: str,
+    ledger: AuditLedger,
+    expectations: Sequence[Expected],
+    *,
+    has_commits: bool,
+    remarks: Iterable[str] = (),
 ) -> Iterator[str]:
-    """Yield the lines of the report, none of them wider than 100 columns."""
+    """Yield the lines of the report, none of them wider than 100 columns; *remarks*: below all."""
     told = [source, f"group {ledger.group}" if ledger.group else "", _work(ledger)]
     yield from paragraph(" | ".join(part for part in told if part), "", "  ")
     yield ""
@@ -46,7 +52,8 @@ def audit_screen(
         yield from _causes(ledger, kind, title)
     yield from _owners(ledger)
     yield from _partitions(ledger)
-    yield from _notes(ledger, has_commits=has_commits)
+    yield from _advice(ledger, has_commits=has_commits)
+    yield from _notes(ledger, remarks)
     yield from _expectations(expectations)
 
 
@@ -70,13 +77,24 @@ def _causes(ledger: AuditLedger, kind: EntryKind, title: str) -> Iterator[str]:
     counts = ledger.by_cause(kind)
     if not counts:
         return
-    yield from ("", f"{title}: {counted(sum(counts.values()), 'record')}")
+    yield from ("", f"{title}: {counted(sum(counts.values()), 'record')}{_when(ledger, kind)}")
     for cause, records in counts.items():
         entries = [each for each in ledger.entries if each.kind is kind and each.cause == cause]
         largest = max(entries, key=lambda entry: entry.count)
         yield from paragraph(cause, f"{records:>9,}  ", " " * 11)
         yield from paragraph(MEANING[AuditCause(cause)], " " * 11)
         yield from paragraph(f"e.g. {_example(largest, len(entries))}", " " * 11, " " * 16)
+
+
+def _when(ledger: AuditLedger, kind: EntryKind) -> str:
+    """Say between which times work went on where it had been done, or beyond what nobody did."""
+    times = [each.second_at_us for each in ledger.entries if each.kind is kind]
+    told = sorted(at_us for at_us in times if at_us is not None)
+    if not told:
+        return ""
+    if told[0] == told[-1]:
+        return f", at {shown(told[0])}"
+    return f", from {shown(told[0])} on, within {span((told[-1] - told[0]) / 1_000_000)}"
 
 
 def _example(entry: AuditEntry, entries: int) -> str:
@@ -103,7 +121,7 @@ def _owners(ledger: AuditLedger) -> Iterator[str]:
     counts = list(ledger.by_owners().items())
     if not counts:
         return
-    yield from ("", "By whom, first > again")
+    yield from ("", "By whom, first > again, in records")
     for owners, records in counts[:MOST_OWNERS]:
         yield f"{records:>9,}  {owners}"
     if len(counts) > MOST_OWNERS:
@@ -116,7 +134,7 @@ def _partitions(ledger: AuditLedger) -> Iterator[str]:
         return
     ranked = sorted(touched, key=lambda part: (-(part.reprocessed + part.lost), part.name))
     table = Table(box=box.MARKDOWN)
-    table.add_column("partition")
+    table.add_column("in records")
     for label in ("processed", "again", "never", "unread"):
         table.add_column(label, justify="right")
     for part in ranked[:MOST_PARTITIONS]:
@@ -132,7 +150,21 @@ def _figures(part: PartitionLedger) -> tuple[int, ...]:
     return part.processed, part.reprocessed, part.lost, part.unread
 
 
-def _notes(ledger: AuditLedger, *, has_commits: bool) -> Iterator[str]:
+def _advice(ledger: AuditLedger, *, has_commits: bool) -> Iterator[str]:
+    causes = [AuditCause(cause) for cause in ledger.by_cause()]
+    if not causes:
+        return
+    yield from ("", "What would help")
+    for cause in causes:
+        if cause is AuditCause.UNKNOWN and not has_commits:
+            yield from paragraph(
+                "With the group's offsets log (--commits) more causes can be told.", "  - "
+            )
+        else:
+            yield from paragraph(f"{cause}: {ADVICE[cause]}", "  - ")
+
+
+def _notes(ledger: AuditLedger, remarks: Iterable[str]) -> Iterator[str]:
     unread = ledger.total("unread")
     notes = []
     if unread:
@@ -144,9 +176,7 @@ def _notes(ledger: AuditLedger, *, has_commits: bool) -> Iterator[str]:
         notes.append(
             f"{counted(ledger.late, 'row was', 'rows were')} finished after the cut and left out."
         )
-    if not has_commits and any(entry.cause is AuditCause.UNKNOWN for entry in ledger.entries):
-        notes.append("With the group's offsets log (--commits) more causes can be told.")
-    for note in notes:
+    for note in (*notes, *remarks):
         yield ""
         yield from paragraph(note)
 

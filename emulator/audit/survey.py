@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import pyarrow as pa
 
+from emulator.audit.columns import Array
 from emulator.audit.ranges import Cuts, split
-from emulator.audit.times import Array
 
 MOST_APART = 2_000_000
 """Records of one partition whose rows are kept apart; beyond that, stretches have to do."""

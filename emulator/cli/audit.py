@@ -129,7 +129,8 @@ def audit(
     A row says that a consumer finished a record, or a range of records, of a partition. Columns
     are topic, partition, consumer, end (when it was finished), start (when it was begun, may be
     missing), and offset, or lo and hi (not among them), or first and last; --column names others.
-    Rows may stand in any order. Times are timestamps, ISO 8601 (UTC where no zone is said) or
+    Where a consumer keeps its name over a restart, a column incarnation (or --column
+    incarnation=pid) tells its lives apart. Rows may stand in any order. Times are timestamps, ISO 8601 (UTC where no zone is said) or
     epoch numbers.
 
     Never processed is what lies between the begin of a partition (--begins) and what was
@@ -137,7 +138,8 @@ def audit(
     What lies beyond, up to --ends, is unread. --ends and --begins take lines topic:partition:offset, as
     kafka-get-offsets.sh prints them, or JSON such as {"orders": [471, 470]}.
 
-    Causes are told as far as the logs show them; without --commits most are unknown.
+    Causes are told as far as the logs show them; without --commits most are unknown. Of
+    transactions that were aborted a folder of rebalance import knows, segments do not.
 
     -o writes entries.parquet, partitions.parquet, audit.json (the same as --json prints) and
     manifest.json, all when all is done; an earlier audit in DIR is replaced, nothing else is.

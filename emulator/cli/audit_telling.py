@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable, Iterator
+
 from emulator.audit.auditing import audit
 from emulator.audit.document import audit_document, manifest
 from emulator.audit.errors import AuditError
 from emulator.audit.expectations import check
+from emulator.audit.fitting import refuse_strangers, remarks
 from emulator.audit.folder import write
 from emulator.audit.ledger import AuditLedger, draw_up, entries_table, partitions_table
 from emulator.audit.screen import audit_screen
@@ -14,6 +18,8 @@ from emulator.cli.audit_request import Read, Request, read_request
 from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say, say_all, say_json
 from emulator.measure import Expected
+from emulator.offsets_log.words import printable
+from emulator.report.wording import counted
 
 
 def run_audit(request: Request, *, as_json: bool) -> bool:
@@ -23,8 +29,9 @@ def run_audit(request: Request, *, as_json: bool) -> bool:
         chosen = choose_engine(request, wanted)
         with opened(chosen, request, wanted) as engine:
             audited = audit(engine, wanted.terms)
+        refuse_strangers(audited, wanted.terms, wanted.committed)
     except AuditError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError(printable(str(error))) from None
     group = wanted.committed.group if wanted.committed is not None else ""
     ledger = draw_up(audited, wanted.committed, group)
     expectations = check(wanted.expectations, ledger)
@@ -32,22 +39,41 @@ def run_audit(request: Request, *, as_json: bool) -> bool:
     if as_json:
         say_json(audit_document(request.document(), ledger, expectations))
     else:
-        _show(request, wanted, ledger, expectations)
-        say("", f"Read by: {chosen.told}", *_folder(request))
+        _show(request, wanted, ledger, expectations, remarks(audited, wanted.terms))
+        say("", f"Read by: {chosen.told}", *_folder(request), *_next_steps(request, ledger))
     return all(expected.ok for expected in expectations)
 
 
 def _show(
-    request: Request, wanted: Read, ledger: AuditLedger, expectations: tuple[Expected, ...]
+    request: Request,
+    wanted: Read,
+    ledger: AuditLedger,
+    expectations: tuple[Expected, ...],
+    remarks_: Iterable[str],
 ) -> None:
     more = f" and {len(request.logs) - 1} more" if len(request.logs) > 1 else ""
     source = f"{request.logs[0]}{more}"
     has_commits = wanted.committed is not None
-    say_all(audit_screen(source, ledger, expectations, has_commits=has_commits))
+    lines = audit_screen(source, ledger, expectations, has_commits=has_commits, remarks=remarks_)
+    say_all(map(printable, lines))
 
 
 def _folder(request: Request) -> list[str]:
     return [] if request.output is None else [f"Tables:  {request.output}"]
+
+
+def _next_steps(request: Request, ledger: AuditLedger) -> Iterator[str]:
+    """Yield what to do with what was found."""
+    if not ledger.entries:
+        return
+    if request.output is None:
+        ranges = counted(len(ledger.entries), "range")
+        yield f"Next:    {ranges}, one by one, as Parquet and JSON: the same command with -o DIR"
+    logs = [path for path in request.commits if path.suffix != ".parquet"]
+    if len(logs) == 1:
+        source, group = shlex.quote(str(logs[0])), shlex.quote(ledger.group)
+        yield "To try out what would help, on this group as a scenario:"
+        yield f"  rebalance import {source} --scenario {group} -o group.toml"
 
 
 def _write(request: Request, ledger: AuditLedger, expectations: tuple[Expected, ...]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emulator.cli.refusals import RefusedError, reason_of
@@ -92,6 +93,20 @@ def findings_lines(shortlist: Shortlist | None, folder: Path) -> Iterator[str]:
     page = folder / PAGE
     missing = "none, plotly is missing: pip install 'rebalance-emulator[pictures]'"
     yield f"Page:     {page if page.is_file() else missing}"
+    yield from map(printable, _next_steps(shortlist, folder))
+
+
+def _next_steps(shortlist: Shortlist, folder: Path) -> Iterator[str]:
+    """Yield what to do with a group: the one to look at first."""
+    from emulator.imported.findings.values import State
+
+    groups = [each for each in shortlist.first() if each.state is not State.OFFSETS_ONLY]
+    if groups:
+        named, group = quote(str(folder)), quote(groups[0].group)
+        yield f"Next:     rebalance import {named} --scenario {group} -o group.toml"
+        yield "          writes a group as a scenario, to play its next deploy or failure;"
+        yield f"          rebalance audit LOGS --commits {named} --group {group}"
+        yield "          tells what of its records was processed twice or never."
 
 
 # -- a group as a scenario -------------------------------------------------------------------------
@@ -129,7 +144,7 @@ def write_scenario(folder: Path, wanted: Wanted, output: Path | None, *, as_json
     group = wanted.group
     found = explore_group(folder, group)
     if found is None:
-        reason = f"--scenario {group}: no such group in it{_hint(group, groups_in(folder))}"
+        reason = f"--scenario {group}: no such group{_hint(group, groups_in(folder))}"
         raise RefusedError(printable(reason))
     try:
         drawn = sketch(*found, wanted.epoch)
@@ -154,10 +169,12 @@ def refuse_taken(output: Path | None) -> None:
 
 def _hint(group: str, known: list[str]) -> str:
     if not known:
-        return "; there is none at all: --from, --to and the files decide what is read"
+        return (
+            " that was read; which there are: rebalance import with -o DIR and without --scenario"
+        )
     near = get_close_matches(group, known, 3) or known[:5]
     more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
-    return f"; there are {', '.join(near)}{more}"
+    return f"; in it there are {', '.join(near)}{more}"
 
 
 def _put(path: Path, text: str) -> None:

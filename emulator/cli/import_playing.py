@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from glob import escape
@@ -36,6 +36,7 @@ from emulator.report.wording import counted
 if TYPE_CHECKING:
     from emulator.imported.findings.screen import Shortlist
 
+MOST_GAPS = 3
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -146,25 +147,46 @@ def _lines(manifest: dict[str, Any], asked: Planned, engine: Engine) -> Iterator
     )
     if times is not None:
         yield f"from {_clock(times[0])} to {_clock(times[1])}"
-    yield from _odd(manifest, asked.empty)
+    yield from _odd(manifest, asked)
     yield f"Read by: {engine.told}"
     yield f"Tables:  {asked.folder}"
 
 
-def _odd(manifest: dict[str, Any], empty: Sequence[str]) -> Iterator[str]:
+def _odd(manifest: dict[str, Any], asked: Planned) -> Iterator[str]:
     """Yield what else should be known of the rows."""
+    if not manifest["groups"] and not asked.selection.is_everything:
+        yield "nothing of what was read is asked for by --group, --from and --to"
     transactions = manifest["transactions"]
     if transactions:
         told = ", ".join(f"{number:,} {how}" for how, number in transactions.items())
         yield f"commits in transactions: {told}; aborted and pending ones do not count"
     if manifest["tables"]["gaps"]:
-        gaps = counted(manifest["tables"]["gaps"], "gap")
-        yield f"{gaps}: not all could be read; where, and why, is in the table gaps"
+        yield from _gaps(asked, manifest["tables"]["gaps"])
     if manifest["unknown_parts"]:
         rows = counted(manifest["unknown_parts"], "commit")
         yield f"{rows} hold more than the columns do: headers, or what a newer Kafka adds"
-    for path in empty:
+    for path in asked.empty:
         yield printable(f"{path}: an empty segment")
+
+
+def _gaps(asked: Planned, number: int) -> Iterator[str]:
+    """Yield that not all could be read, and where the first gaps are."""
+    from emulator.imported.findings.folder import rows_in
+
+    yield f"{counted(number, 'gap')}: not all could be read"
+    for gap in rows_in(asked.folder, "gaps").head(MOST_GAPS).to_pylist():
+        yield printable(f"  {gap['source']}{_place(gap, asked)}: {gap['reason']}")
+    if number > MOST_GAPS:
+        yield f"  and {number - MOST_GAPS:,} more; the table gaps has all"
+
+
+def _place(gap: Mapping[str, Any], asked: Planned) -> str:
+    """Say where a gap is: a stretch of the log, or of the file; of one record the reason tells."""
+    if not gap["length"]:
+        return ""
+    if asked.is_live:
+        return f", {counted(gap['length'], 'log offset')} from {gap['position']:,} on"
+    return f", {counted(gap['length'], 'byte')} from byte {gap['position']:,} on"
 
 
 def _clock(time_ms: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -23,7 +23,8 @@ from emulator.audit.ranges import RANGES, CutsOf, PartitionName
 from emulator.audit.reading import CHUNK_ROWS, Part, Source, parts_of
 from emulator.audit.rows import rows_of
 from emulator.audit.times import unit_of
-from emulator.pipeline.errors import SparkError
+from emulator.pipeline.errors import reason_in
+from emulator.pipeline.jobs import told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -72,12 +73,11 @@ class OnSpark:
 
     def look(self, look: Look[Found], cuts_of: CutsOf | None) -> Iterator[Found]:
         """Read the log; yield what *look* finds of each partition."""
-        from pyspark.errors import PySparkException  # noqa: PLC0415  only where Spark is used
 
         def looked_at(table: pa.Table) -> pa.Table:
             return _looked_at(look, table)
 
-        try:
+        with told():
             ranges = self._ranges(cuts_of).groupBy("topic", "partition")
             found = ranges.applyInArrow(looked_at, FOUND_DDL)
             for row in found.toLocalIterator():
@@ -88,8 +88,6 @@ class OnSpark:
                     yield value
                 elif cuts_of is None:
                     self._counts = value
-        except PySparkException as error:
-            raise SparkError(f"a task broke off: {_reason(error)}") from None
 
     def counts(self) -> Counts:
         """Return what became of the rows of the first reading."""
@@ -103,7 +101,7 @@ class OnSpark:
     def _of_files(self, source: Source, cuts_of: CutsOf | None) -> DataFrame:
         tasks = self._session.tasks
         parts = parts_of(source, max(CHUNK_ROWS, (source.rows or 0) // tasks))
-        rows = {"part": [pickle.dumps(part) for part in parts]}
+        rows = {"part": [pickle.dumps(_absolute(part)) for part in parts]}
         given = self._session.spark.createDataFrame(pa.Table.from_pydict(rows, _GIVEN))
         shared = given.repartition(min(tasks, len(parts)))
         return shared.mapInArrow(partial(_read_parts, source, self._terms, cuts_of), RANGES_DDL)
@@ -131,7 +129,7 @@ class OnSpark:
                 return read.csv(names, header=True)
             return read.json(names) if kind == "json" else read.parquet(*names)
         except PySparkException as error:
-            raise AuditError(f"{table.names[0]}: cannot be read: {_reason(error)}") from None
+            raise AuditError(f"{table.names[0]}: cannot be read: {reason_in(str(error))}") from None
 
     def _unit(self, rows: DataFrame, mapped: Mapped, table: SparkTable) -> str:
         first = rows.select(mapped.end).limit(1).toArrow()
@@ -145,15 +143,13 @@ def on_spark(session: Session, log: Source | SparkTable, terms: Terms) -> OnSpar
     return OnSpark(session, log, terms)
 
 
+def _absolute(part: Part) -> Part:
+    """Name its file so that workers find it, who are in folders of their own."""
+    return replace(part, file=replace(part.file, path=part.file.path.absolute()))
+
+
 def _format(name: str) -> str:
     return next((kind for kind in ("csv", "json") if f".{kind}" in name.lower()), "parquet")
-
-
-def _reason(error: Any) -> str:
-    """Return the line of a worker's traceback, or of Spark's message, that says what went wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ends = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-    return (ends or lines or ["no reason given"])[0]
 
 
 # -- in the workers ----------------------------------------------------------------------------

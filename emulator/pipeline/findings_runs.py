@@ -39,7 +39,7 @@ from emulator.imported.history.steps import (
     step_of_owner,
 )
 from emulator.imported.tables import COUNTING
-from emulator.pipeline.errors import SparkError
+from emulator.pipeline.jobs import told
 from protocols.records import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
@@ -75,15 +75,10 @@ def explore_on_spark(
     *folder*: with the tables ``commits`` and ``groups``; all executors must reach it. Raise
     SparkError if a task breaks off.
     """
-    from pyspark.errors import PySparkException  # noqa: PLC0415  only where Spark is used
-
-    try:
+    with told():
         for row in _found(session, folder.resolve(), retention_ms).toLocalIterator():
             findings: GroupFindings = pickle.loads(row[_VALUE])  # noqa: S301  made below
             yield findings
-    except PySparkException as error:
-        reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
-        raise SparkError(f"a task broke off: {reason}") from None
 
 
 def _found(session: Session, folder: Path, retention_ms: int) -> DataFrame:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from emulator.pipeline.errors import SparkError
+from emulator.pipeline.errors import SparkError, reason_in
 
 if TYPE_CHECKING:
     from emulator.pipeline.session import Session
 
 LOOK_EVERY_S = 0.5
 """How often somebody looks for what is done."""
+
+DIED = (
+    "Spark's own process has ended, or was killed; perhaps memory ran out "
+    "(spark.driver.memory, 1g by default)"
+)
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -53,17 +59,22 @@ def _done(waiting: list[Work], look: Callable[[Work], Result | None]) -> Iterato
 
 
 def _finish(job: Future[None]) -> None:
-    from pyspark.errors import PySparkException  # noqa: PLC0415  only where Spark is used
+    with told(". What is whole stays; the same command goes on from there"):
+        job.result()
+
+
+@contextmanager
+def told(kept: str = "") -> Iterator[None]:
+    """Turn what Spark says when a job breaks off, or when it dies itself, into a SparkError.
+
+    *kept*: what is left, and what to do with it.
+    """
+    from py4j.protocol import Py4JError  # noqa: PLC0415  only where Spark is used
+    from pyspark.errors import PySparkException  # noqa: PLC0415
 
     try:
-        job.result()
+        yield
     except PySparkException as error:
-        kept = "What is whole stays; the same command goes on from there"
-        raise SparkError(f"a task broke off: {_cause(str(error))}. {kept}") from None
-
-
-def _cause(text: str) -> str:
-    """Return the last line of the worker's traceback, or the first line of all."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    ends = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-    return (ends or lines or ["no reason given"])[0]
+        raise SparkError(f"a task broke off: {reason_in(str(error))}{kept}") from None
+    except (Py4JError, ConnectionError, EOFError):
+        raise SparkError(f"{DIED}{kept}") from None

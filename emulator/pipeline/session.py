@@ -13,7 +13,8 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.pipeline.errors import SparkError
 from emulator.pipeline.java import find_java, home_for_spark
-from emulator.pipeline.masters import is_local, master_to_set
+from emulator.pipeline.jobs import told
+from emulator.pipeline.masters import CONNECT, PATIENCE_S, REMOTE, is_local, master_to_set
 from emulator.pipeline.shipping import write_zip
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 TASKS_A_CORE = 3
 """A Python task costs some 50 ms of its own, and cores should end together."""
+
+EXECUTOR_PATIENCE_S = 120.0
+"""For a cluster to work on something; Spark itself would wait for ever."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -61,11 +66,27 @@ class Session:
         return self.cores * TASKS_A_CORE
 
     def cancel(self) -> None:
-        """Let nobody work on what nobody waits for."""
-        if _is_connect(self.spark):
-            self.spark.interruptAll()
-        else:
-            self.spark.sparkContext.cancelAllJobs()
+        """Let nobody work on what nobody waits for; a Spark that has died does not."""
+        with _dead_or_alive():
+            if _is_connect(self.spark):
+                self.spark.interruptAll()
+            else:
+                self.spark.sparkContext.cancelAllJobs()
+
+    def stop(self) -> None:
+        """End it, if it has not died."""
+        with _dead_or_alive():
+            self.spark.stop()
+
+
+@contextmanager
+def _dead_or_alive() -> Iterator[None]:
+    """Say nothing more of a Spark that is gone."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415  only where Spark is used
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    with suppress(Py4JError, PySparkException, ConnectionError, EOFError):
+        yield
 
 
 @contextmanager
@@ -86,9 +107,11 @@ def open_session(
         session = _started(name, master_to_set(os.environ, master), settings or {}, folder)
         try:
             _ship(session.spark, write_zip(folder / "rebalance_emulator.zip"))
+            if not _has_workers(session.spark):
+                _await_executor(session, master)
             yield session
         finally:
-            session.spark.stop()
+            session.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -107,22 +130,77 @@ def _started(name: str, master: str | None, settings: Mapping[str, str], folder:
     for key, value in {**_settings(master, folder), **settings}.items():
         builder = builder.config(key, value)
     try:
+        _greet(os.environ.get(REMOTE, ""))
         with _environment(_variables(master, home)):
             spark = builder.getOrCreate()
-    except (Py4JError, PySparkException, OSError) as error:
-        reason = next((line for line in str(error).splitlines() if "Exception: " in line), "")
+    except (Py4JError, PySparkException, ImportError, OSError) as error:
         where = java or "as it was set up"
-        told = reason.strip(": ") or str(error).rstrip(".")
-        raise SparkError(f"Spark does not start ({where}): {told}") from None
+        raise SparkError(f"Spark does not start ({where}): {_no_start(error, master)}") from None
     return Session(spark, java, _cores(spark))
+
+
+def _greet(remote: str) -> None:
+    """Let a Connect server say that it is one; Spark's client would ask anybody for ten minutes."""
+    if not remote.startswith(CONNECT):
+        return
+    import grpc  # noqa: PLC0415
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415  needs [connect]
+
+    with DefaultChannelBuilder(remote).toChannel() as channel:
+        try:
+            grpc.channel_ready_future(channel).result(PATIENCE_S)
+        except grpc.FutureTimeoutError:
+            raise SparkError(
+                f"{REMOTE}={remote.partition(';')[0]}: somebody listens there, but no Spark "
+                "Connect server that takes us"
+            ) from None
+
+
+def _no_start(error: Exception, master: str | None) -> str:
+    """Return why Spark did not start, and what helps where that is known."""
+    text = str(error)
+    if "PACKAGE_NOT_INSTALLED" in text or isinstance(error, ImportError):
+        return f"{text.rstrip('.')}; Spark Connect needs pip install 'pyspark[connect]'"
+    if "stopped SparkContext" in text:
+        return (
+            f"{master} did not take us; is it a master of Spark {_version()}, or of another "
+            "version, or something else?"
+        )
+    reason = next((line for line in text.splitlines() if "Exception: " in line), "")
+    return reason.strip(": ") or text.rstrip(".")
+
+
+def _version() -> str:
+    import pyspark  # noqa: PLC0415  only where Spark is used
+
+    return pyspark.__version__
+
+
+def _await_executor(session: Session, master: str | None) -> None:
+    """Wait until a cluster has worked on something; raise SparkError if it does not."""
+    with ThreadPoolExecutor(1, "first-task") as aside:
+        first = aside.submit(lambda: session.spark.range(0, 1, 1, 1).collect())
+        try:
+            with told():
+                first.result(EXECUTOR_PATIENCE_S)
+        except TimeoutError:
+            session.cancel()
+            raise SparkError(
+                f"{master or 'the cluster'} gave no executor within {EXECUTOR_PATIENCE_S:.0f} s: "
+                "has it a worker that is alive, with a free core and enough memory "
+                "(spark.executor.memory)? If it is busy, try again later"
+            ) from None
+        except BaseException:
+            session.cancel()
+            raise
 
 
 def _settings(master: str | None, folder: Path) -> dict[str, str]:
     """Return what holds for every session; more on this machine, less where others decide."""
-    common = {
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-    }
+    common = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1000"}
+    if REMOTE in os.environ:
+        return common
+    common |= {"spark.ui.showConsoleProgress": "false"}
     if master is None:
         return common
     log4j = folder / "log4j2.properties"
@@ -182,6 +260,11 @@ def _ship(spark: Any, archive: Path) -> None:
 def _cores(spark: Any) -> int:
     """Return how many tasks run at once; Spark Connect does not tell, so a guess."""
     return 8 if _is_connect(spark) else int(spark.sparkContext.defaultParallelism)
+
+
+def _has_workers(spark: Any) -> bool:
+    """Say whether workers are processes of this machine, there whenever they are wanted."""
+    return not _is_connect(spark) and is_local(spark.sparkContext.master)
 
 
 def _is_connect(spark: Any) -> bool:

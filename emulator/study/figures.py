@@ -23,6 +23,9 @@ Figure = dict[str, Any]
 COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#8e5ea2", "#b58b00", "#5b6770", "#d1495b", "#00798c")
 """Apart in brightness as well as in hue."""
 
+DASHES = ("solid", "dash", "dot", "dashdot")
+"""A curve that lies upon another lets it be seen."""
+
 MOST_CURVES = 8
 LOG_FROM = 12.0
 """An axis whose ends lie so many times apart is drawn in logarithms."""
@@ -81,7 +84,7 @@ def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) 
     data: list[Figure] = []
     for number, (name, points) in enumerate(list(by_line.items())[:MOST_CURVES]):
         points.sort(key=lambda point: _number(point[0].settings, place))
-        data += _line_of(points, place, name, COLOURS[number % len(COLOURS)], spread=spread)
+        data += _line_of(points, place, name, number, spread=spread)
     layout = _layout(axis, label_of(metric)) | {"xaxis": _x_axis(findings, place, axis)}
     left = len(by_line) - MOST_CURVES
     more = f" {left} more curves are not drawn; summary.parquet has them." if left > 0 else ""
@@ -104,16 +107,18 @@ def _line(findings: Findings, cell: Cell, others: Sequence[int]) -> str:
 
 
 def _line_of(
-    points: Sequence[tuple[Cell, Summary]], place: int, name: str, colour: str, *, spread: bool
+    points: Sequence[tuple[Cell, Summary]], place: int, name: str, number: int, *, spread: bool
 ) -> list[Figure]:
+    colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
     x = [_x(cell.settings, place) for cell, _ in points]
     means = [summary.mean for _, summary in points]
     middle = [mean.value for mean in means]
-    base = {"type": "scatter", "x": x, "legendgroup": name, "line": {"color": colour}}
+    base: Figure = {"type": "scatter", "x": x, "legendgroup": name}
+    base["line"] = {"color": colour, "dash": dash}
     if spread:
         marks = {"mode": "markers", "marker": {"color": colour, "size": 6}}
         return [{**base, **marks, "y": middle, "name": name}]
-    low = [mean.value if mean.low is None else mean.low for mean in means]
+    low = [_low_end(summary) for _, summary in points]
     high = [mean.value if mean.high is None else mean.high for mean in means]
     hidden = {"mode": "lines", "showlegend": False, "hoverinfo": "skip", "line": {"width": 0}}
     fill = {"fill": "tonexty", "fillcolor": f"{colour}30"}
@@ -125,6 +130,13 @@ def _line_of(
         {**base, "mode": "lines+markers", "y": middle, "name": name},
         {**base, **dots, "y": p95, "name": f"{name}, p95", "showlegend": False},
     ]
+
+
+def _low_end(summary: Summary) -> float:
+    """Return where the band begins: not below nothing, where no run had less than nothing."""
+    mean = summary.mean
+    low = mean.value if mean.low is None else mean.low
+    return max(low, 0.0) if summary.minimum >= 0 else low
 
 
 def _x(settings: Settings, place: int) -> float | str:

@@ -24,7 +24,8 @@ FOREIGN = re.compile(r"https?://(?!www\.w3\.org/)")
 """An address that a browser could fetch; those of W3C are names of formats."""
 
 POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; form-action 'none'; base-uri 'none'"
 )
 
 STYLE = """
@@ -36,7 +37,14 @@ figure { margin: 0; } .picture { height: 26rem; }
 pre { overflow-x: auto; font-size: .85rem; background: #f6f7f8; padding: 1rem; }
 """
 
-CONFIG = {"responsive": True, "displaylogo": False, "plotlyServerURL": "", "topojsonURL": ""}
+CONFIG = {
+    "responsive": True,
+    "displaylogo": False,
+    "plotlyServerURL": "",
+    "topojsonURL": "",
+    "modeBarButtonsToRemove": ["sendChartToCloud", "sendDataToCloud", "select2d", "lasso2d"],
+}
+"""Of plotly's tools those are left out that would upload a picture, or select what nobody takes."""
 
 
 def study_page(findings: Findings) -> str:

@@ -23,12 +23,20 @@ from emulator.study.sensitivity import Influence
 MOST_ROWS = 40
 """Of a table on a terminal; Parquet has all."""
 
+WORDS = {
+    "commits_sent": "commits sent",
+    "evictions_living": "living members evicted",
+    "drop_outs": "consumers dropped out",
+    "member_hours": "member hours",
+}
+"""Of metrics that other reports leave to their names."""
+
 UNITS = {metric.name: metric.unit for metric in VALUES}
 
 
 def label_of(metric: str) -> str:
     """Return what people call a metric, with its unit."""
-    known = {**ALWAYS, **IF_ANY}.get(metric)
+    known = {**WORDS, **ALWAYS, **IF_ANY}.get(metric)
     unit = UNITS.get(metric)
     return known or (f"{metric} ({unit})" if unit else metric)
 

@@ -24,6 +24,9 @@ from emulator.world.draws import stream_key
 REPLICATES = 400
 MOST_GROUPS = 8
 
+NEGLIGIBLE = 0.01
+"""Of the largest mean: where cells differ by no more, there is nothing to explain."""
+
 Numbers = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.int64]
 
@@ -136,10 +139,10 @@ def _influence(
 
 
 def _share(means: Numbers, groups: Groups) -> float:
-    """Return the corrected share of variance that lies between groups."""
+    """Return the corrected share of variance that lies between groups; 0 if there is hardly any."""
     cells, many = len(means), int(groups.max()) + 1
     total = float(((means - means.mean()) ** 2).sum())
-    if total <= 0:
+    if np.ptp(means) <= NEGLIGIBLE * np.abs(means).max():
         return 0.0
     sums = np.bincount(groups, weights=means, minlength=many)
     sizes = np.bincount(groups, minlength=many)

@@ -6,26 +6,24 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from emulator.imported.findings.pace import pace_of
 from emulator.imported.findings.values import (
     Assumptions,
     CadenceFinding,
     Curve,
     GroupFindings,
     MemberFinding,
-    Pace,
     PartitionFinding,
     RewindFinding,
 )
 from emulator.imported.history.deploys import deploys
 from emulator.imported.history.of_group import History
 from emulator.imported.history.progress import Progress, Rewind, Tenure
-from emulator.imported.history.reasons import Explained, Habits, explained
+from emulator.imported.history.reasons import Habits, explained
 from emulator.imported.history.rebalances import Change
 from emulator.imported.history.spread import merged
 from emulator.imported.history.standing import Standing, standing_of
 
-HOUR_MS: Final = 3_600_000
-SHORTEST_FOR_A_RATE_MS: Final = 60_000
 MOST_CURVES: Final = 24
 
 
@@ -58,7 +56,7 @@ def assess(
         intervals_ms=tuple(intervals.rows()),
         median_ms=intervals.quantile(0.5),
         p95_ms=intervals.quantile(0.95),
-        pace=_pace(changes, *_seen(history, progress)),
+        pace=pace_of(changes, *_seen(history, progress)),
         changes=tuple(changes),
         deploys=tuple(deploys(changes)),
         rewound=sum(each.rewound for each in progress),
@@ -92,27 +90,6 @@ def _habits(progress: Sequence[Progress]) -> Habits:
                 mine = spans.setdefault(tenure.owner.member_id, [])
                 mine.append((tenure.first_ms, tenure.last_ms))
     return Habits(spans, merged(each.intervals_ms for each in progress).quantile(0.95))
-
-
-def _pace(changes: Sequence[Explained], first_ms: int, last_ms: int) -> Pace:
-    times = sorted(each.change.place.at_ms for each in changes if each.is_rebalance)
-    worst = max(
-        (bisect_right(times, at_ms + HOUR_MS) - number for number, at_ms in enumerate(times)),
-        default=0,
-    )
-    active_ms = _active_ms(changes, last_ms)
-    an_hour = len(times) * HOUR_MS / active_ms if active_ms >= SHORTEST_FOR_A_RATE_MS else None
-    return Pace(first_ms, last_ms, active_ms, len(times), an_hour, worst)
-
-
-def _active_ms(changes: Sequence[Explained], last_ms: int) -> int:
-    """Return for how long the group had members."""
-    ends = [*(each.change.place.at_ms for each in changes[1:]), last_ms]
-    return sum(
-        max(end - each.change.place.at_ms, 0)
-        for each, end in zip(changes, ends, strict=False)
-        if each.change.members
-    )
 
 
 def _people(history: History, standing: Standing) -> Iterator[MemberFinding]:

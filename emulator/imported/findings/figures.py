@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
 from emulator.imported.findings.moments import iso
+from emulator.imported.findings.pace import HOUR_MS
 from emulator.imported.findings.values import GroupFindings
 from emulator.imported.history.reasons import Explained, Reason
 from emulator.study.figures import COLOURS, Figure, Picture
@@ -35,6 +37,8 @@ def pictures_of(found: GroupFindings) -> Iterator[Picture]:
     """Yield the pictures of a group; none for which there is nothing to draw."""
     if found.changes:
         yield _generations(found)
+    if found.pace.an_hour is not None and found.pace.rebalances:
+        yield _rebalances_an_hour(found)
     if found.curves:
         yield _offsets(found)
     if found.intervals_ms:
@@ -95,6 +99,32 @@ def _marks(changes: tuple[Explained, ...]) -> Iterator[Figure]:
             "hovertemplate": "%{text}<br>%{x}<extra></extra>",
             "marker": {"color": _COLOUR_OF.get(reason, _OTHER), "size": 9},
         }
+
+
+# -- rebalances an hour ----------------------------------------------------------------------------
+
+
+def _rebalances_an_hour(found: GroupFindings) -> Picture:
+    counts = Counter(
+        (each.reason, each.change.place.at_ms // HOUR_MS)
+        for each in found.changes
+        if each.is_rebalance
+    )
+    data = [
+        {
+            "type": "bar",
+            "name": str(reason),
+            "x": [iso(hour * HOUR_MS) for each, hour in sorted(counts) if each is reason],
+            "y": [counts[each] for each in sorted(counts) if each[0] is reason],
+            "width": HOUR_MS,
+            "offset": 0,
+            "marker": {"color": _COLOUR_OF.get(reason, _OTHER)},
+        }
+        for reason, _ in found.pace.reasons
+    ]
+    words = "How many in each hour, by their probable reasons. UTC."
+    layout = _layout("", "rebalances in the hour") | {"barmode": "stack"}
+    return Picture("Rebalances an hour", words, {"data": data, "layout": layout})
 
 
 # -- committed offsets -----------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """Findings about the groups of an import's folder, in one process and bounded memory.
 
-Groups are taken so many at a time, by their rows, and the tables are gone through once for each
-lot; a group that is large by itself is taken some partitions at a time. For very many rows there
-is ``emulator.pipeline.findings_runs``.
+Groups are taken so many at a time, by their rows (:mod:`lots`); a group that is large by itself is
+taken some partitions at a time. For very many rows there is ``emulator.pipeline.findings_runs``.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from emulator.imported.findings.exploring import BATCH_ROWS, assessed, explore, steps_of, told_by
+from emulator.imported.findings.lots import by_lot, clear
 from emulator.imported.findings.values import WEEK_MS, Assumptions, GroupFindings
 from emulator.imported.history.generations import Row
 from emulator.imported.history.progress import Progress
@@ -39,22 +39,29 @@ def explore_folder(
 ) -> Iterator[GroupFindings]:
     """Yield findings about each group, sorted by its id.
 
-    *folder*: with the tables ``commits`` and ``groups``.
+    *folder*: with the tables ``commits`` and ``groups``; where there are many rows, copies of them
+    stand in it meanwhile. Raise OSError if there is no room.
     """
+    clear(folder)
     commits, groups = rows_in(folder, "commits"), rows_in(folder, "groups")
     assumptions = Assumptions(retention_ms, max(_last_ms(commits), _last_ms(groups)))
     names = _names(commits)
     sizes = _sizes("group", commits, groups)
-    for lot in _lots(sizes, most_rows):
-        wanted = pc.field("group").isin(lot)
-        about = groups.to_table(columns=list(GROUP_COLUMNS), filter=wanted)
-        if len(lot) == 1 and sizes[lot[0]] > most_rows:
-            known, owners = told_by(about, names)
-            parts = _by_partitions(commits, wanted, owners, most_rows)
-            yield from assessed([known, parts], assumptions)
-            continue
-        mine = commits.to_table(columns=list(COMMIT_COLUMNS), filter=wanted)
-        yield from explore(mine, about, names=names, assumptions=assumptions)
+    lots = list(_lots(sizes, most_rows))
+    with (
+        by_lot(commits, COMMIT_COLUMNS, lots, folder) as commits_of,
+        by_lot(groups, GROUP_COLUMNS, lots, folder) as groups_of,
+    ):
+        for number, lot in enumerate(lots):
+            wanted = pc.field("group").isin(lot)
+            about = groups_of(number).to_table(columns=list(GROUP_COLUMNS), filter=wanted)
+            if len(lot) == 1 and sizes[lot[0]] > most_rows:
+                known, owners = told_by(about, names)
+                parts = _by_partitions(commits_of(number), wanted, owners, most_rows)
+                yield from assessed([known, parts], assumptions)
+                continue
+            mine = commits_of(number).to_table(columns=list(COMMIT_COLUMNS), filter=wanted)
+            yield from explore(mine, about, names=names, assumptions=assumptions)
 
 
 def _by_partitions(

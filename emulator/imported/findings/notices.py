@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from emulator.imported.findings.moments import clock
-from emulator.imported.findings.values import GroupFindings, MemberFinding, PartitionFinding, State
+from emulator.imported.findings.values import (
+    GroupFindings,
+    MemberFinding,
+    Pace,
+    PartitionFinding,
+    State,
+)
 from emulator.imported.history.reasons import Reason, forming
 from emulator.report.wording import counted, figure, listed, span
 
@@ -97,14 +102,17 @@ def _rebalances(found: GroupFindings) -> Iterator[Notice]:
     if not found.changes:
         return
     often = pace.worst_hour - len(forming(found.changes)) >= OFTEN_AN_HOUR
-    reasons = Counter(each.reason for each in found.changes if each.is_rebalance)
     rate = "" if pace.an_hour is None else f", {figure(pace.an_hour)} an hour while it had members"
-    worst = f"; {pace.worst_hour} within one hour" if often else ""
-    details = [f"{number:>5}  {reason}" for reason, number in reasons.most_common()]
-    words = f"{counted(pace.rebalances, 'rebalance')}{rate}{worst}"
+    details = [f"{number:>5}  {reason}" for reason, number in pace.reasons]
+    words = f"{counted(pace.rebalances, 'rebalance')}{rate}{_worst_hour(pace) if often else ''}"
     yield Notice(
         20 if often else 0, f"{pace.worst_hour} rebalances in an hour", words, tuple(details)
     )
+
+
+def _worst_hour(pace: Pace) -> str:
+    why = listed([f"{number} {reason}" for reason, number in pace.worst_hour_reasons])
+    return f"; {pace.worst_hour} within the hour from {clock(pace.worst_hour_from_ms or 0)}: {why}"
 
 
 def _expired(found: GroupFindings) -> Iterator[Notice]:

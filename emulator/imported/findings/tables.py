@@ -14,12 +14,13 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from emulator.imported.findings.values import GroupFindings
+from emulator.imported.findings.values import GroupFindings, Reasons
 from emulator.imported.history.reasons import CERTAIN
 from emulator.outputs.parquet import ParquetOutput
 
 _TEXT, _COUNT, _MS, _SHARE = pa.string(), pa.int64(), pa.int64(), pa.float64()
 _TEXTS = pa.list_(_TEXT)
+_REASONS = pa.list_(pa.struct([("reason", _TEXT), ("rebalances", _COUNT)]))
 _GROUP = ("group", _TEXT)
 _PARTITION = (("topic", _TEXT), ("partition", pa.int32()))
 
@@ -46,6 +47,9 @@ GROUPS: Final = pa.schema(
         ("rebalances", _COUNT),
         ("rebalances_an_hour", _SHARE),
         ("worst_hour", _COUNT),
+        ("worst_hour_from_ms", _MS),
+        ("reasons", _REASONS),
+        ("worst_hour_reasons", _REASONS),
         ("deploys", _COUNT),
         ("flapping", _TEXTS),
         ("idle_members", _TEXTS),
@@ -54,7 +58,7 @@ GROUPS: Final = pa.schema(
         ("expires_ms", _MS),
     ]
 )
-"""``expires_ms``: when the first of its offsets will be deleted."""
+"""``reasons``: of its rebalances, most first; ``expires_ms``: when its first offset will be deleted."""
 
 REBALANCES: Final = pa.schema(
     [
@@ -246,6 +250,9 @@ def _groups(found: GroupFindings) -> Iterator[Row]:
         "rebalances": found.pace.rebalances,
         "rebalances_an_hour": found.pace.an_hour,
         "worst_hour": found.pace.worst_hour,
+        "worst_hour_from_ms": found.pace.worst_hour_from_ms,
+        "reasons": _told(found.pace.reasons),
+        "worst_hour_reasons": _told(found.pace.worst_hour_reasons),
         "deploys": len(found.deploys),
         "flapping": [str(each) for each in found.people if each.flapping],
         "idle_members": [str(each) for each in found.people if each.idle],
@@ -253,6 +260,10 @@ def _groups(found: GroupFindings) -> Iterator[Row]:
         "partitions_at_risk": sum(each.at_risk for each in found.partitions),
         "expires_ms": min(expiries, default=None),
     }
+
+
+def _told(reasons: Reasons) -> list[Row]:
+    return [{"reason": str(reason), "rebalances": number} for reason, number in reasons]
 
 
 def _rebalances(found: GroupFindings) -> Iterator[Row]:

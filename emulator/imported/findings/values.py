@@ -11,7 +11,7 @@ from typing import Final
 
 from emulator.imported.history.deploys import Deploy
 from emulator.imported.history.members import Member
-from emulator.imported.history.reasons import Explained
+from emulator.imported.history.reasons import Explained, Reason
 
 WEEK_MS: Final = 7 * 24 * 3_600_000
 """Kafka's own ``offsets.retention.minutes``."""
@@ -157,7 +157,11 @@ class Curve:
     points: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+Reasons = tuple[tuple[Reason, int], ...]
+"""Why a group rebalanced, and how often for each reason, most first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How long a group was seen, and how often it rebalanced."""
 
@@ -174,6 +178,12 @@ class Pace:
 
     worst_hour: int
     """Most rebalances within an hour."""
+
+    worst_hour_from_ms: int | None
+    """When that hour began: at its first rebalance."""
+
+    reasons: Reasons
+    worst_hour_reasons: Reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,26 @@ def refusal(*paths: Path, terms: Terms | None = None, **columns: str) -> str:
             {"offset": None, "first": [0, 5, 9], "last": [4, 3, 9]},
             "the range from 5 to 3 (its last)",
         ),
-        ({"partition": [0, 0, 1 << 62]}, "no partition"),
+        ({"partition": [0, 0, 1 << 31]}, "row 3 of these: column 'partition' holds 2147483648"),
+        ({"offset": [0, 1, 1 << 60]}, "row 3 of these: column 'offset' holds 1152921504606846976"),
+        ({"offset": [0, 1.5, 2]}, "row 2 of these: column 'offset' must hold whole numbers"),
+        ({"offset": ["0", "1", " 2x"]}, "must hold whole numbers, and holds ' 2x'"),
+        ({"consumer": ["m1", "", "m1"]}, "row 2 of these: column 'consumer' is empty"),
+        ({"topic": [b"a", b"a", b"\xff"]}, "row 3 of these: column 'topic' holds bytes"),
+        (
+            {"start": None, "end": [EPOCH, float("nan"), EPOCH]},
+            "row 2 of these: column 'end': nan us is no time",
+        ),
+        ({"start": [EPOCH * 1000] * 3}, "all times must be of one unit (--time-unit)"),
+        ({"start": [EPOCH // 1000] * 3}, "columns 'start' and 'end' seem to be of two units"),
+        (
+            {"start": None, "end": ["2026-05-04T09:00:00Z", "2026-05-04T09:00:00Z", "soon"]},
+            "row 3 of these: column 'end': 'soon' is no time with a zone, as in the first row",
+        ),
+        (
+            {"start": None, "end": ["1700000000", "1700000001", "soon"]},
+            "row 3 of these: column 'end': 'soon' is no time; expected an epoch number",
+        ),
     ],
 )
 def test_a_bad_column_is_named(tmp_path, changes, said):
@@ -83,6 +102,17 @@ def test_a_column_that_is_named_must_be_there(tmp_path):
 
     assert "no column 'ofset'; did you mean \"offset\"?" in refusal(path, offset="ofset")
     assert 'no such name; did you mean "offset"?' in refusal(path, ofset="offset")
+
+
+def test_a_column_is_there_once(tmp_path):
+    """Of two with one name nobody knows which is meant; those that are not read may be so."""
+    names = [*GOOD, "topic"]
+    table = pa.Table.from_arrays([pa.array(GOOD[name]) for name in names], names=names)
+    pq.write_table(table, tmp_path / "log.parquet")
+    (tmp_path / "log.csv").write_text("topic,topic,partition,offset,consumer,end\na,b,0,1,m,1\n")
+
+    assert "there are 2 columns 'topic'" in refusal(tmp_path / "log.parquet")
+    assert "there are 2 columns 'topic'" in refusal(tmp_path / "log.csv")
 
 
 @pytest.mark.parametrize("name", ["log.parquet", "log.jsonl", "log.csv", "log.csv.gz"])

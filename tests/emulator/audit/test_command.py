@@ -186,3 +186,64 @@ def test_commits_tell_causes_and_what_nobody_came_back_for(log, tmp_path):
     assert 10 == by_cut["lost"]
     assert {"unknown": 10, "committed before processed": 10} == by_cut["by_cause"]
     assert [50, 59] == [by_cut["ledger"][1][name] for name in ("first", "last")]
+
+
+@pytest.mark.parametrize("option", ["--ends", "--begins"])
+def test_offsets_of_other_topics_are_refused(log, tmp_path, option):
+    """They would be taken for partitions that nobody worked on."""
+    (tmp_path / "offsets").write_text("prod.orders:0:70\n")
+    status, out, err = rebalance("audit", log, option, tmp_path / "offsets")
+
+    assert (2, "") == (status, out)
+    assert f'{option}: is about "prod.orders", and the log about "orders": give the topics' in err
+
+
+def test_commits_of_other_topics_are_refused(log, tmp_path):
+    """They would tell that nothing was committed."""
+    commits = rows(("billing", 0, 20, 40)).set_column(1, "topic", [["refunds"]])
+    pq.write_table(commits, tmp_path / "commits.parquet")
+    status, _, err = rebalance("audit", log, "--commits", tmp_path / "commits.parquet")
+
+    assert 2 == status
+    assert '--commits, of group billing: is about "refunds", and the log about "orders"' in err
+
+
+def test_what_given_offsets_leave_open_is_said(tmp_path):
+    """Partitions without an end, and what lies before the first row."""
+    log = write(tmp_path / "log.parquet", [*REPEAT, *records(5, 9, "m1", 0, partition=1)])
+    (tmp_path / "ends").write_text("orders:0:50\n")
+    (tmp_path / "begins").write_text("orders:0:0\norders:1:0\n")
+    ends = ("audit", log, "--ends", tmp_path / "ends")
+    without = rebalance(*ends).out
+    known = rebalance(*ends, "--begins", tmp_path / "begins").out
+
+    assert 'No end is given of "orders-1": what lies beyond is not counted.' in without
+    assert "--begins" in without
+    assert "--begins" not in known
+    assert "No end is given" not in rebalance("audit", log).out
+
+
+def test_what_to_do_is_said(log, tmp_path):
+    """Against each cause that is known, and how to go on from there."""
+    segments = tmp_path / "imported"
+    (segments / "commits").mkdir(parents=True)
+    commits = rows(("billing", 0, 30, 40), ("billing", 0, 20, 50))
+    pq.write_table(commits, segments / "commits" / "c.parquet")
+    _, out, _ = rebalance("audit", log, "--commits", segments)
+    _, kept, _ = rebalance("audit", log, "--commits", segments, "-o", tmp_path / "audit")
+
+    assert "Processed again: 10 records, at 2023-11-14T22:15:00.000Z" in out
+    assert "  - rewind: Find out who committed the lower offset" in out
+    assert "Next:    1 range, one by one, as Parquet and JSON: the same command with -o DIR" in out
+    assert f"rebalance import {segments} --scenario billing -o group.toml" in out
+    assert "Next:" not in kept
+
+
+def test_names_from_a_log_cannot_touch_the_terminal(tmp_path):
+    """Not on the screen, and not in what is refused."""
+    named = [row._replace(topic="\x1b[31mred") for row in REPEAT]
+    log = write(tmp_path / "log.parquet", named)
+    (tmp_path / "ends").write_text("orders:0:50\n")
+
+    assert "\x1b" not in rebalance("audit", log).out
+    assert "\x1b" not in rebalance("audit", log, "--ends", tmp_path / "ends").err

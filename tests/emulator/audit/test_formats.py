@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -122,3 +123,69 @@ def test_a_row_may_be_a_range_that_is_processed_again_in_part(tmp_path):
     assert (160, 150, 10) == (part.processed, part.distinct, part.reprocessed)
     assert (90, 100, "m1", EPOCH + 10 * SECOND) == again[:4]
     assert ("m2", EPOCH + 30 * SECOND, EPOCH + 20 * SECOND, False) == again[4:]
+
+
+def typed(**changed: pa.Array) -> pa.Table:
+    """Return the rows as a table in which some columns are of another type."""
+    return pa.table({**pa.Table.from_pylist(as_dicts()).to_pydict(), **changed})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"offset": pa.array([Decimal(row.lo) for row in ROWS], pa.decimal128(20, 0))},
+        {"offset": pa.array([f" {row.lo}" for row in ROWS]).dictionary_encode()},
+        {"offset": pa.array([float(row.lo) for row in ROWS])},
+        {"partition": pa.array([row.partition for row in ROWS]).dictionary_encode()},
+        {"topic": pa.array([row.topic.encode() for row in ROWS])},
+        {"topic": pa.array([row.topic for row in ROWS], pa.string_view())},
+        {"consumer": pa.array([row.consumer for row in ROWS], pa.large_string())},
+        {"end": pa.array([iso(row.end) for row in ROWS], pa.string_view())},
+        {"end": pa.array([iso(row.end) for row in ROWS]).dictionary_encode()},
+        {"end": pa.array([row.end for row in ROWS], pa.timestamp("us", "Europe/Berlin"))},
+        {"meta": pa.array([{"topic": "another"} for _ in ROWS])},
+    ],
+)
+def test_a_type_changes_nothing(tmp_path, expected, changed):
+    """Decimals, floats, bytes, views, dictionaries and zones, as tools write them."""
+    pq.write_table(typed(**changed), tmp_path / "log.parquet")
+
+    assert expected == audited(tmp_path / "log.parquet")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("begin", ["", "\ufeff"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_csv_is_of_any_country(tmp_path, expected, separator, begin, newline):
+    """Whatever separates its fields and ends its lines, with a mark of its encoding or without."""
+    lines = [separator.join(as_dicts()[0])]
+    lines += [separator.join(map(str, row.values())) for row in as_dicts()]
+    (tmp_path / "log.csv").write_text(begin + newline.join(lines) + newline, newline="")
+
+    assert expected == audited(tmp_path / "log.csv")
+
+
+def test_text_may_hold_whole_seconds_and_fractions(tmp_path):
+    """The first row need not tell."""
+    lines = ["topic,partition,offset,consumer,end", "o,0,0,m,1700000000", "o,0,1,m,1700000000.5"]
+    (tmp_path / "log.csv").write_text("\n".join(lines))
+    (part,) = audited(tmp_path / "log.csv").partitions
+
+    assert 2 == part.processed
+
+
+def test_lives_of_one_consumer_are_told_apart(tmp_path):
+    """By a column, where the name stays the same over a restart; without it the name repeats itself."""
+    rows = [{**row, "consumer": "m", "life": row["consumer"][1:]} for row in as_dicts()]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "log.parquet")
+    source = open_source(find_files([tmp_path / "log.parquet"]), {"incarnation": "life"}, None)
+
+    assert {("m.1", "m.2")} == owners_in(audit(InProcess(source, Terms()), Terms()))
+    assert {("m", "m")} == owners_in(audited(tmp_path / "log.parquet"))
+
+
+def owners_in(found: Audited) -> set[tuple[str | None, str | None]]:
+    """Return who was first and who was second, of all that was processed again."""
+    return {
+        (each.first_owner, each.second_owner) for part in found.partitions for each in part.again
+    }

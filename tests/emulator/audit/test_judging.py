@@ -103,6 +103,38 @@ def test_the_tables_of_an_import_are_read(tmp_path):
     assert 10 == found.last(NAME, EPOCH + 2 * SECOND)
 
 
+def test_commits_of_transactions_stand_where_the_log_has_them(tmp_path):
+    """An import keeps them in a file of their own."""
+    plain = rows(("billing", 0, 10, 1), ("billing", 0, 30, 3))
+    between = rows(("billing", 0, 20, 2), transaction="committed")
+    for name, table, places in (("a", plain, [7, 9]), ("b", between, [8])):
+        pq.write_table(table.append_column("log_offset", [places]), tmp_path / f"{name}.parquet")
+    commits = read_committed([tmp_path], None).commits[NAME]
+
+    assert [10, 20, 30] == commits.offsets.tolist()
+    assert [1, 2, 3] == [(at_us - EPOCH) // SECOND for at_us in commits.at_us.tolist()]
+
+
+def test_generations_may_stand_in_another_place_than_commits(tmp_path):
+    """It is known whose are wanted when all commits are read."""
+    table = pa.table(
+        {
+            "group": ["billing"],
+            "kind": ["GroupMetadata"],
+            "epoch": pa.array([3], pa.int32()),
+            "timestamp": [EPOCH // 1000],
+        }
+    )
+    for name in ("groups", "commits"):
+        (tmp_path / "old" / name).mkdir(parents=True)
+    pq.write_table(table, tmp_path / "old" / "groups" / "a.parquet")
+    pq.write_table(rows(("billing", 0, 10, 1)), tmp_path / "new.parquet")
+
+    found = read_committed([tmp_path / "old", tmp_path / "new.parquet"], None)
+
+    assert (Generation(EPOCH, 3),) == found.generations
+
+
 def test_a_group_must_be_chosen_where_there_are_several(tmp_path):
     """And must be there; the nearest one is named."""
     pq.write_table(rows(("billing", 0, 10, 1), ("other", 0, 99, 2)), tmp_path / "c.parquet")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.imported.findings.exploring import explore
-from emulator.imported.findings.values import State
+from emulator.imported.findings.values import Reasons, State
 
 from .found import DAY_MS, WEEK_MS, Log, member
 
@@ -55,7 +55,26 @@ def test_the_worst_hour_is_told_besides_the_rate():
     pace = log.found().pace
 
     assert 8 == pace.worst_hour
+    assert 9 * HOUR == pace.worst_hour_from_ms
+    assert {"member joined": 4, "member left or expired": 4} == told(pace.worst_hour_reasons)
+    assert {"group formed": 1, "member joined": 4, "member left or expired": 4} == told(
+        pace.reasons
+    )
     assert pace.an_hour < 1.1
+
+
+def told(reasons: Reasons) -> dict[str, int]:
+    """Return how often a group rebalanced for which reason."""
+    return {str(reason): number for reason, number in reasons}
+
+
+def test_of_less_than_an_hour_no_rate_is_told():
+    """Two rebalances in a minute are not 120 an hour."""
+    log = working(MINUTE)
+    log.generation(MINUTE, 2)
+    pace = log.found().pace
+
+    assert (2, 2, None) == (pace.rebalances, pace.worst_hour, pace.an_hour)
 
 
 def test_a_rewind_names_member_and_generation():

@@ -110,6 +110,27 @@ def test_a_shortlist_keeps_the_worst_of_many():
     assert bad is shortlist.first()[0]
 
 
+def test_rebalances_an_hour_are_drawn_by_reason():
+    """Of a group that was seen for an hour with members, or longer."""
+    log = troubled()
+    log.steadily(20 * MINUTE, 180 * MINUTE, 0)
+    log.generation(180 * MINUTE, 90, member("a", 0))
+    found = log.found()
+    (picture,) = [each for each in pictures_of(found) if each.title == "Rebalances an hour"]
+    bars = go.Figure(picture.figure).data
+    counts = {(bar.name, x): y for bar in bars for x, y in zip(bar.x, bar.y, strict=True)}
+
+    assert found.pace.rebalances == sum(counts.values())
+    assert {"1970-01-01T00:00:00.000", "1970-01-01T03:00:00.000"} == {x for _, x in counts}
+
+
+def test_the_worst_hour_is_told_with_its_reasons():
+    """When it began, and what made it."""
+    text = "\n".join(notice.words for notice in notices(troubled().found()))
+
+    assert "9 rebalances; 9 within the hour from 1970-01-01 00:00:00: 4 member" in text
+
+
 def test_every_picture_is_one_that_plotly_takes():
     """Generations, committed offsets, cadence; a rewind is marked."""
     shown = list(pictures_of(troubled().found()))

@@ -58,6 +58,22 @@ def test_the_page_asks_nobody_for_anything(findings):
     assert "default-src 'none'" in page
 
 
+def test_nothing_uploads_a_picture(findings):
+    """Plotly has a tool for that."""
+    page = study_page(findings)
+
+    assert "form-action 'none'" in page
+    assert '"modeBarButtonsToRemove": ["sendChartToCloud"' in page
+
+
+def test_no_band_goes_below_nothing(findings):
+    """Few seeds have wide intervals, and no run repeats less than no record."""
+    curves = [trace for picture in pictures(findings) for trace in picture.figure["data"]]
+    below = [trace for trace in curves if trace.get("hoverinfo") == "skip"]
+
+    assert all(value >= 0 for trace in below for value in trace["y"])
+
+
 def test_the_page_is_the_same_every_time(findings):
     """Byte by byte."""
     assert study_page(findings) == study_page(findings)

@@ -112,6 +112,17 @@ def test_noise_alone_gives_no_setting_a_share(grid):
     assert all(each.low == 0.0 for each in found)
 
 
+def test_what_hardly_differs_is_moved_by_nothing(grid):
+    """Of a difference below a hundredth nobody need know which setting makes it."""
+    rows = [
+        [1000 + members + each for each in (0, 1, 2)] for _ in range(2) for members in (2, 3, 4)
+    ]
+
+    found = influences(results_of(grid, *rows), ["reprocessed"])
+
+    assert [(0.0, 0.0, 0.0)] * 2 == [(each.share, each.low, each.high) for each in found]
+
+
 def test_ranks_need_two_cells_and_two_seeds():
     """Else there is no variance to share out."""
     assert [] == influences(results_of(plan_of(), [1], [2]), ["reprocessed"])
