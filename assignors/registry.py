@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from assignors.cooperative_sticky import CooperativeStickyAssignor
@@ -21,8 +21,6 @@ from assignors.function_assignor import AssignFunction, FunctionAssignor
 from assignors.plugin import user_code
 from assignors.range import assign_range
 from assignors.roundrobin import assign_roundrobin
-from assignors.server_range import assign_server_range
-from assignors.server_uniform import assign_server_uniform
 from assignors.spelling import did_you_mean
 from assignors.sticky import StickyAssignor
 from assignors.types import Assignor, RebalanceProtocol
@@ -35,10 +33,33 @@ BUILT_IN: Mapping[str, Callable[[], Assignor]] = {
 }
 """The names in ``partition.assignment.strategy``, each with what makes a new object."""
 
-SERVER_SIDE: Mapping[str, AssignFunction] = {
-    "uniform": assign_server_uniform,
-    "range": assign_server_range,
-}
+
+class _ServerSide(Mapping[str, AssignFunction]):
+    """Reads an assignor's module when it is first asked for: classic groups need none of them."""
+
+    _HOMES: Mapping[str, tuple[str, str]] = MappingProxyType(
+        {
+            "uniform": ("assignors.server_uniform", "assign_server_uniform"),
+            "range": ("assignors.server_range", "assign_server_range"),
+        }
+    )
+
+    def __getitem__(self, name: str) -> AssignFunction:
+        module, function = self._HOMES[name]
+        assign: AssignFunction = getattr(importlib.import_module(module), function)
+        return assign
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._HOMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._HOMES)
+
+    def __len__(self) -> int:
+        return len(self._HOMES)
+
+
+SERVER_SIDE: Mapping[str, AssignFunction] = _ServerSide()
 """The names in ``group.consumer.assignors`` and ``group.remote.assignor``, default first."""
 
 _JAVA_CLASSES = {
@@ -87,8 +108,8 @@ def find_server_assignor(spec: str) -> AssignFunction:
 
     Raises :class:`AssignorNotFoundError` if there is none.
 
-    >>> find_server_assignor("uniform") is assign_server_uniform
-    True
+    >>> find_server_assignor("uniform").__name__
+    'assign_server_uniform'
     """
     name = _SERVER_JAVA_CLASSES.get(spec, spec)
     if name not in SERVER_SIDE:

@@ -11,7 +11,8 @@ from emulator.cli.describing import clock_of
 from emulator.cli.refusals import RefusedError
 from emulator.cli.saying import say_all, say_json
 from emulator.measure import Entry, Line, explain
-from emulator.measure.described import DescribedGroup, describe
+from emulator.measure.described import DescribedGroup
+from emulator.measure.describer import describe
 from emulator.measure.wording import term_of
 from emulator.playing import Run, run
 from emulator.report.entry_screen import entry_screen

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from emulator.cli.helping import Examples, with_examples
+from emulator.cli.refusals import BAD_INPUT, RefusedError
+
+if TYPE_CHECKING:
+    from emulator.offsets_log.dumping import Wanted
 
 NOT_ALL_READ = 1
 
@@ -38,41 +42,50 @@ EXAMPLES: Examples = (
 )
 
 
+FilesArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="Segments (.log, also gzipped), folders of segments, a broker's data folder, "
+        "or - for the input.",
+    ),
+]
+GroupsOption = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="ID", help="Only records about this group; repeatable."),
+]
+FollowStateOption = Annotated[
+    bool,
+    typer.Option(
+        "--follow-state", help="Show with each record what its group looked like after it."
+    ),
+]
+StateOnlyOption = Annotated[
+    bool,
+    typer.Option("--state-only", help="Show no records but each group, as it is in the end."),
+]
+TableOption = Annotated[
+    bool, typer.Option("--table", help="The same as --state-only, as a table for people.")
+]
+BatchesOption = Annotated[
+    bool, typer.Option("--batches", help="Show the headers of record batches, too.")
+]
+ColumnsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--columns", metavar="FILE.parquet", help="Write offset commits to this file instead."
+    ),
+]
+
+
 def log(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Segments (.log, also gzipped), folders of segments, a broker's data folder, "
-            "or - for the input.",
-        ),
-    ],
-    groups: Annotated[
-        list[str] | None,
-        typer.Option("--group", metavar="ID", help="Only records about this group; repeatable."),
-    ] = None,
-    follow_state: Annotated[
-        bool,
-        typer.Option(
-            "--follow-state", help="Show with each record what its group looked like after it."
-        ),
-    ] = False,
-    state_only: Annotated[
-        bool,
-        typer.Option("--state-only", help="Show no records but each group, as it is in the end."),
-    ] = False,
-    table: Annotated[
-        bool, typer.Option("--table", help="The same as --state-only, as a table for people.")
-    ] = False,
-    batches: Annotated[
-        bool, typer.Option("--batches", help="Show the headers of record batches, too.")
-    ] = False,
-    columns: Annotated[
-        Path | None,
-        typer.Option(
-            "--columns", metavar="FILE.parquet", help="Write offset commits to this file instead."
-        ),
-    ] = None,
+    files: FilesArgument,
+    groups: GroupsOption = None,
+    follow_state: FollowStateOption = False,
+    state_only: StateOnlyOption = False,
+    table: TableOption = False,
+    batches: BatchesOption = False,
+    columns: ColumnsOption = None,
 ) -> None:
     """Show what segments of __consumer_offsets hold, as JSON lines, one a record.
 
@@ -97,31 +110,44 @@ def log(
     4.4.0 does not know, a log that no coordinator could load; 2 bad input: a file that is
     missing, no log, or a log of another topic. An empty segment is fine.
     """
-    from emulator.cli.log_printing import print_logs
-    from emulator.cli.refusals import BAD_INPUT, RefusedError
-    from emulator.offsets_log.dumping import Wanted
-
     if columns is not None:
-        from emulator.cli.log_columns import write_columns
-
         if groups or follow_state or state_only or table or batches:
             raise RefusedError("--columns writes all commits and prints nothing: give it alone")
-        if not write_columns(files, columns):
-            raise typer.Exit(NOT_ALL_READ)
-        return
-    only_groups = state_only or table
+        _write(files, columns)
+    else:
+        _print(files, _wanted(groups, follow_state, state_only or table, batches), table)
+
+
+def _wanted(
+    groups: list[str] | None, follow_state: bool, only_groups: bool, batches: bool
+) -> Wanted:
+    """Return what is to be shown of the logs."""
+    from emulator.offsets_log.dumping import Wanted
+
     if only_groups and batches:
         raise RefusedError(
             "--batches shows batches, where --state-only and --table show groups only"
         )
-    wanted = Wanted(
+    return Wanted(
         group_ids=frozenset(groups or ()),
         batches=batches,
         records=not only_groups,
         states=follow_state or only_groups,
     )
-    printed = print_logs(files, wanted, as_table=table)
+
+
+def _print(files: list[Path], wanted: Wanted, as_table: bool) -> None:
+    from emulator.cli.log_printing import print_logs
+
+    printed = print_logs(files, wanted, as_table=as_table)
     if printed.has_bad_files:
         raise typer.Exit(BAD_INPUT)
     if printed.has_faults:
+        raise typer.Exit(NOT_ALL_READ)
+
+
+def _write(files: list[Path], columns: Path) -> None:
+    from emulator.cli.log_columns import write_columns
+
+    if not write_columns(files, columns):
         raise typer.Exit(NOT_ALL_READ)

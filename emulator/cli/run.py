@@ -20,6 +20,23 @@ from emulator.cli.options import (
 
 EXPECTATION_FAILED = 1
 
+SeedsOption = Annotated[
+    int | None,
+    typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Run so many seeds, and sum them up."),
+]
+EventsOption = Annotated[
+    Path | None,
+    typer.Option("--events", metavar="FILE.parquet", help="Write every event to this file."),
+]
+WriteLogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-log",
+        metavar="DIR",
+        help="Write the offsets log into this folder, as the segments a broker has.",
+    ),
+]
+
 EXAMPLES: Examples = (
     ("a scenario of the catalogue", "rebalance run member-crashes"),
     (
@@ -55,25 +72,12 @@ def register(app: typer.Typer) -> None:
 def run(
     scenario: ScenarioArgument,
     seed: SeedOption = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Run so many seeds, and sum them up."),
-    ] = None,
+    seeds: SeedsOption = None,
     jobs: JobsOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
-    events: Annotated[
-        Path | None,
-        typer.Option("--events", metavar="FILE.parquet", help="Write every event to this file."),
-    ] = None,
-    write_log: Annotated[
-        Path | None,
-        typer.Option(
-            "--write-log",
-            metavar="DIR",
-            help="Write the offsets log into this folder, as the segments a broker has.",
-        ),
-    ] = None,
+    events: EventsOption = None,
+    write_log: WriteLogOption = None,
     yes: YesOption = False,
 ) -> None:
     """Play a scenario: what is processed again, what is lost, and why, message by message.
@@ -100,10 +104,8 @@ def run(
     """
     from emulator.cli.choosing import choose
 
-    if seeds is not None and events is not None:
-        raise typer.BadParameter("--events is of one run, and --seeds of many; use one of them")
-    if seeds is not None and write_log is not None:
-        raise typer.BadParameter("--write-log is of one run, and --seeds of many; use one of them")
+    if seeds is not None:
+        _refuse_files_of_many(events, write_log)
     chosen = choose(scenario, overrides or (), yes=yes, runs=seeds or 1)
     if seeds is None:
         from emulator.cli.run_one import Files, run_one
@@ -115,3 +117,11 @@ def run(
         ok = run_seeds(chosen, seed, seeds, jobs, as_json=as_json)
     if not ok:
         raise typer.Exit(EXPECTATION_FAILED)
+
+
+def _refuse_files_of_many(events: Path | None, write_log: Path | None) -> None:
+    for option, given in (("--events", events), ("--write-log", write_log)):
+        if given is not None:
+            raise typer.BadParameter(
+                f"{option} is of one run, and --seeds of many; use one of them"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +13,14 @@ from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say_all, say_json
 from emulator.events import Event
+from emulator.measure.describer import Describer
 from emulator.playing import Run, run
 from emulator.report.chronicle import Chronicle
 from emulator.report.told import Told
 from emulator.scenario.manifest import manifest
+
+Listener = Callable[[Event], None]
+"""Is told each event as it happens."""
 
 
 class Files(NamedTuple):
@@ -34,8 +39,8 @@ class Files(NamedTuple):
 
 def run_one(chosen: Chosen, seed: int | None, files: Files, *, as_json: bool) -> bool:
     """Play one seed and print it; return whether the scenario's expectations hold."""
-    chronicle = Chronicle()
-    finished = _play(chosen, seed, files, chronicle)
+    chronicle, describer = Chronicle(), Describer()
+    finished = _play(chosen, seed, files, (chronicle.hear, describer.hear))
     told = Told(
         subject=subject_of(chosen),
         seed=finished.seed,
@@ -45,6 +50,7 @@ def run_one(chosen: Chosen, seed: int | None, files: Files, *, as_json: bool) ->
         findings=finished.findings,
         expectations=finished.expectations(),
         chronicle=chronicle,
+        groups=describer.groups,
     )
     if as_json:
         from emulator.report.run_document import run_document
@@ -58,22 +64,22 @@ def run_one(chosen: Chosen, seed: int | None, files: Files, *, as_json: bool) ->
     return finished.ok
 
 
-def _play(chosen: Chosen, seed: int | None, files: Files, chronicle: Chronicle) -> Run:
+def _play(chosen: Chosen, seed: int | None, files: Files, sinks: tuple[Listener, ...]) -> Run:
     """Play the run; nothing of it is kept but what is counted, told, or written to a file."""
     try:
-        return _told(chosen, seed, files, chronicle)
+        return _told(chosen, seed, files, sinks)
     except OSError as error:
         if not any(files):
             raise
         raise RefusedError(f"{files}: cannot be written: {reason_of(error)}") from None
 
 
-def _told(chosen: Chosen, seed: int | None, files: Files, chronicle: Chronicle) -> Run:
+def _told(chosen: Chosen, seed: int | None, files: Files, sinks: tuple[Listener, ...]) -> Run:
     """Play the run and tell each event to all who want to hear of it."""
     scenario = chosen.scenario
     with ExitStack() as stack:
         progress = stack.enter_context(Progress("simulated seconds"))
-        listeners = [chronicle.hear]
+        listeners = [*sinks]
         if progress.seen:
             listeners.append(lambda event: progress.watch(event, scenario.run_for))
         if files.events is not None:
@@ -91,5 +97,4 @@ def _told(chosen: Chosen, seed: int | None, files: Files, chronicle: Chronicle) 
             for listen in listeners:
                 listen(event)
 
-        sink = chronicle.hear if len(listeners) == 1 else tell
-        return run(scenario, seed, keep_events=False, sink=sink, log_files=log_files)
+        return run(scenario, seed, keep_events=False, sink=tell, log_files=log_files)

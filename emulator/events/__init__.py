@@ -42,11 +42,13 @@ from emulator.events.consumers import (
     EpochClosed,
     EpochOpened,
     ListenerCalled,
+    ListenerThrew,
     NotProcessed,
     PartlyProcessed,
     Polled,
     Processed,
     ReadOn,
+    SubscriptionChanged,
 )
 from emulator.events.groups import (
     AssignmentWarning,
@@ -118,6 +120,7 @@ __all__ = [
     "LagSampled",
     "LeaderChanged",
     "ListenerCalled",
+    "ListenerThrew",
     "LogCompacted",
     "LogTruncated",
     "MemberAdded",
@@ -140,6 +143,7 @@ __all__ = [
     "RunEnded",
     "RunStarted",
     "SegmentRolled",
+    "SubscriptionChanged",
     "TargetComputed",
     "TopicCreated",
     "TopicDeleted",
@@ -174,7 +178,9 @@ What = (
     | ConsumerStopped
     | ConsumerPaused
     | ConsumerResumed
+    | SubscriptionChanged
     | ListenerCalled
+    | ListenerThrew
     | EpochOpened
     | ReadOn
     | Processed

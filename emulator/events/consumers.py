@@ -42,6 +42,15 @@ class ConsumerResumed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionChanged:
+    """A running consumer called subscribe() with other topics."""
+
+    consumer: str
+    group: str
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerCalled:
     """The rebalance listener ran; ``call``: ``revoked``, ``assigned`` or ``lost``."""
 
@@ -51,6 +60,16 @@ class ListenerCalled:
     call: str
     partitions: tuple[TopicPartition, ...]
     began_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerThrew:
+    """That call of the rebalance listener ended in an exception, which poll() is about to throw."""
+
+    consumer: str
+    group: str
+    call: str
+    partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

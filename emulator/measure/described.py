@@ -1,29 +1,41 @@
-"""A group of the consumer protocol as its coordinator would describe it at some event of a run.
+"""A group as its coordinator would describe it at some event of a run, or at its end.
 
 Put together from what the coordinator told step by step, by the rules by which it describes
-itself (``ConsumerGroupDescribe``): who is how far, has what, gives up what, and waits for what.
+itself (``ConsumerGroupDescribe``, ``DescribeGroups``): who is how far, has what, gives up what,
+and waits for what.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from assignors.types import TopicPartition
-from emulator import events as ev
 
 Partitions = tuple[TopicPartition, ...]
 
 ARRIVED = "STABLE"
 """Kafka's name of the state of a member that has all of its target."""
 
+CLASSIC, CONSUMER = "classic", "consumer"
+
+EMPTY, STABLE = "Empty", "Stable"
+ASSIGNING, RECONCILING = "Assigning", "Reconciling"
+PREPARING_REBALANCE, COMPLETING_REBALANCE = "PreparingRebalance", "CompletingRebalance"
+"""Kafka's names of the states of groups."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMember:
-    """One member: its epoch and state, what it may own, and what its target is."""
+    """One member: its epoch and state, what it may own, and what its target is.
+
+    In a classic group the epoch is the generation, and nobody has a target.
+    """
 
     consumer: str
+    protocol: str = CONSUMER
+    """Which it speaks: a group of the consumer protocol may have classic members, too."""
+
     epoch: int = 0
     state: str = ARRIVED
     assigned: Partitions = ()
@@ -41,121 +53,53 @@ class DescribedGroup:
     """One group with its members, by name."""
 
     group: str
+    protocol: str
+    phase: str
+    """The state of a classic group."""
+
     epoch: int
+    """Of a classic group: its generation."""
+
     target_epoch: int
     assignor: str
+    reason: str
+    """What raised its epoch last."""
+
     members: tuple[DescribedMember, ...]
+    unowned: Partitions
+    """What the last target gave out and nobody has now."""
+
+    since_us: int
+    """Since when it is in its state."""
+
+    unserved_us: int
+    """How long at most it waited for a new target, in one go, while all its members were classic:
+    their heartbeats let nobody compute one."""
 
     @property
     def state(self) -> str:
         """The state of the group in Kafka's words."""
-        if not self.members:
-            return "Empty"
-        if self.epoch > self.target_epoch:
-            return "Assigning"
-        arrived = all(
-            member.state == ARRIVED and member.epoch == self.target_epoch for member in self.members
-        )
-        return "Stable" if arrived else "Reconciling"
+        if self.protocol == CLASSIC:
+            return self.phase
+        return state_of(self.epoch, self.target_epoch, self.members)
+
+    @property
+    def late(self) -> tuple[DescribedMember, ...]:
+        """Members that are not where the last target wants them; of a classic group: none."""
+        if self.protocol == CLASSIC:
+            return ()
+        return tuple(one for one in self.members if not arrived(one, self.target_epoch))
 
 
-def describe(group: str, history: Iterable[ev.Event], until: int) -> DescribedGroup | None:
-    """Describe a group after the event with the id *until*; None if it is none of this protocol."""
-    book = _Book(group)
-    for event in history:
-        if event.id > until:
-            break
-        what: Any = event.what  # the table decides by its type
-        rule = _RULES.get(type(what))
-        if rule is not None and what.group == group:
-            rule(book, what)
-    return book.described()
+def state_of(epoch: int, target_epoch: int, members: Collection[DescribedMember]) -> str:
+    """Return the state of a group of the consumer protocol in Kafka's words."""
+    if not members:
+        return EMPTY
+    if epoch > target_epoch:
+        return ASSIGNING
+    return STABLE if all(arrived(one, target_epoch) for one in members) else RECONCILING
 
 
-@dataclass(slots=True)
-class _Book:
-    """What is known of a group up to some event."""
-
-    group: str
-    is_consumer: bool = False
-    epoch: int = 0
-    target_epoch: int = 0
-    assignor: str = ""
-    members: dict[str, DescribedMember] = field(default_factory=dict)
-    stable: dict[str, Partitions] = field(default_factory=dict)
-    """Who had what when the group was last stable, under either protocol."""
-
-    def described(self) -> DescribedGroup | None:
-        if not self.is_consumer:
-            return None
-        return DescribedGroup(
-            group=self.group,
-            epoch=self.epoch,
-            target_epoch=self.target_epoch,
-            assignor=self.assignor,
-            members=tuple(self.members[name] for name in sorted(self.members)),
-        )
-
-    def change(self, consumer: str, **new: Any) -> None:
-        known = self.members.get(consumer, DescribedMember(consumer=consumer))
-        self.members[consumer] = replace(known, **new)
-
-
-def _added(book: _Book, what: ev.MemberAdded) -> None:
-    book.change(what.consumer)
-
-
-def _removed(book: _Book, what: ev.MemberRemoved) -> None:
-    book.members.pop(what.consumer, None)
-
-
-def _raised(book: _Book, what: ev.GroupEpochRaised) -> None:
-    book.is_consumer, book.epoch = True, what.epoch
-
-
-def _computed(book: _Book, what: ev.TargetComputed) -> None:
-    book.target_epoch, book.assignor = what.epoch, what.assignor
-    for consumer, target in what.changed:
-        book.change(consumer, target=target)
-
-
-def _moved(book: _Book, what: ev.MemberMoved) -> None:
-    book.change(
-        what.consumer,
-        epoch=what.epoch,
-        state=what.state,
-        assigned=what.assigned,
-        revoking=what.revoking,
-    )
-
-
-def _stable(book: _Book, what: ev.GroupStabilised) -> None:
-    book.stable = dict(what.assignment)
-
-
-def _emptied(book: _Book, what: ev.GroupEmptied) -> None:
-    """The last one's leave counts as a target of its own epoch."""
-    book.epoch = book.target_epoch = what.generation
-    book.members.clear()
-
-
-def _converted(book: _Book, what: ev.GroupConverted) -> None:
-    """Who comes along from a classic group goes on with what it had."""
-    book.is_consumer = what.protocol == "consumer"
-    book.epoch = book.target_epoch = what.generation
-    book.members.clear()
-    for consumer in what.members:
-        had = book.stable.get(consumer, ())
-        book.change(consumer, epoch=what.generation, assigned=had, target=had)
-
-
-_RULES: dict[type, Callable[[_Book, Any], None]] = {
-    ev.MemberAdded: _added,
-    ev.MemberRemoved: _removed,
-    ev.GroupEpochRaised: _raised,
-    ev.TargetComputed: _computed,
-    ev.MemberMoved: _moved,
-    ev.GroupStabilised: _stable,
-    ev.GroupEmptied: _emptied,
-    ev.GroupConverted: _converted,
-}
+def arrived(member: DescribedMember, target_epoch: int) -> bool:
+    """Say whether a member is where the target wants it."""
+    return member.state == ARRIVED and member.epoch == target_epoch

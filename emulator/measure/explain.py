@@ -7,19 +7,20 @@ group and their commits did on that partition from the first of them on.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.measure.coordination import Coordination, position_of
-from emulator.measure.ledger.entries import Entry, EntryKind
+from emulator.measure.ledger.entries import Cause, Entry, EntryKind
 from emulator.measure.refrains import Line, without_refrains
-from emulator.measure.wording import in_words, offset_of, span, term_of
+from emulator.measure.wording import in_words, instant_in_words, offset_of, span, term_of
 
 Commit = ev.CommitSent | ev.CommitAccepted | ev.CommitRefused
+ReplicaEvent = ev.LeaderChanged | ev.IsrChanged | ev.PartitionStalled | ev.PartitionResumed
 
 PRELUDE = 4
-"""So many commits are told from before the first event of the chain."""
+"""So many commits are told from before the first event of the chain, and so much of replicas."""
 
 GROUP_EVENTS = (
     ev.RebalanceStarted,
@@ -41,16 +42,35 @@ PROCESS_EVENTS = (
 PARTITION_EVENTS = (ev.EpochOpened, ev.EpochClosed, ev.NotProcessed, ev.PartlyProcessed)
 TOPIC_EVENTS = (ev.TopicCreated, ev.PartitionsAdded, ev.TopicDeleted)
 
+OF_COMMITS_IN_SYNC = frozenset({Cause.NOT_REPLICATED, Cause.STALE_COORDINATOR})
+OF_RECORDS_IN_SYNC = frozenset({Cause.TRUNCATED, Cause.LEADER_ALONE, Cause.OUT_OF_RANGE})
+"""Causes that may begin with replicas that fell behind, of the offsets topic or of the entry's."""
+
 
 def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
     """Return the sequence of events that shows how *entry* came about, in order."""
-    coordination = Coordination(entry.group, events)
-    story = _Story(entry, _since(entry, events), coordination, term_of(entry.group, events))
+    story = _Story(entry, events)
     for event in events:
         if event.id > story.until:
             break
         story.hear(event)
     return tuple(without_refrains(list(story.lines())))
+
+
+def _instants(events: Iterable[ev.Event]) -> frozenset[str]:
+    """Return the faults that were over as they began: a crash that lasts, a topic created.
+
+    What lasts is what they left behind; as faults they have no end that would be worth a line.
+    """
+    began: dict[str, int] = {}
+    over = set()
+    for event in events:
+        match event.what:
+            case ev.FaultBegan(fault=fault):
+                began[fault] = event.at_us
+            case ev.FaultEnded(fault=fault) if began.get(fault) == event.at_us:
+                over.add(fault)
+    return frozenset(over)
 
 
 def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
@@ -67,41 +87,47 @@ def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
 class _Story:
     """Selects, out of the events of a run, what belongs to one entry."""
 
-    def __init__(
-        self, entry: Entry, since: int, coordination: Coordination, term: Callable[[int], str]
-    ) -> None:
+    def __init__(self, entry: Entry, events: Sequence[ev.Event]) -> None:
         owners = [owner for owner in (entry.first_owner, entry.second_owner) if owner]
         links = [link.event for link in entry.chain]
         self._entry = entry
         self._partition = entry.topic_partition
         self._names = {owner.consumer for owner in owners}
         self._chain = frozenset(links)
-        self._coordination = coordination
-        self._term = term
-        self._since = since
+        self._coordination = Coordination(entry.group, events)
+        self._instants = _instants(events)
+        self._term = term_of(entry.group, events)
+        self._since = _since(entry, events)
         self._ends_us = max((owner.at_us for owner in owners), default=0)
         self._base: ev.Event | None = None
         self._covering: set[str] = set()
         self._kept: list[ev.Event] = []
         self._prelude: deque[ev.Event] = deque(maxlen=PRELUDE)
+        self._replicas: deque[ev.Event] = deque(maxlen=PRELUDE)
+        self._faults: dict[int | None, ev.Event] = {}
         self.until = 1 << 62
 
     def hear(self, event: ev.Event) -> None:
         """Keep *event* if it belongs to the story; end the story after its last work."""
         what = event.what
+        if isinstance(what, ev.FaultBegan):
+            self._faults[event.id] = event
         if isinstance(what, ev.CommitAccepted) and not self._covers(what):
             self._note_base(event, what)
         elif self._shows(event) or (event.id >= self._since and self._belongs(what)):
             self._kept.append(event)
         elif isinstance(what, Commit) and self._covers(what):
             self._prelude.append(event)
+        elif isinstance(what, ReplicaEvent) and self._leads_up(what):
+            self._replicas.append(event)
         if event.id >= max(self._chain, default=0) and self._is_last(event):
             self.until = event.id
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines, neighbouring work and polls of one owner joined."""
         bases = [] if self._base is None else [self._base]
-        kept = sorted([*self._prelude, *self._kept, *bases], key=lambda event: event.id)
+        told = (*self._prelude, *self._behind(), *bases, *self._kept)
+        kept = sorted(told, key=lambda event: event.id)
         at = 0
         while at < len(kept):
             run = at + 1
@@ -109,6 +135,16 @@ class _Story:
                 run += 1
             yield self._line(kept[at], kept[run - 1], run - at)
             at = run
+
+    def _behind(self) -> Iterator[ev.Event]:
+        """Yield how replicas fell behind, each fault that made them first."""
+        told = {id(event) for event in self._kept}
+        for event in self._replicas:
+            fault = self._faults.get(event.cause)
+            if fault is not None and id(fault) not in told:
+                told.add(id(fault))
+                yield fault
+            yield event
 
     def _continues(self, one: ev.What, other: ev.What) -> bool:
         """Say whether two pieces of work, or two polls, are one in the telling."""
@@ -125,8 +161,7 @@ class _Story:
         return ends[0][0], ends[-1][1]
 
     def _line(self, first: ev.Event, last: ev.Event, events: int) -> Line:
-        successor = self._coordination.successor(first)
-        text = in_words(first.what, self._partition, self._term(first.at_us), successor)
+        text = self._words(first)
         began_us = first.what.began_us if isinstance(first.what, ev.Processed) else None
         if isinstance(first.what, ev.Processed) and isinstance(last.what, ev.Processed):
             worked = span(first.what.first, last.what.next_offset)
@@ -143,6 +178,13 @@ class _Story:
             began_us=began_us,
             log=position_of(first.what),
         )
+
+    def _words(self, event: ev.Event) -> str:
+        what = event.what
+        if isinstance(what, ev.FaultBegan) and what.fault in self._instants:
+            return instant_in_words(what)
+        successor = self._coordination.successor(event)
+        return in_words(what, self._partition, self._term(event.at_us), successor)
 
     def _shows(self, event: ev.Event) -> bool:
         """Say whether the chain names an event; a poll has no id of its own."""
@@ -191,13 +233,21 @@ class _Story:
         if isinstance(what, ev.Polled):
             ranges = (each for each, _, _ in what.ranges)
             return what.consumer in self._names and self._partition in ranges
-        if isinstance(what, ev.PartitionStalled | ev.PartitionResumed):
-            return what.partition == self._partition or self._coordination.concerns(what)
+        if isinstance(what, ReplicaEvent) and what.partition == self._partition:
+            return self._leads_up(what) or not isinstance(what, ev.IsrChanged)
         if isinstance(what, TOPIC_EVENTS):
             return what.topic == self._entry.topic
-        if isinstance(what, ev.FaultBegan | ev.FaultEnded):
+        if isinstance(what, ev.FaultBegan):
             return self._is_root(what.fault)
+        if isinstance(what, ev.FaultEnded):
+            return self._is_root(what.fault) and what.fault not in self._instants
         return self._coordination.concerns(what)
+
+    def _leads_up(self, what: ReplicaEvent) -> bool:
+        """Say whether it tells how replicas fell behind that the entry's cause begins with."""
+        if what.partition == self._partition:
+            return self._entry.cause in OF_RECORDS_IN_SYNC
+        return self._entry.cause in OF_COMMITS_IN_SYNC and self._coordination.concerns(what)
 
     def _is_root(self, fault: str) -> bool:
         return self._entry.root is not None and self._entry.root.id == fault

@@ -35,6 +35,11 @@ def in_words(
     return text.replace(f"in {GENERATION} ", f"in {term} ")
 
 
+def instant_in_words(what: ev.FaultBegan) -> str:
+    """Tell a fault that is over as it begins."""
+    return f"fault {what.fault}: {what.verb} {what.target}"
+
+
 def term_of(group: str, history: Iterable[ev.Event]) -> Callable[[int], str]:
     """Return what tells, for a time of the run, what a group counts then.
 
@@ -244,6 +249,8 @@ WORDS: dict[type, Words] = {
     ),
     ev.ConsumerStarted: lambda w, _: f"process {w.consumer} starts (incarnation {w.incarnation})",
     ev.ConsumerStopped: _stopped,
+    ev.ListenerThrew: lambda w, _: f"{w.consumer}'s listener throws, told: {w.call}",
+    ev.SubscriptionChanged: lambda w, _: f"{w.consumer} subscribes to {', '.join(w.topics)}",
     ev.ConsumerPaused: lambda w, _: f"process {w.consumer} is paused",
     ev.ConsumerResumed: lambda w, _: f"process {w.consumer} goes on",
     ev.ListenerCalled: lambda w, p: f"{w.consumer}'s listener is told: {w.call} {p}",

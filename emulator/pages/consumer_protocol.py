@@ -42,9 +42,31 @@ commits in the middle of a rebalance are accepted.
 
 {kip848-commit-in-rebalance}
 
-**close() is no different.** Both consumers commit what `poll()` returned, processed or not.
+**close() commits the same.** Both consumers commit what `poll()` returned, processed or not.
 
 {kip848-close-in-mid-batch}
+
+## Leaving, and listeners
+
+**Who closes and stays is waited for.** `CloseOptions` (KIP-1092) say what close() does about the
+membership; here `DEFAULT`, and for *remain* `REMAIN_IN_GROUP`. A dynamic member that stays is dead to
+its group until its session is over: a classic group waits for it with all its partitions as soon as
+anybody joins, one of the consumer protocol with those of the member. A static member that stays is
+what static members are for; `LEAVE_GROUP` undoes that.
+
+{kip848-close-options}
+
+**A revocation that throws is not over.** poll() throws what the listener threw under both protocols.
+The classic consumer has given up all the same and goes on. The other one tries again with every
+`poll()`, reads nothing of the partitions meanwhile, and is put out after `max.poll.interval.ms`.
+
+{kip848-revoke-listener-throws}
+
+**An assignment that throws is owned and not read**, under both protocols, for as long as
+`onPartitionsAssigned` throws; the coordinator sees a stable group. A process that dies of the
+exception costs a session instead.
+
+{kip848-assign-listener-throws}
 
 ## Polls
 
@@ -91,6 +113,11 @@ The same happens to a static member that asks again because the answer to its jo
 {kip848-join-answer-lost}
 
 ## Topics
+
+**subscribe() on a running consumer** is a rebalance for each member that calls it, and for a
+cooperative one a second. One of the consumer protocol tells its coordinator with its next heartbeat.
+
+{kip848-topics-change}
 
 **The broker can match the pattern.** It knows of a new topic at once and looks at most every 10 s; a
 consumer that matches by itself waits for its metadata (here a minute, by default five). With `latest`

@@ -180,7 +180,7 @@ def _value(value: Document) -> str:
         return f"[{name}](#{name.lower()})" if name not in SETTINGS else _SPOKEN[name]
     if "enum" in value or "const" in value:
         words = value.get("enum", [value.get("const")])
-        return ", ".join(f"`{word}`" for word in words)
+        return ", ".join(dict.fromkeys(f"`{word}`" for word in words))
     if value.get("type") == "array":
         inner = value.get("items") or (value.get("prefixItems") or [{}])[0]
         return f"list of {_value(inner)}"

@@ -192,8 +192,9 @@ WHY: Mapping[Cause, str] = {
         "and other records have their offsets now."
     ),
     Cause.LEADER_ALONE: (
-        "The producer asked for the leader's word alone (acks=1), and the leader died before another "
-        "replica had the records. The next one never had them: no consumer could see them."
+        "The producer asked for the leader's word alone (acks=1), and the leader died or was stopped "
+        "before another replica had the records. The next one never had them: no consumer could see "
+        "them."
     ),
     Cause.DISCARDED: (
         "After a refused commit the rest of the batch was thrown away, and the consumer went on "

@@ -160,3 +160,11 @@ RESET_EARLIEST = Hint(
     "auto.offset.reset=earliest reads a partition without a committed offset from its beginning.",
     lambda case: case.group.settings["auto.offset.reset"] != "earliest",
 )
+
+
+LISTENER_CATCHES = Hint(
+    "Catch what happens in a rebalance listener inside it: with group.protocol=consumer a member "
+    "whose onPartitionsRevoked() throws keeps what it should give up, reads none of it, and is put "
+    "out after {max.poll.interval.ms}.",
+    lambda case: "fail_listener" in case.verbs and case.group.by_coordinator,
+)

@@ -8,6 +8,7 @@ from typing import Any
 
 from emulator import events as ev
 from emulator.measure.ledger.leaders import OFFSETS_TOPIC
+from emulator.report.wording import counted
 
 LONG_LOAD_US = 1_000_000
 """A load that took so long is worth a word."""
@@ -22,6 +23,7 @@ VERBS = {
     "restart": "{} is restarted",
     "pause": "{} is paused as a whole",
     "hang": "the handler of {} hangs",
+    "fail_listener": "the rebalance listener of {} begins to fail",
     "cut": "network cut: {}",
     "crash_broker": "{} crashes",
     "pause_broker": "{} is paused as a whole",
@@ -38,12 +40,14 @@ VERBS = {
     "reset_offsets": "an administrator resets the offsets of {}",
     "delete_group": "an administrator deletes the group {}",
     "rolling_restart": "a rolling restart of {} begins",
+    "subscribe": "other topics are subscribed to by {}",
     "lose_message": "a message is lost: {}",
     "delay_message": "a message is held up: {}",
 }
 LASTING = {
     "pause": "{} goes on",
     "hang": "the handler of {} goes on",
+    "fail_listener": "the rebalance listener of {} works again",
     "cut": "the network is whole again: {}",
     "pause_broker": "{} goes on",
     "slow_disk": "the disk of {} is as fast as ever",
@@ -52,6 +56,12 @@ LASTING = {
     "rolling_restart": "the rolling restart of {} is over",
 }
 """Of faults whose end is worth a line."""
+
+CALLS = {
+    "assigned": "onPartitionsAssigned()",
+    "revoked": "onPartitionsRevoked()",
+    "lost": "onPartitionsLost()",
+}
 
 LEFT_BY_ITSELF = (
     "consumer pro-actively leaving the group",
@@ -98,6 +108,7 @@ class Chronicle:
             ev.ConsumerStarted: self._started,
             ev.ConsumerStopped: _stopped,
             ev.ClientDropped: _dropped,
+            ev.ListenerThrew: lambda w: f"{CALLS[w.call]} throws in {w.consumer}",
             ev.MemberRemoved: _removed,
             ev.GroupConverted: _converted,
             ev.ActRefused: lambda w: f"{w.fault} is refused: {w.why or w.error}",
@@ -106,8 +117,8 @@ class Chronicle:
             ev.CoordinatorMoved: _coordinator_moved,
             ev.LeaderChanged: _led_uncleanly,
             ev.RecordsTruncated: lambda w: (
-                f"{w.partition} loses {w.next_offset - w.first:,} records: broker {w.broker} leads "
-                f"without them"
+                f"{w.partition} loses {counted(w.next_offset - w.first, 'record')}: broker "
+                f"{w.broker} leads without {'it' if w.next_offset - w.first == 1 else 'them'}"
             ),
         }
 

@@ -44,12 +44,23 @@ def entry_screen(
     if entry.root is not None:
         root = f"{entry.root.verb} {entry.root.target} at {moment(entry.root.at_us)}"
         yield from paragraph(f"{root} ({entry.root.id})", "    it began: ")
-    yield from paragraph(_owner(entry.first_owner, moment, term), "    first:    ")
-    if entry.kind is not EntryKind.PARTIAL:
-        yield from paragraph(_owner(entry.second_owner, moment, term), "    then:     ")
+    yield from _owners(entry, moment, term)
     yield ""
     yield from _story(lines, moment)
     yield from ("", "* shows the cause")
+
+
+def _owners(
+    entry: Entry, moment: Callable[[int], str], term: Callable[[int], str]
+) -> Iterator[str]:
+    """Yield who had the records; those that are gone nobody had, so who would have had them."""
+    first, then = entry.first_owner, entry.second_owner
+    if entry.kind is EntryKind.TRUNCATED:
+        yield from paragraph(_name(first) if first else "nobody", "    owner:    ")
+        return
+    yield from paragraph(_owner(first, moment, term), "    first:    ")
+    if entry.kind is not EntryKind.PARTIAL:
+        yield from paragraph(_owner(then, moment, term), "    then:     ")
 
 
 def _story(lines: Sequence[Line], moment: Callable[[int], str]) -> Iterator[str]:
@@ -66,5 +77,8 @@ def _story(lines: Sequence[Line], moment: Callable[[int], str]) -> Iterator[str]
 def _owner(owner: Owner | None, moment: Callable[[int], str], term: Callable[[int], str]) -> str:
     if owner is None:
         return "nobody"
-    life = "" if owner.incarnation == 1 else f" (start {owner.incarnation})"
-    return f"{owner.consumer}{life}, {term(owner.at_us)} {owner.generation}, {moment(owner.at_us)}"
+    return f"{_name(owner)}, {term(owner.at_us)} {owner.generation}, {moment(owner.at_us)}"
+
+
+def _name(owner: Owner) -> str:
+    return owner.consumer + ("" if owner.incarnation == 1 else f" (start {owner.incarnation})")

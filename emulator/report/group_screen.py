@@ -1,51 +1,169 @@
-"""A group of the consumer protocol as text for people."""
+"""Groups as text for people: at a step of a story, and at the end of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
-from emulator.measure.described import DescribedGroup, DescribedMember, Partitions
+from assignors.types import TopicPartition
+from emulator.measure.described import (
+    CLASSIC,
+    COMPLETING_REBALANCE,
+    CONSUMER,
+    EMPTY,
+    PREPARING_REBALANCE,
+    STABLE,
+    DescribedGroup,
+    DescribedMember,
+)
+from emulator.report.told import Told
 from emulator.report.wording import counted, paragraph
+
+MOST_MEMBERS = 6
+MOST_RANGES = 6
+"""Members and ranges of partitions that are named; the rest is counted."""
+
+SHORTEST_RANGE = 3
+"""So many partitions in a row are told as a range."""
+
+WAITS_FOR = {
+    PREPARING_REBALANCE: "waits until all its members have joined again",
+    COMPLETING_REBALANCE: "waits for its leader's assignment",
+}
 
 
 def group_screen(group: DescribedGroup, when: str) -> Iterator[str]:
     """Yield the state of a group, then each member: what it has, gives up and waits for."""
-    assignor = f" ({group.assignor})" if group.assignor else ""
-    text = (
-        f"{group.group} at {when}: {group.state}, epoch {group.epoch}, target of epoch "
-        f"{group.target_epoch}{assignor}, {counted(len(group.members), 'member')}"
-    )
-    yield from paragraph(text)
+    yield from paragraph(f"{group.group} at {when}: {group.state}, {_epochs(group)}")
     for member in group.members:
         yield from paragraph(_member(member), f"  {member.consumer}: ")
 
 
+def _epochs(group: DescribedGroup) -> str:
+    assignor = f" ({group.assignor})" if group.assignor else ""
+    members = counted(len(group.members), "member")
+    if group.protocol == CLASSIC:
+        return f"generation {group.epoch}{assignor}, {members}"
+    return f"epoch {group.epoch}, target of epoch {group.target_epoch}{assignor}, {members}"
+
+
 def _member(member: DescribedMember) -> str:
     state = member.state.lower().replace("_", " ")
-    parts = [f"epoch {member.epoch}, {state}, has {_in_short(member.assigned)}"]
+    protocol = " (classic protocol)" if member.protocol == CLASSIC else ""
+    parts = [f"epoch {member.epoch}{protocol}, {state}, has {in_short(member.assigned)}"]
     if member.revoking:
-        parts.append(f"gives up {_in_short(member.revoking)}")
+        parts.append(f"gives up {in_short(member.revoking)}")
     if member.missing:
-        parts.append(f"waits for {_in_short(member.missing)}")
+        parts.append(f"waits for {in_short(member.missing)}")
     return "; ".join(parts)
 
 
-def _in_short(partitions: Partitions) -> str:
-    return " ".join(str(partition) for partition in sorted(partitions)) or "nothing"
+def in_short(partitions: Sequence[TopicPartition]) -> str:
+    """Name partitions, those in a row as a range, and count what would be too many.
+
+    >>> in_short([TopicPartition("t", number) for number in (0, 1, 2, 5)])
+    't-0..2 t-5'
+    """
+    ordered = sorted(partitions)
+    runs: list[list[TopicPartition]] = []
+    for before, partition in pairwise([None, *ordered]):
+        assert partition is not None, "only the first has none before it"
+        if before != TopicPartition(partition.topic, partition.partition - 1):
+            runs.append([])
+        runs[-1].append(partition)
+    named = [name for run in runs for name in _names(run)]
+    if len(named) > MOST_RANGES:
+        return f"{' '.join(named[:MOST_RANGES])} … ({counted(len(ordered), 'partition')})"
+    return " ".join(named) or "nothing"
+
+
+def _names(run: list[TopicPartition]) -> list[str]:
+    if len(run) < SHORTEST_RANGE:
+        return [str(partition) for partition in run]
+    return [f"{run[0]}..{run[-1].partition}"]
+
+
+# -- at the end of a run -----------------------------------------------------------------------
+
+
+def groups_at_the_end(told: Told) -> Iterator[str]:
+    """Yield what is to be told of groups that a run did not leave stable; often nothing."""
+    unsettled = [group for group in told.groups if group.state != STABLE]
+    if unsettled:
+        yield from ("", "Groups at the end")
+    for group in unsettled:
+        yield from _unsettled(group, told)
+
+
+def _unsettled(group: DescribedGroup, told: Told) -> Iterator[str]:
+    since = f"{group.state} since {told.subject.moment(group.since_us)}"
+    if group.state == EMPTY:
+        yield from paragraph(f"{group.group}: {since}, nobody is left in it", "  ", "    ")
+        return
+    parts = [f"{group.group}: {since}", _epochs(group)]
+    if group.protocol == CONSUMER:
+        parts += [group.reason] if group.reason else []
+    elif group.state in WAITS_FOR:
+        parts.append(WAITS_FOR[group.state])
+    yield from paragraph("; ".join(parts), "  ", "    ")
+    if group.unowned:
+        yield from paragraph(f"nobody has {in_short(group.unowned)}", "    ")
+    late = group.late
+    for member in late[:MOST_MEMBERS]:
+        yield from paragraph(_member(member), f"    {member.consumer}: ")
+    if group.protocol == CONSUMER:
+        yield from _others(group, len(late))
+
+
+def _others(group: DescribedGroup, late: int) -> Iterator[str]:
+    """Count the members that are not named, and say whether they could go on."""
+    if late > MOST_MEMBERS:
+        yield f"    {late - MOST_MEMBERS:,} more are not there yet"
+    there = len(group.members) - late
+    if there:
+        yield f"    {counted(there, 'member has', 'members have')} all of the last target"
+
+
+def stable_groups(groups: Sequence[DescribedGroup]) -> str:
+    """Tell of stable groups of the consumer protocol in one line; empty if there are none.
+
+    Of classic ones nothing is to be told but their rebalances, which the figures have.
+    """
+    stable = [one for one in groups if one.protocol == CONSUMER and one.state == STABLE]
+    named = [_in_one_line(group, alone=len(groups) == 1) for group in stable]
+    return "; ".join(named[:MOST_MEMBERS])
+
+
+def _in_one_line(group: DescribedGroup, *, alone: bool) -> str:
+    members = counted(len(group.members), "member")
+    classic = sum(member.protocol == CLASSIC for member in group.members)
+    if classic:
+        of_them = "all" if classic == len(group.members) else f"{classic} of them"
+        members += f", {of_them} of the classic protocol"
+    name = "" if alone else f"{group.group} "
+    return f"{name}stable in epoch {group.epoch} ({group.assignor or 'no assignor yet'}), {members}"
+
+
+# -- for machines ------------------------------------------------------------------------------
 
 
 def group_document(group: DescribedGroup) -> dict[str, Any]:
     """Return a group as a value for machines, partitions by name."""
     return {
         "group": group.group,
+        "protocol": group.protocol,
         "state": group.state,
+        "since_us": group.since_us,
         "epoch": group.epoch,
         "target_epoch": group.target_epoch,
         "assignor": group.assignor,
+        "reason": group.reason,
+        "unowned": [str(partition) for partition in group.unowned],
         "members": [
             {
                 "consumer": member.consumer,
+                "protocol": member.protocol,
                 "epoch": member.epoch,
                 "state": member.state,
                 "assigned": [str(partition) for partition in sorted(member.assigned)],

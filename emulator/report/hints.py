@@ -14,6 +14,7 @@ from emulator.report.cases import (
     COMMIT_BEFORE_ACKNOWLEDGING,
     COMMIT_MORE_OFTEN,
     COMMIT_ON_REVOKE,
+    LISTENER_CATCHES,
     RESTARTS,
     SAFE_TO_REPEAT,
     STATIC,
@@ -51,6 +52,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         SAFE_TO_REPEAT,
     ),
     Cause.REFUSED: (
+        LISTENER_CATCHES,
         Hint(
             "REBALANCE_IN_PROGRESS is no reason to stop: call poll() until the member is in the "
             "new generation, then commit what it still owns.",
@@ -69,6 +71,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         ),
     ),
     Cause.TWO_OWNERS: (
+        LISTENER_CATCHES,
         Hint("Let the assignor give each partition to one member.", lambda case: case.given_twice),
         TWO_IN_SYNC,
         *STAY_A_MEMBER,

@@ -8,6 +8,7 @@ from typing import Any
 
 from emulator.measure import Entry, Finding, Ledger, Owner
 from emulator.report.chronicle import Happening
+from emulator.report.group_screen import group_document
 from emulator.report.run_screen import what_would_help
 from emulator.report.told import Told
 
@@ -24,6 +25,7 @@ def run_document(head: Mapping[str, Any], told: Told, clock: Clock) -> dict[str,
         **totals(told.ledger),
         "rebalances": told.metrics["rebalances"],
         "timeline": [_happening(each, clock) for each in told.chronicle.happenings],
+        "groups": [group_document(group) for group in told.groups],
         "hints": what_would_help(told),
         "ledger": [entry_document(entry, clock) for entry in told.ledger.entries],
         "metrics": told.metrics.as_dict(),

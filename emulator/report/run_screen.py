@@ -9,7 +9,9 @@ from emulator.report.advice import hints_for, reason_of, standstill_hints
 from emulator.report.cases import Case
 from emulator.report.chronicle import Happening
 from emulator.report.faults_shown import drain, takeover
+from emulator.report.group_screen import groups_at_the_end, stable_groups
 from emulator.report.headings import heading
+from emulator.report.migration_hints import migration_hints
 from emulator.report.told import Told
 from emulator.report.wording import counted, figure, listed, paragraph, span
 
@@ -36,12 +38,13 @@ def run_screen(told: Told) -> Iterator[str]:
     yield ""
     yield from paragraph(_verdict(told.ledger))
     yield from _happened(told)
+    yield from groups_at_the_end(told)
     for kind in TITLES:
         yield from _causes(told, kind)
     yield from _help(told)
     yield from _warnings(told)
     yield from _expectations(told.expectations)
-    yield from _key_figures(told.metrics)
+    yield from _key_figures(told.metrics, stable_groups(told.groups))
     yield from _where_to_look_next(told)
 
 
@@ -174,8 +177,11 @@ def _example(told: Told, entries: Sequence[Entry]) -> str:
 
 
 def what_would_help(told: Told) -> list[str]:
-    """Return what would help, each thing once, for the causes with the most records first."""
-    hints: dict[str, None] = {}
+    """Return what would help, each thing once, for the causes with the most records first.
+
+    Before them: what frees a group that cannot go on by itself.
+    """
+    hints = dict.fromkeys(migration_hints(told.subject, told.groups))
     for kind in TITLES:
         for entries in _ranked(told, kind)[:MOST_CAUSES]:
             hints |= dict.fromkeys(hints_for(_case(told, entries))[:MOST_HINTS_A_CAUSE])
@@ -221,8 +227,8 @@ def _without_standstill(metrics: Metrics) -> str:
     return "none: every partition always had a working owner"
 
 
-def _key_figures(metrics: Metrics) -> Iterator[str]:
-    """Yield the figures that a person asks for next, in sentences."""
+def _key_figures(metrics: Metrics, stable: str) -> Iterator[str]:
+    """Yield the figures that a person asks for next, in sentences; *stable*: groups that are."""
     yield from ("", "Figures")
     still, longest = metrics["standstill_total_s"], metrics["standstill_max_s"]
     yield from _figure(
@@ -242,6 +248,8 @@ def _key_figures(metrics: Metrics) -> Iterator[str]:
             f"{figure(metrics['rebalances'])}, {span(metrics['time_to_stable_total_s'])} until "
             f"stable in all; {counted(int(moved), 'partition')} moved, {figure(unneeded)} needlessly",
         )
+    if stable:
+        yield from _figure("group", stable)
     yield from _figure("lag", _lag(metrics))
     yield from _figure("commits", _commits(metrics))
     if metrics["log_loads"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from emulator.measure import Expected, Finding, Ledger, Metrics
+from emulator.measure.described import DescribedGroup
 from emulator.report.chronicle import Chronicle
 from emulator.report.subject import Subject
 
@@ -21,3 +22,5 @@ class Told:
     findings: tuple[Finding, ...]
     expectations: tuple[Expected, ...]
     chronicle: Chronicle
+    groups: tuple[DescribedGroup, ...]
+    """Each group as its coordinator would describe it at the end."""

@@ -76,6 +76,22 @@ class Hang(Timed):
     lasting: PositiveDuration = Field(alias="for")
 
 
+class FailListener(Timed):
+    """Let the calls of a member's rebalance listener throw; poll() then throws what they threw."""
+
+    verb: Literal["fail_listener"] = "fail_listener"
+    member: str
+    lasting: PositiveDuration = Field(alias="for")
+    call: Literal["assigned", "revoked", "lost"] | None = None
+    """Which calls; left out: all."""
+
+    caught: bool = False
+    """The application catches what poll() throws, and polls again after ``backoff``; false: the
+    process dies of it."""
+
+    backoff: PositiveDuration = 1_000_000
+
+
 class Cut(Timed):
     """Let nothing through between two parties (one-way: from the first to the second)."""
 
@@ -117,16 +133,19 @@ def _kind_of_order(value: object) -> str:
     return "=word" if isinstance(value, str) else "=names"
 
 
+Order = Annotated[
+    Annotated[Literal["listed", "reversed"], Tag("=word")]
+    | Annotated[tuple[str, ...], Tag("=names")],
+    Discriminator(_kind_of_order),
+]
+
+
 class RollingRestart(Timed):
     """Close and start the members of a group one after the other."""
 
     verb: Literal["rolling_restart"] = "rolling_restart"
     group: str
-    order: Annotated[
-        Annotated[Literal["listed", "reversed"], Tag("=word")]
-        | Annotated[tuple[str, ...], Tag("=names")],
-        Discriminator(_kind_of_order),
-    ] = "listed"
+    order: Order = "listed"
     """As listed, the other way round, or by name."""
 
     gap: Duration = 0
@@ -155,6 +174,24 @@ class RollingRestart(Timed):
     unset: tuple[str, ...] = ()
     """Names of settings that the file gives them and that they have no more, such as those that
     Kafka refuses with the other protocol."""
+
+
+class Subscribe(Timed):
+    """Let the members of a group subscribe to other topics.
+
+    Who runs calls subscribe() before its next poll(), and who starts later starts with them.
+    """
+
+    verb: Literal["subscribe"] = "subscribe"
+    group: str
+    topics: tuple[str, ...] = Field(min_length=1)
+    """What they read from then on, instead of what they read before."""
+
+    order: Order = "listed"
+    """As listed, the other way round, or by name: those alone."""
+
+    gap: Duration = 0
+    """From one member's turn to the next one's."""
 
 
 class MessageMatch(Part):
@@ -222,6 +259,7 @@ Fault = Annotated[
     | Annotated[Start, Tag("=start")]
     | Annotated[Pause, Tag("=pause")]
     | Annotated[Hang, Tag("=hang")]
+    | Annotated[FailListener, Tag("=fail_listener")]
     | Annotated[Cut, Tag("=cut")]
     | Annotated[CrashBroker, Tag("=crash_broker")]
     | Annotated[PauseBroker, Tag("=pause_broker")]
@@ -237,6 +275,7 @@ Fault = Annotated[
     | Annotated[ResetOffsets, Tag("=reset_offsets")]
     | Annotated[DeleteGroup, Tag("=delete_group")]
     | Annotated[RollingRestart, Tag("=rolling_restart")]
+    | Annotated[Subscribe, Tag("=subscribe")]
     | Annotated[LoseMessage, Tag("=lose_message")]
     | Annotated[DelayMessage, Tag("=delay_message")],
     Discriminator(_verb),

@@ -170,6 +170,10 @@ class Group(Part):
     close_timeout: Duration = 30_000_000
     """How long close() may take."""
 
+    close_operation: Literal["DEFAULT", "LEAVE_GROUP", "REMAIN_IN_GROUP"] = "DEFAULT"
+    """What close() does about the membership (``CloseOptions``): ``DEFAULT`` lets members leave that
+    have no ``group.instance.id``, ``LEAVE_GROUP`` all, ``REMAIN_IN_GROUP`` none."""
+
     coordinator: int | None = Field(None, ge=1)
     """Broker that coordinates the group at first; left out: by placement of its partition."""
 

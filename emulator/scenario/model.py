@@ -40,6 +40,7 @@ from emulator.scenario.faults import (
     Cut,
     DelayMessage,
     DeleteTopic,
+    FailListener,
     Fault,
     Hang,
     LoseMessage,
@@ -47,6 +48,7 @@ from emulator.scenario.faults import (
     Pause,
     RollingRestart,
     Start,
+    Subscribe,
 )
 from emulator.scenario.groups import CommitPolicy, Group, Member, Poison
 from emulator.scenario.moments import After, Step, Timed
@@ -78,6 +80,7 @@ __all__ = [
     "DeleteTopic",
     "Distribution",
     "Exponential",
+    "FailListener",
     "Fault",
     "FillDisk",
     "Group",
@@ -105,6 +108,7 @@ __all__ = [
     "Start",
     "Step",
     "StopBroker",
+    "Subscribe",
     "Timed",
     "Topic",
     "Trace",

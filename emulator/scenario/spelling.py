@@ -46,6 +46,7 @@ TARGETS = {
     "start": "member",
     "pause": "member",
     "hang": "member",
+    "fail_listener": "member",
     "cut": "parties",
     "crash_broker": "broker",
     "pause_broker": "broker",
@@ -61,6 +62,7 @@ TARGETS = {
     "reset_offsets": "group",
     "delete_group": "group",
     "rolling_restart": "group",
+    "subscribe": "group",
     "lose_message": "message",
     "delay_message": "message",
 }
@@ -141,6 +143,11 @@ def trace(value: object, info: ValidationInfo) -> object:
         raise ValueError(f"cannot be read: {error}") from None
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return tuple(line for line in lines if line)
+
+
+def acks(value: object) -> object:
+    """Read a producer's ``acks``, whose 1 may be a word or a number."""
+    return "1" if type(value) is int and value == 1 else value
 
 
 def commit(value: object) -> object:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from emulator.scenario import spelling
 from emulator.scenario.part import Part
@@ -55,6 +55,12 @@ Arrivals = Annotated[
 ]
 
 
+Acks = Annotated[
+    Literal["all", "1"],
+    BeforeValidator(spelling.acks, json_schema_input_type=Literal["all", "1", 1]),
+]
+
+
 class Topic(Part):
     """A topic and its producer."""
 
@@ -84,7 +90,7 @@ class Topic(Part):
     replicas: int | None = Field(None, ge=1)
     """Copies of each partition, its replication factor; left out: the brokers' ``default.replication.factor``."""
 
-    acks: Literal["all", "1"] = "all"
+    acks: Acks = "all"
     """Who has a record when its producer is told that it is safe: all in sync, or the leader."""
 
     leaders: tuple[int, ...] = ()

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator import events
-from protocols import facts
-from protocols.kip848.group import GroupState, state_of
-from protocols.kip848.on_shard import group_in
+from protocols import facts, kip848
 
 if TYPE_CHECKING:
     from emulator.world.cluster.hosts import Host
@@ -100,8 +98,8 @@ class EpochTeller:
             causes.moved.pop(consumer, None)
 
     def _perhaps_stable(self, host: Host, group_id: str) -> None:
-        group = group_in(host.coordinator.state, group_id)
-        if group is None or state_of(group) is not GroupState.STABLE:
+        group = kip848.on_shard.group_in(host.coordinator.state, group_id)
+        if group is None or kip848.group.state_of(group) is not kip848.group.GroupState.STABLE:
             return
         if self._stable.get(group_id) == group.epoch:
             return

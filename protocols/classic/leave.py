@@ -17,6 +17,7 @@ from protocols.classic.roster import without_member
 from protocols.classic.shard import Shard, on_group
 from protocols.classic.states import LEAVE_GROUP, Act, State, Who
 from protocols.classic.timers import session_timer
+from protocols.coordinator.answers import leave_answer
 from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, MemberRemoved
@@ -25,7 +26,6 @@ from protocols.messages import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     LeavingMember,
-    LeftMember,
 )
 from protocols.step import CancelTimer, Send, Tell
 
@@ -37,7 +37,7 @@ def leave_group(
     group = shard.groups.get(request.group_id)
     if group is None:
         refused = _refusal(Who.STRANGER, State.ABSENT)
-        return Turn(shard, (Send(header, _answer(request, [refused] * len(request.members))),))
+        return Turn(shard, (Send(header, leave_answer(request, [refused] * len(request.members))),))
     if group.state is State.DEAD:
         gone = LeaveGroupResponse(error=_refusal(Who.STRANGER, State.DEAD))
         return Turn(shard, (Send(header, gone),))
@@ -53,7 +53,7 @@ def leave_group(
         if error is ErrorCode.NONE
     ]
     turn = turn.then(lambda group: _rebalanced(group, left, at))
-    return on_group(shard, turn.at_last(Send(header, _answer(request, errors))))
+    return on_group(shard, turn.at_last(Send(header, leave_answer(request, errors))))
 
 
 def _refusal(who: Who, state: State) -> ErrorCode:
@@ -93,14 +93,3 @@ def _rebalanced(group: Group, left: list[str], at: Moment) -> Turn[Group]:
             return end_if_last(group, at)
         case _:
             return Turn(group)
-
-
-def _answer(request: LeaveGroupRequest, errors: list[ErrorCode]) -> LeaveGroupResponse:
-    """Answer entry by entry; up to version 2 there is one, and its error is the whole answer."""
-    if request.version < 3:
-        return LeaveGroupResponse(error=errors[0])
-    members = tuple(
-        LeftMember(entry.member_id, entry.group_instance_id, error)
-        for entry, error in zip(request.members, errors, strict=True)
-    )
-    return LeaveGroupResponse(members=members)

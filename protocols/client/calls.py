@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 from protocols.errors import ErrorCode
 from protocols.messages import OffsetToCommit
+
+
+class CloseOperation(enum.Enum):
+    """What close() does about the membership (``CloseOptions.GroupMembershipOperation``, KIP-1092).
+
+    Of static members, a classic one that does not leave says nothing, and one of the consumer
+    protocol says that it will be back, unless it leaves for good.
+    """
+
+    DEFAULT = "dynamic members leave, static ones come back"
+    LEAVE_GROUP = "leave for good"
+    REMAIN_IN_GROUP = "stay until the session expires"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +42,8 @@ class Failed:
     exception: str
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
+
+    def __str__(self) -> str:
+        """Return the exception with what is known of its reason."""
+        why = self.error.name if self.error else self.message
+        return f"{self.exception} ({why})" if why else self.exception

@@ -6,7 +6,7 @@ each request (spec classic-coordinator 0.3 and 3).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from protocols.messages import (
     JoinGroupResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
+    LeftMember,
     Message,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -80,6 +81,18 @@ def join_refused(error: ErrorCode, member_id: str = "", version: int = 9) -> Joi
     """Return a JoinGroup answer that only says no; the protocol is null from version 7 on."""
     name = None if version >= 7 else ""
     return JoinGroupResponse(error=error, member_id=member_id, protocol_name=name)
+
+
+def leave_answer(request: LeaveGroupRequest, errors: Sequence[ErrorCode]) -> LeaveGroupResponse:
+    """Answer entry by entry; up to version 2 there is one, and its error is the whole answer."""
+    if request.version < 3:
+        return LeaveGroupResponse(error=errors[0] if errors else ErrorCode.NONE)
+    return LeaveGroupResponse(
+        members=tuple(
+            LeftMember(entry.member_id, entry.group_instance_id, error)
+            for entry, error in zip(request.members, errors, strict=True)
+        )
+    )
 
 
 def commit_refused(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:

@@ -6,6 +6,8 @@ classic-coordinator 3.5, kip848 4.1).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from assignors.types import TopicPartition
 from protocols.coordinator.kinds import AnyShard, GroupKind
 from protocols.coordinator.turn import Broker, Moment, TopicsByName, Turn
@@ -48,7 +50,8 @@ def offset_commit(
     if not offsets:
         told = _told(header, request, refused)
         return Turn(shard, (*told, Send(header, _answer(request, refused))))
-    verdict = kind.commit(shard, request, at)
+    asked = replace(request, offsets=offsets) if refused else request
+    verdict = kind.commit(shard, asked, at)
     if not isinstance(verdict, ErrorCode):
         if request.group_id not in shard.durable.groups and not _all_too_long(offsets, at):
             shard = kind.made_by_commit(shard, request.group_id, at)
@@ -74,14 +77,18 @@ def _unknown(request: OffsetCommitRequest, topics: TopicsByName) -> Refused:
         topic = topics.get(partition.topic)
         if topic is None and request.version >= 10:
             refused[partition] = ErrorCode.UNKNOWN_TOPIC_ID
-        elif topic is None or partition.partition >= len(topic.leaders):
+        elif topic is None or not 0 <= partition.partition < len(topic.leaders):
             refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return refused
 
 
 def _all_too_long(offsets: tuple[OffsetToCommit, ...], at: Moment) -> bool:
-    longest = at.settings.offset_metadata_max_bytes
-    return all(_utf16_units(entry.metadata) > longest for entry in offsets)
+    return all(is_too_long(entry, at) for entry in offsets)
+
+
+def is_too_long(entry: OffsetToCommit, at: Moment) -> bool:
+    """Say whether a partition is refused for its metadata alone, whoever commits it."""
+    return _utf16_units(entry.metadata) > at.settings.offset_metadata_max_bytes
 
 
 def _stored(

@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from assignors.registry import SERVER_SIDE
+from protocols import kip848
 from protocols.broken_log import BrokenLogError
 from protocols.classic.lifecycle import back_again, vanished
 from protocols.classic.states import Request
@@ -35,15 +36,12 @@ from protocols.coordinator.phase import Phase
 from protocols.coordinator.proposing import proposed
 from protocols.coordinator.replay import replayed
 from protocols.coordinator.requests import HANDLERS, kind_of, not_serving, read, turned_away
-from protocols.coordinator.shard import Shard
+from protocols.coordinator.shard import Shard, is_classic
 from protocols.coordinator.timers import EXPIRE_OFFSETS, OPERATION_TIMEOUT
 from protocols.coordinator.topics import TopicsImage
 from protocols.coordinator.turn import Broker, Moment, ServerAssignor, Turn, Waiting
 from protocols.coordinator.waking import woken
 from protocols.errors import ErrorCode
-from protocols.kip848 import on_shard as consumer
-from protocols.kip848.group import Group as ConsumerGroup
-from protocols.kip848.quiet import quiet, quiet_answer
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     Envelope,
@@ -248,11 +246,12 @@ class GroupCoordinator:
         listed, old = tuple(topics), self._broker.image
         newer = old.version + 1 if version is None else version
         if self._phase is Phase.LOADING:
-            image = TopicsImage(listed, newer)
+            image = TopicsImage(listed, newer, names_since=newer)
         else:
             image = old.followed_by(listed, newer)
         self._broker = replace(self._broker, topics=image.by_name, image=image)
-        self.state = consumer.told_of_topics(self.state, image.differs(old))
+        if not all(map(is_classic, self.state.durable.groups.entries.values())):
+            self.state = kip848.on_shard.told_of_topics(self.state, image.differs(old))
 
     def group_settings_changed(self, group_id: str, overrides: GroupOverrides) -> None:
         """Learn what was set for one group; each member follows with its next heartbeat."""
@@ -301,7 +300,8 @@ class GroupCoordinator:
             turn = vanished(self.state, group_id, error, at)
             self.state = turn.state
             effects += turn.effects
-        self.state = consumer.without_strangers(self.state)
+        if self.state.soft:
+            self.state = kip848.on_shard.without_strangers(self.state)
         return effects
 
     def _failed(
@@ -317,13 +317,13 @@ class GroupCoordinator:
     ) -> Step[AnyShard] | None:
         """Answer the heartbeat of a member of a stable group, which is most of all there is."""
         group = self.state.durable.groups.entries.get(request.group_id)
-        if type(group) is not ConsumerGroup or self._phase is not Phase.ACTIVE:
+        if type(group) is not kip848.group.Group or self._phase is not Phase.ACTIVE:
             return None
-        soft = consumer.soft_of(self.state, request.group_id)
-        member = quiet(group, soft, header, request, at)
+        soft = kip848.on_shard.soft_of(self.state, request.group_id)
+        member = kip848.quiet.quiet(group, soft, header, request, at)
         if member is None:
             return None
-        session, reply = quiet_answer(group, member, header, at)
+        session, reply = kip848.quiet.quiet_answer(group, member, header, at)
         if self._log.settled:
             return Step(self.state, (session, reply))
         return self._settled(Turn(self.state, (session,), (), (reply,)), at)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from protocols import kip848
 from protocols.classic.states import QUIET, TABLES, Request, Who
 from protocols.coordinator.kinds import AnyShard
-from protocols.kip848 import quiet
-from protocols.kip848.on_shard import group_in, soft_of
 
 _PERIODIC: Final = frozenset({Request.HEARTBEAT, Request.OFFSET_COMMIT})
 """What a member sends again and again without being asked."""
@@ -26,9 +25,11 @@ def is_quiet(
     if group is not None:
         known = member_id in group.members and generation == group.generation
         return known and TABLES[kind][Who.MEMBER][group.state] in QUIET
-    consumers, soft = group_in(shard, group_id), soft_of(shard, group_id)
-    beats = kind is Request.HEARTBEAT
-    return consumers is not None and quiet.is_quiet(
+    if shard.durable.is_classic(group_id):
+        return False
+    on_shard, beats = kip848.on_shard, kind is Request.HEARTBEAT
+    consumers, soft = on_shard.group_in(shard, group_id), on_shard.soft_of(shard, group_id)
+    return consumers is not None and kip848.quiet.is_quiet(
         consumers, soft, member_id, generation, heartbeat=beats
     )
 
@@ -39,5 +40,7 @@ def generation_of(shard: AnyShard, group_id: str) -> int:
     if classic is not None:
         generation: int = classic.generation
         return generation
-    consumers = group_in(shard, group_id)
+    if shard.durable.is_classic(group_id):
+        return -1
+    consumers = kip848.on_shard.group_in(shard, group_id)
     return -1 if consumers is None else consumers.epoch

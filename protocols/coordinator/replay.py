@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from protocols import kip848
 from protocols.broken_log import BrokenLogError
 from protocols.coordinator.offsets import Stored, with_offsets, without_offset
 from protocols.coordinator.shard import Durable
-from protocols.kip848.group import Group as ConsumerGroup
-from protocols.kip848.replay import RULES as CONSUMER_RULES
-from protocols.kip848.replay import group_replayed as consumer_group_replayed
 from protocols.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -28,6 +26,9 @@ from protocols.records import (
     Value,
     as_replayed,
 )
+
+CONSUMER_RECORDS: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
+"""The types of the records of groups of the consumer protocol."""
 
 
 def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
@@ -62,7 +63,7 @@ def _replayed(durable: Durable, key: Any, value: Value | None) -> Durable:
         raise BrokenLogError(f"version {version} of a value of type {key.record_type} is not known")
     if isinstance(key, GroupMetadataKey):
         return _classic_replayed(durable, key.group, value)
-    if key.record_type in CONSUMER_RULES:
+    if key.record_type in CONSUMER_RECORDS:
         return _consumer_replayed(durable, key, value)
     if not isinstance(key, OffsetCommitKey):
         return durable  # share and streams groups: nothing here serves them
@@ -83,13 +84,13 @@ def _classic_replayed(durable: Durable, group_id: str, value: Value | None) -> D
 def _consumer_replayed(durable: Durable, key: Any, value: Value | None) -> Durable:
     group_id = key.group_id
     before = durable.groups.get(group_id)
-    if not isinstance(before, ConsumerGroup):
+    if not isinstance(before, kip848.group.Group):
         if value is None:
             return durable
         if not is_simple(before):
             raise BrokenLogError(f"a record of a consumer group, but {group_id} is a classic one")
         before = None
-    after = consumer_group_replayed(before, group_id, key, value)
+    after = kip848.replay.group_replayed(before, group_id, key, value)
     if after is not None:
         return replace(durable, groups=durable.groups.hold(group_id, after))
     return replace(durable, groups=durable.groups.without(group_id))

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
-from protocols import migration
+from protocols import kip848, migration
+from protocols.classic import heartbeat, join, leave, sync
 from protocols.classic.admin import describe_group
 from protocols.classic.door import turned_away as classic_turned_away
 from protocols.classic.kind import CLASSIC
@@ -21,10 +22,6 @@ from protocols.coordinator.kinds import AnyShard, GroupKind
 from protocols.coordinator.shard import Durable
 from protocols.coordinator.turn import Broker, Moment, TopicsByName, Turn
 from protocols.errors import ErrorCode
-from protocols.kip848 import door
-from protocols.kip848.describe import described
-from protocols.kip848.group import Group as ConsumerGroup
-from protocols.kip848.kind import CONSUMER
 from protocols.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -56,11 +53,28 @@ def kind_of(shard: AnyShard, group_id: str) -> GroupKind:
 
 def kind_in(durable: Durable, group_id: str) -> GroupKind:
     """Return the type of a group in one view of the log."""
-    is_consumer = isinstance(durable.groups.get(group_id), ConsumerGroup)
-    return CONSUMER if is_consumer else CLASSIC
+    return CLASSIC if durable.is_classic(group_id) else kip848.kind.CONSUMER
 
 
 # -- requests that may change a group ----------------------------------------------------------
+
+
+def _in_either(classic: Handler, any_group: str) -> Handler:
+    """Answer a request of the classic protocol; in a consumer group *any_group* of migration does."""
+
+    def handle(shard: AnyShard, header: Header, request: Any, at: Moment) -> Turn[AnyShard]:
+        if shard.durable.is_classic(request.group_id):
+            return classic(shard, header, request, at)
+        answer: Handler = getattr(migration, any_group)
+        return answer(shard, header, request, at)
+
+    return handle
+
+
+def _consumer_heartbeat(
+    shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
+) -> Turn[AnyShard]:
+    return migration.heartbeat_at_any_group(shard, header, request, at)
 
 
 def _commit(
@@ -94,11 +108,11 @@ def _delete_groups(
 
 HANDLERS: Final[MappingProxyType[type, Handler]] = MappingProxyType(
     {
-        JoinGroupRequest: migration.join_at_any_group,
-        SyncGroupRequest: migration.sync_at_any_group,
-        HeartbeatRequest: migration.beat_at_any_group,
-        LeaveGroupRequest: migration.leave_any_group,
-        ConsumerGroupHeartbeatRequest: migration.heartbeat_at_any_group,
+        JoinGroupRequest: _in_either(join.join_group, "join_at_any_group"),
+        SyncGroupRequest: _in_either(sync.sync_group, "sync_at_any_group"),
+        HeartbeatRequest: _in_either(heartbeat.heartbeat, "beat_at_any_group"),
+        LeaveGroupRequest: _in_either(leave.leave_group, "leave_any_group"),
+        ConsumerGroupHeartbeatRequest: _consumer_heartbeat,
         OffsetCommitRequest: _commit,
         OffsetFetchRequest: _stable_fetch,
         OffsetDeleteRequest: _offset_delete,
@@ -120,7 +134,9 @@ def read(request: Any, shard: AnyShard, view: Durable, broker: Broker) -> Messag
         group = shard.groups.get(request.group_id) if known else None
         return describe_group(group, request)
     if isinstance(request, ConsumerGroupDescribeRequest):
-        return described(consumer_group_in(view, request.group_id), request, broker)
+        group = view.groups.get(request.group_id)
+        consumers = group if isinstance(group, kip848.group.Group) else None
+        return kip848.describe.described(consumers, request, broker)
     if isinstance(request, OffsetFetchRequest) and not request.require_stable:
         refused = kind_in(view, request.group_id).fetch_error(view, request)
         if refused is not None:
@@ -129,19 +145,13 @@ def read(request: Any, shard: AnyShard, view: Durable, broker: Broker) -> Messag
     return None
 
 
-def consumer_group_in(view: Durable, group_id: str) -> ConsumerGroup | None:
-    """Return the consumer group of that id, or None if there is none or it is of another type."""
-    group = view.groups.get(group_id)
-    return group if isinstance(group, ConsumerGroup) else None
-
-
 # -- refusing ----------------------------------------------------------------------------------
 
 
 def turned_away(request: Any, settings: BrokerSettings) -> Message | None:
     """Return the answer to a request that can never be meant, else None."""
     if isinstance(request, ConsumerGroupHeartbeatRequest):
-        return door.heartbeat_refused(request, settings)
+        return kip848.door.heartbeat_refused(request, settings)
     return classic_turned_away(request, settings)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from immutables import Map
 
 from protocols.java_maps import NOTHING, TimelineMap
-from protocols.records import OffsetCommitValue
+from protocols.records import GroupMetadataValue, OffsetCommitValue
 
 G = TypeVar("G")
 
@@ -36,6 +36,10 @@ class Durable:
     offsets: Map[str, TopicOffsets] = NOTHING
     """Group to topic to partition."""
 
+    def is_classic(self, group_id: str) -> bool:
+        """Say whether a group is a classic one; so is one that nothing is known of."""
+        return is_classic(self.groups.get(group_id))
+
     def topics_of(self, group_id: str) -> TopicOffsets:
         """Return the committed offsets of a group by topic."""
         return self.offsets.get(group_id, _NO_TOPICS)
@@ -44,6 +48,14 @@ class Durable:
         """Return one committed offset, or None."""
         partitions = self.topics_of(group_id).get(topic)
         return None if partitions is None else partitions.get(partition)
+
+
+def is_classic(logged: Any) -> bool:
+    """Say whether what the log says of a group makes it a classic one, or none at all.
+
+    It takes no rule of any other type to say so: those are read when a group of theirs comes.
+    """
+    return logged is None or isinstance(logged, GroupMetadataValue)
 
 
 _NOTHING_DURABLE = Durable()

@@ -94,8 +94,11 @@ class Moment(NamedTuple):
         return self.broker.settings
 
     def after(self, milliseconds: int) -> int:
-        """Return the time so many milliseconds from now, in microseconds."""
-        return self.now_us + milliseconds * 1000
+        """Return the time so many milliseconds from now, in microseconds.
+
+        A negative time, which a request may name, is over at once.
+        """
+        return self.now_us + (milliseconds * 1000 if milliseconds > 0 else 0)
 
 
 class Retry(NamedTuple):

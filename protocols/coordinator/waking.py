@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protocols import migration
+from protocols import kip848, migration
 from protocols.classic import rebalance, sync
 from protocols.classic.group import Group
 from protocols.classic.heartbeat import session_over
@@ -18,21 +18,20 @@ from protocols.coordinator.kinds import AnyShard
 from protocols.coordinator.requests import kind_of
 from protocols.coordinator.timers import EXPIRE_OFFSETS
 from protocols.coordinator.turn import Moment, Turn
-from protocols.kip848 import on_shard as consumer
 
 
 def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
     """Act on a timer of a group, or of the look for what has expired."""
     if timer.startswith(SESSION):
         return session_over(shard, timer, at)
-    if consumer.is_timer(timer):
-        return migration.woken(shard, timer, at)
     if timer.startswith(JOIN):
         return _group_woken(shard, timer.removeprefix(JOIN), rebalance.time_is_up, at)
     if timer.startswith(SYNC):
         return _group_woken(shard, timer.removeprefix(SYNC), sync.time_is_up, at)
-    assert timer == EXPIRE_OFFSETS, f"no timer {timer!r} was ever set"
-    return expiry.expire(shard, kind_of, at)
+    if timer == EXPIRE_OFFSETS:
+        return expiry.expire(shard, kind_of, at)
+    assert kip848.on_shard.is_timer(timer), f"no timer {timer!r} was ever set"
+    return migration.woken(shard, timer, at)
 
 
 def _group_woken(

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assignors.types import Subscription, TopicPartition
-from protocols.coordinator.answers import join_refused
+from assignors.types import Subscription
+from protocols.coordinator.answers import join_refused, refusal
 from protocols.coordinator.topics import TopicsImage
 from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
@@ -45,6 +45,9 @@ from protocols.step import CancelTimer, Effect, Send, SetTimer, Tell
 _FIRST_TO_BRING_ITS_ID = 4
 """The JoinGroup version whose new members ask for an id first (KIP-394)."""
 
+_NO_PREFIX = ""
+"""Ids made in a consumer group begin neither with a client id nor with an instance id."""
+
 
 # -- joining -----------------------------------------------------------------------------------
 
@@ -57,10 +60,10 @@ def join(
     if isinstance(visit, Visit):
         visit = advanced(group, visit, owned_by(request, at.broker.image), at)
     if visit is ErrorCode.MEMBER_ID_REQUIRED:
-        answer = join_refused(visit, at.broker.new_id(header.client_id), request.version)
+        answer = join_refused(visit, at.broker.new_id(_NO_PREFIX), request.version)
         return Turn(soft, (Send(header, answer),))
     if isinstance(visit, ErrorCode):
-        return Turn(soft, (Send(header, join_refused(visit, request.member_id)),))
+        return Turn(soft, (Send(header, refusal(request, visit)),))
     return _joined(visit, header, request, at)
 
 
@@ -71,8 +74,7 @@ def arrived(
     arrival = _refused(group, request, at) or _arrival(group, request)
     if isinstance(arrival, ErrorCode):
         return arrival
-    prefix = request.group_instance_id or header.client_id
-    member_id = request.member_id or at.broker.new_id(prefix)
+    member_id = request.member_id or at.broker.new_id(_NO_PREFIX)
     told = _as_told(arrival, header, request)
     visit = Visit(with_member(group, arrival, member_id, told), soft, member_id, arrival.member)
     if arrival.member is None or arrival.replaces:
@@ -81,7 +83,10 @@ def arrived(
 
 
 def _refused(group: Group, request: JoinGroupRequest, at: Moment) -> ErrorCode | None:
-    """Look at policy, room and protocols, in this order."""
+    """Look at policy, room and protocols, in this order.
+
+    Who joins again needs a protocol that all classic members had before, itself among them.
+    """
     if at.settings.group_consumer_migration_policy == "disabled":
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     known = (
@@ -93,7 +98,7 @@ def _refused(group: Group, request: JoinGroupRequest, at: Moment) -> ErrorCode |
     offered = {offer.name for offer in request.protocols}
     for member in group:
         classic = member.metadata.classic_member_metadata
-        if classic is not None and member.member_id != request.member_id:
+        if classic is not None:
             offered &= {protocol.name for protocol in classic.supported_protocols}
     fits = request.protocol_type == CONSUMER_PROTOCOL_TYPE and bool(offered)
     return None if fits else ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -118,17 +123,18 @@ def _arrival(group: Group, request: JoinGroupRequest) -> Arrival | ErrorCode:
 def _as_told(
     arrived: Arrival, header: Header, request: JoinGroupRequest
 ) -> ConsumerGroupMemberMetadataValue:
-    """Return what a member told; its first protocol says what it reads."""
+    """Return what a member told; its first protocol says what it reads, never by pattern."""
     before = NOTHING_TOLD if arrived.member is None else arrived.member.metadata
-    subscription = request.protocols[0].metadata
+    subscription, timeout_ms = request.protocols[0].metadata, request.rebalance_timeout_ms
     return replace(
         before,
         instance_id=request.group_instance_id or before.instance_id,
-        rack_id=subscription.rack_id,
+        rack_id=subscription.rack_id or before.rack_id,
         client_id=header.client_id,
         client_host=header.client_host,
         subscribed_topic_names=tuple(sorted(set(subscription.topics))),
-        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        subscribed_topic_regex="",
+        rebalance_timeout_ms=before.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
         classic_member_metadata=classic_metadata(
             request.session_timeout_ms,
             tuple((offer.name, offer.metadata) for offer in request.protocols),
@@ -202,7 +208,10 @@ def _joined(visit: Visit, header: Header, request: JoinGroupRequest, at: Moment)
 def sync(
     group: Group, soft: Soft, header: Header, request: SyncGroupRequest, at: Moment
 ) -> Turn[Soft]:
-    """Answer a SyncGroup with what the member is assigned; what it brings is not looked at."""
+    """Answer a SyncGroup with what the member is assigned; what it brings is not looked at.
+
+    The member's session begins anew.
+    """
     member = _known(group, request.member_id, request.group_instance_id, request.generation_id)
     if isinstance(member, ErrorCode):
         return Turn(soft, (Send(header, SyncGroupResponse(error=member)),))
@@ -218,15 +227,12 @@ def sync(
         answer = SyncGroupResponse(error=ErrorCode.REBALANCE_IN_PROGRESS)
         return _told_to_rejoin(group, soft, member, at).also(Send(header, answer))
     answer = SyncGroupResponse(
-        protocol_type=CONSUMER_PROTOCOL_TYPE,
-        protocol_name=first,
-        assignment=_by_name(member, at.broker.image),
+        protocol_type=request.protocol_type,
+        protocol_name=request.protocol_name,
+        assignment=named(current.assigned, at.broker.image),
     )
-    return Turn(
-        soft,
-        (CancelTimer(resync_timer(group.group_id, member.member_id)),),
-        waits=(Send(header, answer),),
-    )
+    synced = CancelTimer(resync_timer(group.group_id, member.member_id))
+    return Turn(soft, (synced, _session(member, at)), waits=(Send(header, answer),))
 
 
 def heartbeat(
@@ -240,10 +246,8 @@ def heartbeat(
     error = ErrorCode.NONE
     if has_to_rejoin(group, member):
         turn, error = _told_to_rejoin(group, soft, member, at), ErrorCode.REBALANCE_IN_PROGRESS
-    classic = member.metadata.classic_member_metadata
-    assert classic is not None, "only classic members come here"
-    session = SetTimer(member.session_timer, at.after(classic.session_timeout_ms))
-    return turn.also(session).at_last(Send(header, HeartbeatResponse(error=error)))
+    answer = Send(header, HeartbeatResponse(error=error))
+    return turn.also(_session(member, at)).at_last(answer)
 
 
 def has_to_rejoin(group: Group, member: Member) -> bool:
@@ -288,11 +292,15 @@ def _known(
     return member if generation == member.current.epoch else ErrorCode.ILLEGAL_GENERATION
 
 
+def _session(member: Member, at: Moment) -> SetTimer:
+    return SetTimer(member.session_timer, at.after(_classic(member).session_timeout_ms))
+
+
 def _first_protocol(member: Member) -> str:
+    return _classic(member).supported_protocols[0].name
+
+
+def _classic(member: Member) -> ClassicMemberMetadata:
     classic = member.metadata.classic_member_metadata
     assert classic is not None, "only classic members come here"
-    return classic.supported_protocols[0].name
-
-
-def _by_name(member: Member, image: TopicsImage) -> tuple[TopicPartition, ...]:
-    return named(member.current.assigned, image)
+    return classic

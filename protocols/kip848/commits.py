@@ -5,7 +5,8 @@ Source: ``ConsumerGroup.validateOffsetCommit``, ``validateOffsetFetch`` of 4.4.0
 
 from __future__ import annotations
 
-from protocols.coordinator.topics import TopicsImage
+from protocols.coordinator.commits import is_too_long
+from protocols.coordinator.turn import Moment
 from protocols.errors import ErrorCode
 from protocols.kip848.group import Group, Member
 from protocols.messages import OffsetCommitRequest, OffsetFetchRequest
@@ -14,13 +15,12 @@ _FIRST_WITH_EPOCHS = 9
 """The OffsetCommit version that speaks of member epochs."""
 
 
-def commit_error(
-    group: Group, request: OffsetCommitRequest, image: TopicsImage
-) -> ErrorCode | None:
+def commit_error(group: Group, request: OffsetCommitRequest, at: Moment) -> ErrorCode | None:
     """Return why a commit is refused as a whole, or None.
 
     At the member's epoch any partition may be committed. At an older one each partition must
-    have been the member's by then, and still be: one that is not fails the whole request.
+    have been the member's by then, and still be: one that is not fails the whole request, unless
+    that one is refused for itself.
     """
     epoch = request.generation_id
     if epoch < 0 and not group.members:
@@ -35,9 +35,11 @@ def commit_error(
         return None
     if epoch > member.current.epoch:
         return stale
+    image = at.broker.image
     fits = all(
         _had_by(member, image.id_of(entry.partition.topic), entry.partition.partition, epoch)
         for entry in request.offsets
+        if not is_too_long(entry, at)
     )
     return None if fits else stale
 

@@ -21,6 +21,7 @@ from protocols.kip848.group import (
     preferred_assignor,
     state_of,
 )
+from protocols.messages import TopicPartitions
 from protocols.messages.consumer_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -44,12 +45,17 @@ def described(
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         assignor=preferred_assignor(group.votes, broker.settings.group_consumer_assignors[0]),
-        members=tuple(_member(group, member) for member in group),
+        members=tuple(_member(group, member, broker.image) for member in group),
     )
 
 
-def _member(group: Group, member: Member) -> DescribedConsumer:
-    told = member.metadata
+def _member(group: Group, member: Member, image: TopicsImage) -> DescribedConsumer:
+    """Describe a member; until it confirmed that it gave a partition up, that counts as its own."""
+    told, current = member.metadata, member.current
+    has = {
+        topic: (*current.assigned.get(topic, ()), *current.revoking.get(topic, ()))
+        for topic in {**current.assigned, **current.revoking}
+    }
     return DescribedConsumer(
         member_id=member.member_id,
         instance_id=told.instance_id,
@@ -59,10 +65,14 @@ def _member(group: Group, member: Member) -> DescribedConsumer:
         client_host=told.client_host,
         subscribed_topic_names=told.subscribed_topic_names,
         subscribed_topic_regex=told.subscribed_topic_regex,
-        assignment=as_message(member.current.assigned),
-        target=as_message(group.targets.get(member.member_id, {})),
+        assignment=_of_topics_there(has, image),
+        target=_of_topics_there(group.targets.get(member.member_id, {}), image),
         is_classic=member.speaks_classic,
     )
+
+
+def _of_topics_there(partitions: Wanted, image: TopicsImage) -> tuple[TopicPartitions, ...]:
+    return as_message({topic: each for topic, each in partitions.items() if topic in image.name_of})
 
 
 def in_words(group: Group, image: TopicsImage) -> str:

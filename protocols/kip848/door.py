@@ -84,13 +84,12 @@ def refusal(error: ErrorCode, message: str | None = None) -> ConsumerGroupHeartb
 
 def _invalid(request: ConsumerGroupHeartbeatRequest) -> str | None:
     for name, text in (("InstanceId", request.instance_id), ("RackId", request.rack_id)):
-        if text is not None and not text.strip():
+        if text is not None and _is_blank(text):
             return f"{name} is empty; leave it out instead."
-    if not request.group_id.strip():
+    if _is_blank(request.group_id):
         return "GroupId is empty."
     epoch = request.member_epoch
-    has_id = bool(request.member_id.strip())
-    if not has_id and (request.version >= 1 or epoch > 0 or epoch == LEAVE_EPOCH):
+    if _is_blank(request.member_id) and (request.version >= 1 or epoch > 0 or epoch == LEAVE_EPOCH):
         return "MemberId is empty; it may be so only when a member joins with version 0."
     if epoch == JOIN_EPOCH:
         return _invalid_join(request)
@@ -99,6 +98,11 @@ def _invalid(request: ConsumerGroupHeartbeatRequest) -> str | None:
     if epoch < TEMPORARY_LEAVE_EPOCH:
         return f"MemberEpoch is {epoch}; below 0 only -1 (leave) and -2 (leave for a while) exist."
     return None
+
+
+def _is_blank(text: str) -> bool:
+    """Say whether a text is empty but for what ``String.trim`` takes off: all up to the space."""
+    return all(char <= " " for char in text)
 
 
 def _invalid_join(request: ConsumerGroupHeartbeatRequest) -> str | None:

@@ -84,10 +84,10 @@ class CurrentAssignment:
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
     assigned: Grants = field(default_factory=dict)
-    """What it may own now, without what it has to give up."""
+    """What it may own now, without what it has to give up (``assignedPartitions``)."""
 
     revoking: Grants = field(default_factory=dict)
-    """What it was told to give up and may still own."""
+    """What it was told to give up and may still own (``partitionsPendingRevocation``)."""
 
 
 NOTHING_ASSIGNED: Final = CurrentAssignment()
@@ -142,15 +142,18 @@ class Group:
 
     members: TimelineMap[str, Member] = NOBODY
     targets: Map[str, Wanted] = NOTHING
-    """By member id."""
+    """By member id (``targetAssignment``)."""
 
     patterns: Map[str, ConsumerGroupRegularExpressionValue] = NOTHING
-    """What each pattern matched when it was last looked up."""
+    """What each pattern matched when last looked up (``resolvedRegularExpressions``)."""
 
     # -- indexes -----------------------------------------------------------------------------
 
     held: Map[str, Map[int, int]] = NOTHING
-    """Topic id to partition to the member epoch of who has it, or has not given it up."""
+    """Topic id to partition to the member epoch of who has it, or has not given it up.
+
+    Kafka's ``currentPartitionEpoch``; there -1 stands for what has no entry here.
+    """
 
     static_members: Map[str, str] = NOTHING
     """Instance id to member id."""
@@ -162,10 +165,10 @@ class Group:
     """Topic name to how many of the looked up patterns match it."""
 
     pattern_users: Map[str, int] = NOTHING
-    """Pattern to how many members subscribe by it."""
+    """Pattern to how many members subscribe by it (``subscribedRegularExpressions``)."""
 
     votes: Map[str, int] = NOTHING
-    """Assignor to how many members ask for it."""
+    """Assignor to how many members ask for it (``serverAssignors``)."""
 
     classic_members: int = 0
     """How many members speak the classic protocol."""

@@ -34,7 +34,7 @@ def _commit(
 ) -> ErrorCode | tuple[Effect, ...]:
     """A commit touches no timer."""
     group = group_of(shard.durable, request.group_id)
-    return commits.commit_error(group, request, at.broker.image) or ()
+    return commits.commit_error(group, request, at) or ()
 
 
 def _made_by_commit(shard: AnyShard, _: str, __: Moment) -> AnyShard:

@@ -1,7 +1,8 @@
 """How members go: for good, for a while, or because they were silent or slow too long.
 
-Source: ``GroupMetadataManager.consumerGroupLeave``, ``consumerGroupFenceMembers`` and the expiry
-of its timers (spec kip848 1.10 to 1.12).
+Source: ``GroupMetadataManager.consumerGroupLeave``, ``consumerGroupStaticMemberGroupLeave``,
+``classicGroupLeaveToConsumerGroup``, ``consumerGroupFenceMembers`` and the expiry of its timers
+(spec kip848 1.10 to 1.12).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from protocols.coordinator.answers import leave_answer
 from protocols.coordinator.turn import Moment, Retry, Turn
 from protocols.errors import ErrorCode
 from protocols.facts import Departure, GroupEmptied, GroupEpochRaised, MemberMoved, MemberRemoved
@@ -45,9 +47,7 @@ from protocols.messages import (
     ConsumerGroupHeartbeatResponse,
     Header,
     LeaveGroupRequest,
-    LeaveGroupResponse,
     LeavingMember,
-    LeftMember,
 )
 from protocols.step import CancelTimer, Effect, Send, Tell
 
@@ -108,7 +108,8 @@ def removed(
     draft = Draft(group).with_records(
         [record for member in gone for record in member_tombstones(group_id, member.member_id)]
     )
-    draft = patterns.without_unused(draft)
+    given_up = [member.metadata.subscribed_topic_regex for member in gone]
+    draft = draft.with_records(patterns.forgotten(group, given_up))
     epoch = group.epoch + 1
     topics_hash = at.broker.image.hash_of(subscribed_topics(draft.group))
     draft = draft.with_record(epoch_record(group_id, epoch, topics_hash))
@@ -140,18 +141,17 @@ def remove_members(
     Any number of them makes one new group epoch; if none is known, none.
     """
     gone: dict[str, Member] = {}
-    left = []
+    errors = list[ErrorCode]()
     for entry in request.members:
         member = _named(group, entry)
-        error = member if isinstance(member, ErrorCode) else ErrorCode.NONE
         if isinstance(member, Member):
             gone[member.member_id] = member
-        left.append(LeftMember(entry.member_id, entry.group_instance_id, error))
+        errors.append(ErrorCode.NONE if isinstance(member, Member) else member)
     turn: Turn[Soft] = Turn(soft)
     if gone:
         why = _why(tuple(gone.values()))
         turn = removed(group, soft, tuple(gone.values()), why, at)
-    return turn.at_last(Send(header, LeaveGroupResponse(members=tuple(left))))
+    return turn.at_last(Send(header, leave_answer(request, errors)))
 
 
 def _why(gone: Sequence[Member]) -> Departure:

@@ -4,8 +4,8 @@ A dynamic member is known by its member id. A static one is known by its instanc
 member that holds an instance lives, nobody else may join under it; once that has left for a
 while, whoever comes takes its place, with all that it had.
 
-Source: ``getOrMaybeSubscribeDynamicConsumerMember``, ``getOrMaybeSubscribeStaticConsumerMember``
-and ``throwIfConsumerGroupMemberEpochIsInvalid`` (spec kip848 1.4 and 1.10).
+Source: ``GroupMetadataManager.getOrMaybeSubscribeDynamicConsumerGroupMember``, its like for static
+members, ``throwIfConsumerGroupMemberEpochIsInvalid`` of 4.4.0 (spec kip848 1.4 and 1.10).
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class Arrival(NamedTuple):
     """Whose heartbeat it is."""
 
     member: Member | None
-    """The member it comes from, or whose place it takes; None: a new one."""
+    """The member it comes from, or whose place it takes; None: a new one.
+
+    A member may also come with an instance id that it did not have before.
+    """
 
     replaces: bool = False
 
@@ -58,7 +61,7 @@ def _static_arrival(
     member = holder(group, instance_id)
     if request.member_epoch == JOIN_EPOCH:
         if member is None:
-            return Arrival(None)
+            return Arrival(group.member(request.member_id))
         if member.current.epoch != AWAY_EPOCH and not member.speaks_classic:
             return ErrorCode.UNRELEASED_INSTANCE_ID
         return Arrival(member, replaces=True)
@@ -104,7 +107,7 @@ def is_valid_epoch(
     if received != current.previous_epoch or received > current.epoch or owned is None:
         return False
     return all(
-        numbers <= current.assigned.get(topic, {}).keys()
+        topic in current.assigned and numbers <= current.assigned[topic].keys()
         for topic, numbers in by_topic(owned).items()
     )
 

@@ -4,18 +4,20 @@ A pattern is looked up beside the requests: a heartbeat begins the look-up of al
 group, its timer ends it at once, and only then records say what was found. The first target of
 a member with a new pattern therefore comes with a later heartbeat than its first.
 
-Source: ``GroupMetadataManager.maybeUpdateRegularExpressions``, ``refreshRegularExpressions``,
-``handleRegularExpressionsResult`` (spec kip848 1.14). The syntax is that of RE2, by Google's
+Source: ``GroupMetadataManager.maybeUpdateRegularExpressions``, ``TopicRegexResolver``,
+``handleRegularExpressionsResult`` of 4.4.0 (spec kip848 1.14). The syntax is that of RE2, by Google's
 library; Kafka uses its port to Java.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import re2
+from immutables import Map
 
 from protocols.coordinator.turn import Moment, Turn
 from protocols.facts import GroupEpochRaised
@@ -74,25 +76,34 @@ def change(group: Group, old: str | None, new: str | None) -> Change:
     return Change.UNKNOWN if new and new not in group.patterns else Change.KNOWN
 
 
-def without_unused(draft: Draft) -> Draft:
-    """Forget what patterns matched that nobody uses any more."""
-    group = draft.group
-    unused = sorted(set(group.patterns) - set(group.pattern_users))
-    return draft.with_records([pattern_tombstone(group.group_id, pattern) for pattern in unused])
+def forgotten(group: Group, given_up: Iterable[str | None]) -> list[Record]:
+    """Return tombstones of the patterns that nobody in *group* uses without those who give up.
+
+    *given_up*: their patterns, one entry a member. A pattern that was never looked up has no
+    record, and its tombstone is written all the same.
+    """
+    fewer = Counter(pattern for pattern in given_up if pattern)
+    unused = sorted(name for name, users in fewer.items() if group.pattern_users[name] == users)
+    return [pattern_tombstone(group.group_id, pattern) for pattern in unused]
 
 
 # -- looking up --------------------------------------------------------------------------------
 
 
-def look_up_is_due(group: Group, soft: Soft, at: Moment) -> bool:
-    """Say whether all patterns of a group should be looked up now."""
-    if not group.pattern_users or soft.looking_up is not None:
+def look_up_is_due(before: Group, users: Map[str, int], soft: Soft, at: Moment) -> bool:
+    """Say whether all patterns of a group should be looked up now.
+
+    *users*: of the patterns, with what a heartbeat says. *before*: the group without it, and so
+    with a last look-up that may be that of a pattern which just lost its last user; that one
+    being in the way is a reason to look all others up.
+    """
+    if not users or soft.looking_up is not None:
         return False
-    known = list(group.patterns.values())
+    known = list(before.patterns.values())
     last_ms = max((found.timestamp for found in known), default=None)
     if last_ms is not None and at.now_ms <= last_ms + LOOK_UP_GAP_MS:
         return False
-    if last_ms is None or any(pattern not in group.patterns for pattern in group.pattern_users):
+    if last_ms is None or set(before.patterns) != set(users):
         return True
     if max(found.version for found in known) < at.broker.image.names_since:
         return True

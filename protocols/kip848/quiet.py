@@ -42,7 +42,9 @@ def quiet(
         and header.client_host == told.client_host
         and _is_settled(group, soft, member, request.member_epoch)
     )
-    return member if silent and not patterns.look_up_is_due(group, soft, at) else None
+    if not silent or patterns.look_up_is_due(group, group.pattern_users, soft, at):
+        return None
+    return member
 
 
 def _is_settled(group: Group, soft: Soft, member: Member, epoch: int) -> bool:

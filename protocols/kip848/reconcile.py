@@ -60,6 +60,9 @@ class Situation:
     resubscribed: bool = False
     """Whether its subscription changed with this heartbeat."""
 
+    reads_nothing: bool = False
+    """Whether its subscription has no name in it, not even of a topic that does not exist."""
+
 
 def reconciled(current: CurrentAssignment, given: Situation) -> CurrentAssignment | ErrorCode:
     """Return where a member is after one step, or why it is fenced.
@@ -72,7 +75,7 @@ def reconciled(current: CurrentAssignment, given: Situation) -> CurrentAssignmen
         case MemberState.UNREVOKED_PARTITIONS if _may_own(current.revoking, given.owned):
             return _without_unread(current, given) if given.resubscribed else current
         case MemberState.UNKNOWN:
-            if given.owned is None or any(given.owned.values()):
+            if given.owned is None or given.owned:
                 return ErrorCode.FENCED_MEMBER_EPOCH
             return _next(current, given.target_epoch, given)
     return _next(current, current.epoch, given)
@@ -113,7 +116,7 @@ def _next(current: CurrentAssignment, epoch: int, given: Situation) -> CurrentAs
 
 def _without_unread(current: CurrentAssignment, given: Situation) -> CurrentAssignment:
     """Give up, or forget, what is assigned of topics that the member does not read any more."""
-    nothing_left = not given.subscribed and not current.revoking
+    nothing_left = given.reads_nothing and not current.revoking
     unread = [topic for topic in current.assigned if topic not in given.subscribed]
     if not unread and not nothing_left:
         return current

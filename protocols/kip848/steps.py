@@ -107,8 +107,9 @@ def _epoch_raised(before: Group, visit: Visit, at: Moment) -> tuple[Visit, bool]
     renamed = old.subscribed_topic_names != new.subscribed_topic_names
     pattern = patterns.change(before, old.subscribed_topic_regex, new.subscribed_topic_regex)
     if pattern is not patterns.Change.NONE:
-        visit = replace(visit, draft=patterns.without_unused(visit.draft))
-    visit = _look_up(visit, at)
+        gone = patterns.forgotten(before, [old.subscribed_topic_regex])
+        visit = replace(visit, draft=visit.draft.with_records(gone))
+    visit = _look_up(before, visit, at)
     reason = _reason(before, visit, at, renamed=renamed, pattern=pattern)
     resubscribed = renamed or pattern is not patterns.Change.NONE
     if reason is None and not is_stale(before, visit.soft):
@@ -129,13 +130,13 @@ def _epoch_raised(before: Group, visit: Visit, at: Moment) -> tuple[Visit, bool]
             )
         )
     if group.holds_topic_metadata:
-        gone = topic_metadata_tombstone(group.group_id)
-        visit = replace(visit, draft=visit.draft.with_record(gone))
+        tombstone = topic_metadata_tombstone(group.group_id)
+        visit = replace(visit, draft=visit.draft.with_record(tombstone))
     return visit, resubscribed
 
 
-def _look_up(visit: Visit, at: Moment) -> Visit:
-    if not patterns.look_up_is_due(visit.group, visit.soft, at):
+def _look_up(before: Group, visit: Visit, at: Moment) -> Visit:
+    if not patterns.look_up_is_due(before, visit.group.pattern_users, visit.soft, at):
         return visit
     turn = patterns.look_up_begun(visit.group, visit.soft, at)
     return replace(visit, soft=turn.state).told(*turn.effects)
@@ -192,7 +193,8 @@ def _moved(
     is_there = current.state is MemberState.STABLE and current.epoch == group.target_epoch
     if is_there and not resubscribed:
         return visit
-    topics = (at.broker.image.id_of(name) for name in topics_of(group, member))
+    names = topics_of(group, member)
+    topics = (at.broker.image.id_of(name) for name in names)
     step = reconciled(
         current,
         Situation(
@@ -201,6 +203,7 @@ def _moved(
             held=group.held,
             owned=None if owned is None else by_topic(owned),
             subscribed=frozenset(topic for topic in topics if topic is not None),
+            reads_nothing=not names,
             resubscribed=resubscribed,
         ),
     )
@@ -209,28 +212,32 @@ def _moved(
     if step == current:
         return visit
     draft = visit.draft.with_record(current_record(group.group_id, member.member_id, step))
-    return _timed(replace(visit, draft=draft), step, at)
+    return _told(_timed(replace(visit, draft=draft), step, at), step, at)
 
 
-def _timed(visit: Visit, step: CurrentAssignment, at: Moment) -> Visit:
-    group_id, member = visit.group.group_id, visit.member
-    timer = rebalance_timer(group_id, member.member_id)
-    revoking = visit.soft.revoking
-    effect: Effect
-    if step.state is MemberState.UNREVOKED_PARTITIONS:
-        revoking = revoking.set(member.member_id, step.epoch)
-        effect = SetTimer(timer, at.after(member.metadata.rebalance_timeout_ms))
-    else:
-        revoking = revoking.delete(member.member_id) if member.member_id in revoking else revoking
-        effect = CancelTimer(timer)
+def _told(visit: Visit, step: CurrentAssignment, at: Moment) -> Visit:
     moved = MemberMoved(
-        group=group_id,
-        member_id=member.member_id,
+        group=visit.group.group_id,
+        member_id=visit.member_id,
         epoch=step.epoch,
         previous_epoch=step.previous_epoch,
         state=step.state.name,
         assigned=named(step.assigned, at.broker.image),
         revoking=named(step.revoking, at.broker.image),
     )
-    soft = replace(visit.soft, revoking=revoking)
-    return replace(visit, soft=soft).told(effect, Tell(moved))
+    return visit.told(Tell(moved))
+
+
+def _timed(visit: Visit, step: CurrentAssignment, at: Moment) -> Visit:
+    """Set or end a member's time to give partitions up; a classic one has its time to rejoin."""
+    member, soft = visit.member, visit.soft
+    if member.speaks_classic:
+        return visit
+    timer = rebalance_timer(visit.group.group_id, member.member_id)
+    if step.state is MemberState.UNREVOKED_PARTITIONS:
+        soft = replace(soft, revoking=soft.revoking.set(member.member_id, step.epoch))
+        set_timer = SetTimer(timer, at.after(member.metadata.rebalance_timeout_ms))
+        return replace(visit, soft=soft).told(set_timer)
+    if member.member_id in soft.revoking:
+        soft = replace(soft, revoking=soft.revoking.delete(member.member_id))
+    return replace(visit, soft=soft).told(CancelTimer(timer))

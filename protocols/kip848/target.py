@@ -3,7 +3,8 @@
 The assignor works from the members' last *targets*, not from what they have: so a partition that
 is still on its way to a member already counts as that member's.
 
-Source: ``TargetAssignmentBuilder``, ``ModernGroup.computeSubscriptionType`` (spec kip848 1.7).
+Source: ``TargetAssignmentBuilder``, ``GroupMetadataManager.canComputeNextTargetAssignment``,
+``ConsumerGroup.subscriptionType`` of 4.4.0 (spec kip848 1.7).
 """
 
 from __future__ import annotations
@@ -51,9 +52,12 @@ def is_due(group: Group, at: Moment) -> bool:
 def targeted(draft: Draft, newcomer: str | None, at: Moment) -> Draft | ErrorCode:
     """Return the draft with a new target for its group epoch; an error if the assignor failed.
 
+    It also failed if it is one that this broker does not offer (any more).
     *newcomer*: the member that came with this heartbeat; the assignor meets it last.
     """
     group = draft.group
+    if assignor_of(group, at) not in at.settings.group_consumer_assignors:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
     members = list(group)
     if newcomer is not None:
         members.sort(key=lambda member: member.member_id == newcomer)

@@ -1,6 +1,7 @@
-"""Names of a consumer group's timers, as Kafka builds their keys (spec kip848 1.12).
+"""Names of a consumer group's timers (spec kip848 1.12).
 
-Parts are joined by dashes without escaping, so a name is read back by asking which group and
+Sessions and rebalances have the keys of ``GroupMetadataManager``; its ``join-`` and ``sync-`` of
+classic members are called otherwise here, as classic groups have timers that begin so. Parts are joined by dashes without escaping, so a name is read back by asking which group and
 member exist: the first split that fits is meant.
 """
 

@@ -3,7 +3,8 @@
 Handlers collect them in a :class:`Draft`: each new record is replayed at once into the group
 that the rest of the handler looks at, by the same code that applies it for good.
 
-Source: ``GroupCoordinatorRecordHelpers`` of Kafka 4.4.0.
+Source: ``GroupCoordinatorRecordHelpers``, ``ConsumerGroup.createGroupTombstoneRecords`` of Kafka
+4.4.0.
 """
 
 from __future__ import annotations
@@ -117,10 +118,13 @@ def topic_metadata_tombstone(group_id: str) -> Record:
     return Record(ConsumerGroupPartitionMetadataKey(group_id), None)
 
 
-def group_tombstones(group: Group) -> tuple[Record, ...]:
-    """Return the records that delete a group, in Kafka's order: 8, 7, 6, 5, 16, 4, 3."""
+def group_tombstones(group: Group, *, old: str = "", new: str = "") -> tuple[Record, ...]:
+    """Return the records that delete a group, in Kafka's order: 8, 7, 6, 5, 16, 4, 3.
+
+    *old*: the id of a member in whose place, in the records before these, *new* has come.
+    """
     group_id = group.group_id
-    members = [member.member_id for member in group]
+    members = [new if member.member_id == old else member.member_id for member in group]
     return (
         *(current_record(group_id, member_id, None) for member_id in members),
         *(target_record(group_id, member_id, None) for member_id in members),

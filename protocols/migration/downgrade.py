@@ -24,7 +24,7 @@ from protocols.classic.roster import support_of
 from protocols.classic.shard import on_group
 from protocols.classic.states import State
 from protocols.classic.timers import session_timer as classic_session
-from protocols.coordinator.answers import join_refused
+from protocols.coordinator.answers import refusal
 from protocols.coordinator.kinds import AnyShard
 from protocols.coordinator.turn import Moment, Turn
 from protocols.errors import ErrorCode
@@ -37,7 +37,7 @@ from protocols.kip848.lifecycle import timers_of as consumer_timers
 from protocols.kip848.membership import holder
 from protocols.kip848.on_shard import group_in, soft_of
 from protocols.kip848.replay import replayed
-from protocols.kip848.steps import carried_over
+from protocols.kip848.steps import Visit, carried_over
 from protocols.kip848.writing import group_tombstones
 from protocols.messages import CONSUMER_PROTOCOL_TYPE, Header, JoinGroupRequest, Protocol
 from protocols.records import decode_subscription
@@ -58,13 +58,16 @@ def _is_allowed(members: int, at: Moment) -> bool:
 
 
 def followed(shard: AnyShard, group_id: str, turn: Turn[AnyShard], at: Moment) -> Turn[AnyShard]:
-    """Return a turn in which members may have gone; what is left may be a classic group."""
+    """Return a turn in which members may have gone; what is left may be a classic group.
+
+    That may be late: for as long as it has too many members the group stays what it is.
+    """
     before = group_in(shard, group_id)
     if before is None or not before.classic_members or not turn.records:
         return turn
     after = replayed(before, turn.records)
-    left, everyone = len(after.members), len(before.members)
-    if before.classic_members == everyone or left != after.classic_members or not left:
+    left = len(after.members)
+    if not 0 < left < len(before.members) or left != after.classic_members:
         return turn
     return _left_alone(shard, before, after, turn, at) if _is_allowed(left, at) else turn
 
@@ -109,20 +112,26 @@ def _without_epoch(effects: tuple[Effect, ...]) -> list[Effect]:
 # -- a classic member takes its place ----------------------------------------------------------
 
 
-def replaces_the_last(group: consumer.Group, request: JoinGroupRequest, at: Moment) -> bool:
-    """Say whether a JoinGroup takes over the instance id of the only one that is not classic."""
+def last_replaced(
+    group: consumer.Group, request: JoinGroupRequest, at: Moment
+) -> consumer.Member | None:
+    """Return the only member that is not classic, if a JoinGroup takes its instance id over.
+
+    None: the JoinGroup makes no classic group.
+    """
     if request.group_instance_id is None:
-        return False
+        return None
     member = holder(group, request.group_instance_id)
     if member is None or member.speaks_classic:
-        return False
+        return None
     alone = group.classic_members == len(group.members) - 1
-    return alone and _is_allowed(len(group.members), at)
+    return member if alone and _is_allowed(len(group.members), at) else None
 
 
 def replaced(
     shard: AnyShard,
     group: consumer.Group,
+    old: consumer.Member,
     header: Header,
     request: JoinGroupRequest,
     at: Moment,
@@ -132,14 +141,13 @@ def replaced(
     It takes over what the old member was to have. If the target was behind, the group rebalances:
     then the answer names no generation, and the member joins again.
     """
-    visit = classic_members.arrived(group, soft_of(shard, group.group_id), header, request, at)
-    if isinstance(visit, ErrorCode):
-        return Turn(shard, (Send(header, join_refused(visit, request.member_id)),))
-    owned = classic_members.owned_by(request, at.broker.image)
-    moved = carried_over(group, visit, owned, at)
+    moved = classic_members.arrived(group, soft_of(shard, group.group_id), header, request, at)
+    if isinstance(moved, Visit):
+        moved = carried_over(group, moved, classic_members.owned_by(request, at.broker.image), at)
     if isinstance(moved, ErrorCode):
-        return Turn(shard, (Send(header, join_refused(moved, request.member_id)),))
+        return Turn(shard, (Send(header, refusal(request, moved)),))
     after, joiner = moved.group, moved.member
+    deleted = group_tombstones(group, old=old.member_id, new=joiner.member_id)
     others = [each for each in after if each is not joiner]
     classic_group = _as_classic_group(
         group.group_id, group.epoch, [*others, joiner], after.targets, at
@@ -152,7 +160,7 @@ def replaced(
             lambda shard: on_group(shard, begun)
         )
     effects = (*_without_epoch(moved.effects), *consumer_timers(group), *turn.effects)
-    records = (*moved.draft.records, *group_tombstones(after), *turn.records)
+    records = (*moved.draft.records, *deleted, *turn.records)
     answer = Send(header, classic_members.answer_to(moved, request))
     return Turn(turn.state, effects, records, turn.waits).at_last(answer)
 

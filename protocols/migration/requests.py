@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.classic import admin, heartbeat, join, leave, sync
+from protocols.classic.shard import on_group
 from protocols.classic.states import State
 from protocols.coordinator.kinds import AnyShard
 from protocols.coordinator.turn import Moment, Turn
 from protocols.facts import GroupConverted
 from protocols.kip848 import classic_members
 from protocols.kip848 import leave as consumer_leave
+from protocols.kip848.door import in_words
 from protocols.kip848.kind import CONSUMER
 from protocols.kip848.on_shard import at_group, consumer_heartbeat, group_in
 from protocols.kip848.on_shard import woken as consumer_woken
@@ -28,7 +30,7 @@ from protocols.messages import (
     SyncGroupRequest,
 )
 from protocols.migration import downgrade, upgrade
-from protocols.step import Tell
+from protocols.step import Send, Tell
 
 
 def heartbeat_at_any_group(
@@ -42,10 +44,20 @@ def heartbeat_at_any_group(
     if group.state is State.EMPTY:
         deleted = admin.deleted(shard, request.group_id)
         ready = _emptied(deleted, "consumer", group.generation, header, request)
-    elif upgrade.is_allowed(group, at):
-        ready = upgrade.upgraded(shard, group, header, request, at)
-    else:
+        return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
+    if not upgrade.is_allowed(group, at):
         return consumer_heartbeat(shard, header, request, at)
+    told = on_group(shard, upgrade.told_to_join_again(group, at))
+    error = upgrade.obstacle(shard, group)
+    if error is not None:
+        return told.also(Send(header, in_words(error, request)))
+    return told.then(lambda shard: _upgraded(shard, header, request, at))
+
+
+def _upgraded(
+    shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
+) -> Turn[AnyShard]:
+    ready = upgrade.upgraded(shard, shard.groups[request.group_id], header, request, at)
     return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
 
 
@@ -55,8 +67,8 @@ def join_at_any_group(
     """Answer a JoinGroup."""
     if (group := group_in(shard, request.group_id)) is None:
         return join.join_group(shard, header, request, at)
-    if downgrade.replaces_the_last(group, request, at):
-        return downgrade.replaced(shard, group, header, request, at)
+    if (last := downgrade.last_replaced(group, request, at)) is not None:
+        return downgrade.replaced(shard, group, last, header, request, at)
     if group.members:
         return at_group(shard, group, classic_members.join, header, request, at)
     deleted = CONSUMER.deleted(shard, request.group_id)

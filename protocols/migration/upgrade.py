@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from immutables import Map
+
 from protocols.classic import admin
 from protocols.classic import group as classic
 from protocols.classic.lifecycle import timers_of as classic_timers
@@ -37,18 +39,69 @@ from protocols.messages import (
     JoinGroupResponse,
     SyncGroupResponse,
 )
-from protocols.records import Record
-from protocols.step import SetTimer, Tell
+from protocols.records import (
+    GroupMetadataValue,
+    MalformedRecordError,
+    MemberMetadata,
+    Record,
+)
+from protocols.records.embedded import read_assignment, read_subscription
+from protocols.step import Effect, SetTimer, Tell
 
 
 def is_allowed(group: classic.Group, at: Moment) -> bool:
-    """Say whether a classic group with members may become a consumer group."""
+    """Say whether policy, type and size let a classic group with members become a consumer one."""
     settings = at.settings
     return (
         settings.group_consumer_migration_policy in {"bidirectional", "upgrade"}
         and group.protocol_type == CONSUMER_PROTOCOL_TYPE
         and len(group.members) <= settings.group_consumer_max_size
     )
+
+
+def told_to_join_again(group: classic.Group, at: Moment) -> Turn[classic.Group]:
+    """Answer whoever waits in a group; that comes first, and holds if the upgrade fails.
+
+    Newcomers, and who has sent SyncGroup, still count as having done so.
+    """
+    again = ErrorCode.REBALANCE_IN_PROGRESS
+    turn = answered_joins(
+        group, lambda member: JoinGroupResponse(error=again, member_id=member.member_id)
+    ).then(lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=again)))
+    answered = replace(
+        turn.state,
+        joining=Map(dict.fromkeys(group.newcomers, classic.ANSWERED)),
+        syncing=Map(dict.fromkeys(group.syncing, classic.ANSWERED)),
+    )
+    return replace(turn, state=answered)
+
+
+def obstacle(shard: AnyShard, group: classic.Group) -> ErrorCode | None:
+    """Return why a group cannot be taken over though it may be, or None.
+
+    What a member was given must be all that it was given: user data beside it, as only assignors
+    of people's own write, has no place in the new group. What no bytes of the consumer protocol
+    are cannot be read. And a group in its first join phase has not chosen the protocol by which
+    Kafka looks at its members.
+    """
+    stored = shard.durable.groups.get(group.group_id)
+    for member in stored.members if isinstance(stored, GroupMetadataValue) else ():
+        if member.member_id in group.members and not _is_readable(member):
+            return ErrorCode.GROUP_ID_NOT_FOUND
+    offers_it = (_offers(member, group.protocol_name) for member in group.members.values())
+    return None if all(offers_it) else ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def _is_readable(member: MemberMetadata) -> bool:
+    try:
+        read_subscription(member.subscription)
+        return not (member.assignment and read_assignment(member.assignment).user_data)
+    except MalformedRecordError:
+        return False
+
+
+def _offers(member: classic.Member, protocol: str | None) -> bool:
+    return any(offer.name == protocol for offer in member.protocols)
 
 
 def upgraded(
@@ -58,11 +111,8 @@ def upgraded(
     request: ConsumerGroupHeartbeatRequest,
     at: Moment,
 ) -> Turn[AnyShard]:
-    """Make a consumer group of a classic one; whoever waits in it joins again."""
-    group_id, again = group.group_id, ErrorCode.REBALANCE_IN_PROGRESS
-    answered = answered_joins(
-        group, lambda member: JoinGroupResponse(error=again, member_id=member.member_id)
-    ).then(lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=again)))
+    """Make a consumer group of a classic one, of which nobody waits any more."""
+    group_id = group.group_id
     draft = _as_consumer_group(group, at)
     sessions = tuple(
         SetTimer(consumer_session(group_id, member.member_id), at.after(member.session_timeout_ms))
@@ -79,7 +129,7 @@ def upgraded(
         client=header.client,
         assignment=classic.by_member(group),
     )
-    effects = (Tell(told), *answered.effects, *classic_timers(group), *sessions)
+    effects: tuple[Effect, ...] = (Tell(told), *classic_timers(group), *sessions)
     return Turn(after, effects, (*deleted, *draft.records))
 
 
@@ -109,13 +159,11 @@ def _as_consumer_group(group: classic.Group, at: Moment) -> Draft:
 
 
 def _member_record(group: classic.Group, member: classic.Member) -> Record:
-    names = [offer.name for offer in member.protocols]
-    chosen = group.protocol_name if group.protocol_name in names else names[0]
-    subscription = classic.metadata_of(member, chosen)
+    subscription = classic.metadata_of(member, group.protocol_name)
     told = replace(
         consumer.NOTHING_TOLD,
         instance_id=member.instance_id,
-        rack_id=subscription.rack_id,
+        rack_id=subscription.rack_id or None,
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=tuple(sorted(set(subscription.topics))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from emulator.events import ListenerThrew
 from emulator.measure import Cause
 
 from .test_catalogue import entries, played
@@ -61,3 +62,67 @@ def test_a_rolling_restart_stops_only_what_moves_and_repeats_nothing():
     )
     assert ours.metrics["moved"] < eager.metrics["moved"]
     assert ours.metrics["standstill_max_s"] > eager.metrics["standstill_max_s"]
+
+
+CLASSIC = "group[billing].settings[group.protocol]=classic"
+STATIC = "group[billing].static=true"
+
+
+def closing(*changes: str):
+    """Return the figures of a deploy whose members close in some way."""
+    return played("kip848-close-options", 0, *changes).metrics
+
+
+@pytest.mark.parametrize("protocol", [pytest.param((), marks=pytest.mark.long), (CLASSIC,)])
+def test_whoever_stays_in_the_group_keeps_its_partitions_from_all_others(protocol):
+    """A member that closes without leaving is given up only when its session is over."""
+    leaves = closing(*protocol)
+    remains = closing(*protocol, "group[billing].close_operation=REMAIN_IN_GROUP")
+
+    assert (0, 3) == (leaves["evictions"], remains["evictions"])
+    assert leaves["standstill_max_s"] < 6
+    assert remains["standstill_max_s"] > 60
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", [(), (CLASSIC,)])
+def test_a_static_member_moves_nothing_unless_it_leaves_for_good(protocol):
+    """It is back within its session; with LEAVE_GROUP its restart is as any other's."""
+    stays = closing(*protocol, STATIC)
+    leaves = closing(*protocol, STATIC, "group[billing].close_operation=LEAVE_GROUP")
+
+    assert (0, 6) == (stays["rebalances"], leaves["rebalances"])
+    assert 8 <= stays["standstill_max_s"] <= 9
+    assert leaves["moved"] > stays["moved"] == 0
+
+
+def test_a_classic_member_gives_up_though_its_listener_throws():
+    """Nobody waits for it, nobody is evicted, and the call is made once."""
+    ours = played("kip848-revoke-listener-throws")
+    classic = played("kip848-revoke-listener-throws", 0, CLASSIC)
+    threw = [sum(isinstance(e.what, ListenerThrew) for e in run.events) for run in (ours, classic)]
+
+    assert {"did not give partitions up in time"} == set(ours.metrics.tables["evictions.by_reason"])
+    assert {"fail_listener-1"} == {entry.root.id for entry in ours.ledger.entries}
+    assert threw[0] > 30 > threw[1] == 1
+    assert (0, 0) == (classic.metrics["evictions"], classic.ledger.reprocessed)
+
+
+@pytest.mark.parametrize("protocol", [(), (CLASSIC,)])
+def test_nobody_reads_what_a_listener_does_not_take(protocol):
+    """For as long as onPartitionsAssigned throws, under either protocol; nothing is repeated."""
+    run = played("kip848-assign-listener-throws", 0, *protocol)
+
+    assert 34 <= run.metrics["standstill_max_s"] <= 41
+    assert () == run.ledger.entries
+    assert 0 == run.metrics["evictions"]
+
+
+def test_each_change_of_topics_is_one_rebalance_of_the_consumer_protocol():
+    """Partitions of the topic that is dropped, or not wanted yet, do not stand still."""
+    run = played("kip848-topics-change").metrics
+    still = run.tables["standstill.by_partition"]
+
+    assert {"a member reads other topics": 3} == run.tables["rebalances.by_reason"]
+    assert {"orders", "refunds", "returns"} == {name.split("/")[-1][:-2] for name in still}
+    assert max(still.values()) < 20

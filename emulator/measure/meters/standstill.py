@@ -2,7 +2,8 @@
 
 A working owner is a consumer with an open epoch whose process runs and is not paused. Counting
 begins when the group first became stable (for a partition that came later: when it was
-created) and ends with the run.
+created, or its topic first subscribed to) and ends with the run, or when nobody in the group
+subscribes to its topic any more.
 """
 
 from __future__ import annotations
@@ -75,6 +76,9 @@ class Process:
     running: bool = True
     paused: bool = False
     held: dict[Key, None] = field(default_factory=dict)
+    dropped: frozenset[str] = frozenset()
+    """Topics that its group reads and it does not subscribe to any more."""
+
     idle: Spell = field(default_factory=Spell)
 
 
@@ -90,6 +94,8 @@ class StandstillMeter:
         self._overlap_records = 0
         self._processes: dict[str, Process] = {}
         self._stable: dict[str, int] = {}
+        self._wanted_us: dict[tuple[str, str], int] = {}
+        """When somebody in a group first subscribed to a topic that nobody there had read."""
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return what to call for which kind of event."""
@@ -101,6 +107,7 @@ class StandstillMeter:
             ev.ConsumerStopped: self._stopped,
             ev.ConsumerPaused: self._paused,
             ev.ConsumerResumed: self._resumed,
+            ev.SubscriptionChanged: self._subscribed,
             ev.GroupStabilised: self._stabilised,
             ev.EpochOpened: self._opened,
             ev.EpochClosed: self._closed,
@@ -144,12 +151,33 @@ class StandstillMeter:
     def _topic_deleted(self, event: ev.Event, what: ev.TopicDeleted) -> None:
         """Take a topic's lines out: nobody can stand still on what is gone."""
         for key in [key for key in self._lines if key[1].topic == what.topic]:
-            line = self._lines.pop(key)
-            line.still.end(event.at_us)
-            line.doubled.end(event.at_us)
-            self._over[key] = line
-            for owner in line.owners:
-                self._let_go(self._processes[owner], key, event.at_us)
+            self._end(key, event.at_us)
+
+    def _end(self, key: Key, at_us: int) -> None:
+        """Take a line out; whoever works there lets go of it."""
+        line = self._lines.pop(key)
+        line.still.end(at_us)
+        line.doubled.end(at_us)
+        self._over[key] = line
+        for owner in line.owners:
+            self._let_go(self._processes[owner], key, at_us)
+
+    def _subscribed(self, event: ev.Event, what: ev.SubscriptionChanged) -> None:
+        """Take out the lines of topics that no running member of a group wants any more."""
+        own = [key for key in self._lines if key[0] == what.group]
+        read = frozenset(tp.topic for _, tp in own)
+        process = self._process(what.consumer, what.group)
+        process.dropped = read.difference(what.topics)
+        for topic in sorted(set(what.topics) - read):
+            self._wanted_us.setdefault((what.group, topic), event.at_us)
+        for key in own:
+            if not self._wants(what.group, key[1].topic):
+                self._end(key, event.at_us)
+
+    def _wants(self, group: str, topic: str) -> bool:
+        """Say whether somebody in a group may still subscribe to a topic."""
+        members = [process for process in self._processes.values() if process.group == group]
+        return not members or any(topic not in process.dropped for process in members)
 
     def _created_us(self, partition: TopicPartition) -> int:
         for size, at_us in self._created.get(partition.topic, ()):
@@ -163,7 +191,8 @@ class StandstillMeter:
         self._first_stable(what.group, event.at_us)
         for _, partitions in what.assignment:
             for partition in partitions:
-                self._line((what.group, partition))
+                if self._wants(what.group, partition.topic):
+                    self._line((what.group, partition))
 
     def _first_stable(self, group: str, at_us: int) -> None:
         if group in self._stable:
@@ -179,7 +208,8 @@ class StandstillMeter:
             line = self._lines[key] = self._over.pop(key, Owned())
             line.owners.clear()
             line.working = 0
-            line.still.begin(max(self._stable[key[0]], self._created_us(key[1])))
+            wanted_us = self._wanted_us.get((key[0], key[1].topic), 0)
+            line.still.begin(max(self._stable[key[0]], self._created_us(key[1]), wanted_us))
         return line
 
     def _process(self, name: str, group: str) -> Process:

@@ -26,6 +26,7 @@ from emulator.scenario.model import (
     Scenario,
     Start,
     Step,
+    Subscribe,
 )
 from emulator.scenario.parties import Names, broker_names, broker_number
 from emulator.scenario.problems import Problem
@@ -108,6 +109,11 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
             yield from _creation_problems(fault, scenario)
         case RollingRestart(group=group) if group in names.group:
             yield from _rolling_problems(fault, names.group[group], names)
+        case Subscribe(group=group) if group in names.group:
+            yield from _order_problems(fault, names.group[group])
+            for topic in fault.topics:
+                yield from unknown(_path(fault, "topics"), topic, names.topic, "topic")
+            yield from named_twice(((_path(fault, "topics"), t) for t in fault.topics), "topic")
         case Start(member=member) if member in names.member:
             yield from _start_problems(fault, names.member[member], scenario)
 
@@ -148,13 +154,18 @@ def _creation_problems(fault: CreateTopic, scenario: Scenario) -> Iterator[Probl
             yield Problem(_path(fault), reason, fault.topic)
 
 
-def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iterator[Problem]:
+def _order_problems(fault: RollingRestart | Subscribe, group: Group) -> Iterator[Problem]:
     path = _path(fault, "order")
     members = [member.name for member in group.members]
     order = () if isinstance(fault.order, str) else fault.order
     for name in order:
         yield from unknown(path, name, members, "member")
     yield from named_twice(((path, name) for name in order), "member")
+
+
+def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iterator[Problem]:
+    yield from _order_problems(fault, group)
+    members = [member.name for member in group.members]
     for name in members if fault.surge else ():
         if f"{name}+" in names.member:
             reason = f'the stand-in for {name} would have the name of a member, "{name}+"'

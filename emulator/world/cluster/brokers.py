@@ -24,7 +24,9 @@ class Brokers:
         self.numbers = tuple(range(1, count + 1))
         self._down: set[int] = set()
         self._paused: set[int] = set()
-        self._full: set[int] = set()
+        self._full: dict[int, int] = {}
+        """Brokers that can write nothing, and since when."""
+
         self._slow: dict[int, int] = {}
         self._held: dict[int, list[Callable[[], None]]] = {}
         self._ran_until: dict[int, int] = {}
@@ -48,6 +50,11 @@ class Brokers:
         """Return when a broker that does not run ceased to; of one that runs, the present."""
         now = self._services.kernel.now
         return now if self.answers(broker) else self._ran_until[broker]
+
+    def wrote_until(self, broker: int) -> int:
+        """Return until when a broker could append records; of one that still can, the present."""
+        ran_until = self.ran_until(broker)
+        return min(ran_until, self._full.get(broker, ran_until))
 
     def disk_is_full(self, broker: int) -> bool:
         """Say whether a broker can write nothing."""
@@ -180,10 +187,10 @@ class Brokers:
 
     def fill_disk(self, broker: int, cause: int) -> None:
         """Let a broker be able to write nothing."""
-        self._full.add(broker)
+        self._full.setdefault(broker, self._services.kernel.now)
         self._changed(cause)
 
     def clear_disk(self, broker: int, cause: int) -> None:
         """Let a broker write again."""
-        self._full.discard(broker)
+        self._full.pop(broker, None)
         self._changed(cause)

@@ -132,12 +132,13 @@ class LogCleaner:
 
     def _wanted_us(self, now: int) -> Iterator[int]:
         """Yield when something that is not worth it yet may be."""
-        now_ms = self._now_ms
+        now_ms, brokers = self._now_ms, self._services.brokers
         for broker, log in sorted(self._led.items()):
             dirty = log.log.dirty()
-            if not dirty or not self._services.brokers.answers(broker):
+            if not dirty or not brokers.up(broker):
                 continue
-            if log.log.settled < log.log.active_base_offset:
+            kept_from_it = not brokers.answers(broker) or brokers.disk_is_full(broker)
+            if kept_from_it or log.log.settled < log.log.active_base_offset:
                 yield now + 1
             for segment in dirty:
                 for due_ms in (

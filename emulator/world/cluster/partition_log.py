@@ -187,7 +187,12 @@ class PartitionLog:
         self._visibility.move(heard_us, late_us, self._under_way(heard_us))
 
     def _under_way(self, now: int) -> tuple[int, ...]:
-        """Return when the first records were appended that are late in being visible."""
+        """Return when the first records were appended that are late in being visible.
+
+        They come one by one where producers wait for each to be safe: not with ``acks=1``.
+        """
+        if self._told_by_leader:
+            return ()
         waiting = range(self.high_watermark(now), self.end(now - self._replication_us))
         return tuple(self.appended_at(offset) for offset in waiting[:IN_FLIGHT])
 
@@ -218,17 +223,18 @@ class PartitionLog:
         return self._replication_us
 
     def led_anew(
-        self, complete_us: int, ran_until_us: int, now: int, *, clean: bool
+        self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool
     ) -> Truncation | None:
         """Learn that another replica leads, whose copy is complete up to an append time.
 
         What producers had been told was safe and is not in the copy is gone: with ``acks=all``
-        what was visible, with ``acks=1`` all that the leader before had appended while it ran.
+        what was visible, with ``acks=1`` all that the last leader had appended until it ceased to;
+        what came at that very instant it did not live to answer.
         Of the rest they had not been told; they send it again, and the new leader has it first.
         Return what is gone, None if nothing is.
         """
         epochs, visible_us = self.epochs, self.safe_us(now)
-        told_us = max(visible_us, ran_until_us) if self._told_by_leader else visible_us
+        told_us = max(visible_us, wrote_until_us - 1) if self._told_by_leader else visible_us
         has_us = max(complete_us, visible_us) if clean else complete_us
         first, following = self.appended(has_us), self.appended(told_us)
         begin, end = self._history.offset(first), self._history.offset(following)

@@ -45,6 +45,13 @@ class Stop(NamedTuple):
     """The event that stopped it."""
 
 
+class LastLeader(NamedTuple):
+    """Who led a partition before it was handed over, and until when it could append."""
+
+    broker: int
+    wrote_until_us: int
+
+
 class Place(Protocol):
     """A replicated partition: of a topic, or of the offsets topic."""
 
@@ -57,13 +64,12 @@ class Place(Protocol):
         """From an append to the high watermark that covers it, undisturbed."""
 
     def led_anew(
-        self, complete_us: int, ran_until_us: int, now: int, *, clean: bool
+        self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool
     ) -> Truncation | None:
         """Learn that another replica leads, whose copy is complete up to an append time.
 
-        *ran_until_us*: when the leader before ceased to run; of one that runs, the present.
-
-        Return what its log lost of a topic's records, if it lost any.
+        *wrote_until_us*: until when the last leader could append; of one that still can, the
+        present. Return what its log lost of a topic's records, if it lost any.
         """
 
     def copied_by(self, since_us: int, late_us: int = 0) -> int:
@@ -92,7 +98,7 @@ class Replication:
         self._back: dict[Place, dict[int, int]] = {}
         """Followers out of the ISR that fetch, since when; ``AGAIN``: were not taken in."""
 
-        self._led_last: dict[Place, int] = {}
+        self._led_last: dict[Place, LastLeader] = {}
         """Who led a partition that was handed over before."""
 
         self._coming: dict[int, list[Place]] = {}
@@ -123,20 +129,20 @@ class Replication:
         Return what it lacks of a topic's records.
         """
         now, before = self._services.kernel.now, place.replicas.leader
-        last = self._led_last[place] = (
-            before if before != NOBODY else self._led_last.get(place, leader)
-        )
+        if before != NOBODY:
+            self._led_last[place] = LastLeader(before, self._brokers.wrote_until(before))
+        last = self._led_last[place]
         stopped = self._stopped.setdefault(place, {})
         cut = None
         if leader != NOBODY:
             stop = stopped.pop(leader, None)
             until = self._copied_by(place, leader, now) if stop is None else stop.until_us
-            ran_until = until if leader == last else self._brokers.ran_until(last)
-            cut = place.led_anew(until, ran_until, now, clean=clean)
+            wrote_until = until if leader == last.broker else last.wrote_until_us
+            cut = place.led_anew(until, wrote_until, now, clean=clean)
         for broker, stop in stopped.items():
             stopped[broker] = stop._replace(since_us=now)
         if before != NOBODY:
-            stopped[before] = Stop(now, self._brokers.ran_until(before), None)
+            stopped[before] = Stop(now, last.wrote_until_us, None)
         self._back.pop(place, None)
         return cut
 

@@ -143,9 +143,9 @@ class Shard:
         """From an append to the high watermark that covers it, at this time."""
         return self._replication_us(self._services.kernel.now)
 
-    def led_anew(self, complete_us: int, ran_until_us: int, now: int, *, clean: bool) -> None:
+    def led_anew(self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool) -> None:
         """Learn that another replica leads: what it has is known exactly here."""
-        del complete_us, ran_until_us, now, clean
+        del complete_us, wrote_until_us, now, clean
 
     def copied_by(self, since_us: int, late_us: int = 0) -> int:
         """Return the time itself: what a follower has is known exactly here."""

@@ -49,6 +49,8 @@ class Application:
         if self.ending is not Ending.NOT_ASKED:
             self._close()
             return
+        if self._process.wanted is not None:
+            self._process.subscribe(self._process.wanted)
         self.doing = Doing.POLLING
         now = self._kernel.now
         if self._blueprint.plain and self._process.polls(now):
@@ -85,9 +87,9 @@ class Application:
             then()
 
     def threw(self, failed: Failed) -> None:
-        """Die of an exception that no application can go on from."""
-        reason = f"{failed.exception} ({failed.error.name})" if failed.error else failed.exception
-        self._process.stop("failed", None, reason)
+        """Die of an exception, unless it is the listener's own and the application catches it."""
+        if not self._listener.catches(failed):
+            self._process.stop("failed", None, str(failed))
 
     # -- for the loop that polls in the client's place ------------------------------------------
 
@@ -336,7 +338,7 @@ class Application:
         self.doing = Doing.CLOSING
         self.ending = Ending.BEGUN
         self._batch = None
-        self.step("closing", lambda: self._process.close_client(self._blueprint.close_timeout_us))
+        self.step("closing", self._process.close_client)
 
     def closed(self) -> None:
         """Take the end of close(): the process ends."""

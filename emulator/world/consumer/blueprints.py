@@ -17,6 +17,7 @@ from emulator.scenario.resolution import (
 from emulator.world.consumer.handler import Batch, Flaw, WorkTimes
 from emulator.world.distributions import Sampler, constant_of, sampler
 from emulator.world.draws import stream_key
+from protocols.client.calls import CloseOperation
 from protocols.settings import ConsumerSettings
 
 
@@ -53,6 +54,11 @@ class Blueprint:
     def close_timeout_us(self) -> int:
         """How long close() may take."""
         return self.group.close_timeout
+
+    @property
+    def close_operation(self) -> CloseOperation:
+        """What close() does about the membership."""
+        return CloseOperation[self.group.close_operation]
 
     @property
     def plain(self) -> bool:
@@ -170,6 +176,17 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
         member=member,
         settings=consumer_settings(group, member),
         commit=commit_policy(group, member),
+    )
+
+
+def resubscribed(old: Blueprint, topics: tuple[str, ...]) -> Blueprint:
+    """Return a blueprint whose consumer subscribes to these topics, whatever its group does."""
+    other = {"topics": topics, "pattern": None}
+    group, member = old.as_written
+    return replace(
+        old,
+        member=old.member.model_copy(update=other),
+        as_written=(group, member.model_copy(update=other)),
     )
 
 

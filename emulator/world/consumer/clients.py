@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from emulator.scenario.resolution import subscription_of
+from emulator.world import consumer
 from emulator.world.consumer.blueprints import Blueprint, common_protocol, make_assignors
-from emulator.world.draws import draw, stream_key, topic_id
+from emulator.world.draws import draw, stream_key
 from protocols.classic.client.machine import Client as ClassicClient
 from protocols.classic.client.values import Consumer as ClassicConsumer
 from protocols.classic.client.values import punctual
-from protocols.kip848.client.background import WOKEN
-from protocols.kip848.client.events import BACKGROUND
-from protocols.kip848.client.machine import Client as AsyncClient
-from protocols.kip848.client.threads import Lag, Lags, measured
-from protocols.kip848.client.values import Consumer as AsyncConsumer
-from protocols.kip848.patterns import matcher
 
-AnyClient = ClassicClient | AsyncClient
+if TYPE_CHECKING:
+    from protocols.kip848.client.machine import Client as AsyncClient
+
+    AnyClient = ClassicClient | AsyncClient
 
 MemberIds = Callable[[str], str | None]
 """Gives out the member ids of a real history, by client id; None: make one up."""
-
-
-WAKE_UPS = (BACKGROUND, WOKEN)
-"""Timers that hold how long a thread takes to run: they are not late besides."""
 
 
 def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> AnyClient:
@@ -38,15 +33,22 @@ def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Any
     *member_ids*: asked by a client that makes up its member id by itself.
     """
     if blueprint.settings.group_protocol == "consumer":
-        return AsyncClient(_async_consumer(blueprint, process, member_ids))
+        return consumer.async_client.new_client(blueprint, process, member_ids)
     return ClassicClient(_classic_consumer(blueprint, process))
 
 
 def topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
     """Return the topics that a client reads: of a pattern that brokers match, those there are."""
-    if isinstance(client, AsyncClient) and client.consumer.regex is not None:
-        return filter(matcher(client.consumer.regex), existing)
+    if not isinstance(client, ClassicClient):
+        matched = consumer.async_client.matched_by_brokers(client, existing)
+        if matched is not None:
+            return matched
     return client.state.subscribed or ()
+
+
+def is_wake_up(client: AnyClient, timer: str) -> bool:
+    """Say whether a timer holds how long a thread takes to run: it is not late besides."""
+    return not isinstance(client, ClassicClient) and timer in consumer.async_client.WAKE_UPS
 
 
 def _classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
@@ -59,47 +61,21 @@ def _classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
         assignors=assignors,
         protocol=common_protocol(assignors),
         topics=None if pattern else topics,
-        matches=_matcher(pattern) if pattern else None,
-        jitter=_jitter(blueprint),
+        matches=full_match(pattern) if pattern else None,
+        jitter=jitter(blueprint),
         epoch_ms=blueprint.epoch_ms,
         brokers=blueprint.brokers,
         late=blueprint.lateness_us or punctual,
     )
 
 
-def _async_consumer(blueprint: Blueprint, process: str, member_ids: MemberIds) -> AsyncConsumer:
-    topics, pattern = subscription_of(blueprint.group, blueprint.member)
-    by_broker = blueprint.group.pattern_by == "broker"
-    told = member_ids(blueprint.settings.client_id or blueprint.name)
-    return AsyncConsumer(
-        name=process,
-        group_id=blueprint.group.id,
-        member_id=told or topic_id(stream_key(blueprint.seed, "member id", process), 0),
-        settings=blueprint.settings,
-        topics=None if pattern else topics,
-        matches=_matcher(pattern) if pattern and not by_broker else None,
-        regex=pattern if by_broker else None,
-        server_assignor=blueprint.settings.group_remote_assignor,
-        jitter=_jitter(blueprint),
-        lags=_lags(blueprint),
-        epoch_ms=blueprint.epoch_ms,
-        brokers=blueprint.brokers,
-    )
-
-
-def _matcher(pattern: str) -> Callable[[str], bool]:
+def full_match(pattern: str) -> Callable[[str], bool]:
+    """Return what says whether all of a name matches a pattern, as a client does it by itself."""
     compiled = re.compile(pattern)
     return lambda topic: compiled.fullmatch(topic) is not None
 
 
-def _jitter(blueprint: Blueprint) -> Callable[[str, int], float]:
+def jitter(blueprint: Blueprint) -> Callable[[str, int], float]:
+    """Return a consumer's draws for its waits, each by when it waits."""
     key = stream_key(blueprint.seed, "jitter", blueprint.name)
     return lambda _what, when: draw(key, when)
-
-
-def _lags(blueprint: Blueprint) -> Lags:
-    """Return how long the two threads of a consumer take to run, each draw by what and when."""
-    keys = {
-        lag.name: stream_key(blueprint.seed, f"threads, {lag.name}", blueprint.name) for lag in Lag
-    }
-    return measured(lambda what, when: draw(keys[what], when), blueprint.group.wake_up)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.scenario.deploys import Deploy, changes_settings
-from emulator.world.consumer.blueprints import redeployed
+from emulator.world.consumer.blueprints import redeployed, resubscribed
 from emulator.world.consumer.clients import topics_of
 from emulator.world.consumer.process import Process
 from emulator.world.consumer.progress import Owners
 
 if TYPE_CHECKING:
+    from emulator.scenario.model import FailListener
     from emulator.world.consumer.blueprints import Blueprint
     from emulator.world.services import Services
 
@@ -28,6 +29,8 @@ class Crew:
         self._running: dict[str, Process] = {}
         self._processes: dict[str, Process] = {}
         self._owners: dict[str, Owners] = {}
+        self.failing: dict[str, FailListener] = {}
+        """Consumers whose rebalance listeners throw for now."""
 
     def owners(self, group: str) -> Owners:
         """Return who of a group holds which partition, and how far they are."""
@@ -67,6 +70,13 @@ class Crew:
         self._processes[process.name] = process
         process.start(cause)
         return process
+
+    def subscribe(self, consumer: str, topics: tuple[str, ...], cause: int) -> None:
+        """Let a consumer read other topics from its next poll on, and whenever it starts again."""
+        self._blueprints[consumer] = resubscribed(self._blueprints[consumer], topics)
+        process = self._running.get(consumer)
+        if process is not None:
+            process.ask_to_subscribe(topics, cause)
 
     def stand_in(self, consumer: str) -> str:
         """Make a blueprint like a consumer's under another name; return the name."""

@@ -13,6 +13,7 @@ class Doing(enum.Enum):
     COMMITTING = "commitSync"
     LISTENING = "its rebalance listener"
     CLOSING = "close"
+    RECOVERING = "a pause after an exception it has caught"
 
 
 class Ending(enum.Enum):

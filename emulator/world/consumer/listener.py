@@ -1,17 +1,26 @@
-"""The rebalance listener of an application: it commits if the policy says so, and takes its time."""
+"""The rebalance listener of an application: it commits if the policy says so, and takes its time.
+
+For as long as a fault lets it fail, its calls end in an exception, which poll() throws.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from emulator.events import ListenerCalled
-from emulator.world.consumer.doing import Ending
+from assignors.types import TopicPartition
+from emulator.events import ListenerCalled, ListenerThrew
+from emulator.world.consumer.doing import Doing, Ending
 from emulator.world.kernel import Rank
+from protocols.client.calls import Failed
 from protocols.step import Call
 
 if TYPE_CHECKING:
+    from emulator.scenario.model import FailListener
     from emulator.world.consumer.application import Application
     from emulator.world.consumer.process import Process
+
+THREW = Failed("KafkaException", message="its rebalance listener threw")
 
 
 class Listener:
@@ -23,6 +32,9 @@ class Listener:
         self._blueprint = process.blueprint
         self._kernel = process.services.kernel
         self._began_us = 0
+        self._failing: FailListener | None = None
+        """What let its last call fail that threw."""
+
         self._not_before_us = iter(process.services.listened_us.get(process.name, ()))
 
     def call(self, call: Call) -> None:
@@ -55,13 +67,21 @@ class Listener:
     def _ended(self, call: Call) -> None:
         process = self._process
         event = process.services.teller.listened(process, self._heard(call))
+        fault = process.services.crew.failing.get(self._blueprint.name)
+        if fault is not None and fault.call in (None, call.listener):
+            self._failing = fault
+            self._threw(call, event)
+            return
         if call.listener != "assigned":
-            why = "closed" if self._application.ending is Ending.BEGUN else call.listener
-            for tp in call.partitions:
-                process.progress.close(tp, why, event)
-                self._application.commits.forget(tp)
+            self._let_go(call, call.partitions, event)
         process.services.aims.reached(self._blueprint.name, call.listener)
         self._return(call)
+
+    def _let_go(self, call: Call, partitions: Iterable[TopicPartition], event: int) -> None:
+        why = "closed" if self._application.ending is Ending.BEGUN else call.listener
+        for tp in partitions:
+            self._process.progress.close(tp, why, event)
+            self._application.commits.forget(tp)
 
     def _return(self, call: Call) -> None:
         """Give control back to the client, if the process still runs."""
@@ -69,6 +89,40 @@ class Listener:
         if process.alive and not process.hold(lambda: self._return(call)):
             self._application.listened()
             process.carry_out(process.client.called(call, self._kernel.now))
+
+    # -- calls that fail -------------------------------------------------------------------------
+
+    def _threw(self, call: Call, event: int) -> None:
+        """End a call in an exception: what the client gives up all the same goes, and no more."""
+        process = self._process
+        threw = ListenerThrew(
+            consumer=self._blueprint.name,
+            group=self._blueprint.group.id,
+            call=call.listener,
+            partitions=call.partitions,
+        )
+        cause = process.services.causes.disturbed.get(self._blueprint.name)
+        process.services.recorder.write(threw, cause)
+        self._application.listened()
+        step = process.client.called(call, self._kernel.now, THREW)
+        kept = frozenset(process.client.state.assignment)
+        if call.listener != "assigned":
+            self._let_go(call, (tp for tp in call.partitions if tp not in kept), event)
+        process.carry_out(step)
+
+    def catches(self, failed: Failed) -> bool:
+        """Let the application catch what its listener threw, if it does, and poll again later."""
+        fault = self._failing
+        if failed != THREW or fault is None or not fault.caught:
+            return False
+        self._application.doing = Doing.RECOVERING
+        when = self._kernel.now + fault.backoff
+        self._kernel.at(when, Rank.APPLICATION, self._blueprint.index, lambda _: self._poll_again())
+        return True
+
+    def _poll_again(self) -> None:
+        if self._process.alive and not self._process.hold(self._poll_again):
+            self._application.poll()
 
     def _heard(self, call: Call) -> ListenerCalled:
         return ListenerCalled(

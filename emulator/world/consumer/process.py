@@ -16,9 +16,10 @@ from emulator.events import (
     ConsumerStarted,
     ConsumerStopped,
     Polled,
+    SubscriptionChanged,
 )
 from emulator.world.consumer.application import Application
-from emulator.world.consumer.clients import WAKE_UPS, new_client
+from emulator.world.consumer.clients import is_wake_up, new_client
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Progress
 from emulator.world.deadlines import Deadlines
@@ -68,6 +69,8 @@ class Process:
         self._busy = False
         self._held: list[Callable[[], None]] | None = None
         self._unread: list[Envelope] = []
+        self.wanted: tuple[str, ...] | None = None
+        """What the application is to subscribe to before its next poll; None: what it has."""
 
     def _poll_loop(self) -> PollLoop | None:
         """Return what polls by arithmetic; it knows the classic client alone."""
@@ -143,9 +146,10 @@ class Process:
         if not self.hold(lambda: self.leave(mid_batch=mid_batch)):
             self.application.leave(mid_batch=mid_batch)
 
-    def close_client(self, timeout_us: int) -> None:
+    def close_client(self) -> None:
         """Call close() on the consumer; it ends in the process's end."""
-        self.carry_out(self.client.close(self.services.kernel.now, timeout_us))
+        timeout_us, operation = self.blueprint.close_timeout_us, self.blueprint.close_operation
+        self.carry_out(self.client.close(self.services.kernel.now, timeout_us, operation))
 
     def settle(self) -> None:
         """Count what the handler has finished by now, for someone who is about to read it."""
@@ -153,6 +157,23 @@ class Process:
             self._loop.catch_up(self.services.kernel.now)
             self._loop.tell()
         self.application.settle()
+
+    def ask_to_subscribe(self, topics: tuple[str, ...], cause: int) -> None:
+        """Let the application call subscribe() with other topics before its next poll."""
+        self.unfold(before_arrivals=True)
+        self.wanted = topics
+        self.services.causes.disturbed[self.blueprint.name] = cause
+
+    def subscribe(self, topics: tuple[str, ...]) -> None:
+        """Subscribe to other topics, as an application does between two polls."""
+        self.wanted = None
+        changed = SubscriptionChanged(
+            consumer=self.blueprint.name, group=self.blueprint.group.id, topics=topics
+        )
+        causes = self.services.causes
+        event = self.services.recorder.write(changed, causes.disturbed.get(self.blueprint.name))
+        causes.membership[self.blueprint.group.id] = event
+        self.carry_out(self.client.subscribe(self.services.kernel.now, topics))
 
     @property
     def paused(self) -> bool:
@@ -254,7 +275,7 @@ class Process:
 
     def _set_timer(self, effect: SetTimer) -> None:
         late = self.blueprint.lateness_us
-        if late is None or effect.name in WAKE_UPS:
+        if late is None or is_wake_up(self.client, effect.name):
             self._deadlines.set(effect.name, effect.deadline_us)
         else:
             self._deadlines.set(effect.name, effect.deadline_us + late(effect.deadline_us))

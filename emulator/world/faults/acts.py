@@ -27,8 +27,9 @@ from emulator.world.draws import draw, stream_key
 from emulator.world.faults.aims import why_never
 from emulator.world.faults.chosen import Chosen, Strike
 from emulator.world.faults.on_brokers import broker_scripts
+from emulator.world.faults.on_members import member_scripts
 from emulator.world.faults.on_offsets import offset_scripts
-from emulator.world.faults.targets import broker_of, target_of, why_idle
+from emulator.world.faults.targets import broker_of, in_order, target_of, why_idle
 from emulator.world.network import broker_name
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Faults:
             model.CreateTopic: self._create_topic,
             model.DeleteTopic: self._delete_topic,
             model.RollingRestart: self._rolling_restart,
+            **member_scripts(services),
             **broker_scripts(services),
             **offset_scripts(services),
         }
@@ -244,7 +246,7 @@ class Faults:
 
     def _rolling_restart(self, fault: model.RollingRestart, began: int) -> Script:
         successor = ""
-        for index, consumer in enumerate(self._order(fault)):
+        for index, consumer in enumerate(in_order(fault, self._services)):
             if index:
                 yield from self._wait(fault.gap)
                 if fault.stop_at_failure and self._services.crew.running(successor) is None:
@@ -262,13 +264,6 @@ class Faults:
             if not fault.surge:
                 yield from self._wait(fault.down_time)
                 self._services.crew.start(successor, restart, fault)
-
-    def _order(self, fault: model.RollingRestart) -> list[str]:
-        if not isinstance(fault.order, str):
-            return list(fault.order)
-        known = self._services.crew.of_group(fault.group)
-        listed = [name for name in known if f"{name}+" not in known]
-        return listed if fault.order == "listed" else listed[::-1]
 
     # -- the network -----------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ def target_of(fault: model.Fault) -> str:
             return target
         case model.RollingRestart(group=target) | model.Start(member=target):
             return target + _new_settings(fault)
+        case model.Subscribe():
+            return f"{fault.group} ({', '.join(fault.topics)})"
         case (
             model.AddPartitions(topic=target)
             | model.CreateTopic(topic=target)
@@ -57,6 +59,15 @@ def _new_settings(act: Deploy) -> str:
 
 def _plain(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def in_order(act: model.RollingRestart | model.Subscribe, services: Services) -> list[str]:
+    """Return the members whose turn it is one after the other."""
+    if not isinstance(act.order, str):
+        return list(act.order)
+    known = services.crew.of_group(act.group)
+    listed = [name for name in known if f"{name}+" not in known]
+    return listed if act.order == "listed" else listed[::-1]
 
 
 def offsets_of(act: model.DeleteOffsets | model.ResetOffsets) -> str:

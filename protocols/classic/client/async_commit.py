@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.classic.client.commits import send_async
-from protocols.classic.client.lookup import look_up
 from protocols.classic.client.values import ClientState, Consumer
+from protocols.client.asking import look_up
 from protocols.client.lookup import Known
 from protocols.messages import OffsetToCommit
 from protocols.step import Return, Step

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from protocols.classic.client.rebalancing import Synced
-from protocols.client.calls import Closed
+from protocols.client.calls import Closed, CloseOperation, Failed
 from protocols.messages import OffsetToCommit
 
 
@@ -35,8 +35,11 @@ class Calling:
     resume: Resume
     poll_until_us: int | None
     synced: Synced | None = None
-    deadline_us: int | None = None
-    """Of the close() that made the call."""
+    closing: Closing | None = None
+    """The close() that made the call."""
+
+    thrown: Failed | None = None
+    """What the call before it in the same poll threw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Closing:
 
     stage: CloseStage
     deadline_us: int
+    operation: CloseOperation
 
 
 App = Outside | Calling | CommittingSync | Closing | Closed

@@ -8,12 +8,12 @@ from protocols.classic.client import sync_commit
 from protocols.classic.client.calls import Calling, CloseStage, Closing, Outside, Resume
 from protocols.classic.client.commits import end_pending
 from protocols.classic.client.heartbeat import send_leave
-from protocols.classic.client.lookup import look_up
 from protocols.classic.client.membership import LEFT_BY_ITSELF, reset
 from protocols.classic.client.rebalancing import PrepareNeeded
 from protocols.classic.client.values import Asked, ClientState, Consumer, Membership
+from protocols.client.asking import look_up
 from protocols.client.backoff import MS
-from protocols.client.calls import Closed
+from protocols.client.calls import Closed, CloseOperation
 from protocols.client.lookup import Known
 from protocols.client.offsets import all_consumed, automatic_order
 from protocols.step import Call, Return, SetTimer, Step
@@ -22,10 +22,12 @@ CLOSE = "close"
 """Timer: the close budget is used up."""
 
 
-def begin(state: ClientState, consumer: Consumer, timeout_us: int, now: int) -> Step[ClientState]:
+def begin(
+    state: ClientState, consumer: Consumer, timeout_us: int, operation: CloseOperation, now: int
+) -> Step[ClientState]:
     """Enter close(): the final automatic commit first, within the budget."""
     budget = min(timeout_us, consumer.settings.request_timeout_ms * MS)
-    app = Closing(CloseStage.COMMIT, now + budget)
+    app = Closing(CloseStage.COMMIT, now + budget, operation)
     state = replace(state, app=app)
     step = Step(state, (SetTimer(CLOSE, app.deadline_us),))
     if not consumer.settings.enable_auto_commit:
@@ -40,8 +42,8 @@ def begin(state: ClientState, consumer: Consumer, timeout_us: int, now: int) -> 
 def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Go on as far as possible: nothing in close() waits beyond the budget."""
     match state.app:
-        case Closing(CloseStage.COMMIT, deadline):
-            looking = replace(state, app=Closing(CloseStage.LOOKUP, deadline))
+        case Closing(CloseStage.COMMIT) as app:
+            looking = replace(state, app=replace(app, stage=CloseStage.LOOKUP))
             return advance(looking, consumer, now)
         case Closing(CloseStage.LOOKUP, deadline):
             if state.pending_commits and now < deadline:
@@ -90,22 +92,22 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     state = replace(state, beat=None)
     call = _listener_call(state)
     if call is None:
-        return after_callbacks(state, consumer, app.deadline_us, now)
-    calling = Calling(Resume.CLOSE, None, deadline_us=app.deadline_us)
+        return after_callbacks(state, consumer, app, now)
+    calling = Calling(Resume.CLOSE, None, closing=app)
     return Step(replace(state, app=calling), (call,))
 
 
 def after_callbacks(
-    state: ClientState, consumer: Consumer, deadline_us: int, now: int
+    state: ClientState, consumer: Consumer, app: Closing, now: int
 ) -> Step[ClientState]:
     """Leave the group and wait for what is in flight, as long as the budget lasts.
 
     The state is reset in any case, so that no answer brings the member back; nobody is told
     that it dropped out, as it did not.
     """
-    app = Closing(CloseStage.LEAVE, deadline_us)
-    state = replace(state, app=app, assignment=())
-    step = send_leave(state, consumer, "the consumer is being closed", now)
+    state = replace(state, app=replace(app, stage=CloseStage.LEAVE), assignment=())
+    reason = "the consumer is being closed"
+    step = send_leave(state, consumer, reason, now, operation=app.operation)
     gone = reset(step.state, LEFT_BY_ITSELF, keep_member_id=False).state
     return Step(gone, step.effects).then(lambda s: advance(s, consumer, now))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from protocols.classic.client.lifting import on_reads, take_number
 from protocols.classic.client.membership import request_rejoin, reset_by
 from protocols.classic.client.rebalancing import Prepare, PrepareCommitted, PrepareCommitting
 from protocols.classic.client.requests import ask, forget_coordinator
 from protocols.classic.client.values import Asked, ClientState, Consumer, InFlight, Membership
 from protocols.client import metadata
+from protocols.client.asking import on_reads, take_number
 from protocols.client.backoff import MS
 from protocols.client.calls import Failed
 from protocols.client.lookup import LOSES_COORDINATOR, Known

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.classic.client.lookup import look_up, look_up_again
+from protocols.classic.client.lookup import look_up_again
 from protocols.classic.client.membership import LEFT_BY_ITSELF, request_rejoin, reset, reset_by
 from protocols.classic.client.requests import ask, forget_coordinator
 from protocols.classic.client.values import (
@@ -20,8 +20,9 @@ from protocols.classic.client.values import (
     InFlight,
     Membership,
 )
+from protocols.client.asking import look_up
 from protocols.client.backoff import MS, backoff_us
-from protocols.client.calls import Failed
+from protocols.client.calls import CloseOperation, Failed
 from protocols.client.lookup import LOSES_COORDINATOR, Known, Unknown
 from protocols.errors import ErrorCode
 from protocols.messages import (
@@ -202,14 +203,27 @@ def leave(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step
     )
 
 
-def send_leave(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:
-    """Send LeaveGroup if the member is dynamic, has an id, and the coordinator is known."""
+def send_leave(
+    state: ClientState,
+    consumer: Consumer,
+    reason: str,
+    now: int,
+    *,
+    operation: CloseOperation = CloseOperation.DEFAULT,
+) -> Step[ClientState]:
+    """Send LeaveGroup if the member leaves, has an id, and the coordinator is known."""
     member_id = state.generation.member_id
-    static = consumer.settings.group_instance_id is not None
     joined = member_id and state.membership is not Membership.UNJOINED
-    if static or not joined or not isinstance(state.coordinator, Known):
+    if not _leaves(consumer, operation) or not joined or not isinstance(state.coordinator, Known):
         return Step(state)
     request = LeaveGroupRequest(
         group_id=consumer.group_id, members=(LeavingMember(member_id, None, reason),)
     )
     return ask(state, consumer, Asked.LEAVE, request, now)
+
+
+def _leaves(consumer: Consumer, operation: CloseOperation) -> bool:
+    """Say whether a member says that it goes: by default dynamic members do (KIP-1092)."""
+    if operation is CloseOperation.DEFAULT:
+        return consumer.settings.group_instance_id is None
+    return operation is CloseOperation.LEAVE_GROUP

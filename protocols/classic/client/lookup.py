@@ -5,24 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.classic.client.commits import end_pending, send_pending
-from protocols.classic.client.lifting import take_number
 from protocols.classic.client.values import ClientState, Consumer
-from protocols.client.lookup import Known, Unknown, ask
+from protocols.client.asking import look_up
+from protocols.client.lookup import Known, Unknown
 from protocols.client.lookup import failed as asked_in_vain
 from protocols.errors import ErrorCode
 from protocols.messages import FindCoordinatorResponse
 from protocols.step import Step
-
-
-def look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask some broker for the coordinator, unless an answer is due or the back-off runs."""
-    unknown = state.coordinator
-    assert isinstance(unknown, Unknown)
-    number, after = take_number(state)
-    step = ask(unknown, consumer, state.metadata.brokers, number, now)
-    if step.state is unknown:
-        return Step(state, step.effects)
-    return Step(replace(after, coordinator=step.state), step.effects)
 
 
 def look_up_again(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

@@ -30,10 +30,11 @@ from protocols.classic.client.calls import (
     Outside,
     Resume,
 )
-from protocols.classic.client.lifting import on_reads
 from protocols.classic.client.values import ClientState, Consumer
 from protocols.client import fetch_errors
+from protocols.client.asking import on_reads
 from protocols.client.backoff import MS
+from protocols.client.calls import CloseOperation, Failed
 from protocols.client.offsets import all_consumed, explicit_order
 from protocols.fetching import Handed
 from protocols.messages import (
@@ -94,10 +95,12 @@ class Client:
         )
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
-    def close(self, now: int, timeout_us: int) -> Step[ClientState]:
+    def close(
+        self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
+    ) -> Step[ClientState]:
         """Close: final commit, listener call, LeaveGroup; ends in ``Return(Closed())``."""
         self._poll_until = None
-        step = closing.begin(self.state, self.consumer, timeout_us, now)
+        step = closing.begin(self.state, self.consumer, timeout_us, operation, now)
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
@@ -111,10 +114,14 @@ class Client:
         """Drop the subscription; ends in ``Return``."""
         return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
 
-    def called(self, call: Call, now: int) -> Step[ClientState]:
-        """Go on after a listener call has returned."""
+    def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
+        """Go on after a listener call has returned, or thrown; close() makes nothing of that."""
         calling = self.state.app
         assert isinstance(calling, Calling), f"no listener call is running: {call}"
+        failed = calling.thrown or threw
+        if failed is not None and calling.poll_until_us is not None:
+            step = rejoin.threw(self.state, self.consumer, call, failed, now)
+            return Step(self.state, self._become(step))
         step = self._after_call(calling, call, now)
         if calling.poll_until_us is None:
             return self._took(step, now)
@@ -133,9 +140,8 @@ class Client:
             case Resume.ASSIGNED:
                 return Step(replace(self.state, app=Outside()))
             case Resume.CLOSE:
-                deadline = calling.deadline_us
-                assert deadline is not None
-                step = closing.after_callbacks(self.state, self.consumer, deadline, now)
+                assert calling.closing is not None
+                step = closing.after_callbacks(self.state, self.consumer, calling.closing, now)
                 return step.then(lambda s: self._pump_once(s, now))
             case Resume.UNSUBSCRIBE:
                 return closing.after_unsubscribe(self.state, self.consumer, now)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from assignors.types import TopicPartition
-from protocols.classic.client.lifting import on_reads
 from protocols.classic.client.membership import request_rejoin
 from protocols.classic.client.values import ClientState, Consumer, Membership, Snapshot
 from protocols.client import metadata as shared
+from protocols.client.asking import on_reads
 from protocols.client.reader import Metadata
 from protocols.step import Step
 

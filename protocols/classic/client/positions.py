@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assignors.types import TopicPartition
-from protocols.classic.client.lifting import on_reads
 from protocols.classic.client.rejoin import RETRY
 from protocols.classic.client.requests import ask, forget_coordinator
 from protocols.classic.client.values import (
@@ -19,6 +18,7 @@ from protocols.classic.client.values import (
     OffsetsFailure,
 )
 from protocols.client import starts, validation
+from protocols.client.asking import on_reads
 from protocols.client.backoff import MS, backoff_us
 from protocols.client.calls import Failed
 from protocols.client.lookup import LOSES_COORDINATOR, Known

@@ -143,10 +143,13 @@ def prepared(
     state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
 ) -> Step[ClientState]:
     """Go on after the listener call of onJoinPrepare: what it was told of goes, then JoinGroup."""
+    return _send_join(_without(state, gone), consumer, now)
+
+
+def _without(state: ClientState, gone: tuple[TopicPartition, ...]) -> ClientState:
     given_up = frozenset(gone)
     kept = tuple(tp for tp in state.assignment if tp not in given_up)
-    state = replace(state, app=Outside(), assignment=kept, revoking=False)
-    return _send_join(state, consumer, now)
+    return replace(state, app=Outside(), assignment=kept, revoking=False)
 
 
 def _send_join(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -228,30 +231,54 @@ def revoked(
     assert calling.synced is not None
     assert calling.poll_until_us is not None
     state = request_rejoin(replace(state, app=Outside()), "need to revoke partitions and re-join")
-    return _take(state, consumer, calling.synced, now, calling.poll_until_us)
+    return _take(state, consumer, calling.synced, now, calling.poll_until_us, calling.thrown)
+
+
+def threw(
+    state: ClientState, consumer: Consumer, call: Call, failed: Failed, now: int
+) -> Step[ClientState]:
+    """Go on after a listener call in poll that threw: poll throws it once the calls are over.
+
+    In onJoinPrepare what the call was told of goes all the same, and the next poll joins without
+    another call. In onJoinComplete the assignment is taken all the same, but the join stays to be
+    applied (``resetJoinGroupFuture`` comes after it): the next poll does so again, with nothing
+    new in it, before it looks for records.
+    """
+    calling = state.app
+    assert isinstance(calling, Calling), f"no listener call is running: {call}"
+    match calling.resume:
+        case Resume.JOIN:
+            return Step(_without(state, call.partitions), (Return(failed),))
+        case Resume.REVOKED:
+            return revoked(state, consumer, replace(calling, thrown=failed), now)
+        case _:
+            again = replace(state, app=Outside(), future=calling.synced, prepare=PrepareDone())
+            return Step(again, (Return(failed),))
 
 
 def _take(
-    state: ClientState, consumer: Consumer, synced: Synced, now: int, poll_until_us: int
+    state: ClientState,
+    consumer: Consumer,
+    synced: Synced,
+    now: int,
+    poll_until_us: int,
+    thrown: Failed | None = None,
 ) -> Step[ClientState]:
     """Take the new assignment and tell the listener what is new in it."""
-    owned = state.assignment
+    owned = frozenset(state.assignment)
     assignment = tuple(sorted(synced.assignment))
     state = _extended(state, consumer, assignment)
     assignor = next(a for a in consumer.assignors if a.name == synced.protocol)
     assignor.on_assignment(synced.assignment, synced.generation)
     interval = consumer.settings.auto_commit_interval_ms * MS
-    if consumer.protocol is RebalanceProtocol.EAGER:
-        added = assignment
-    else:
-        added = tuple(tp for tp in assignment if tp not in frozenset(owned))
+    added = tuple(tp for tp in assignment if tp not in owned)
     after = replace(
         state,
         assignment=assignment,
         autocommit_us=now + interval,
         future=None,
         prepare=PrepareNeeded(),
-        app=Calling(Resume.ASSIGNED, poll_until_us),
+        app=Calling(Resume.ASSIGNED, poll_until_us, synced, thrown=thrown),
     )
     return Step(changed(after), (Call("assigned", added),))
 

@@ -1,10 +1,9 @@
-"""Requests to the coordinator: sent, timed out, and lost with their connection (N7, N8)."""
+"""Requests to the coordinator, how long they may take, and losing it (N7, N8)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.classic.client.lifting import take_number
 from protocols.classic.client.values import (
     Asked,
     ClientState,
@@ -12,6 +11,7 @@ from protocols.classic.client.values import (
     InFlight,
     Reconnect,
 )
+from protocols.client.asking import send
 from protocols.client.backoff import MS, reconnect_backoff_us
 from protocols.client.lookup import Known, Unknown
 from protocols.facts import CoordinatorLost
@@ -23,10 +23,7 @@ from protocols.messages import (
     OffsetToCommit,
     coordinator_node,
 )
-from protocols.step import Effect, Send, SetTimer, Step, Tell
-
-REQUESTS = "requests"
-"""Timer: the oldest request in flight has waited for request.timeout.ms."""
+from protocols.step import Step, Tell
 
 JOIN_GRACE_MS = 5_000
 """What a JoinGroup may take beyond the rebalance timeout (``JOIN_GROUP_TIMEOUT_LAPSE``)."""
@@ -53,40 +50,9 @@ def ask(
 ) -> Step[ClientState]:
     """Send a request to the coordinator, which must be known; remember that it is in flight."""
     assert isinstance(state.coordinator, Known), "a group request needs a coordinator"
-    number, numbered = take_number(state)
     deadline = now + timeout_us(consumer, asked)
     broker = state.coordinator.broker
-    flight = InFlight(asked, broker, deadline, state.generation, commit, kind)
-    effects: tuple[Effect, ...] = (Send(coordinator_node(broker), message, number),)
-    timer = state.request_timer_us
-    if timer is None or deadline < timer:
-        timer = deadline
-        effects += (SetTimer(REQUESTS, deadline),)
-    after = replace(
-        numbered,
-        in_flight={**state.in_flight, number: flight},
-        request_timer_us=timer,
-    )
-    return Step(after, effects)
-
-
-def settled(state: ClientState, number: int) -> ClientState:
-    """Return the state without the request ``number`` in flight."""
-    left = {n: flight for n, flight in state.in_flight.items() if n != number}
-    return replace(state, in_flight=left)
-
-
-def overdue(state: ClientState, now: int) -> bool:
-    """Say whether some request in flight has waited too long."""
-    return any(flight.deadline_us <= now for flight in state.in_flight.values())
-
-
-def rearm(state: ClientState) -> Step[ClientState]:
-    """Set the request timer for the oldest request still in flight."""
-    if not state.in_flight:
-        return Step(replace(state, request_timer_us=None))
-    deadline = min(flight.deadline_us for flight in state.in_flight.values())
-    return Step(replace(state, request_timer_us=deadline), (SetTimer(REQUESTS, deadline),))
+    return send(state, message, InFlight(asked, broker, deadline, state.generation, commit, kind))
 
 
 def forget_coordinator(

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from protocols.classic.client import (
     commits,
@@ -16,14 +15,15 @@ from protocols.classic.client import (
     positions,
     sync_commit,
 )
-from protocols.classic.client.lifting import on_reads
 from protocols.classic.client.rebalancing import AwaitingMetadata, JoinFailed, Joining, Reaction
-from protocols.classic.client.requests import mark_unknown, settled
+from protocols.classic.client.requests import mark_unknown
 from protocols.classic.client.values import Asked, ClientState, Consumer, InFlight
 from protocols.client import fetch_errors, metadata, starts, validation
+from protocols.client.asking import lose, on_reads, settled
 from protocols.client.backoff import reconnect_backoff_us
 from protocols.client.lookup import Known, Unknown
 from protocols.client.offsets import first_error
+from protocols.client.reading_answers import answered
 from protocols.errors import ErrorCode
 from protocols.messages import (
     Disconnected,
@@ -64,21 +64,12 @@ def respond(
     match body:
         case Disconnected(node):
             return disconnected(state, consumer, node, now)
-        case MetadataResponse():
-            if state.metadata.in_flight != number:
-                return Step(state)
-            step = on_reads(state, lambda reads: metadata.received(reads, consumer, body, now))
-            return step.then(lambda s: _leader_goes_on(s, consumer, now))
+        case MetadataResponse() | ListOffsetsResponse() | OffsetsForLeaderEpochResponse():
+            step = on_reads(state, lambda reads: answered(reads, consumer, number, body, now))
+            has_news = step.state.metadata.version != state.metadata.version
+            return step.then(lambda s: _leader_goes_on(s, consumer, now)) if has_news else step
         case FindCoordinatorResponse():
             return lookup.found(state, consumer, body, now)
-        case ListOffsetsResponse():
-            if number not in state.reads.listing:
-                return Step(state)
-            return on_reads(state, lambda r: starts.listed(r, consumer, number, body, now))
-        case OffsetsForLeaderEpochResponse():
-            if number not in state.reads.validating:
-                return Step(state)
-            return on_reads(state, lambda r: validation.answered(r, consumer, number, body, now))
         case FetchResponse():
             failed = consumer.fetcher.arrived(body)
             return on_reads(state, lambda r: fetch_errors.fetch_failed(r, consumer, failed, now))
@@ -173,12 +164,8 @@ def _other_node_lost(state: ClientState, consumer: Consumer, now: int) -> Step[C
 
 def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:
     """Settle every request in flight to ``broker`` as failed."""
-    step = Step(state)
-    for number, flight in state.in_flight.items():
-        if flight.broker == broker:
-            lose = partial(_lose_one, consumer=consumer, number=number, flight=flight, now=now)
-            step = Step(settled(step.state, number), step.effects).then(lose)
-    return step
+    flights = state.in_flight
+    return lose(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
 
 
 def _lose_one(

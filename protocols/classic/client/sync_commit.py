@@ -13,8 +13,8 @@ from protocols.classic.client.commits import (
     run_callbacks,
     send_commit,
 )
-from protocols.classic.client.lookup import look_up
 from protocols.classic.client.values import ClientState, Consumer, InFlight
+from protocols.client.asking import look_up
 from protocols.client.backoff import backoff_us
 from protocols.client.calls import CommitResult
 from protocols.client.lookup import Unknown

@@ -9,13 +9,12 @@ from protocols.classic.client import (
     closing,
     heartbeat,
     lookup,
-    requests,
     responses,
     sync_commit,
 )
-from protocols.classic.client.lifting import on_reads
 from protocols.classic.client.values import ClientState, Consumer
 from protocols.client import metadata
+from protocols.client.asking import REQUESTS, look_up, on_reads, overdue, rearm
 from protocols.client.lookup import LOOKUP, Unknown
 from protocols.messages import coordinator_node
 from protocols.step import Step
@@ -23,14 +22,11 @@ from protocols.step import Step
 
 def _requests_late(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """A request timed out: its connection is closed (N8)."""
-    if not requests.overdue(state, now):
-        return requests.rearm(state)
-    late = [f.broker for f in state.in_flight.values() if f.deadline_us <= now]
     step = Step(state)
-    for broker in dict.fromkeys(late):
+    for broker in overdue(state, now):
         node = coordinator_node(broker)
         step = step.then(partial(responses.disconnected, consumer=consumer, node=node, now=now))
-    return step.then(requests.rearm)
+    return step.then(rearm)
 
 
 def _lookup_late(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -39,7 +35,7 @@ def _lookup_late(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
         return Step(state)
     if state.coordinator.lookup is not None:
         return lookup.failed(state, consumer, now)
-    return lookup.look_up(state, consumer, now)
+    return look_up(state, consumer, now)
 
 
 def _metadata_late(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -63,7 +59,7 @@ def _nothing(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
 
 TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     heartbeat.HEARTBEAT: _heartbeat_turn,
-    requests.REQUESTS: _requests_late,
+    REQUESTS: _requests_late,
     LOOKUP: _lookup_late,
     metadata.METADATA: _metadata_late,
     sync_commit.COMMIT_SYNC: _nothing,

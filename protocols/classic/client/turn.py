@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.classic.client import commits, heartbeat, lookup, metadata, positions, rejoin
+from protocols.classic.client import commits, heartbeat, metadata, positions, rejoin
 from protocols.classic.client.calls import Calling
 from protocols.classic.client.responses import pump
 from protocols.classic.client.values import ClientState, Consumer, Membership
+from protocols.client.asking import look_up
 from protocols.client.calls import Failed
 from protocols.client.lookup import Known, Unknown
 from protocols.step import Return, Step
@@ -68,7 +69,7 @@ def take(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -
     if isinstance(step.state.coordinator, Unknown):
         step = step.then(lambda s: pump(s, consumer, now))
     if isinstance(step.state.coordinator, Unknown):
-        return step.then(lambda s: lookup.look_up(s, consumer, now))
+        return step.then(lambda s: look_up(s, consumer, now))
     if rejoin.needed(step.state):
         step = step.then(lambda s: _join(s, consumer, now, poll_until_us))
         if rejoin.needed(step.state) or interrupted(step):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.client.backoff import MS
-from protocols.kip848.client.calls import Needed, Purpose
+from protocols.kip848.client.calls import Purpose
 from protocols.kip848.client.events import need
 from protocols.kip848.client.membership import MemberState, Reconciling, Stage
 from protocols.kip848.client.subscription import unread
@@ -43,25 +43,27 @@ def _assign(
 def apply(state: ClientState, consumer: Consumer) -> ClientState | None:
     """Take the assignment, as the application does in poll just before onPartitionsAssigned.
 
-    What is new in it is not read before that call has ended. None: it has lost its sense.
+    What is new in it is not read before that call has ended well, nor is what was new to an
+    earlier call that threw. None: it has lost its sense.
     """
     found = _under_way(state)
     if found is None or found.stage is not Stage.ASSIGNING:
         return None
-    state = replace(state, assignment=found.assigned, awaiting=found.added)
+    waiting = frozenset((*state.awaiting, *found.added))
+    awaiting = tuple(tp for tp in found.assigned if tp in waiting)
+    state = replace(state, assignment=found.assigned, awaiting=awaiting)
     return replace(state, pending=unread(state, consumer))
 
 
-def assigned(
-    state: ClientState, consumer: Consumer, needed: Needed, now: int, *, threw: bool
-) -> Step[ClientState]:
-    """Go on after onPartitionsAssigned: acknowledge; if it threw, begin anew."""
+def assigned(state: ClientState, consumer: Consumer, now: int, *, threw: bool) -> Step[ClientState]:
+    """Go on after onPartitionsAssigned: acknowledge; if it threw, begin anew.
+
+    What it was called with is owned by then, so that the next call has none of it, and lets it
+    be read if it ends well.
+    """
     found = _under_way(state)
-    if found is None:
+    if found is None or threw:
         return Step(_ended(state))
-    if threw:
-        kept = tuple(tp for tp in state.assignment if tp not in frozenset(needed.partitions))
-        return Step(replace(_ended(state), assignment=kept, awaiting=()))
     interval = consumer.settings.auto_commit_interval_ms * MS
     state = replace(_ended(state), awaiting=(), autocommit_us=now + interval)
     member = state.member._replace(current=found.resolved)

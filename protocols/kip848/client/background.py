@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.client import metadata
+from protocols.client.asking import look_up, on_reads
 from protocols.client.backoff import MS
 from protocols.client.lookup import Unknown
-from protocols.client.lookup import ask as look_up
 from protocols.kip848.client import (
     applying,
     commits,
@@ -23,8 +23,6 @@ from protocols.kip848.client import (
 from protocols.kip848.client.calls import (
     AwaitingCheck,
     Called,
-    CloseStage,
-    Closing,
     CommitWanted,
     Event,
     FetchesWanted,
@@ -32,12 +30,11 @@ from protocols.kip848.client.calls import (
     Polled,
     Purpose,
     Unsubscribed,
+    makes_last_calls,
 )
 from protocols.kip848.client.joining import join
-from protocols.kip848.client.lifting import on_reads
 from protocols.kip848.client.membership import MemberState, Release
 from protocols.kip848.client.release import released
-from protocols.kip848.client.requests import take_number
 from protocols.kip848.client.threads import Lag
 from protocols.kip848.client.values import ClientState, Consumer, Progress
 from protocols.step import Send, SetTimer, Step
@@ -76,19 +73,18 @@ def _polled(state: ClientState, consumer: Consumer, event: Polled, now: int) -> 
     if isinstance(step.state.app, AwaitingCheck):
         step = step.also(SetTimer(WOKEN, now + consumer.lags(Lag.WAKE, now)))
     step = step.then(lambda s: Step(subscription.look(s, consumer)))
-    step = step.then(lambda s: _take_part(s, consumer))
+    step = step.then(_take_part)
     return step.then(lambda s: _look_at_positions(s, consumer, event, now))
 
 
-def _take_part(state: ClientState, consumer: Consumer) -> Step[ClientState]:
+def _take_part(state: ClientState) -> Step[ClientState]:
     """Join if the application has subscribed, or is back (steps 4 and 5).
 
-    A pattern of the client's own has to match a topic first.
+    A pattern that matches no topic yet joins too: names follow when metadata have some.
     """
     member = state.member
     if member.state is MemberState.UNSUBSCRIBED:
-        wants = state.subscribed or (state.subscribed is not None and consumer.matches is None)
-        return join(state) if wants else Step(state)
+        return Step(state) if state.subscribed is None else join(state)
     if member.state is not MemberState.STALE:
         return Step(state)
     if member.release is Release.DONE:
@@ -127,7 +123,7 @@ def _called(state: ClientState, consumer: Consumer, event: Called, now: int) -> 
         case Purpose.REVOKE:
             return applying.revoked(state, consumer, now, threw=event.threw)
         case Purpose.ASSIGN:
-            return applying.assigned(state, consumer, event.needed, now, threw=event.threw)
+            return applying.assigned(state, consumer, now, threw=event.threw)
         case Purpose.RELEASE:
             return released(state)
         case Purpose.LEAVE:
@@ -151,18 +147,9 @@ def a_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
 
 def _look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Look the coordinator up, but not any more once close() has committed."""
-    unknown = state.coordinator
-    if not isinstance(unknown, Unknown) or _stopped(state):
+    if not isinstance(state.coordinator, Unknown) or makes_last_calls(state.app):
         return Step(state)
-    number, after = take_number(state)
-    step = look_up(unknown, consumer, state.metadata.brokers, number, now)
-    if step.state is unknown:
-        return Step(state, step.effects)
-    return Step(replace(after, coordinator=step.state), step.effects)
-
-
-def _stopped(state: ClientState) -> bool:
-    return isinstance(state.app, Closing) and state.app.stage is not CloseStage.COMMIT
+    return look_up(state, consumer, now)
 
 
 def _refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from protocols.client.calls import Closed, CommitResult, Failed
+from protocols.client.calls import Closed, CloseOperation, CommitResult, Failed
 from protocols.messages import OffsetToCommit
 
 
@@ -109,14 +109,6 @@ class CloseStage(enum.Enum):
     COMMITS = "asynchronous commits that are still under way"
 
 
-class CloseOperation(enum.Enum):
-    """``CloseOptions.GroupMembershipOperation``."""
-
-    DEFAULT = "dynamic members leave, static ones come back"
-    LEAVE_GROUP = "leave for good"
-    REMAIN_IN_GROUP = "stay until the session expires"
-
-
 class Closing(NamedTuple):
     """Inside close()."""
 
@@ -148,3 +140,18 @@ class CommittingSync(NamedTuple):
 App = (
     Outside | Polling | AwaitingCheck | Unsubscribing | Closing | Calling | CommittingSync | Closed
 )
+
+
+def makes_last_calls(app: App) -> bool:
+    """Say whether close() has its final commit behind it, in a listener call that it makes too.
+
+    From then on no coordinator is looked up, and commits wait for nothing
+    (``CoordinatorRequestManager.signalClose``, ``CommitRequestManager.signalClose``).
+    """
+    match app:
+        case Closing(stage):
+            return stage is not CloseStage.COMMIT
+        case Calling(outer=outer) | CommittingSync(outer=outer):
+            return makes_last_calls(outer)
+        case _:
+            return False

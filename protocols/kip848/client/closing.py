@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from protocols.client.asking import take_number
 from protocols.client.backoff import MS
-from protocols.client.calls import Closed
+from protocols.client.calls import Closed, CloseOperation
 from protocols.client.offsets import all_consumed, automatic_order
+from protocols.errors import ErrorCode
 from protocols.kip848.client import leaving, passes, sync_commit
 from protocols.kip848.client.calls import (
     OUTSIDE,
     Calling,
-    CloseOperation,
     CloseStage,
     Closing,
     CommitWanted,
@@ -22,7 +23,6 @@ from protocols.kip848.client.calls import (
     Unsubscribing,
 )
 from protocols.kip848.client.events import queue
-from protocols.kip848.client.requests import take_number
 from protocols.kip848.client.values import ClientState, Consumer
 from protocols.step import Call, Return, SetTimer, Step
 
@@ -55,7 +55,7 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
         return Step(state)
     late = now >= app.deadline_us
     match app.stage:
-        case CloseStage.COMMIT if late or not _committing(state):
+        case CloseStage.COMMIT if late or not _committing(state, consumer):
             return _callbacks(_at(state, app, CloseStage.CALLBACKS), consumer, now)
         case CloseStage.LEAVE if late or _has_left(state):
             return advance(_at(state, app, CloseStage.COMMITS), consumer, now)
@@ -69,8 +69,11 @@ def _at(state: ClientState, app: Closing, stage: CloseStage) -> ClientState:
     return replace(state, app=app._replace(stage=stage))
 
 
-def _committing(state: ClientState) -> bool:
-    return any(kind == "close" for _, kind in sync_commit.under_way(state))
+def _committing(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether the final commit, a commitSync, is under way, or a commit it ends after."""
+    if not consumer.settings.enable_auto_commit:
+        return False
+    return any(kind in ("close", "async") for _, kind in sync_commit.under_way(state))
 
 
 def _has_left(state: ClientState) -> bool:
@@ -118,8 +121,12 @@ def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[Client
 def _unsubscribing(
     state: ClientState, consumer: Consumer, app: Unsubscribing, now: int
 ) -> Step[ClientState]:
+    """Wait for the last heartbeat's answer; what a listener threw is thrown before that."""
     if state.needed:
         return passes.call_needed(state, consumer, now)
+    failed, state = state.thrown, replace(state, thrown=None)
+    if failed is not None and failed.error is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return Step(replace(state, app=OUTSIDE), (Return(failed),))
     if now < app.deadline_us and not _has_left(state):
         return Step(state)
     return Step(replace(state, app=OUTSIDE), (Return(OUTSIDE),))

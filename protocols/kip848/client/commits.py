@@ -10,25 +10,21 @@ from dataclasses import replace
 from functools import partial
 
 from protocols.client import metadata
+from protocols.client.asking import on_reads, take_number
 from protocols.client.backoff import MS, backoff_us
-from protocols.client.calls import Failed
 from protocols.client.lookup import LOSES_COORDINATOR, Known
 from protocols.client.offsets import RETRIED, all_consumed, automatic_order
 from protocols.errors import ErrorCode
 from protocols.facts import CommitEnded, CommitSent
 from protocols.kip848.client import applying, sync_commit
-from protocols.kip848.client.calls import CommitWanted
-from protocols.kip848.client.lifting import on_reads
-from protocols.kip848.client.requests import BY_TOPIC_ID, ask, mark_unknown, take_number
+from protocols.kip848.client.calls import CommitWanted, makes_last_calls
+from protocols.kip848.client.requests import BY_TOPIC_ID, ask, mark_unknown
 from protocols.kip848.client.values import Asked, ClientState, Commit, Consumer
 from protocols.messages import OffsetCommitRequest
 from protocols.step import SetTimer, Step, Tell
 
 COMMITS = "commits"
 """Timer: a commit is tried again, or given up."""
-
-FENCED = "FencedInstanceIdException"
-
 
 # -- what is to be committed -------------------------------------------------------------------------
 
@@ -38,7 +34,8 @@ def interval_due(
 ) -> Step[ClientState]:
     """Commit all positions if the interval was over when the application polled (4.3).
 
-    One is under way at a time; with nothing owned only the interval begins anew.
+    One is under way at a time, and none beside the first try of the commit before a
+    reconciliation; with nothing owned only the interval begins anew.
     """
     settings = consumer.settings
     if not settings.enable_auto_commit or polled_us < state.autocommit_us or _auto(state):
@@ -48,8 +45,15 @@ def interval_due(
 
 
 def _auto(state: ClientState) -> bool:
-    """Say whether an interval commit is under way."""
-    return any(kind == "auto" for _, kind in sync_commit.under_way(state))
+    """Say whether an automatic commit is under way (``AutoCommitState.hasInflightCommit``).
+
+    The commit before a reconciliation is one, until its first try has failed: to Kafka's client
+    the next tries do not count.
+    """
+    return any(
+        commit.kind == "auto" or (commit.kind == "prepare" and commit.attempt == 0)
+        for commit in sync_commit.unanswered(state)
+    )
 
 
 def automatic(
@@ -100,9 +104,13 @@ def _send_or_wait(
 ) -> Step[ClientState]:
     if commit.deadline_us is not None and now >= commit.deadline_us:
         return _ended(state, consumer, commit, ErrorCode.REQUEST_TIMED_OUT, now)
-    if now < commit.retry_us or not isinstance(state.coordinator, Known):
-        return Step(replace(state, commits=(*state.commits, commit)))
-    return _send(state, consumer, commit, now)
+    last = makes_last_calls(state.app)
+    if not isinstance(state.coordinator, Known):
+        if last:
+            return sync_commit.abandoned(state, commit)
+    elif last or now >= commit.retry_us:
+        return _send(state, consumer, commit, now)
+    return Step(replace(state, commits=(*state.commits, commit)))
 
 
 def _send(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:
@@ -175,15 +183,8 @@ def _ended(
         case "prepare":
             return applying.committed(state, consumer, now)
         case "async":
-            return sync_commit.earlier_ended(_poisoned(state, error))
+            return sync_commit.earlier_ended(state)
         case "sync" | "close":
             return sync_commit.ended(state, commit, error)
         case _:
             return Step(state)
-
-
-def _poisoned(state: ClientState, error: ErrorCode) -> ClientState:
-    """Note that a newer process has our instance id: every later call throws (4.4)."""
-    if error is not ErrorCode.FENCED_INSTANCE_ID:
-        return state
-    return replace(state, poisoned=Failed(FENCED, error))

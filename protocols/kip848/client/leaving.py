@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from protocols.client.calls import CloseOperation
 from protocols.facts import Dropped
-from protocols.kip848.client.calls import CloseOperation, Purpose
+from protocols.kip848.client.calls import Purpose
 from protocols.kip848.client.events import need
 from protocols.kip848.client.joining import overtaken
 from protocols.kip848.client.membership import NO_ASSIGNMENT, MemberState

@@ -38,11 +38,16 @@ def fenced(state: ClientState, consumer: Consumer, error: ErrorCode, now: int) -
 def died(
     state: ClientState, consumer: Consumer, error: ErrorCode, message: str, now: int
 ) -> Step[ClientState]:
-    """React to an error that no heartbeat mends: everything is lost, and every poll throws."""
+    """React to an error that no heartbeat mends: everything is lost, and every poll throws.
+
+    A member that is leaving gives up what it owns by that, and is not called for it again.
+    """
     failed = Failed(exception_of(error), error, message)
     member = overtaken(state.member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
     step = changed(replace(state, died=failed), member.to(MemberState.FATAL))
     told = Tell(Dropped(reason=f"heartbeat answered {error.name}"))
+    if state.member.state.leaving:
+        return step.also(told)
     return step.also(told).then(lambda s: give_up(s, consumer, Release.RUNNING, now))
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import enum
 from dataclasses import replace
 
+from protocols.client.asking import on_reads
 from protocols.client.backoff import MS
-from protocols.client.calls import Failed
+from protocols.client.calls import CloseOperation, Failed
 from protocols.client.fetch_errors import throw_out_of_range
 from protocols.client.offsets import all_consumed, explicit_order
 from protocols.fetching import Handed
@@ -29,13 +30,11 @@ from protocols.kip848.client.calls import (
     OUTSIDE,
     AwaitingCheck,
     Calling,
-    CloseOperation,
     Closing,
     FetchesWanted,
     Polling,
 )
 from protocols.kip848.client.events import BACKGROUND, hurry, queue
-from protocols.kip848.client.lifting import on_reads
 from protocols.kip848.client.membership import MemberState
 from protocols.kip848.client.taking import Taking
 from protocols.kip848.client.threads import Lag

@@ -55,10 +55,10 @@ WAYS: Final[dict[MemberState, frozenset[MemberState]]] = {
         {_S.STABLE, _S.RECONCILING, _S.FENCED, _S.PREPARE_LEAVING, _S.FATAL}
     ),
     _S.STABLE: frozenset({_S.RECONCILING, _S.FENCED, _S.PREPARE_LEAVING, _S.FATAL}),
-    _S.FENCED: frozenset({_S.JOINING, _S.UNSUBSCRIBED, _S.FATAL}),
+    _S.FENCED: frozenset({_S.JOINING, _S.UNSUBSCRIBED}),
     _S.PREPARE_LEAVING: frozenset({_S.LEAVING, _S.FATAL}),
     _S.LEAVING: frozenset({_S.UNSUBSCRIBED, _S.STALE, _S.FATAL}),
-    _S.STALE: frozenset({_S.JOINING, _S.UNSUBSCRIBED, _S.FATAL}),
+    _S.STALE: frozenset({_S.JOINING}),
     _S.FATAL: frozenset(),
 }
 """Where each state may lead."""

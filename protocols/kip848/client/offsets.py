@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.client import starts, validation
+from protocols.client.asking import on_reads
 from protocols.client.backoff import backoff_us
 from protocols.client.calls import Failed
 from protocols.client.lookup import LOSES_COORDINATOR, Known
 from protocols.errors import ErrorCode
-from protocols.kip848.client.lifting import on_reads
 from protocols.kip848.client.requests import BY_TOPIC_ID, ask, mark_unknown
 from protocols.kip848.client.values import Asked, ClientState, Consumer, OffsetsAsked
 from protocols.messages import OffsetFetchRequest, OffsetFetchResponse

@@ -29,8 +29,6 @@ def enter(state: ClientState, consumer: Consumer, timeout_us: int, now: int) -> 
     if state.subscribed is None:
         failed = Failed("IllegalStateException", message="nothing is subscribed")
         return Step(state, (Return(failed),))
-    if state.poisoned is not None:
-        return Step(state, (Return(state.poisoned),))
     slot = state.slot
     if slot is not None and slot.progress is Progress.TAKEN and now >= slot.deadline_us:
         state = replace(state, slot=None)
@@ -79,6 +77,8 @@ def _call(
     first, rest = needed[0], needed[1:]
     calling = Calling(first, rest, outer)
     if first.purpose is Purpose.ASSIGN:
+        if isinstance(outer, Unsubscribing):
+            return _ended(state, consumer, calling, now, threw=True)
         applied = applying.apply(state, consumer)
         if applied is None or not consumer.listener:
             return called(replace(applied or state, app=calling), consumer, now, threw=None)
@@ -92,22 +92,29 @@ def called(
     """Tell the background that a listener call has ended, and make the next one."""
     calling = state.app
     assert isinstance(calling, Calling), "no listener call is running"
-    state = replace(state, app=calling.outer, thrown=state.thrown or threw)
-    step = queue(state, consumer, Called(calling.needed, threw is not None), now)
+    thrown = replace(state, thrown=state.thrown or threw)
+    return _ended(thrown, consumer, calling, now, threw=threw is not None)
+
+
+def _ended(
+    state: ClientState, consumer: Consumer, calling: Calling, now: int, *, threw: bool
+) -> Step[ClientState]:
+    """Go on after a call, or after one that unsubscribe() does not make: it assigns nothing."""
     outer = calling.outer
+    step = queue(replace(state, app=outer), consumer, Called(calling.needed, threw), now)
     if calling.rest and not isinstance(outer, Closing):
         return step.then(lambda s: _call(s, consumer, calling.rest, outer, now))
     return step.then(throw)
 
 
 def throw(state: ClientState) -> Step[ClientState]:
-    """Throw from poll what there is to throw, after all listener calls."""
+    """Throw from poll what there is to throw, after all listener calls; its event is given up."""
     if not isinstance(state.app, Polling):
         return Step(state)
     failed = state.thrown or state.died
     if failed is None:
         return Step(state)
-    return Step(replace(state, thrown=None), (Return(failed),))
+    return Step(replace(state, thrown=None, slot=None), (Return(failed),))
 
 
 def end_pass(state: ClientState) -> ClientState:

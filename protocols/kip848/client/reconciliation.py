@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.client import metadata
+from protocols.client.asking import on_reads
 from protocols.client.backoff import MS
 from protocols.client.offsets import all_consumed
 from protocols.kip848.client import applying, commits
-from protocols.kip848.client.lifting import on_reads
 from protocols.kip848.client.membership import (
     NO_ASSIGNMENT,
     Ids,

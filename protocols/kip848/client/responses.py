@@ -6,14 +6,15 @@ from dataclasses import replace
 from functools import partial
 
 from protocols.client import fetch_errors, metadata, starts, validation
+from protocols.client.asking import lose, on_reads, overdue, rearm, settled
 from protocols.client.backoff import reconnect_backoff_us
 from protocols.client.lookup import Known, Unknown
 from protocols.client.lookup import failed as asked_in_vain
 from protocols.client.offsets import first_error
+from protocols.client.reading_answers import answered
 from protocols.errors import ErrorCode
 from protocols.kip848.client import commits, heartbeat, offsets
-from protocols.kip848.client.lifting import on_reads
-from protocols.kip848.client.requests import mark_unknown, rearm, settled
+from protocols.kip848.client.requests import mark_unknown
 from protocols.kip848.client.values import Asked, ClientState, Consumer, InFlight
 from protocols.messages import (
     ConsumerGroupHeartbeatResponse,
@@ -41,20 +42,10 @@ def respond(
     match body:
         case Disconnected(node):
             return disconnected(state, consumer, node, now)
-        case MetadataResponse():
-            if state.metadata.in_flight != number:
-                return Step(state)
-            return on_reads(state, lambda reads: metadata.received(reads, consumer, body, now))
+        case MetadataResponse() | ListOffsetsResponse() | OffsetsForLeaderEpochResponse():
+            return on_reads(state, lambda reads: answered(reads, consumer, number, body, now))
         case FindCoordinatorResponse():
             return found(state, consumer, number, body, now)
-        case ListOffsetsResponse():
-            if number not in state.reads.listing:
-                return Step(state)
-            return on_reads(state, lambda r: starts.listed(r, consumer, number, body, now))
-        case OffsetsForLeaderEpochResponse():
-            if number not in state.reads.validating:
-                return Step(state)
-            return on_reads(state, lambda r: validation.answered(r, consumer, number, body, now))
         case _:
             return _from_coordinator(state, consumer, envelope, now)
 
@@ -135,12 +126,8 @@ def disconnected(state: ClientState, consumer: Consumer, node: int, now: int) ->
 
 def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:
     """Settle every request in flight to ``broker`` as failed."""
-    step = Step(state)
-    for number, flight in state.in_flight.items():
-        if flight.broker == broker:
-            lose = partial(_lose_one, consumer=consumer, number=number, flight=flight, now=now)
-            step = Step(settled(step.state, number), step.effects).then(lose)
-    return step
+    flights = state.in_flight
+    return lose(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
 
 
 def _lose_one(
@@ -161,9 +148,8 @@ def _lose_one(
 
 def requests_late(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """A request timed out: its connection is closed."""
-    late = [f.broker for f in state.in_flight.values() if f.deadline_us <= now]
     step = Step(state)
-    for broker in dict.fromkeys(late):
+    for broker in overdue(state, now):
         node = coordinator_node(broker)
         step = step.then(partial(disconnected, consumer=consumer, node=node, now=now))
     return step.then(rearm)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.client import metadata
+from protocols.client.asking import on_reads
 from protocols.client.reader import Metadata
-from protocols.kip848.client.lifting import on_reads
 from protocols.kip848.client.values import ClientState, Consumer
 from protocols.step import Step
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from protocols.client.asking import take_number
 from protocols.client.backoff import MS
-from protocols.client.calls import CommitResult, Failed
+from protocols.client.calls import CommitResult
 from protocols.client.offsets import RETRIED
 from protocols.errors import ErrorCode
 from protocols.kip848.client.calls import Calling, CommittingSync, CommitWanted, Outside
 from protocols.kip848.client.events import queue
-from protocols.kip848.client.requests import take_number
+from protocols.kip848.client.losing import exception_of
 from protocols.kip848.client.values import ClientState, Commit, Consumer
 from protocols.messages import OffsetToCommit
 from protocols.step import Return, SetTimer, Step
@@ -18,13 +19,20 @@ from protocols.step import Return, SetTimer, Step
 COMMIT_SYNC = "commit-sync"
 """Timer: commitSync gives up."""
 
+_THROWN_AS_IT_IS = frozenset(
+    {
+        ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    }
+)
+"""Refusals that have an exception of their own."""
+
 
 def begin(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
     """Enter commitSync for *offsets*; nothing to commit returns at once."""
-    if state.poisoned is not None:
-        return Step(state, (Return(_thrown(offsets, state.poisoned)),))
     if not offsets:
         return Step(state, (Return(CommitResult(offsets)),))
     outer = state.app
@@ -40,16 +48,10 @@ def begin_async(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
     """Queue a commit and go on; nothing to commit is not asked for."""
-    if state.poisoned is not None:
-        return Step(state, (Return(state.poisoned),))
     if not offsets:
         return Step(state)
     key, state = take_number(state)
     return queue(state, consumer, CommitWanted(key, "async", offsets, None), now)
-
-
-def _thrown(offsets: tuple[OffsetToCommit, ...], failed: Failed) -> CommitResult:
-    return CommitResult(offsets, failed.exception, failed.error)
 
 
 def ended(state: ClientState, commit: Commit, error: ErrorCode) -> Step[ClientState]:
@@ -62,6 +64,15 @@ def ended(state: ClientState, commit: Commit, error: ErrorCode) -> Step[ClientSt
     else:
         result = CommitResult(app.offsets, exception_for(error), error)
     return earlier_ended(replace(state, app=app._replace(result=result)))
+
+
+def abandoned(state: ClientState, commit: Commit) -> Step[ClientState]:
+    """Take the end of a commit that close() has no coordinator for, and looks for none."""
+    app = state.app
+    if isinstance(app, CommittingSync) and app.key == commit.key:
+        result = CommitResult(app.offsets, "CommitFailedException")
+        state = replace(state, app=app._replace(result=result))
+    return earlier_ended(state)
 
 
 def earlier_ended(state: ClientState) -> Step[ClientState]:
@@ -82,8 +93,13 @@ def asynchronous(state: ClientState) -> list[int]:
 def under_way(state: ClientState) -> list[tuple[int, str]]:
     """Return key and kind of every commit that has not ended: queued, waiting, in flight."""
     queued = [(e.key, e.kind) for e in state.events if isinstance(e, CommitWanted)]
+    return queued + [(commit.key, commit.kind) for commit in unanswered(state)]
+
+
+def unanswered(state: ClientState) -> list[Commit]:
+    """Return the commits that the background thread has: those that wait, those in flight."""
     sent = [flight.commit for flight in state.in_flight.values() if flight.commit is not None]
-    return queued + [(commit.key, commit.kind) for commit in (*state.commits, *sent)]
+    return [*state.commits, *sent]
 
 
 def late(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -101,8 +117,10 @@ def exception_for(error: ErrorCode) -> str:
     match error:
         case ErrorCode.STALE_MEMBER_EPOCH | ErrorCode.UNKNOWN_MEMBER_ID:
             return "CommitFailedException"
-        case ErrorCode.FENCED_INSTANCE_ID:
-            return "FencedInstanceIdException"
+        case ErrorCode.OFFSET_METADATA_TOO_LARGE:
+            return "OffsetMetadataTooLarge"
+        case _ if error in _THROWN_AS_IT_IS:
+            return exception_of(error)
         case _ if error in RETRIED or error.retriable:
             return "TimeoutException"
         case _:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from protocols.client.asking import REQUESTS
 from protocols.client.lookup import LOOKUP
 from protocols.client.metadata import METADATA
 from protocols.kip848.client import (
@@ -11,7 +12,6 @@ from protocols.kip848.client import (
     commits,
     heartbeat,
     offsets,
-    requests,
     responses,
     sync_commit,
 )
@@ -29,7 +29,7 @@ TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     heartbeat.HEARTBEAT: _a_round,
     commits.COMMITS: _a_round,
     offsets.OFFSETS: _a_round,
-    requests.REQUESTS: responses.requests_late,
+    REQUESTS: responses.requests_late,
     LOOKUP: responses.lookup_late,
     METADATA: responses.metadata_late,
 }

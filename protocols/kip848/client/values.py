@@ -176,9 +176,6 @@ class ClientState:
     thrown: Failed | None = None
     """What the next poll throws, once."""
 
-    poisoned: Failed | None = None
-    """What every call throws after an asynchronous commit was fenced."""
-
     @property
     def metadata(self) -> Metadata:
         """What the client knows of topics and leaders."""

@@ -121,7 +121,17 @@ def test_gaps_are_rows_and_a_status(tmp_path):
     (gap,) = table(tmp_path / "imported", "gaps").to_pylist()
     assert (1, 2) == (status, table(tmp_path / "imported", "commits").num_rows)
     assert (len(whole[0]), 90, str(path)) == (gap["position"], gap["length"], gap["source"])
-    assert "1 gap: not all could be read; where, and why, is in the table gaps" in out
+    assert "1 gap: not all could be read\n" in out
+    assert f"  {path}, 90 bytes from byte {len(whole[0])} on: " in out
+
+
+def test_a_selection_that_takes_nothing_is_said(tmp_path):
+    """No error: there may be nothing in that time."""
+    path = written(tmp_path, batch(commit()))
+    status, out, _ = rebalance("import", path, "--group", "nobody*", "-o", tmp_path / "imported")
+
+    assert 0 == status
+    assert "nothing of what was read is asked for by --group, --from and --to" in out
 
 
 def test_a_compressed_file_that_is_cut_off_has_a_gap_at_its_end(tmp_path):

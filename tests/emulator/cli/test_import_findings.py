@@ -91,7 +91,7 @@ def test_a_file_that_is_there_is_not_written_over(imported, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--scenario", "rolling-static-1"), f"no such group in it; there are {GROUP}"),
+        (("--scenario", "rolling-static-1"), f"no such group; in it there are {GROUP}"),
         (("--scenario", GROUP, "--generation", "9"), "no generation 9 with members; there are 1"),
         (("--scenario", GROUP, "--group", "x*"), "leave --group out"),
         (("--generation", "1"), "--generation is for --scenario"),
@@ -112,4 +112,6 @@ def test_a_log_of_nobody_known_names_what_is_missing(tmp_path):
     status, _, err = rebalance("import", STATIC, "--scenario", "nobody")
 
     assert 2 == status
-    assert "--scenario nobody: no such group in it" in err
+    assert (
+        "--scenario nobody: no such group that was read; which there are: rebalance import" in err
+    )

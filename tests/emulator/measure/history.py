@@ -13,6 +13,8 @@ GROUP = "billing"
 P0 = TopicPartition("orders", 0)
 P1 = TopicPartition("orders", 1)
 
+TICK_US = 1_000
+
 
 @dataclass
 class History:
@@ -24,7 +26,7 @@ class History:
     _commits: int = 0
 
     def say(self, what: ev.What, cause: int | None = None) -> int:
-        self.now_us += 1_000
+        self.now_us += TICK_US
         cause = self.cause if cause is None else cause
         self.events.append(ev.Event(len(self.events), self.now_us, cause, what))
         return len(self.events) - 1
@@ -45,6 +47,9 @@ class History:
 
     def fault(self, fault="f1", verb="crash", target="a"):
         return self.say(ev.FaultBegan(fault=fault, verb=verb, target=target))
+
+    def fault_over(self, fault="f1", verb="crash", target="a"):
+        return self.say(ev.FaultEnded(fault=fault, verb=verb, target=target))
 
     def start(self, *names, incarnation=1, instance_id=None):
         for name in names:

@@ -6,7 +6,8 @@ import pytest
 
 import emulator
 from emulator import events as ev
-from emulator.measure.described import DescribedGroup, describe
+from emulator.measure.described import DescribedGroup
+from emulator.measure.describer import describe
 
 from .history import GROUP, P0, P1, History
 

@@ -8,7 +8,7 @@ from emulator.measure.explain import explain
 from emulator.measure.ledger.accountant import Accountant
 from emulator.measure.wording import WORDS, in_words
 
-from .history import GROUP, P0, P1, History
+from .history import GROUP, P0, P1, TICK_US, History
 
 
 def told(history, entry_id):
@@ -87,6 +87,80 @@ def test_a_crash_is_told_from_the_fault_to_the_repeat():
         "billing is stable in generation 2: orders-0 is assigned to b",
         "b begins orders-0 at 80 (committed) in generation 2",
         "b processes orders-0 80..129 (50 records)",
+    ]
+
+
+def crash_with_an_end(seconds):
+    """Tell of a crash whose fault is over so much later; what it does comes in between."""
+    history = owner_at_work()
+    history.work("a", 80, 100)
+    history.crash("a", 100)
+    began = next(e for e in history.events if isinstance(e.what, ev.FaultBegan))
+    history.now_us = began.at_us - TICK_US
+    history.wait(seconds)
+    history.fault_over("crash a")
+    history.wait(10)
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    return [line for line in told(history, "D1") if line.startswith("fault ")]
+
+
+def test_a_fault_that_is_over_as_it_begins_has_one_line():
+    """A crash that lasts is an instant: it ends nothing."""
+    assert ["fault crash a: crash a"] == crash_with_an_end(0)
+
+
+def test_a_fault_that_lasts_is_told_where_it_begins_and_where_it_ends():
+    """A pause, or a crash after which the process comes back."""
+    told_of = ["fault crash a begins: crash a", "fault crash a ends: crash a"]
+
+    assert told_of == crash_with_an_end(5)
+
+
+LOST = "orders-0 has lost 100..119 (20 records)"
+
+
+def fallen_behind(history):
+    """Let the only follower fall behind, out of sync, and lead all the same."""
+    cut = history.fault("cut-1", "cut", "broker-1 and broker-2")
+    history.say(ev.PartitionStalled(partition=P0, broker=1), cut)
+    history.say(ev.IsrChanged(partition=P0, isr=(1,), why="lagging"), cut)
+    history.say(ev.PartitionResumed(partition=P0, broker=1), cut)
+    history.work("a", 80, 100)
+    history.cause = history.fault("crash-1", "crash_broker", "broker-1")
+    history.say(ev.LeaderChanged(partition=P0, broker=2, epoch=1, clean=False))
+
+
+def test_records_that_are_gone_are_told_from_where_a_replica_fell_behind():
+    """Before the first event of the chain, and with the fault that made it."""
+    history = owner_at_work()
+    fallen_behind(history)
+    history.truncate(100, 120)
+
+    assert told(history, "T1")[2:] == [
+        "fault cut-1 begins: cut broker-1 and broker-2",
+        "nothing new of orders-0 can be read",
+        "in sync for orders-0: 1 (lagging)",
+        "orders-0 can be read on, from broker 1",
+        "fault crash-1 begins: crash_broker broker-1",
+        "broker 2 leads orders-0 in epoch 1, though it was not in sync",
+        f"{LOST}: broker 2 leads without them; what is produced now gets their offsets",
+    ]
+
+
+def test_replicas_that_fell_behind_are_no_part_of_a_crash():
+    """Who leads from then on is told, and nothing from before."""
+    history = owner_at_work()
+    fallen_behind(history)
+    history.cause = None
+    history.crash("a", 100)
+    history.say(ev.IsrChanged(partition=P0, isr=(2, 1), why="caught up"))
+    history.say(ev.LeaderChanged(partition=P0, broker=1, epoch=2, clean=True))
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+
+    assert [line for line in told(history, "D1") if "sync" in line or "leads" in line] == [
+        "broker 1 leads orders-0 in epoch 2"
     ]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from assignors.types import TopicPartition
+from emulator import events as ev
 from emulator.measure.meters.standstill import StandstillMeter
 
-from .history import P0, P1, History
+from .history import GROUP, P0, P1, History
 from .meters import read
 
 
@@ -109,3 +111,33 @@ def test_reopening_a_position_is_no_standstill():
     history.open("a", offset=5, source="seek")
 
     assert 0 == read(StandstillMeter(), history).values["standstill_total_s"]
+
+
+def subscribed(history: History, name: str, *topics: str) -> None:
+    changed = ev.SubscriptionChanged(consumer=name, group=GROUP, topics=topics)
+    history.say(changed)
+
+
+def test_what_nobody_subscribes_to_any_more_does_not_stand_still():
+    """Up to the last member's change it counts; whoever lets go of it later changes nothing."""
+    history = running()
+    subscribed(history, "a", "refunds")
+    history.close("a", 0, "revoked")
+    history.wait(2)
+    subscribed(history, "b", "refunds")
+    history.wait(5)
+
+    assert {"orders-0": 2.001} == read(StandstillMeter(), history).tables["standstill.by_partition"]
+
+
+def test_what_is_newly_subscribed_to_stands_still_from_then_on():
+    """Nobody missed it before."""
+    history = running()
+    history.topic("refunds", "T2", starts=(0,))
+    history.wait(9)
+    subscribed(history, "b", "orders", "refunds")
+    history.wait(1)
+    history.open("b", TopicPartition("refunds", 0))
+    still = read(StandstillMeter(), history).tables["standstill.by_partition"]
+
+    assert 1.001 == still["refunds-0"]

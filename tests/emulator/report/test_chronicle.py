@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.report.chronicle import Chronicle
 
@@ -12,6 +15,27 @@ def told(*events):
     for number, what in enumerate(events):
         chronicle.hear(ev.Event(number, number * 1_000_000, None, what))
     return [happening.text for happening in chronicle.happenings]
+
+
+@pytest.mark.parametrize(
+    ("next_offset", "text"),
+    [
+        (101, "orders-0 loses 1 record: broker 2 leads without it"),
+        (1200, "orders-0 loses 1,100 records: broker 2 leads without them"),
+    ],
+)
+def test_records_that_are_gone_are_counted(next_offset, text):
+    """One is one."""
+    gone = ev.RecordsTruncated(
+        partition=TopicPartition("orders", 0),
+        broker=2,
+        leader_epoch=1,
+        first=100,
+        next_offset=next_offset,
+        incarnation=1,
+    )
+
+    assert [text] == told(gone)
 
 
 def test_a_broker_that_is_named_by_its_office_is_told_in_a_sentence():

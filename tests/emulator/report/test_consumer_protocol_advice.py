@@ -112,3 +112,15 @@ def test_an_entry_is_told_in_epochs():
     assert "generation" not in told
     assert "is removed from billing: session expired" in told
     assert "orders-4 shall go to billing-0" in told
+
+
+def test_a_listener_that_threw_is_to_catch_what_it_meets():
+    """First of all where it kept partitions from others; the classic consumer gives them up."""
+    ours, classic = (
+        hints_for(case_of(Cause.TWO_OWNERS, *changes, verbs=("fail_listener",)))
+        for changes in ((), (CLASSIC,))
+    )
+
+    assert ours[0].startswith("Catch what happens in a rebalance listener inside it")
+    assert "max.poll.interval.ms (now 300000)" in ours[0]
+    assert not any("listener inside it" in hint for hint in classic)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from emulator.measure import Line
+from dataclasses import replace
+
+import pytest
+
+from emulator.measure import Line, Owner
 from emulator.measure.ledger.entries import Entry, EntryKind
 from emulator.report.entry_screen import entry_screen
 
@@ -48,3 +52,14 @@ def test_work_with_nothing_between_tells_only_its_end():
     before, same = Line(1 * SECOND, "a begins", 0), Line(5 * SECOND, "a crashes", 1)
 
     assert "  5s   a processes 0..9" == story(before, same, work(5, 1))[-1]
+
+
+@pytest.mark.parametrize(("incarnation", "name"), [(1, "a"), (2, "a (start 2)")])
+def test_records_that_are_gone_have_an_owner_who_never_had_them(incarnation, name):
+    """Nobody had them first and nobody then, so no time is told."""
+    owner = Owner("a", incarnation, 1, 9 * SECOND)
+    gone = replace(ENTRY, kind=EntryKind.TRUNCATED, first_owner=owner)
+    shown = list(entry_screen("title", gone, (), lambda at_us: f"{at_us // SECOND}s"))
+
+    assert f"    owner:    {name}" in shown
+    assert [] == [line for line in shown if "first:" in line or "then:" in line]

@@ -104,6 +104,8 @@ verbs = st.one_of(
     st.just({"move_coordinator": "billing", "to": "broker-3"}),
     st.just({"rolling_restart": "billing", "order": ["billing-1", "billing-0"]}),
     st.just({"rolling_restart": "billing", "order": "reversed", "surge": True}),
+    st.just({"subscribe": "billing", "topics": ["orders"], "gap": "1s"}),
+    st.just({"fail_listener": "billing-1", "for": "2s", "call": "assigned", "caught": True}),
     st.just({"delete_topic": "orders"}),
     st.just({"delete_offsets": "billing", "topic": "orders", "partitions": [0]}),
     st.just({"reset_offsets": "billing", "topic": "orders", "to": "earliest"}),

@@ -193,6 +193,15 @@ def test_producers_are_steady_random_or_in_bursts(written, rate):
     assert rate == read(('rate = "20/s" ', f"rate = {written} ")).topic[0].rate
 
 
+@pytest.mark.parametrize("written", ['"1"', "1"])
+def test_producers_may_trust_the_leader_alone(written):
+    """In a word or a number."""
+    trusting = read(("partitions = 6", f"partitions = 6\nacks = {written}"))
+
+    assert "1" == trusting.topic[0].acks
+    assert "all" == read().topic[0].acks
+
+
 def test_work_times_have_distributions():
     """A plain time is a constant; a table names a distribution."""
     table = 'work = { lognormal = { median = "5ms", p99 = "1s" } }'

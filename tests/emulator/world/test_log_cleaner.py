@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from assignors.types import TopicPartition
 from emulator.events import Appended, CoordinatorLoaded, LogCompacted, SegmentRolled, TopicCreated
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
@@ -20,6 +22,9 @@ OF_TWO_KEYS = """
 "log.cleaner.dedupe.buffer.size" = 72
 "log.cleaner.io.buffer.load.factor" = 0.7
 """
+
+
+KEPT_FROM_LOOKING = [("pause", "resume"), ("fill_disk", "clear_disk")]
 
 
 def bench_of(settings="", **more):
@@ -194,6 +199,20 @@ def test_a_tombstone_goes_with_the_first_compaction_after_its_time():
     commit_for(bench, 40 * SECOND, partition=1)
 
     assert 0 == tombstones(bench)
+
+
+@pytest.mark.parametrize(("kept_from", "again"), KEPT_FROM_LOOKING)
+def test_a_look_that_could_not_be_is_made_up_for(kept_from, again):
+    """Of a paused broker, and of one whose disk was full: the log needs no further append."""
+    bench = bench_of()
+    commit_for(bench, 12 * SECOND)
+    getattr(bench.brokers, kept_from)(1, 0)
+    bench.wait(5 * SECOND)
+    assert [] == bench.told(LogCompacted)
+    getattr(bench.brokers, again)(1, 0)
+    bench.wait(15 * SECOND)
+
+    assert 1 == len(bench.told(LogCompacted))
 
 
 def test_a_small_offset_map_ends_a_compaction_early():

@@ -82,6 +82,7 @@ class ConsumerGroupDriver(CoordinatorDriver):
         **settings: Any,
     ) -> None:
         self._ids = 0
+        self._were_classic: set[str] = set()
         more = {} if assignors is None else {"assignors": assignors}
         super().__init__(
             topics=list(topics or (topic(),)),
@@ -240,10 +241,17 @@ class ConsumerGroupDriver(CoordinatorDriver):
             self._hold_time_limits()
 
     def _hold_time_limits(self) -> None:
-        """Who gives up has a time limit, unless a failed append took the confirmation back."""
+        """Who gives up has a time limit, unless a failed append took the confirmation back.
+
+        A classic member has other limits, the time to join again and to sync; if it changes its
+        protocol while it gives up, it gets no new one.
+        """
         group = self.coordinator.state.durable.groups.get(GROUP)
-        for member in group if isinstance(group, Group) and not self.rejections else ():
+        members = list(group) if isinstance(group, Group) else []
+        self._were_classic |= {each.member_id for each in members if each.speaks_classic}
+        for member in members if not self.rejections else ():
             current = member.current
             gives_up = current.state is MemberState.UNREVOKED_PARTITIONS
-            if gives_up and current.epoch != AWAY_EPOCH:
+            limited = current.epoch != AWAY_EPOCH and member.member_id not in self._were_classic
+            if gives_up and limited:
                 assert f"rebalance-timeout-{GROUP}-{member.member_id}" in self.timers

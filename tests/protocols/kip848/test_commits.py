@@ -120,6 +120,24 @@ def test_metadata_that_is_too_long_fails_its_partition_alone(it):
     assert 1 == len(it.batches[-1])
 
 
+def test_what_is_refused_for_itself_does_not_make_an_older_commit_stale(it):
+    """Metadata too long, or no such partition: the member's own partition beside it is stored."""
+    offsets = (
+        OffsetToCommit(TopicPartition("t", 0), 7),
+        OffsetToCommit(TopicPartition("t", 3), 7, metadata="x" * 4_097),
+        OffsetToCommit(TopicPartition("w", 0), 7),
+        OffsetToCommit(TopicPartition("t", -1), 7),
+    )
+    request = OffsetCommitRequest(group_id=GROUP, member_id="A", generation_id=2, offsets=offsets)
+
+    errors = it.send(request).answer.errors
+
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    told = [ErrorCode.NONE, ErrorCode.OFFSET_METADATA_TOO_LARGE, unknown, unknown]
+    assert told == [error for _, error in errors]
+    assert 1 == len(it.batches[-1])
+
+
 @pytest.mark.parametrize("stable", [True, False])
 def test_a_fetch_names_the_epoch_exactly_or_no_member_at_all(it, stable):
     """An older epoch is not enough here."""

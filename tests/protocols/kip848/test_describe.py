@@ -14,7 +14,7 @@ from protocols.messages import (
     SyncGroupRequest,
 )
 
-from .driver import GROUP, ConsumerGroupDriver, owned, topic
+from .driver import GROUP, IDS, ConsumerGroupDriver, owned, topic
 
 DESCRIBE = ConsumerGroupDescribeRequest(group_id=GROUP)
 
@@ -115,3 +115,19 @@ def test_requests_of_classic_strangers_are_refused():
     assert ErrorCode.UNKNOWN_MEMBER_ID in {left.error, *(each.error for each in left.members)}
     assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == it.send(classic_join()).error
     assert "Stable" == it.state
+
+
+def test_what_a_member_gives_up_is_shown_as_its_own_until_it_confirms():
+    """Partitions of a topic that is gone are not shown at all."""
+    it = ConsumerGroupDriver(topic(partitions=2), topic("u", 1))
+    it.join("A", "t", "u")
+    it.join("B")
+    it.beat("A")
+    assert it.revoking("A")
+    it.topics_are(topic(partitions=2))
+
+    shown = {each.member_id: each for each in it.send(DESCRIBE).answer.members}
+
+    assert [{0, 1}] == [set(each.partitions) for each in shown["A"].assignment]
+    assert [IDS["t"]] == [each.topic_id for each in shown["A"].assignment]
+    assert IDS["u"] not in [each.topic_id for each in shown["A"].target]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from assignors.errors import AssignorNotFoundError
@@ -25,6 +27,7 @@ JOIN = {
     [
         {"group_id": ""},
         {"group_id": " "},
+        {"group_id": "\x00\t"},
         {"instance_id": ""},
         {"rack_id": ""},
         {"member_id": ""},
@@ -137,3 +140,22 @@ def test_a_broker_needs_assignors_that_exist(names):
     """A coordinator is not made without; the words say which there are."""
     with pytest.raises((ValueError, AssignorNotFoundError), match="uniform"):
         ConsumerGroupDriver(group_consumer_assignors=names)
+
+
+def test_a_blank_is_what_java_takes_off():
+    """A space that does not break is a name like any other."""
+    it = ConsumerGroupDriver()
+
+    assert ErrorCode.NONE == it.join("A", instance="\u00a0").error
+
+
+def test_a_vote_of_the_log_for_an_assignor_that_is_no_more_fails_each_computation():
+    """Another broker may have offered it; the answer is an error and nothing is written."""
+    it = ConsumerGroupDriver(group_consumer_assignors=("uniform", "range"))
+    it.join("A", server_assignor="range")
+    it.settings = replace(it.settings, group_consumer_assignors=("uniform",))
+    it.fail_over()
+    before = len(it.log)
+
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == it.join("B").error
+    assert len(it.log) == before

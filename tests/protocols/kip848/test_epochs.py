@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.errors import ErrorCode
-from protocols.messages import TopicDescription
+from protocols.messages import TopicDescription, TopicPartitions
 
 from .driver import IDS, ConsumerGroupDriver, owned, topic
 
@@ -255,3 +255,18 @@ def test_a_failover_raises_nothing():
 
     assert [] == it.wrote(lambda: it.beat("A"))
     assert (3, 3) == it.epochs
+
+
+def test_a_topic_that_is_listed_without_partitions_is_owned_too():
+    """So the previous epoch is not good with one that the member has nothing of."""
+    it = ConsumerGroupDriver(topic(), topic("u"))
+    it.join("A")
+    it.join("B")
+    it.settle("A", "B")
+    current = it.member("A").current
+    stray = TopicPartitions(IDS["u"], ())
+
+    assert current.previous_epoch < current.epoch
+    missed = it.beat("A", current.previous_epoch, topic_partitions=(stray,))
+    assert ErrorCode.FENCED_MEMBER_EPOCH == missed.error
+    assert ErrorCode.NONE == it.beat("A", current.previous_epoch, topic_partitions=()).error

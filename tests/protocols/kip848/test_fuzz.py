@@ -60,7 +60,7 @@ HEARTBEATS = st.builds(
     member_epoch=EPOCHS,
     instance_id=st.one_of(st.none(), st.sampled_from(["i", "j"]), WORDS),
     rack_id=st.one_of(st.none(), WORDS),
-    rebalance_timeout_ms=st.sampled_from([-1, 0, 1, 300_000, 2**31 - 1]),
+    rebalance_timeout_ms=st.sampled_from([-(2**31), -1, 0, 1, 300_000, 2**31 - 1]),
     subscribed_topic_names=st.one_of(st.none(), st.lists(WORDS, max_size=3).map(tuple)),
     subscribed_topic_regex=st.one_of(st.none(), PATTERNS),
     server_assignor=st.one_of(st.none(), st.sampled_from(["uniform", "range", "sticky"]), WORDS),

@@ -186,3 +186,78 @@ def test_a_pattern_in_the_log_that_is_none_here_matches_nothing():
     begun = LookUp(("(",), TopicsImage([topic()]), 0)
 
     assert () == matching("(", begun)
+
+
+def test_a_pattern_that_was_never_looked_up_leaves_a_tombstone_too():
+    """When its last user gives it up, or goes."""
+    it = ConsumerGroupDriver(topic())
+    by_pattern(it, "A", "t")
+    assert "16x" in it.wrote(lambda: it.beat("A", subscribed_topic_regex=""))
+
+    by_pattern(it, "B", "u")
+
+    assert ["8x", "7x", "5x", "16x", "3"] == it.wrote(lambda: it.leave("B"))
+
+
+def test_the_only_pattern_changed_soon_after_its_look_up_waits_like_any_other():
+    """Ten seconds count from the last look-up, also if what it found goes with the change."""
+    it = looked_up("A")
+    it.beat("A")
+    it.beat("A", subscribed_topic_regex="v")
+    it.advance(0)
+    assert ({}, True) == (dict(it.group.patterns), "v" in it.group.pattern_users)
+
+    it.beat("A")
+    it.advance(0)
+
+    assert {"v"} == set(it.group.patterns)
+
+
+def test_a_pattern_that_goes_has_the_others_looked_up_once_more():
+    """There are more results than patterns in use, at that heartbeat."""
+    it = ConsumerGroupDriver(topic(), topic("u"))
+    by_pattern(it, "A", "t")
+    by_pattern(it, "B", "u")
+    it.advance(0)
+    it.beat("A")
+    it.advance(10_001)
+    it.beat("A")
+    it.advance(0)
+    it.settle("A", "B")
+    it.advance(10_001)
+    assert {"t", "u"} == set(it.group.patterns)
+
+    it.beat("B", subscribed_topic_regex="t")
+    it.advance(0)
+
+    assert ["16"] == it.types
+    assert {"t"} == set(it.group.patterns)
+
+
+def test_a_new_coordinator_looks_all_patterns_up_once():
+    """It cannot know which topics are new."""
+    it = looked_up("A")
+    it.beat("A")
+    it.advance(10_001)
+    assert [] == it.wrote(lambda: (it.beat("A"), it.advance(0)))
+
+    it.begin_load()
+    it.coordinator.topics_changed(it.topics, version=9)
+    it._carry_out(it.coordinator.loaded(it.now_us))
+    it.beat("A")
+    it.advance(0)
+
+    assert ["16"] == it.types
+
+
+def test_a_member_that_reads_a_topic_which_does_not_exist_reads_something():
+    """Nothing is taken from it, and nothing written but what it told."""
+    it = ConsumerGroupDriver(topic())
+    it.join("A", subscribed_topic_names=())
+
+    assert ["5", "3", "7", "6", "8"] == it.wrote(
+        lambda: it.beat("A", subscribed_topic_names=("w",), topic_partitions=())
+    )
+    assert ["5", "3", "6", "8"] == it.wrote(
+        lambda: it.beat("A", subscribed_topic_names=("x",), topic_partitions=())
+    )

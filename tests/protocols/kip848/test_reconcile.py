@@ -126,7 +126,8 @@ def test_an_unread_topic_that_nobody_owns_is_forgotten():
 
 def test_a_member_that_reads_nothing_is_moved_even_from_nothing():
     """Its previous epoch becomes its epoch, as if everything had been taken away."""
-    after = reconciled(member(5), given(5, subscribed=set(), resubscribed=True))
+    nothing = given(5, subscribed=set(), reads_nothing=True, resubscribed=True)
+    after = reconciled(member(5), nothing)
 
     assert CurrentAssignment(5, 5, STABLE) == after
 
@@ -198,3 +199,17 @@ def test_a_partition_that_comes_back_while_it_is_given_up_is_kept():
     kept = it.beat("A", topic_partitions=owned(*({0, 1} - moving)))
 
     assert {"t": {0, 1}} == kept.assignment
+
+
+def test_whoever_is_in_a_state_that_nobody_knows_must_list_no_topic():
+    """Not even one without partitions."""
+    nothing = reconciled(member(5, state=UNKNOWN), given(6, 0, owned={T: frozenset()}))
+
+    assert ErrorCode.FENCED_MEMBER_EPOCH == nothing
+
+
+def test_whoever_reads_a_topic_that_does_not_exist_is_left_as_it_is():
+    """It reads nothing that is there, but it reads."""
+    before = member(5)
+
+    assert before == reconciled(before, given(5, subscribed=set(), resubscribed=True))

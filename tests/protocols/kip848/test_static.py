@@ -152,3 +152,21 @@ def test_what_was_to_be_given_up_is_free_when_its_member_leaves_for_a_while():
     it.advance(10_000)
     it.beat("B", topic_partitions=owned(*moving))
     assert {0, 1, 2, 3, 4, 5} - moving == it.assigned("A")
+
+
+def test_a_member_may_come_with_an_instance_id_that_it_did_not_have():
+    """It stays who it is, with all that it has; nothing raises the epoch."""
+    it = ConsumerGroupDriver()
+    it.join("A", rack_id="r")
+    it.join("B")
+    it.settle("A", "B")
+    had, epochs = it.assigned("A"), it.epochs
+
+    again = it.join("A", instance="i1")
+
+    assert ({"t": had}, epochs) == (again.assignment, it.epochs)
+    assert ["5"] == it.types
+    assert ("i1", "r") == (it.member("A").metadata.instance_id, it.member("A").metadata.rack_id)
+
+    it.join("A", instance="i2")
+    assert {"i2": "A"} == dict(it.group.static_members)

@@ -217,3 +217,16 @@ def test_removing_nobody_raises_nothing():
 
     request = LeaveGroupRequest(group_id="g", members=(LeavingMember("X"),))
     assert [] == it.wrote(lambda: it.send(request))
+
+
+def test_a_negative_time_to_give_up_is_over_at_once():
+    """A request may name any but -1, which says nothing."""
+    it = ConsumerGroupDriver()
+    it.join("A", rebalance_timeout_ms=-2)
+    it.join("B")
+    it.beat("A")
+    assert it.revoking("A")
+
+    it.advance(0)
+
+    assert ["A"] == [fact.member_id for fact in it.told(MemberRemoved)]

@@ -137,3 +137,90 @@ def test_a_static_member_changes_its_protocol_in_place():
     assert it.group.member("A") is None
     stranger = it.join_classic("z", group_instance_id="i", member_id="Z")
     assert ErrorCode.FENCED_INSTANCE_ID == stranger.error
+
+
+def test_a_member_that_goes_back_to_the_classic_protocol_reads_by_name_alone():
+    """It gives its pattern up, and keeps the rack that it does not tell any more."""
+    it = Migration()
+    it.join("D")
+    it.join("A", subscribed_topic_names=None, subscribed_topic_regex="t", instance="i", rack_id="r")
+    it.advance(0)
+    it.settle("A", "D")
+    epoch = it.group.epoch
+
+    it.join_classic("x", group_instance_id="i")
+
+    told = it.member(it.ids["x"]).metadata
+    assert ("", ("t",), "r") == (
+        told.subscribed_topic_regex,
+        told.subscribed_topic_names,
+        told.rack_id,
+    )
+    assert {} == dict(it.group.patterns)
+    assert epoch + 1 == it.group.epoch
+
+
+def test_the_ids_of_newcomers_have_no_prefix():
+    """In a classic group they begin with the client id."""
+    it = consumers()
+
+    assert it.join_classic("x").answer.member_id.startswith("id-")
+
+
+def test_who_joins_again_needs_a_protocol_that_it_had_before():
+    """As all other classic members have to have it."""
+    it = upgraded()
+
+    changed = it.join_classic("x", names=("range",)).error
+
+    assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == changed
+    both = it.join_classic("x", names=("range", "cooperative-sticky"))
+    assert ErrorCode.NONE == both.error
+    assert ErrorCode.NONE == it.join_classic("x", names=("range",)).error
+
+
+def test_an_answer_that_refuses_names_nobody():
+    """An error is all that it says."""
+    it = upgraded()
+
+    refused = it.join_classic("x", names=("range",)).answer
+
+    assert ("", -1) == (refused.member_id, refused.generation_id)
+
+
+def test_a_sync_keeps_the_session():
+    """It repeats what the member called the protocol, if it called it anything."""
+    it = upgraded()
+    it.join_classic("x")
+    it.advance(9_000)
+
+    answer = it.sync("x", 2, protocol_name=None, protocol_type=None, version=4).answer
+
+    assert (None, None, some(0, 1)) == (
+        answer.protocol_type,
+        answer.protocol_name,
+        answer.assignment,
+    )
+    assert 10_000 == it.session_ms(it.ids["x"])
+
+
+def test_a_member_that_gives_up_has_its_time_to_join_again_and_no_other():
+    """The time to give up is for those who confirm by heartbeat."""
+    it = upgraded()
+    it.join_classic("x", 0, 1, 2, 3)
+
+    assert {2, 3} == it.revoking(it.ids["x"])
+    assert not [name for name in it.timers if name.startswith("rebalance-timeout-")]
+
+
+def test_an_old_good_bye_is_answered_by_one_error():
+    """Up to version 2 it names one member, and the answer none."""
+    it = upgraded()
+
+    def left(member_id: str) -> tuple[ErrorCode, int]:
+        request = LeaveGroupRequest(group_id=GROUP, members=(LeavingMember(member_id),), version=2)
+        answer = it.send(request).answer
+        return answer.error, len(answer.members)
+
+    assert (ErrorCode.UNKNOWN_MEMBER_ID, 0) == left("nobody")
+    assert (ErrorCode.NONE, 0) == left(it.ids["x"])

@@ -100,3 +100,27 @@ def test_there_and_back_again_loses_no_offset():
     assert 7 == stored.offset
     it.fail_over()
     assert it.is_classic
+
+
+def test_a_group_that_was_too_large_becomes_classic_when_it_is_small_enough():
+    """Classic members alone, and one more of them goes."""
+    it = mixed(group_max_size=1)
+    it.enter("y")
+    it.leave("C")
+    assert not it.is_classic
+
+    it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember(it.ids["y"]),)))
+
+    assert it.is_classic
+    assert [it.ids["x"]] == list(it.classic.members)
+
+
+def test_a_look_up_that_ends_among_classic_members_converts_nothing():
+    """Nobody went."""
+    it = mixed(group_consumer_migration_policy="upgrade")
+    it.join("D", subscribed_topic_names=None, subscribed_topic_regex="t")
+    it.leave("C")
+    it.leave("D")
+    it.advance(0)
+
+    assert not it.is_classic

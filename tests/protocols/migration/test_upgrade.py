@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from protocols.classic.states import State
@@ -9,6 +11,7 @@ from protocols.errors import ErrorCode
 from protocols.facts import GroupConverted
 from protocols.kip848.group import Group as ConsumerGroup
 from protocols.messages import LeaveGroupRequest, LeavingMember
+from protocols.records import GroupMetadataValue, encode_assignment
 
 from .driver import AGAIN, GROUP, Migration, some
 
@@ -133,3 +136,54 @@ def test_an_upgrade_that_cannot_be_written_is_taken_back():
     first, second = it.join_classic("x", 0, 1, 2, 3), it.join_classic("y")
     it.advance(20_000)
     assert {ErrorCode.NONE} == {first.error, second.error}
+
+
+def test_in_its_first_join_phase_a_group_cannot_be_read():
+    """It has chosen no protocol yet; who waits is told to join again all the same."""
+    it = Migration()
+    waiting = it.enter("x")
+    assert State.PREPARING_REBALANCE is it.classic.state
+    before = len(it.log)
+
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == it.join("C").error
+
+    assert (True, before, AGAIN) == (it.is_classic, len(it.log), waiting.error)
+    again = it.join_classic("x")
+    it.advance(20_000)
+    assert ErrorCode.NONE == again.error
+
+
+def test_who_is_refused_after_the_conversion_leaves_the_group_classic():
+    """There is no room for one more; whoever waited joins again."""
+    it = Migration(group_consumer_max_size=2)
+    it.stable("x")
+    waiting = it.enter("y")
+    before = len(it.log)
+
+    assert ErrorCode.GROUP_MAX_SIZE_REACHED == it.join("C").error
+    assert (True, before, AGAIN) == (it.is_classic, len(it.log), waiting.error)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"assignment": encode_assignment(some(0), user_data=b"mine")},
+        {"assignment": b"\x00"},
+        {"subscription": b"\x00"},
+    ],
+)
+def test_what_could_not_be_kept_forbids_the_upgrade(changed):
+    """User data of an assignor of people's own, and bytes that are not the protocol's."""
+    it = Migration()
+    it.stable("x")
+    place = max(
+        place for place, record in enumerate(it.log) if isinstance(record.value, GroupMetadataValue)
+    )
+    record = it.log[place]
+    members = tuple(replace(member, **changed) for member in record.value.members)
+    it.log[place] = record._replace(value=replace(record.value, members=members))
+    it.fail_over()
+    before = len(it.log)
+
+    assert ErrorCode.GROUP_ID_NOT_FOUND == it.join("C").error
+    assert (True, before) == (it.is_classic, len(it.log))

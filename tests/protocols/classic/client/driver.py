@@ -6,6 +6,7 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from protocols.classic.client.values import Membership
+from protocols.client.calls import CloseOperation
 from protocols.errors import ErrorCode
 from protocols.fetching import Handed
 from protocols.messages import (
@@ -52,7 +53,7 @@ class ClientDriver(ClientBench):
 
     def poll(self, timeout_ms: float = 0) -> Any:
         """Poll; what it returned, or None while it waits."""
-        return self._call(self.client.poll(self.now_us, round(timeout_ms * 1_000)))
+        return self.call(self.client.poll(self.now_us, round(timeout_ms * 1_000)))
 
     def poll_until(self, kind: type, turns: int = 200) -> None:
         """Poll until a request of one kind is pending: a few times now, then at every tick."""
@@ -66,21 +67,23 @@ class ClientDriver(ClientBench):
 
     def commit_sync(self, wanted: dict[int, int] | None = None) -> Any:
         given = None if wanted is None else offsets(wanted)
-        return self._call(self.client.commit_sync(self.now_us, given))
+        return self.call(self.client.commit_sync(self.now_us, given))
 
     def commit_async(self, wanted: dict[int, int] | None = None) -> Any:
         given = None if wanted is None else offsets(wanted)
-        return self._call(self.client.commit_async(self.now_us, given))
+        return self.call(self.client.commit_async(self.now_us, given))
 
     def commit(self, call: str, given: tuple[OffsetToCommit, ...]) -> Any:
         """Make a commit of just these offsets, by the name of the call."""
-        return self._call(getattr(self.client, call)(self.now_us, given))
+        return self.call(getattr(self.client, call)(self.now_us, given))
 
-    def close(self, timeout_ms: float = 30_000) -> Any:
-        return self._call(self.client.close(self.now_us, round(timeout_ms * 1_000)))
+    def close(
+        self, timeout_ms: float = 30_000, operation: CloseOperation = CloseOperation.DEFAULT
+    ) -> Any:
+        return self.call(self.client.close(self.now_us, round(timeout_ms * 1_000), operation))
 
     def unsubscribe(self) -> Any:
-        return self._call(self.client.unsubscribe(self.now_us))
+        return self.call(self.client.unsubscribe(self.now_us))
 
     # -- answers -----------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.client.calls import Closed, CommitResult, Failed
+from protocols.client.calls import Closed, CloseOperation, CommitResult, Failed
 from protocols.errors import ErrorCode
 from protocols.facts import CommitEnded
 from protocols.messages import (
@@ -231,6 +231,31 @@ def test_asynchronous_commits_in_flight_are_waited_for():
 
 
 # -- who leaves, and what the listener hears -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("instance", "operation", "leaves"),
+    [
+        (None, CloseOperation.DEFAULT, True),
+        (None, CloseOperation.LEAVE_GROUP, True),
+        (None, CloseOperation.REMAIN_IN_GROUP, False),
+        ("i-1", CloseOperation.DEFAULT, False),
+        ("i-1", CloseOperation.LEAVE_GROUP, True),
+        ("i-1", CloseOperation.REMAIN_IN_GROUP, False),
+    ],
+)
+def test_who_leaves_depends_on_how_it_is_closed(instance, operation, leaves):
+    """The listener hears of it in any case, and what is left out is named by its member id."""
+    driver = member(group_instance_id=instance, enable_auto_commit=False)
+    driver.close(operation=operation)
+
+    assert [("revoked", parts(0, 1))] == driver.calls
+    named = [entry for sent in driver.ever(LeaveGroupRequest) for entry in sent.message.members]
+    assert (["m-1"] if leaves else []) == [entry.member_id for entry in named]
+    assert all(entry.group_instance_id is None for entry in named)
+    if leaves:
+        left(driver)
+    assert closed(driver)
 
 
 def test_a_static_member_commits_and_hears_but_does_not_leave():

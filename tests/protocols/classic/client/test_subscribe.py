@@ -21,7 +21,7 @@ def member(**settings) -> ClientDriver:
 
 
 def subscribe(driver: ClientDriver, *topics: str) -> None:
-    driver._carry_out(driver.client.subscribe(driver.now_us, topics))
+    driver.carry_out(driver.client.subscribe(driver.now_us, topics))
 
 
 def test_the_next_poll_joins_with_the_new_topics():

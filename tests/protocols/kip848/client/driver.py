@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from assignors.types import TopicPartition
+from protocols.client.calls import CloseOperation
 from protocols.errors import ErrorCode
 from protocols.fetching import Handed
-from protocols.kip848.client.calls import CloseOperation
 from protocols.kip848.client.membership import MemberState
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,

@@ -96,13 +96,31 @@ def test_a_pattern_of_the_coordinator_is_sent_as_it_is():
     assert [0] == driver.owned()
 
 
-def test_a_pattern_of_the_client_is_sent_as_names():
-    """The client joins once its own pattern matches; new matches go out with a heartbeat."""
+def test_a_pattern_of_the_client_joins_without_a_topic_to_name():
+    """The first poll joins, before metadata have told of any topic; names follow when they have."""
     driver = ClientDriver(matches=lambda name: name.startswith("t"), topics={"t": 1, "x": 1})
-    driver.poll()
-    assert MemberState.UNSUBSCRIBED is driver.member
-    driver.poll()
+    assert () == driver.joining().subscribed_topic_names
+    driver.reconcile(2)
+
     assert ("t",) == driver.one(Beat).subscribed_topic_names
+
+
+def test_a_pattern_that_matches_nothing_stays_in_the_group():
+    """A member with nothing to read is a member: its heartbeats go on, and name no topic."""
+    driver = ClientDriver(matches=lambda name: name.startswith("none"))
+    driver.joining()
+    driver.reconcile(2)
+    driver.beaten()
+    driver.poll()
+
+    assert driver.beat_due().subscribed_topic_names is None
+    assert MemberState.STABLE is driver.member
+
+
+def test_what_comes_to_match_a_pattern_of_the_client_goes_out_with_a_heartbeat():
+    """A poll looks at new metadata, and the next heartbeat has all names that match."""
+    driver = ClientDriver(matches=lambda name: name.startswith("t"), topics={"t": 1, "x": 1})
+    driver.joining()
     driver.reconcile(2)
     driver.beaten()
     driver.topics["t2"] = 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.client.calls import Closed, Failed
+from protocols.client.calls import Closed, CloseOperation, Failed
 from protocols.errors import ErrorCode
-from protocols.kip848.client.calls import CloseOperation, Outside
+from protocols.kip848.client.calls import Outside
 from protocols.kip848.client.membership import MemberState
 from protocols.messages import OffsetCommitRequest
 

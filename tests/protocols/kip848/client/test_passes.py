@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from protocols.client.calls import Failed
 from protocols.errors import ErrorCode
 from protocols.kip848.client.threads import Lag
 from protocols.messages import FetchRequest, OffsetFetchRequest
@@ -52,6 +53,21 @@ def test_a_waiting_poll_makes_a_pass_every_tenth_of_a_second():
     driver.poll(1_000)
 
     assert [began + 100 * n for n in range(1, 6)] == events_of(driver, 510)
+
+
+def test_a_poll_that_throws_gives_its_event_up():
+    """The next poll issues one of its own, whatever became of that one."""
+    driver = stable()
+    driver.to_own(0)
+    driver.hold_calls = True
+    driver.poll(1_000)
+    driver.advance(200)
+    driver.end_call(Failed("Oops"))
+    assert driver.state.slot is None
+    driver.advance(3_000)
+    driver.poll()
+
+    assert driver.now_us == driver.state.poll_due_us - 300_000_000
 
 
 def test_records_end_a_wait_after_a_wake_up():

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from protocols.client.calls import Closed, Failed
+from protocols.client.calls import Closed, CloseOperation, Failed
 from protocols.errors import ErrorCode
 from protocols.facts import PositionSet
-from protocols.kip848.client.calls import Calling, CloseOperation, Closing, CommittingSync, Outside
+from protocols.kip848.client.calls import Calling, Closing, CommittingSync, Outside
 from protocols.kip848.client.membership import MemberState
 from protocols.kip848.client.threads import Lag
 from protocols.messages import (

@@ -214,18 +214,37 @@ def test_a_revoked_call_that_throws_acknowledges_nothing(manual):
 
 
 def test_an_assigned_call_that_throws_is_made_again(manual):
-    """What was just assigned is not read; the next poll assigns it anew."""
+    """What it was called with is owned but not read until a call, for what is new then, ends well."""
     manual.to_own(0, 1, 2)
     manual.hold_calls = True
     manual.poll()
     manual.end_call(Failed("Oops"))
-    assert [0, 1] == manual.owned()
+    assert [0, 1, 2] == manual.owned()
+    assert [0, 1] == sorted(manual.positions())
+    assert [] == manual.pending(Beat)
     manual.hold_calls = False
     manual.poll()
     manual.poll()
 
-    assert [("assigned", (2,)), ("assigned", (2,))] == manual.calls
-    assert [0, 1, 2] == manual.owned()
+    assert [("assigned", (2,)), ("assigned", ())] == manual.calls
+    assert ids(0, 1, 2) == manual.one(Beat).topic_partitions
+    manual.fetched({2: 7})
+    assert 7 == manual.positions()[2]
+
+
+def test_what_an_assigned_call_threw_at_is_revoked_like_the_rest(manual):
+    """Owned since that call, it is given back with a call, though it was never read."""
+    manual.to_own(0, 1, 2)
+    manual.hold_calls = True
+    manual.poll()
+    manual.end_call(Failed("Oops"))
+    manual.hold_calls = False
+    manual.to_own(0, 1, epoch=3)
+    for _ in range(4):
+        manual.poll()
+
+    assert ("revoked", (2,)) in manual.calls
+    assert [0, 1] == manual.owned()
 
 
 def test_a_topic_without_a_name_is_asked_for_and_waited_for():

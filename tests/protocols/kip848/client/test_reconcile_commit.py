@@ -104,6 +104,32 @@ def test_the_commit_is_given_up_after_the_poll_interval():
     assert [("revoked", (1,))] == driver.calls[:1]
 
 
+def test_an_interval_commit_is_left_out_beside_it():
+    """What is due while the first try is under way is covered by that try."""
+    driver = ClientDriver(auto_commit_interval_ms=5_000)
+    driver.stable({0: 3, 1: 4})
+    driver.to_own(0)
+    driver.advance(5_000)
+    driver.poll()
+    driver.advance(100)
+    driver.poll()
+
+    assert 1 == len(driver.ever(OffsetCommitRequest))
+
+
+def test_interval_commits_go_on_beside_its_next_tries():
+    """A commit that has to be tried again holds no other back."""
+    driver = ClientDriver(auto_commit_interval_ms=5_000)
+    driver.stable({0: 3, 1: 4})
+    driver.to_own(0)
+    driver.advance(5_000)
+    driver.poll()
+    driver.committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.poll()
+
+    assert 2 == len(driver.ever(OffsetCommitRequest))
+
+
 def test_a_finished_reconciliation_restarts_the_commit_interval():
     """The next automatic commit comes a full interval after the assignment was taken."""
     driver = ClientDriver(auto_commit_interval_ms=10_000)

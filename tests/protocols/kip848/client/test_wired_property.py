@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from protocols.kip848.client.calls import CloseOperation, Outside
+from protocols.client.calls import CloseOperation
+from protocols.kip848.client.calls import Outside
 from protocols.kip848.group import AWAY_EPOCH
 from protocols.messages import FetchRequest
 

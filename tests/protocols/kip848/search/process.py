@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 from assignors.types import TopicPartition
+from protocols.client.asking import REQUESTS
 from protocols.client.calls import Closed
 from protocols.client.metadata import METADATA
 from protocols.kip848.client.calls import Outside
 from protocols.kip848.client.heartbeat import HEARTBEAT
 from protocols.kip848.client.membership import MemberState
-from protocols.kip848.client.requests import REQUESTS
 from protocols.messages import (
     FetchedOffset,
     FetchRequest,

@@ -1,0 +1,59 @@
+"""The client of the consumer protocol in a process: what Java's ``AsyncKafkaConsumer`` is built with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from emulator.scenario.resolution import subscription_of
+from emulator.world.consumer.blueprints import Blueprint
+from emulator.world.consumer.clients import MemberIds, full_match, jitter
+from emulator.world.draws import draw, stream_key, topic_id
+from protocols.kip848.client.background import WOKEN
+from protocols.kip848.client.events import BACKGROUND
+from protocols.kip848.client.machine import Client
+from protocols.kip848.client.threads import Lag, Lags, measured
+from protocols.kip848.client.values import Consumer
+from protocols.kip848.patterns import matcher
+
+WAKE_UPS = (BACKGROUND, WOKEN)
+"""Timers that hold how long a thread takes to run: they are not late besides."""
+
+
+def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Client:
+    """Return the client of a new incarnation.
+
+    *member_ids*: asked for the member id, which this client makes up by itself.
+    """
+    topics, pattern = subscription_of(blueprint.group, blueprint.member)
+    by_broker = blueprint.group.pattern_by == "broker"
+    told = member_ids(blueprint.settings.client_id or blueprint.name)
+    return Client(
+        Consumer(
+            name=process,
+            group_id=blueprint.group.id,
+            member_id=told or topic_id(stream_key(blueprint.seed, "member id", process), 0),
+            settings=blueprint.settings,
+            topics=None if pattern else topics,
+            matches=full_match(pattern) if pattern and not by_broker else None,
+            regex=pattern if by_broker else None,
+            server_assignor=blueprint.settings.group_remote_assignor,
+            jitter=jitter(blueprint),
+            lags=_lags(blueprint),
+            epoch_ms=blueprint.epoch_ms,
+            brokers=blueprint.brokers,
+        )
+    )
+
+
+def matched_by_brokers(client: Client, existing: Iterable[str]) -> Iterator[str] | None:
+    """Return the topics of a pattern that brokers match, or None if the client gave them none."""
+    regex = client.consumer.regex
+    return None if regex is None else filter(matcher(regex), existing)
+
+
+def _lags(blueprint: Blueprint) -> Lags:
+    """Return how long the two threads of a consumer take to run, each draw by what and when."""
+    keys = {
+        lag.name: stream_key(blueprint.seed, f"threads, {lag.name}", blueprint.name) for lag in Lag
+    }
+    return measured(lambda what, when: draw(keys[what], when), blueprint.group.wake_up)

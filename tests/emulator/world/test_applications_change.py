@@ -1,0 +1,143 @@
+"""Members that subscribe to other topics, whose listeners throw, and that close in other ways."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+import pytest
+
+import emulator
+from emulator.events import (
+    ConsumerStopped,
+    EpochOpened,
+    FaultBegan,
+    FaultEnded,
+    ListenerThrew,
+    MemberRemoved,
+    SubscriptionChanged,
+)
+
+from .stage import SECOND, Seen
+
+TEXT = """
+title = "staged"
+run_for = "{run_for}"
+
+[[topic]]
+name = "t"
+partitions = 6
+rate = "4/s"
+
+[[topic]]
+name = "u"
+partitions = 3
+rate = "4/s"
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 3
+work = "5ms"
+settings = {{ "group.protocol" = "{protocol}", "auto.offset.reset" = "earliest" }}
+{group}
+
+[[fault]]
+id = "x"
+{fault}
+"""
+BOTH = pytest.mark.parametrize("protocol", ["classic", "consumer"])
+
+
+@cache
+def played(fault: str, protocol: str = "classic", group: str = "", run_for: str = "24s") -> Seen:
+    text = TEXT.format(fault=fault, protocol=protocol, group=group, run_for=run_for)
+    run = emulator.run(emulator.loads(text), 0)
+    run.ledger.check()
+    return Seen(run)
+
+
+OTHER = 'subscribe = "g"\ntopics = ["u"]\nat = "9s"'
+
+
+@BOTH
+def test_each_member_reads_the_other_topics_from_its_next_poll_on(protocol):
+    """All of the new topic is read from its beginning, and nothing of the old one any more."""
+    seen = played(OTHER, protocol)
+    changed = seen.all(SubscriptionChanged)
+    opened = [event.what.partition for event in seen.after(9 * SECOND, EpochOpened)]
+
+    assert ["g-0", "g-1", "g-2"] == sorted(event.what.consumer for event in changed)
+    assert all(9 * SECOND <= event.at_us < 9.2 * SECOND for event in changed)
+    assert {"u-0", "u-1", "u-2"} <= {str(partition) for partition in opened}
+    assert {"u"} == {tp.topic for tp in opened if opened.index(tp) >= len(opened) - 3}
+    assert 0 == seen.run.ledger.lost == seen.run.ledger.reprocessed
+
+
+def test_members_take_their_turns():
+    """In the order that is given, with the gap in between; who is not named stays."""
+    seen = played(OTHER + '\norder = ["g-2", "g-0"]\ngap = "3s"')
+    changed = seen.all(SubscriptionChanged)
+
+    assert ["g-2", "g-0"] == [event.what.consumer for event in changed]
+    assert 3 == pytest.approx((changed[1].at_us - changed[0].at_us) / SECOND, abs=0.2)
+
+
+def test_a_process_that_starts_later_starts_with_the_new_topics():
+    """What was decided for a member holds for its next process, too."""
+    restart = '\n\n[[fault]]\nclose = "g-1"\nat = "12s"\nrestart_after = "1s"\n'
+    seen = played(OTHER + restart)
+    opened = seen.after(13 * SECOND, EpochOpened, consumer="g-1")
+
+    assert {"u"} == {event.what.partition.topic for event in opened}
+
+
+THROWS = 'fail_listener = "g-1"\nat = "1ms"\nfor = "9s"\n'
+
+
+@BOTH
+def test_a_process_dies_of_a_listener_that_throws(protocol):
+    """The exception comes out of poll(), and nobody catches it."""
+    seen = played(THROWS, protocol)
+    stopped = seen.only(ConsumerStopped).what
+
+    assert ("g-1", "failed") == (stopped.consumer, stopped.how)
+    assert "KafkaException (its rebalance listener threw)" == stopped.reason
+    assert 1 == len(seen.all(ListenerThrew))
+
+
+@BOTH
+def test_whoever_catches_it_polls_again_and_reads_when_the_listener_works(protocol):
+    """Nothing is read before; then everything that the member owns."""
+    seen = played(THROWS + 'caught = true\nbackoff = "500ms"\n', protocol)
+    threw = [event.at_us for event in seen.all(ListenerThrew)]
+    opened = [event.at_us for event in seen.all(EpochOpened, consumer="g-1")]
+    began, ended = seen.only(FaultBegan), seen.only(FaultEnded)
+
+    assert [] == seen.all(ConsumerStopped)
+    assert len(threw) > 5
+    assert all(later - earlier >= SECOND // 2 for earlier, later in pairwise(threw))
+    assert 9 * SECOND == ended.at_us - began.at_us
+    assert min(opened) > ended.at_us
+
+
+def test_only_the_calls_that_are_named_throw():
+    """A listener that fails to give up takes what it gets."""
+    seen = played(THROWS + 'call = "lost"\n')
+
+    assert [] == seen.all(ListenerThrew)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("operation", "leaves"),
+    [("DEFAULT", True), ("LEAVE_GROUP", True), ("REMAIN_IN_GROUP", False)],
+)
+def test_close_leaves_or_stays_as_it_is_told(protocol, operation, leaves):
+    """Who stays in its group is a member until its session is over."""
+    group = f'close_operation = "{operation}"'
+    seen = played('close = "g-1"\nat = "12s"', protocol, group, run_for="15s")
+    removed = [event.what.why for event in seen.all(MemberRemoved)]
+
+    assert "closed" == seen.only(ConsumerStopped).what.how
+    assert (["left"] if leaves else []) == removed
