@@ -34,6 +34,10 @@ class MemberAdded:
     member_id: str
     instance_id: str | None
     client: str
+    protocol: str
+    """``classic`` or ``consumer``: what the member speaks; a group of the consumer protocol may have
+    members of both (KIP-848)."""
+
     replaced: str | None = None
 
 

@@ -9,12 +9,16 @@ from assignors.types import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberAdded:
-    """``replaced``: the member id a static member took over from, else empty."""
+    """``replaced``: the member id a static member took over from, else empty.
+
+    ``protocol``: what the member speaks, ``classic`` or ``consumer``.
+    """
 
     group: str
     consumer: str
     member_id: str
     replaced: str = ""
+    protocol: str = "classic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

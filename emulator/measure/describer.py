@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,10 +21,6 @@ from emulator.measure.described import (
     Partitions,
     state_of,
 )
-
-_GIVEN_OUT = re.compile(r".*-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
-"""A member id that a coordinator gave out, as it does with the classic protocol: the client's name
-and a UUID. Clients of the consumer protocol make up theirs, 22 characters (KIP-1082)."""
 
 
 class Describer:
@@ -136,7 +131,7 @@ class Book:
         member_id = self.newest.get(consumer, consumer)
         known = self.members.get(member_id)
         if known is None:
-            known = DescribedMember(consumer=consumer, protocol=_protocol_of(member_id))
+            known = DescribedMember(consumer=consumer, protocol=self.protocol)
         self.members[member_id] = replace(known, **new)
 
     def name_what_went_before(self, consumer: str) -> None:
@@ -147,10 +142,6 @@ class Book:
             self.members[old] = replace(self.members[old], consumer=before)
 
 
-def _protocol_of(member_id: str) -> str:
-    return CLASSIC if _GIVEN_OUT.fullmatch(member_id) else CONSUMER
-
-
 def _added(book: Book, what: ev.MemberAdded) -> None:
     if what.replaced:
         replaced = book.members.pop(what.replaced, None)
@@ -159,7 +150,7 @@ def _added(book: Book, what: ev.MemberAdded) -> None:
     else:
         book.name_what_went_before(what.consumer)
     book.newest[what.consumer] = what.member_id
-    book.change(what.consumer, protocol=_protocol_of(what.member_id))
+    book.change(what.consumer, protocol=what.protocol)
 
 
 def _removed(book: Book, what: ev.MemberRemoved) -> None:

@@ -13,6 +13,8 @@ import uuid
 _MASK = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15
 _SCALE = 2.0**-53
+_APART = 1 << 40
+"""Between an address and the next one to look at, where what is drawn first may not be used."""
 
 
 def stream_key(seed: int, stream: str, who: str) -> int:
@@ -43,6 +45,10 @@ def text_id(key: int, address: int) -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
-def topic_id(key: int, address: int) -> str:
-    """Return 22 characters as Kafka prints a topic's id: a random UUID in URL-safe base64."""
-    return base64.urlsafe_b64encode(uuid.UUID(text_id(key, address)).bytes)[:22].decode()
+def base64_id(key: int, address: int) -> str:
+    """Return 22 characters as ``Uuid.randomUuid`` is printed: URL-safe base64, no dash in front."""
+    printed = "-"
+    while printed.startswith("-"):
+        printed = base64.urlsafe_b64encode(uuid.UUID(text_id(key, address)).bytes)[:22].decode()
+        address += _APART
+    return printed

@@ -222,6 +222,7 @@ class Teller:
             consumer=consumer,
             member_id=fact.member_id,
             replaced=fact.replaced or "",
+            protocol=fact.protocol,
         )
         event = self._write(added, self._causes.behind_arrival(consumer))
         self._causes.membership[fact.group] = event

@@ -106,6 +106,7 @@ def _admit(group: Group, header: Header, request: JoinGroupRequest, at: Moment) 
             member_id=member_id,
             instance_id=member.instance_id,
             client=header.client,
+            protocol="classic",
         )
     )
     if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:

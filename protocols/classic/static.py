@@ -113,6 +113,7 @@ def _replaced(
                 member_id=new_id,
                 instance_id=old.instance_id,
                 client="" if header is None else header.client,
+                protocol="classic",
                 replaced=old.member_id,
             )
         ),

@@ -72,7 +72,8 @@ class GroupCoordinator:
     ) -> None:
         """Make a coordinator that is loading.
 
-        *new_id* makes a member id of a prefix (client id or instance id), a new one each time.
+        *new_id* makes a member id of a prefix (client id or instance id), or of none as consumer
+        groups have it, a new one each time.
         *epoch_ms* is the wall clock at time 0. Without *topics* every topic exists.
         *assignors* are those that ``group.consumer.assignors`` may name.
         """

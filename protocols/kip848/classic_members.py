@@ -173,6 +173,7 @@ def _added(
         member_id=member_id,
         instance_id=request.group_instance_id,
         client=header.client,
+        protocol="classic",
         replaced=arrived.member.member_id if arrived.member else None,
     )
 

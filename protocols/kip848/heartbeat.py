@@ -76,6 +76,7 @@ def _entered(
         member_id=member_id,
         instance_id=request.instance_id,
         client=header.client,
+        protocol="consumer",
         replaced=replaced,
     )
     return visit.told(Tell(added))

@@ -126,6 +126,7 @@ def _joins(match: re.Match[str], known: _Known) -> MemberAdded:
         consumer=known.consumer(match[1]),
         member_id=match[1],
         replaced=match[2] or "",
+        protocol="consumer",
     )
 
 

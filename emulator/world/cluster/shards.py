@@ -16,7 +16,7 @@ from emulator.world.cluster.log_cleaner import LogCleaner, log_settings
 from emulator.world.cluster.replicas import ReplicaSet
 from emulator.world.cluster.stored_log import Amount, StoredLog
 from emulator.world.distributions import sampler
-from emulator.world.draws import stream_key, text_id
+from emulator.world.draws import base64_id, stream_key, text_id
 from protocols.coordinator.requests import led_elsewhere
 from protocols.facts import Fact, OffsetsDropped, OffsetsRefused
 from protocols.messages import Envelope
@@ -196,9 +196,14 @@ class Shard:
                     services.teller.refused(fact)
 
     def new_member_id(self, prefix: str) -> str:
-        """Make a member id, a new one each time."""
+        """Make a member id, a new one each time; without a prefix it is a bare ``Uuid``."""
         self._next_id += 1
-        return self._services.member_ids(prefix) or f"{prefix}-{text_id(self._ids, self._next_id)}"
+        told = self._services.member_ids(prefix)
+        if told is not None:
+            return told
+        if not prefix:
+            return base64_id(self._ids, self._next_id)
+        return f"{prefix}-{text_id(self._ids, self._next_id)}"
 
     def topics_changed(self) -> None:
         """Let the coordinators know which topics there are."""

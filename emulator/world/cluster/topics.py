@@ -9,7 +9,7 @@ from emulator.scenario.model import Topic
 from emulator.world.cluster.arrivals import arrivals_of
 from emulator.world.cluster.partition_log import PartitionLog, ShownLog, StaleLog
 from emulator.world.cluster.replicas import NOBODY, Belief, ReplicaSet
-from emulator.world.draws import stream_key, topic_id
+from emulator.world.draws import base64_id, stream_key
 from protocols.messages import TopicDescription
 
 
@@ -54,7 +54,7 @@ class Topics:
         self._incarnations[topic.name] = number + 1
         key = stream_key(self._seed, "topic id", topic.name)
         told = None if number else self._ids.get(topic.name)
-        log = TopicLog(topic, told or topic_id(key, number), now)
+        log = TopicLog(topic, told or base64_id(key, number), now)
         self.logs[topic.name] = log
         self._extend(log, topic.partitions, topic.backlog, now)
         return log

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from emulator.scenario.resolution import subscription_of
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.clients import MemberIds, full_match, jitter
-from emulator.world.draws import draw, stream_key, topic_id
+from emulator.world.draws import base64_id, draw, stream_key
 from protocols.kip848.client.background import WOKEN
 from protocols.kip848.client.events import BACKGROUND
 from protocols.kip848.client.machine import Client
@@ -31,7 +31,7 @@ def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Cli
         Consumer(
             name=process,
             group_id=blueprint.group.id,
-            member_id=told or topic_id(stream_key(blueprint.seed, "member id", process), 0),
+            member_id=told or base64_id(stream_key(blueprint.seed, "member id", process), 0),
             settings=blueprint.settings,
             topics=None if pattern else topics,
             matches=full_match(pattern) if pattern and not by_broker else None,

@@ -33,7 +33,10 @@ class Told(History):
     """What a coordinator of the consumer protocol tells."""
 
     def added(self, name):
-        self.say(ev.MemberAdded(group=GROUP, consumer=name, member_id=f"{name}-id"))
+        member_id = f"{name}-id"
+        self.say(
+            ev.MemberAdded(group=GROUP, consumer=name, member_id=member_id, protocol="consumer")
+        )
 
     def raised(self, epoch):
         raised = ev.GroupEpochRaised(group=GROUP, epoch=epoch, reason="joined", consumer="a")

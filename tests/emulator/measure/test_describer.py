@@ -8,16 +8,18 @@ from emulator.measure.describer import Describer
 
 from .history import GROUP, P0, P1, History
 
-GIVEN_OUT = "a-7340d2e4-664a-4000-a899-499830e8c800"
-"""A member id of the classic protocol."""
-
 
 class Told(History):
     """What coordinators of both protocols tell."""
 
-    def added(self, name, member_id="", replaced=""):
-        member_id = member_id or f"{name}-id"
-        added = ev.MemberAdded(group=GROUP, consumer=name, member_id=member_id, replaced=replaced)
+    def added(self, name, member_id="", replaced="", protocol=CONSUMER):
+        added = ev.MemberAdded(
+            group=GROUP,
+            consumer=name,
+            member_id=member_id or f"{name}-id",
+            replaced=replaced,
+            protocol=protocol,
+        )
         return self.say(added)
 
     def removed(self, name, member_id=""):
@@ -52,11 +54,11 @@ class Told(History):
         return group
 
 
-def one_of(*ids: str) -> Told:
+def one_of(a=CONSUMER, b=CONSUMER):
     """A group of the consumer protocol in epoch 2, whose members have what they shall have."""
     told = Told()
-    for name, member_id in zip("ab", ids, strict=True):
-        told.added(name, member_id)
+    told.added("a", protocol=a)
+    told.added("b", protocol=b)
     told.raised(2)
     told.aimed(2, a=(P0,), b=(P1,))
     told.moved("a", 2, P0)
@@ -66,7 +68,7 @@ def one_of(*ids: str) -> Told:
 
 def test_a_group_has_been_in_its_state_since_it_came_there():
     """What does not change the state does not change the time."""
-    told = one_of("a-id", "b-id")
+    told = one_of()
     since = told.now_us
     told.wait(5)
     told.moved("b", 2, P1)
@@ -76,7 +78,7 @@ def test_a_group_has_been_in_its_state_since_it_came_there():
 
 def test_what_nobody_has_is_told():
     """Whoever is removed leaves partitions that have no owner before there is a new target."""
-    told = one_of("a-id", "b-id")
+    told = one_of()
     told.removed("b")
     told.raised(3)
     left = told.described()
@@ -89,7 +91,7 @@ def test_what_nobody_has_is_told():
 
 def test_a_process_that_is_back_is_told_from_its_member_before():
     """A crashed member stays until its session is over, while its process has joined again."""
-    told = one_of("a-id", "b-id")
+    told = one_of()
     told.added("b", "b-new")
     told.raised(3)
     both = told.described()
@@ -103,7 +105,7 @@ def test_a_process_that_is_back_is_told_from_its_member_before():
 
 def test_a_static_member_that_is_replaced_is_one_member():
     """The new process takes the place of the old one."""
-    told = one_of("a-id", "b-id")
+    told = one_of()
     told.added("b", "b-new", replaced="b-id")
 
     assert ["a", "b"] == [one.consumer for one in told.described().members]
@@ -112,7 +114,7 @@ def test_a_static_member_that_is_replaced_is_one_member():
 
 def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
     """Nobody computes it for them; with a member of the consumer protocol somebody does."""
-    told, with_other = one_of(GIVEN_OUT, "b-id"), one_of(GIVEN_OUT, "b-id")
+    told, with_other = one_of(CLASSIC), one_of(CLASSIC)
     told.removed("b")
     for one in (told, with_other):
         one.raised(3)
@@ -127,7 +129,7 @@ def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
 def test_a_classic_group_goes_through_the_phases_of_its_rebalance():
     """From the join phase over the leader's work to a generation, and out of it."""
     told = Told()
-    told.added("a", GIVEN_OUT)
+    told.added("a", protocol=CLASSIC)
     reason = {"reason": "joined", "consumer": "a"}
     told.say(ev.RebalanceStarted(group=GROUP, generation=0, **reason))
     seen = [told.described()]

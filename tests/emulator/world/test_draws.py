@@ -9,7 +9,7 @@ from statistics import fmean
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.draws import draw, stream_key, text_id, topic_id
+from emulator.world.draws import base64_id, draw, stream_key, text_id
 from protocols.records.wire import uuid_bytes, uuid_text
 
 keys = st.integers(0, 2**64 - 1)
@@ -72,11 +72,19 @@ def test_a_text_id_looks_like_a_random_uuid(key, address):
 
 
 @given(keys, addresses)
-def test_a_topic_id_is_one_that_kafka_could_print(key, address):
-    """Sixteen bytes in 22 characters, and no other 22 characters for them."""
-    printed = topic_id(key, address)
+def test_a_base64_id_is_one_that_kafka_could_make_and_print(key, address):
+    """Sixteen bytes in 22 characters, no other 22 characters for them, and no dash in front."""
+    printed = base64_id(key, address)
 
     assert printed == uuid_text(uuid_bytes(printed))
+    assert not printed.startswith("-")
+
+
+def test_base64_ids_of_one_stream_all_differ():
+    """Also those that are drawn again because a dash came first."""
+    key = stream_key(0, "member ids", "7")
+
+    assert 5_000 == len({base64_id(key, number) for number in range(5_000)})
 
 
 def test_text_ids_of_one_stream_all_differ():
