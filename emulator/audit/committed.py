@@ -25,7 +25,7 @@ from emulator.offsets_log.columns import CommitColumns
 from emulator.offsets_log.finding import LogFileError, logs_of
 from emulator.offsets_log.opening import SegmentBytes, buffered, opened
 from emulator.offsets_log.recognising import read_segment
-from emulator.scenario.problems import hint, listed
+from emulator.scenario.problems import few_listed, hint
 from protocols.log.reader import BatchRecords
 from protocols.records import MalformedRecordError, decode, group_of
 
@@ -35,7 +35,6 @@ GONE: Final = -1
 MS: Final = 1_000
 NEEDED: Final = ("group", "topic", "partition", "is_tombstone", "offset", "timestamp")
 OPTIONAL: Final = ("log_offset", "transaction")
-MOST_NAMED: Final = 10
 COMMIT_KEYS: Final = (b"\x00\x00", b"\x00\x01")
 """How the keys of offset commits begin; they are read as columns, which is quicker."""
 
@@ -144,17 +143,12 @@ def _chosen(groups: set[str], group: str | None) -> str:
         raise AuditError("--commits: there is no offset commit in it")
     if group is None and len(there) > 1:
         raise AuditError(
-            f"--commits: there are {len(there)} groups, {_few(there)}; say which: --group ID"
+            f"--commits: there are {len(there)} groups, {few_listed(there)}; say which: --group ID"
         )
     if group is not None and group not in groups:
-        near = hint(group, there) or f"; there are {_few(there)}"
+        near = hint(group, there) or f"; there are {few_listed(there)}"
         raise AuditError(f"--group {group}: nothing was committed for it{near}")
     return group or there[0]
-
-
-def _few(groups: list[str]) -> str:
-    more = f" and {len(groups) - MOST_NAMED} more" if len(groups) > MOST_NAMED else ""
-    return listed(groups[:MOST_NAMED]) + more
 
 
 # -- tables ------------------------------------------------------------------------------------

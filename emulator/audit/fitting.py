@@ -7,15 +7,12 @@ for partitions that nobody worked on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from emulator.audit.auditing import Audited, Terms
 from emulator.audit.committed import Committed
 from emulator.audit.errors import AuditError
 from emulator.audit.ranges import PartitionName
-from emulator.scenario.problems import listed
-
-MOST_NAMED: Final = 5
+from emulator.scenario.problems import few_listed
 
 
 def refuse_strangers(audited: Audited, terms: Terms, committed: Committed | None) -> None:
@@ -32,8 +29,8 @@ def refuse_strangers(audited: Audited, terms: Terms, committed: Committed | None
 def _refuse(option: str, mine: list[str], theirs: list[str]) -> None:
     if theirs and set(mine).isdisjoint(theirs):
         raise AuditError(
-            f"{option}: is about {_few(theirs)}, and the log about {_few(mine)}: give the topics the "
-            "same names in both, those they have in Kafka"
+            f"{option}: is about {few_listed(theirs)}, and the log about {few_listed(mine)}: give "
+            "the topics the same names in both, those they have in Kafka"
         )
 
 
@@ -43,7 +40,7 @@ def remarks(audited: Audited, terms: Terms) -> Iterator[str]:
     ends = any(each.end is not None for each in terms.limits.values())
     lacking = [str(name) for name in worked if terms.of(name).end is None]
     if ends and lacking:
-        yield f"No end is given of {_few(lacking)}: what lies beyond is not counted."
+        yield f"No end is given of {few_listed(lacking)}: what lies beyond is not counted."
     if ends and all(terms.of(name).begin is None for name in worked):
         yield (
             "Each partition is counted from the lowest offset that was processed of it; what was "
@@ -53,8 +50,3 @@ def remarks(audited: Audited, terms: Terms) -> Iterator[str]:
 
 def _topics(names: Iterable[PartitionName]) -> list[str]:
     return sorted({name.topic for name in names})
-
-
-def _few(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return listed(names[:MOST_NAMED]) + more

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from emulator.cli.helping import Examples, with_examples
-from emulator.cli.options import JsonOption
-from emulator.cli.study import EngineName
+from emulator.cli.options import EngineName, JsonOption, MasterOption
 
 EXPECTATION_FAILED = 1
 
@@ -33,6 +32,72 @@ class UnitName(StrEnum):
     NS = "ns"
 
 
+LogsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Processing logs: Parquet, JSON lines or CSV, folders of them; for Spark also "
+        "addresses such as s3a://logs/ and, with --format table, names of tables.",
+    ),
+]
+ColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="NAME=COLUMN",
+        help="Which column holds what, such as offset=msg_offset; repeatable.",
+    ),
+]
+TimeUnitOption = Annotated[
+    UnitName | None,
+    typer.Option("--time-unit", help="Of epoch numbers; by default told by their size."),
+]
+FormatOption = Annotated[
+    FormatName | None, typer.Option("--format", help="By default told by the files' names.")
+]
+EndsOption = Annotated[
+    Path | None,
+    typer.Option("--ends", metavar="FILE", help="Where each partition's log ended at the cut."),
+]
+BeginsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--begins",
+        metavar="FILE",
+        help="Where each began; by default, what was processed of it first.",
+    ),
+]
+CutOption = Annotated[
+    str | None,
+    typer.Option("--t-end", metavar="TIME", help="The cut: what was finished later is left out."),
+]
+CommitsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--commits",
+        metavar="PATH",
+        help="The offsets log, for causes: a folder of rebalance import, a file of rebalance "
+        "log --columns, or segments; repeatable.",
+    ),
+]
+GroupOption = Annotated[
+    str | None,
+    typer.Option("--group", metavar="ID", help="Whose commits; by default the only one."),
+]
+ExpectOption = Annotated[
+    list[str] | None,
+    typer.Option("--expect", metavar="BOUND", help='Such as "reprocessed <= 100"; repeatable.'),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="DIR", help="Folder for the ledger as tables and JSON."),
+]
+EngineOption = Annotated[
+    EngineName,
+    typer.Option("--engine", help="Who reads: one process, or Spark; auto: by size."),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
@@ -51,77 +116,19 @@ EXAMPLES: Examples = (
 
 
 def audit(
-    logs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help="Processing logs: Parquet, JSON lines or CSV, folders of them; for Spark also "
-            "addresses such as s3a://logs/ and, with --format table, names of tables.",
-        ),
-    ],
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            metavar="NAME=COLUMN",
-            help="Which column holds what, such as offset=msg_offset; repeatable.",
-        ),
-    ] = None,
-    time_unit: Annotated[
-        UnitName | None,
-        typer.Option("--time-unit", help="Of epoch numbers; by default told by their size."),
-    ] = None,
-    format_: Annotated[
-        FormatName | None, typer.Option("--format", help="By default told by the files' names.")
-    ] = None,
-    ends: Annotated[
-        Path | None,
-        typer.Option("--ends", metavar="FILE", help="Where each partition's log ended at the cut."),
-    ] = None,
-    begins: Annotated[
-        Path | None,
-        typer.Option(
-            "--begins",
-            metavar="FILE",
-            help="Where each began; by default, what was processed of it first.",
-        ),
-    ] = None,
-    cut: Annotated[
-        str | None,
-        typer.Option(
-            "--t-end", metavar="TIME", help="The cut: what was finished later is left out."
-        ),
-    ] = None,
-    commits: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--commits",
-            metavar="PATH",
-            help="The offsets log, for causes: a folder of rebalance import, a file of rebalance "
-            "log --columns, or segments; repeatable.",
-        ),
-    ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option("--group", metavar="ID", help="Whose commits; by default the only one."),
-    ] = None,
-    expect: Annotated[
-        list[str] | None,
-        typer.Option("--expect", metavar="BOUND", help='Such as "reprocessed <= 100"; repeatable.'),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="DIR", help="Folder for the ledger as tables and JSON."
-        ),
-    ] = None,
-    engine: Annotated[
-        EngineName,
-        typer.Option("--engine", help="Who reads: one process, or Spark; auto: by size."),
-    ] = EngineName.AUTO,
-    master: Annotated[
-        str | None, typer.Option("--master", help="Spark's master; by default this machine.")
-    ] = None,
+    logs: LogsArgument,
+    columns: ColumnsOption = None,
+    time_unit: TimeUnitOption = None,
+    format_: FormatOption = None,
+    ends: EndsOption = None,
+    begins: BeginsOption = None,
+    cut: CutOption = None,
+    commits: CommitsOption = None,
+    group: GroupOption = None,
+    expect: ExpectOption = None,
+    output: OutputOption = None,
+    engine: EngineOption = EngineName.AUTO,
+    master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit processing logs of real consumers: what was processed twice, what never, by whom, when.
@@ -130,13 +137,14 @@ def audit(
     are topic, partition, consumer, end (when it was finished), start (when it was begun, may be
     missing), and offset, or lo and hi (not among them), or first and last; --column names others.
     Where a consumer keeps its name over a restart, a column incarnation (or --column
-    incarnation=pid) tells its lives apart. Rows may stand in any order. Times are timestamps, ISO 8601 (UTC where no zone is said) or
-    epoch numbers.
+    incarnation=pid) tells its lives apart. Rows may stand in any order. Times are timestamps,
+    ISO 8601 (UTC where no zone is said) or epoch numbers.
 
     Never processed is what lies between the begin of a partition (--begins) and what was
     processed of it last and, where --t-end and --commits are given, what was committed by then.
-    What lies beyond, up to --ends, is unread. --ends and --begins take lines topic:partition:offset, as
-    kafka-get-offsets.sh prints them, or JSON such as {"orders": [471, 470]}.
+    What lies beyond, up to --ends, is unread. --ends and --begins take lines
+    topic:partition:offset, as kafka-get-offsets.sh prints them, or JSON such as
+    {"orders": [471, 470]}.
 
     Causes are told as far as the logs show them; without --commits most are unknown. Of
     transactions that were aborted a folder of rebalance import knows, segments do not.

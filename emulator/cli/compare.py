@@ -17,6 +17,28 @@ from emulator.cli.options import (
     YesOption,
 )
 
+WithOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="SETTING",
+        help="A column: eager, cooperative, static, kip848, as-written, or 'name: path=value, …', "
+        "where the names may stand too. Repeatable.",
+    ),
+]
+SeedsOption = Annotated[int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="How many seeds.")]
+RowsOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--rows/--columns",
+        help="A row or a column for each; without either, rows for a scenario's variants.",
+    ),
+]
+MarkdownOption = Annotated[
+    bool,
+    typer.Option("--markdown", help="One table of all metrics, to paste into a review."),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
@@ -53,32 +75,13 @@ EXAMPLES: Examples = (
 
 def compare(
     scenario: ScenarioArgument,
-    variants: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            metavar="SETTING",
-            help="A column: eager, cooperative, static, kip848, as-written, or 'name: path=value, …', "
-            "where the names may stand too. Repeatable.",
-        ),
-    ] = None,
+    variants: WithOption = None,
     seed: SeedOption = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="How many seeds.")
-    ] = 1,
+    seeds: SeedsOption = 1,
     jobs: JobsOption = None,
     overrides: SetOption = None,
-    rows: Annotated[
-        bool | None,
-        typer.Option(
-            "--rows/--columns",
-            help="A row or a column for each; without either, rows for a scenario's variants.",
-        ),
-    ] = None,
-    markdown: Annotated[
-        bool,
-        typer.Option("--markdown", help="One table of all metrics, to paste into a review."),
-    ] = False,
+    rows: RowsOption = None,
+    markdown: MarkdownOption = False,
     as_json: JsonOption = False,
     yes: YesOption = False,
 ) -> None:
@@ -87,14 +90,16 @@ def compare(
     eager is the range assignor, cooperative is cooperative-sticky alone, static is eager with
     instance ids, kip848 is group.protocol=consumer, whose times are settings of brokers. Without
     --with: the [[variant]] tables of the scenario, a row each; where it has none, the first three.
-    One alone is compared with the scenario as it is written. Differences are
-    to the first column, seed by seed; with several seeds, their mean, and the interval that holds
-    the true mean with 95 % confidence.
+    One alone is compared with the scenario as it is written. Differences are to the first column,
+    seed by seed; with several seeds, their mean, and the interval that holds the true mean with
+    95 % confidence.
 
-    --markdown prints one table, however wide, with every metric in which runs differ, and bold what
-    is no chance.
+    --markdown prints one table, however wide, with every metric in which runs differ, and bold
+    what is no chance.
+
     --json prints one line, one JSON object: seeds, and variants, a list. Each has its name, set,
-    settings; values, seed by seed; summary, with quantiles; differences; by_cause; expectations; missed, what never struck.
+    settings; values, seed by seed; summary, with quantiles; differences; by_cause; expectations;
+    missed, what never struck.
 
     Exit status: 0 fine; 2 bad input. Expectations, which were written for one setting, do not
     change it.

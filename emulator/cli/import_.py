@@ -8,11 +8,78 @@ from typing import Annotated
 import typer
 
 from emulator.cli.helping import Examples, with_examples
-from emulator.cli.options import JobsOption, JsonOption
-from emulator.cli.study import EngineName
+from emulator.cli.options import EngineName, JobsOption, JsonOption, MasterOption
 
 NOT_ALL_READ = 1
 MINUTE_US = 60_000_000
+
+
+SourcesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SOURCE",
+        help="Segments (.log, also gzipped), folders of segments, a broker's data folder; "
+        "a path, a pattern, or a URI such as s3://bucket/folder.",
+        show_default=False,
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="DIR", help="Folder for the tables; a new one."),
+]
+BootstrapOption = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap", metavar="HOST:PORT", help="Read from a live cluster, not from files."
+    ),
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings of the cluster's client."),
+]
+SettingOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="One of them, over the file's; repeatable."),
+]
+GroupsOption = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="PATTERN", help="Only groups called so, as in 'billing-*'."),
+]
+FromOption = Annotated[
+    str | None,
+    typer.Option("--from", metavar="TIME", help="Only records from then on, by their time."),
+]
+ToOption = Annotated[
+    str | None, typer.Option("--to", metavar="TIME", help="Only records before then.")
+]
+EngineOption = Annotated[
+    EngineName, typer.Option("--engine", help="Who reads; auto: by the size of the sources.")
+]
+ScenarioOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scenario",
+        metavar="GROUP",
+        help="Write this group as a scenario to play: to -o FILE.toml, or print it. SOURCE "
+        "may also be the DIR of an import.",
+    ),
+]
+GenerationOption = Annotated[
+    int | None,
+    typer.Option(
+        "--generation",
+        min=0,
+        help="With --scenario: the group as it was then; by default the newest that lasted.",
+    ),
+]
+RetentionOption = Annotated[
+    str,
+    typer.Option(
+        "--offsets-retention",
+        metavar="TIME",
+        help="How long the brokers keep offsets (offsets.retention.minutes), such as 7d.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -41,79 +108,19 @@ EXAMPLES: Examples = (
 
 
 def import_(
-    sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SOURCE",
-            help="Segments (.log, also gzipped), folders of segments, a broker's data folder; "
-            "a path, a pattern, or a URI such as s3://bucket/folder.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Folder for the tables; a new one."),
-    ] = None,
-    bootstrap: Annotated[
-        str | None,
-        typer.Option(
-            "--bootstrap", metavar="HOST:PORT", help="Read from a live cluster, not from files."
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="Settings of the cluster's client."),
-    ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="One of them, over the file's; repeatable."
-        ),
-    ] = None,
-    groups: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--group", metavar="PATTERN", help="Only groups called so, as in 'billing-*'."
-        ),
-    ] = None,
-    begin: Annotated[
-        str | None,
-        typer.Option("--from", metavar="TIME", help="Only records from then on, by their time."),
-    ] = None,
-    end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Only records before then.")
-    ] = None,
-    engine: Annotated[
-        EngineName, typer.Option("--engine", help="Who reads; auto: by the size of the sources.")
-    ] = EngineName.AUTO,
-    master: Annotated[
-        str | None, typer.Option("--master", help="Spark's master; by default this machine.")
-    ] = None,
-    scenario: Annotated[
-        str | None,
-        typer.Option(
-            "--scenario",
-            metavar="GROUP",
-            help="Write this group as a scenario to play: to -o FILE.toml, or print it. SOURCE "
-            "may also be the DIR of an import.",
-        ),
-    ] = None,
-    generation: Annotated[
-        int | None,
-        typer.Option(
-            "--generation",
-            min=0,
-            help="With --scenario: the group as it was then; by default the newest that lasted.",
-        ),
-    ] = None,
-    retention: Annotated[
-        str,
-        typer.Option(
-            "--offsets-retention",
-            metavar="TIME",
-            help="How long the brokers keep offsets (offsets.retention.minutes), such as 7d.",
-        ),
-    ] = "7d",
+    sources: SourcesArgument = None,
+    output: OutputOption = None,
+    bootstrap: BootstrapOption = None,
+    config: ConfigOption = None,
+    setting: SettingOption = None,
+    groups: GroupsOption = None,
+    begin: FromOption = None,
+    end: ToOption = None,
+    engine: EngineOption = EngineName.AUTO,
+    master: MasterOption = None,
+    scenario: ScenarioOption = None,
+    generation: GenerationOption = None,
+    retention: RetentionOption = "7d",
     jobs: JobsOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 MOST_SEEDS = 1_000_000
 """Of one command."""
+
+
+class EngineName(StrEnum):
+    """Who does what can be shared out."""
+
+    AUTO = "auto"
+    POOL = "pool"
+    SPARK = "spark"
+
 
 ScenarioArgument = Annotated[
     str,
@@ -41,3 +51,6 @@ YesOption = Annotated[
     bool, typer.Option("--yes", help="Run it even if it has more than a thousand million events.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+MasterOption = Annotated[
+    str | None, typer.Option("--master", help="Spark's master; by default this machine.")
+]

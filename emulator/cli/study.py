@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from emulator.cli.helping import Examples, with_examples
-from emulator.cli.options import JobsOption, JsonOption, YesOption
+from emulator.cli.options import EngineName, JobsOption, JsonOption, MasterOption, YesOption
 
-
-class EngineName(StrEnum):
-    """Who plays the runs."""
-
-    AUTO = "auto"
-    POOL = "pool"
-    SPARK = "spark"
+StudyArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="STUDY",
+        help="A study file, or a name of those that come along.",
+        show_default=False,
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="DIR", help="Folder for all rows and pictures."),
+]
+EngineOption = Annotated[
+    EngineName, typer.Option("--engine", help="Who plays the runs; auto: by their number.")
+]
+SeedsOption = Annotated[
+    int | None,
+    typer.Option("--seeds", min=1, help="Seeds of each cell, instead of the file's."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -39,28 +50,11 @@ EXAMPLES: Examples = (
 
 
 def study(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="STUDY",
-            help="A study file, or a name of those that come along.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Folder for all rows and pictures."),
-    ] = None,
-    engine: Annotated[
-        EngineName, typer.Option("--engine", help="Who plays the runs; auto: by their number.")
-    ] = EngineName.AUTO,
-    master: Annotated[
-        str | None, typer.Option("--master", help="Spark's master; by default this machine.")
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option("--seeds", min=1, help="Seeds of each cell, instead of the file's."),
-    ] = None,
+    name: StudyArgument = None,
+    output: OutputOption = None,
+    engine: EngineOption = EngineName.AUTO,
+    master: MasterOption = None,
+    seeds: SeedsOption = None,
     jobs: JobsOption = None,
     as_json: JsonOption = False,
     yes: YesOption = False,

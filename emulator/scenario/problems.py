@@ -20,6 +20,7 @@ class Missing(enum.Enum):
 NOT_GIVEN = Missing.NOT_GIVEN
 
 _LONGEST_SHOWN = 80
+_FEW = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,12 @@ def hint(word: object, words: Iterable[str]) -> str:
 def listed(words: Iterable[str]) -> str:
     """Return words quoted and separated by commas."""
     return ", ".join(f'"{word}"' for word in words)
+
+
+def few_listed(words: Sequence[str]) -> str:
+    """Return the first words, quoted, and how many more there are."""
+    more = f" and {len(words) - _FEW} more" if len(words) > _FEW else ""
+    return listed(words[:_FEW]) + more
 
 
 def refuse(

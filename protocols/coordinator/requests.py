@@ -19,7 +19,7 @@ from protocols.coordinator.answers import refusal
 from protocols.coordinator.commits import offset_commit, refused_at_the_door
 from protocols.coordinator.fetch import offset_fetch
 from protocols.coordinator.kinds import AnyShard, GroupKind
-from protocols.coordinator.shard import Durable
+from protocols.coordinator.shard import Durable, is_classic
 from protocols.coordinator.turn import Broker, Moment, TopicsByName, Turn
 from protocols.errors import ErrorCode
 from protocols.messages import (
@@ -44,6 +44,8 @@ from protocols.settings import BrokerSettings
 from protocols.step import Effect, Send
 
 Handler = Callable[[AnyShard, Header, Any, Moment], Turn[AnyShard]]
+InConsumerGroup = Callable[[AnyShard, Any, Header, Any, Moment], Turn[AnyShard]]
+"""The same, given the consumer group that the request names."""
 
 
 def kind_of(shard: AnyShard, group_id: str) -> GroupKind:
@@ -59,14 +61,17 @@ def kind_in(durable: Durable, group_id: str) -> GroupKind:
 # -- requests that may change a group ----------------------------------------------------------
 
 
-def _in_either(classic: Handler, any_group: str) -> Handler:
-    """Answer a request of the classic protocol; in a consumer group *any_group* of migration does."""
+def _in_either(classic: Handler, consumer: Callable[[], InConsumerGroup]) -> Handler:
+    """Answer a request of the classic protocol, in a classic group or in a consumer group.
+
+    *consumer* names the handler for the latter when one is there: most runs have none.
+    """
 
     def handle(shard: AnyShard, header: Header, request: Any, at: Moment) -> Turn[AnyShard]:
-        if shard.durable.is_classic(request.group_id):
+        group = shard.durable.groups.get(request.group_id)
+        if is_classic(group):
             return classic(shard, header, request, at)
-        answer: Handler = getattr(migration, any_group)
-        return answer(shard, header, request, at)
+        return consumer()(shard, group, header, request, at)
 
     return handle
 
@@ -74,7 +79,7 @@ def _in_either(classic: Handler, any_group: str) -> Handler:
 def _consumer_heartbeat(
     shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[AnyShard]:
-    return migration.heartbeat_at_any_group(shard, header, request, at)
+    return migration.requests.heartbeat_at_any_group(shard, header, request, at)
 
 
 def _commit(
@@ -108,10 +113,18 @@ def _delete_groups(
 
 HANDLERS: Final[MappingProxyType[type, Handler]] = MappingProxyType(
     {
-        JoinGroupRequest: _in_either(join.join_group, "join_at_any_group"),
-        SyncGroupRequest: _in_either(sync.sync_group, "sync_at_any_group"),
-        HeartbeatRequest: _in_either(heartbeat.heartbeat, "beat_at_any_group"),
-        LeaveGroupRequest: _in_either(leave.leave_group, "leave_any_group"),
+        JoinGroupRequest: _in_either(
+            join.join_group, lambda: migration.requests.join_consumer_group
+        ),
+        SyncGroupRequest: _in_either(
+            sync.sync_group, lambda: migration.requests.sync_in_consumer_group
+        ),
+        HeartbeatRequest: _in_either(
+            heartbeat.heartbeat, lambda: migration.requests.heartbeat_in_consumer_group
+        ),
+        LeaveGroupRequest: _in_either(
+            leave.leave_group, lambda: migration.requests.leave_consumer_group
+        ),
         ConsumerGroupHeartbeatRequest: _consumer_heartbeat,
         OffsetCommitRequest: _commit,
         OffsetFetchRequest: _stable_fetch,

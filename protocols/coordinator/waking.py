@@ -31,7 +31,7 @@ def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
     if timer == EXPIRE_OFFSETS:
         return expiry.expire(shard, kind_of, at)
     assert kip848.on_shard.is_timer(timer), f"no timer {timer!r} was ever set"
-    return migration.woken(shard, timer, at)
+    return migration.requests.woken(shard, timer, at)
 
 
 def _group_woken(

@@ -1,8 +1,9 @@
 """Names of a consumer group's timers (spec kip848 1.12).
 
 Sessions and rebalances have the keys of ``GroupMetadataManager``; its ``join-`` and ``sync-`` of
-classic members are called otherwise here, as classic groups have timers that begin so. Parts are joined by dashes without escaping, so a name is read back by asking which group and
-member exist: the first split that fits is meant.
+classic members are called otherwise here, as classic groups have timers that begin so. Parts are
+joined by dashes without escaping, so a name is read back by asking which group and member exist:
+the first split that fits is meant.
 """
 
 from __future__ import annotations

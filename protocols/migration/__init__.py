@@ -11,36 +11,18 @@ group is classic again.
 Source: KIP-848, "Online Migration"; ``convertToConsumerGroup``, ``convertToClassicGroup``,
 ``maybeDeleteEmptyClassicGroup``, ``maybeDeleteEmptyConsumerGroup`` of 4.4.0 (spec kip848 5).
 
-Its modules are imported when a request or timer of a consumer group first needs them.
+Its requests are imported when a request or timer of a consumer group first needs them.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from protocols.on_first_use import modules_of
 
 if TYPE_CHECKING:
-    from protocols.migration.requests import (
-        beat_at_any_group,
-        heartbeat_at_any_group,
-        join_at_any_group,
-        leave_any_group,
-        sync_at_any_group,
-        woken,
-    )
+    from protocols.migration import requests
 
-__all__ = [
-    "beat_at_any_group",
-    "heartbeat_at_any_group",
-    "join_at_any_group",
-    "leave_any_group",
-    "sync_at_any_group",
-    "woken",
-]
+__all__ = ["requests"]
 
-
-def __getattr__(name: str) -> Any:
-    """Find a public name where it is, when it is first asked for (PEP 562)."""
-    if name in __all__:
-        return getattr(import_module(f"{__name__}.requests"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = modules_of(__name__, __all__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.classic import admin, heartbeat, join, leave, sync
+from protocols.classic import admin, join
 from protocols.classic.shard import on_group
 from protocols.classic.states import State
 from protocols.coordinator.kinds import AnyShard
@@ -17,8 +17,9 @@ from protocols.facts import GroupConverted
 from protocols.kip848 import classic_members
 from protocols.kip848 import leave as consumer_leave
 from protocols.kip848.door import in_words
+from protocols.kip848.group import Group
 from protocols.kip848.kind import CONSUMER
-from protocols.kip848.on_shard import at_group, consumer_heartbeat, group_in
+from protocols.kip848.on_shard import at_group, consumer_heartbeat
 from protocols.kip848.on_shard import woken as consumer_woken
 from protocols.messages import (
     JOIN_EPOCH,
@@ -61,12 +62,10 @@ def _upgraded(
     return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
 
 
-def join_at_any_group(
-    shard: AnyShard, header: Header, request: JoinGroupRequest, at: Moment
+def join_consumer_group(
+    shard: AnyShard, group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[AnyShard]:
     """Answer a JoinGroup."""
-    if (group := group_in(shard, request.group_id)) is None:
-        return join.join_group(shard, header, request, at)
     if (last := downgrade.last_replaced(group, request, at)) is not None:
         return downgrade.replaced(shard, group, last, header, request, at)
     if group.members:
@@ -76,30 +75,24 @@ def join_at_any_group(
     return _either(shard, ready, join.join_group(ready.state, header, request, at))
 
 
-def sync_at_any_group(
-    shard: AnyShard, header: Header, request: SyncGroupRequest, at: Moment
+def sync_in_consumer_group(
+    shard: AnyShard, group: Group, header: Header, request: SyncGroupRequest, at: Moment
 ) -> Turn[AnyShard]:
     """Answer a SyncGroup."""
-    if (group := group_in(shard, request.group_id)) is None:
-        return sync.sync_group(shard, header, request, at)
     return at_group(shard, group, classic_members.sync, header, request, at)
 
 
-def beat_at_any_group(
-    shard: AnyShard, header: Header, request: HeartbeatRequest, at: Moment
+def heartbeat_in_consumer_group(
+    shard: AnyShard, group: Group, header: Header, request: HeartbeatRequest, at: Moment
 ) -> Turn[AnyShard]:
     """Answer a heartbeat of the classic protocol."""
-    if (group := group_in(shard, request.group_id)) is None:
-        return heartbeat.heartbeat(shard, header, request, at)
     return at_group(shard, group, classic_members.heartbeat, header, request, at)
 
 
-def leave_any_group(
-    shard: AnyShard, header: Header, request: LeaveGroupRequest, at: Moment
+def leave_consumer_group(
+    shard: AnyShard, group: Group, header: Header, request: LeaveGroupRequest, at: Moment
 ) -> Turn[AnyShard]:
     """Answer a LeaveGroup."""
-    if (group := group_in(shard, request.group_id)) is None:
-        return leave.leave_group(shard, header, request, at)
     turn = at_group(shard, group, consumer_leave.remove_members, header, request, at)
     return downgrade.followed(shard, request.group_id, turn, at)
 

@@ -28,6 +28,7 @@ from protocols.messages import (
 )
 from protocols.settings import ConsumerSettings
 from protocols.step import Call, CancelTimer, Return, Send, SetTimer, Step, Tell
+from tests.protocols.hand_clock import advance
 
 BROKER = 1
 
@@ -103,15 +104,7 @@ class Bench:
 
     def advance(self, ms: float) -> None:
         """Let time pass; timers run out in order of deadline, then name."""
-        until = self.now_us + round(ms * 1_000)
-        while self.timers:
-            deadline, name = min((deadline, name) for name, deadline in self.timers.items())
-            if deadline > until:
-                break
-            del self.timers[name]
-            self.now_us = max(self.now_us, deadline)
-            self.carry_out(self.client.wake(name, self.now_us))
-        self.now_us = until
+        advance(self, ms, lambda name: self.carry_out(self.client.wake(name, self.now_us)))
 
     def advance_until(self, kind: type, limit_ms: float = 400_000) -> float:
         """Let time pass until a request of one kind is pending; return how long, in ms."""

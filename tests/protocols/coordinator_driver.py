@@ -19,6 +19,7 @@ from protocols.messages import Header
 from protocols.records import Record
 from protocols.settings import BrokerSettings
 from protocols.step import Append, CancelTimer, Effect, Send, SetTimer, Step, Tell
+from tests.protocols.hand_clock import advance
 
 EPOCH_MS = 1_700_000_000_000
 GROUP = "g"
@@ -59,15 +60,7 @@ class CoordinatorDriver:
 
     def advance(self, ms: float) -> None:
         """Let time pass; timers run out in order of deadline, then name."""
-        until = self.now_us + round(ms * 1000)
-        while self.timers:
-            deadline, name = min((deadline, name) for name, deadline in self.timers.items())
-            if deadline > until:
-                break
-            del self.timers[name]
-            self.now_us = max(self.now_us, deadline)
-            self._carry_out(self.coordinator.wake(name, self.now_us))
-        self.now_us = until
+        advance(self, ms, lambda name: self._carry_out(self.coordinator.wake(name, self.now_us)))
 
     def replicate(self, log_offset: int | None = None) -> None:
         """Let the log be durable, up to an offset or all of it."""

@@ -170,14 +170,16 @@ class StandstillMeter:
         process.dropped = read.difference(what.topics)
         for topic in sorted(set(what.topics) - read):
             self._wanted_us.setdefault((what.group, topic), event.at_us)
+        unwanted = self._unwanted(what.group)
         for key in own:
-            if not self._wants(what.group, key[1].topic):
+            if key[1].topic in unwanted:
                 self._end(key, event.at_us)
 
-    def _wants(self, group: str, topic: str) -> bool:
-        """Say whether somebody in a group may still subscribe to a topic."""
-        members = [process for process in self._processes.values() if process.group == group]
-        return not members or any(topic not in process.dropped for process in members)
+    def _unwanted(self, group: str) -> frozenset[str]:
+        """Return the topics of a group that all of its members have dropped."""
+        of_group = (p.dropped for p in self._processes.values() if p.group == group)
+        first = next(of_group, frozenset[str]())
+        return first.intersection(*of_group)
 
     def _created_us(self, partition: TopicPartition) -> int:
         for size, at_us in self._created.get(partition.topic, ()):
@@ -189,9 +191,10 @@ class StandstillMeter:
 
     def _stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
         self._first_stable(what.group, event.at_us)
+        unwanted = self._unwanted(what.group)
         for _, partitions in what.assignment:
             for partition in partitions:
-                if self._wants(what.group, partition.topic):
+                if partition.topic not in unwanted:
                     self._line((what.group, partition))
 
     def _first_stable(self, group: str, at_us: int) -> None:

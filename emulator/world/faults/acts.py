@@ -7,7 +7,7 @@ begins, and is over, when that message is sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,14 +29,13 @@ from emulator.world.faults.chosen import Chosen, Strike
 from emulator.world.faults.on_brokers import broker_scripts
 from emulator.world.faults.on_members import member_scripts
 from emulator.world.faults.on_offsets import offset_scripts
+from emulator.world.faults.script import Script, wait
 from emulator.world.faults.targets import broker_of, in_order, target_of, why_idle
 from emulator.world.network import broker_name
 
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process
     from emulator.world.services import Services
-
-Script = Generator[simpy.Event, Any, None]
 
 
 class Faults:
@@ -176,10 +175,6 @@ class Faults:
         self._chosen[fault.id] = chosen = Chosen(fault.message, strike)
         self._services.post.choose(chosen)
 
-    def _wait(self, length_us: int | None) -> Script:
-        if length_us:
-            yield self._env.timeout(length_us)
-
     # -- consumers -------------------------------------------------------------------------------
 
     def _running(self, consumer: str, cause: int) -> Process | None:
@@ -191,7 +186,7 @@ class Faults:
         if process is not None:
             process.stop("crashed", began)
         if fault.restart_after is not None:
-            yield from self._wait(fault.restart_after)
+            yield from wait(self._env, fault.restart_after)
             self._services.crew.start(fault.member, began)
 
     def _close(self, fault: model.Close, began: int) -> Script:
@@ -199,7 +194,7 @@ class Faults:
             fault.member, began, mid_batch=fault.mid_batch, grace=fault.grace
         )
         if fault.restart_after is not None:
-            yield from self._wait(fault.restart_after)
+            yield from wait(self._env, fault.restart_after)
             self._services.crew.start(fault.member, began)
 
     def _stop_member(
@@ -248,7 +243,7 @@ class Faults:
         successor = ""
         for index, consumer in enumerate(in_order(fault, self._services)):
             if index:
-                yield from self._wait(fault.gap)
+                yield from wait(self._env, fault.gap)
                 if fault.stop_at_failure and self._services.crew.running(successor) is None:
                     return
             name = f"{fault.id}/{consumer}"
@@ -257,12 +252,12 @@ class Faults:
             if fault.surge:
                 successor = self._services.crew.stand_in(consumer)
                 self._services.crew.start(successor, restart, fault)
-                yield from self._wait(fault.down_time)
+                yield from wait(self._env, fault.down_time)
             yield from self._stop_member(
                 consumer, restart, mid_batch=fault.mid_batch, grace=fault.grace
             )
             if not fault.surge:
-                yield from self._wait(fault.down_time)
+                yield from wait(self._env, fault.down_time)
                 self._services.crew.start(successor, restart, fault)
 
     # -- the network -----------------------------------------------------------------------------

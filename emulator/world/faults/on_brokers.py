@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-import simpy
 
 from emulator.events import FaultBegan
 from emulator.scenario import model
 from emulator.scenario.parties import broker_names
+from emulator.world.faults.script import Script, wait
 from emulator.world.faults.targets import broker_of, next_leader
 
 if TYPE_CHECKING:
     from emulator.world.services import Services
-
-Script = Generator[simpy.Event, Any, None]
 
 
 def broker_scripts(services: Services) -> dict[type, Callable[[Any, int], Script]]:
@@ -43,10 +40,6 @@ class BrokerScripts:
         self._services.causes.brokers = began
         return broker_of(fault.broker, self._services)
 
-    def _wait(self, length_us: int | None) -> Script:
-        if length_us:
-            yield self._services.kernel.env.timeout(length_us)
-
     # -- processes -------------------------------------------------------------------------------
 
     def crash(self, fault: model.CrashBroker, began: int) -> Script:
@@ -62,7 +55,7 @@ class BrokerScripts:
         broker = self._target(fault, began)
         self._brokers.stop(broker, began)
         if fault.restart_after is not None:
-            yield from self._wait(fault.restart_after)
+            yield from wait(self._services.kernel.env, fault.restart_after)
             self._brokers.restart(broker, began)
 
     def pause(self, fault: model.PauseBroker, began: int) -> Script:
@@ -79,7 +72,7 @@ class BrokerScripts:
             names = list(fault.brokers)
         for index, name in enumerate(names):
             if index:
-                yield from self._wait(fault.gap)
+                yield from wait(self._services.kernel.env, fault.gap)
             restart = self._services.recorder.write(
                 FaultBegan(fault=f"{fault.id}/{name}", verb="restart_broker", target=name), began
             )
@@ -89,7 +82,7 @@ class BrokerScripts:
                 self._brokers.stop(broker, restart)
             else:
                 self._brokers.crash(broker, restart)
-            yield from self._wait(fault.down_time)
+            yield from wait(self._services.kernel.env, fault.down_time)
             self._brokers.restart(broker, restart)
 
     # -- disks -----------------------------------------------------------------------------------

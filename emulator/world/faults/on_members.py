@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import simpy
-
 from emulator.scenario import model
+from emulator.world.faults.script import Script, wait
 from emulator.world.faults.targets import in_order
 
 if TYPE_CHECKING:
     from emulator.world.services import Services
-
-Script = Generator[simpy.Event, Any, None]
 
 
 class MemberActs:
@@ -26,10 +23,9 @@ class MemberActs:
     def subscribe(self, act: model.Subscribe, began: int) -> Script:
         """Let one member after the other read other topics."""
         for index, consumer in enumerate(in_order(act, self._services)):
-            if index and act.gap:
-                yield self._env.timeout(act.gap)
+            if index:
+                yield from wait(self._env, act.gap)
             self._services.crew.subscribe(consumer, act.topics, began)
-        yield from ()
 
     def fail_listener(self, fault: model.FailListener, began: int) -> Script:
         """Let the calls of a member's listener throw for a while, whichever process makes them."""

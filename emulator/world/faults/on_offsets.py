@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-
-import simpy
 
 from assignors.types import TopicPartition
 from emulator.events import ActRefused, CommitAnswered, CommitSent
 from emulator.scenario import model
 from emulator.scenario.parties import ADMIN
 from emulator.world.administrator import Administrator, Call
+from emulator.world.faults.script import Script
 from emulator.world.faults.targets import target_of
 from emulator.world.telling import commit_name
 from protocols.administration import errors_of, may_reset, within
@@ -36,7 +35,6 @@ from protocols.messages import (
 if TYPE_CHECKING:
     from emulator.world.services import Services
 
-Script = Generator[simpy.Event, Any, None]
 Act = model.DeleteOffsets | model.ResetOffsets | model.DeleteGroup
 Steps = Callable[[Any, int, Administrator], Script]
 Offsets = dict[TopicPartition, int]
