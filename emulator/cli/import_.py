@@ -19,7 +19,8 @@ SourcesArgument = Annotated[
     typer.Argument(
         metavar="SOURCE",
         help="Segments (.log, also gzipped), folders of segments, a broker's data folder; "
-        "a path, a pattern, or a URI such as s3://bucket/folder.",
+        "a path, a pattern, or a URI: s3:// and gs:// as they are, hdfs://, s3a://, abfss:// and "
+        "others through Spark.",
         show_default=False,
     ),
 ]

@@ -1,4 +1,8 @@
-"""Who reads the pieces of an import: one process, several, or Spark. All write the same files."""
+"""Who reads the pieces of an import: one process, several, or Spark. All write the same files.
+
+What is far, on another file system than this machine's, decides before its size is known: Spark
+reads it with its own file systems, processes open ``s3://`` and ``gs://`` themselves.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,19 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from emulator.cli.import_request import Planned, Request
 from emulator.cli.pool import cores, in_order
 from emulator.cli.refusals import RefusedError
 from emulator.cli.study_engines import POOL_BEST_S
+from emulator.imported.reading.segments import is_far, needs_java
 from emulator.imported.reading.work import Task, keep
 from emulator.imported.store import Receipt
 from emulator.pipeline.masters import is_decided
+
+if TYPE_CHECKING:
+    from emulator.pipeline.session import Session
 
 ALONE_BEST_S = 4.0
 """Below it other processes would hardly have started."""
@@ -42,21 +51,59 @@ class Engine:
     open: Callable[[], AbstractContextManager[Player]]
 
 
-def choose_engine(planned: Planned, request: Request, environment: Mapping[str, str]) -> Engine:
-    """Return who reads: who was asked for, else the quicker one."""
+@contextmanager
+def spark_for_far(request: Request, environment: Mapping[str, str]) -> Iterator[Session | None]:
+    """Start Spark if it is to find and read what is far; give None if nothing is, or processes do.
+
+    Raise RefusedError if it does not start, or breaks off.
+    """
+    far = [source for source in request.sources if is_far(source)]
+    wanted = request.engine
+    if far and wanted == "auto":
+        on_cluster = request.master is not None or is_decided(environment)
+        wanted = "spark" if on_cluster or any(map(needs_java, far)) else "pool"
+    if not far or wanted == "pool":
+        yield None
+        return
+    from emulator.pipeline.errors import SparkError
+    from emulator.pipeline.session import open_session
+
+    try:
+        with open_session("rebalance import", master=request.master) as session:
+            yield session
+    except SparkError as error:
+        raise RefusedError(f"--engine spark: {error}") from None
+
+
+def choose_engine(
+    planned: Planned,
+    request: Request,
+    environment: Mapping[str, str],
+    session: Session | None = None,
+) -> Engine:
+    """Return who reads: who was asked for, else the quicker one.
+
+    *session*: one that runs already, as something is far.
+    """
     wanted, master = request.engine, request.master
-    work_s = _work_s(planned)
-    jobs = min(request.jobs or cores(), max(1, len(planned.pieces)))
     if wanted == "pool" and master:
         raise RefusedError("--master is Spark's, and --engine pool takes no Spark; leave one out")
+    work_s = _work_s(planned)
+    jobs = min(request.jobs or cores(), max(1, len(planned.pieces)))
     chosen_elsewhere = is_decided(environment)
+    where = master or ("" if chosen_elsewhere else "this machine's cores")
+    on_spark = f"Spark{f' on {where}' if where else ''}"
+    if session is not None:
+        told = f"{on_spark}, through its own file systems"
+        return Engine("spark", told, partial(_spark_that_runs, session))
     if wanted == "auto":
         large = work_s / jobs > POOL_BEST_S and find_spec("pyspark") is not None
+        large &= not any(is_far(piece.path) for piece in planned.pieces)
         wanted = "spark" if large or master or chosen_elsewhere else "pool"
     if wanted == "spark":
-        where = master or ("" if chosen_elsewhere else "this machine's cores")
-        told = f"Spark{f' on {where}' if where else ''} (--engine pool takes processes)"
-        return Engine("spark", told, partial(_spark, master))
+        return Engine(
+            "spark", f"{on_spark} (--engine pool takes processes)", partial(_spark, master)
+        )
     if request.jobs is None and work_s < ALONE_BEST_S:
         jobs = 1
     told = f"{jobs} process{'es' if jobs > 1 else ''} (--engine spark takes Spark)"
@@ -90,3 +137,10 @@ def _spark(master: str | None) -> Iterator[Player]:
             yield partial(read_on_spark, session)
     except SparkError as error:
         raise RefusedError(f"--engine spark: {error}") from None
+
+
+@contextmanager
+def _spark_that_runs(session: Session) -> Iterator[Player]:
+    from emulator.pipeline.import_runs import read_on_spark
+
+    yield partial(read_on_spark, session)

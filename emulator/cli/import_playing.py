@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from emulator.cli.import_engines import Engine, choose_engine
+from emulator.cli.import_engines import Engine, choose_engine, spark_for_far
 from emulator.cli.import_findings import (
     Wanted,
     find,
@@ -20,7 +21,7 @@ from emulator.cli.import_findings import (
     refuse_taken,
     write_scenario,
 )
-from emulator.cli.import_request import Planned, Request, planned
+from emulator.cli.import_request import Planned, Request, checked, planned
 from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say, say_json
@@ -35,21 +36,31 @@ from emulator.report.wording import counted
 
 if TYPE_CHECKING:
     from emulator.imported.findings.screen import Shortlist
+    from emulator.imported.reading.segments import Finder
+    from emulator.pipeline.session import Session
 
 MOST_GAPS = 3
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class Imported(NamedTuple):
+    """An import that was made."""
+
+    asked: Planned
+    engine: Engine
+    manifest: dict[str, Any]
+    shortlist: Shortlist | None
+    """What was found out about its groups, if that was asked for."""
+
+
 def play_import(request: Request, *, as_json: bool) -> bool:
     """Make an import and print what came of it; return whether all could be read."""
-    asked = planned(request)
-    engine = choose_engine(asked, request, os.environ)
-    manifest, shortlist = _imported(asked, engine, request)
+    made = _imported(request, with_findings=True)
     if as_json:
-        say_json({"folder": str(asked.folder), "engine": engine.name, **manifest})
+        say_json({"folder": str(made.asked.folder), "engine": made.engine.name, **made.manifest})
     else:
-        say(*_lines(manifest, asked, engine), *findings_lines(shortlist, asked.folder))
-    return not manifest["tables"]["gaps"]
+        say(*_lines(made), *findings_lines(made.shortlist, made.asked.folder))
+    return not made.manifest["tables"]["gaps"]
 
 
 def play_scenario(request: Request, wanted: Wanted, *, as_json: bool) -> bool:
@@ -63,40 +74,52 @@ def play_scenario(request: Request, wanted: Wanted, *, as_json: bool) -> bool:
         return True
     with TemporaryDirectory(prefix="rebalance-import-") as folder:
         only = replace(request, output=Path(folder) / "tables", groups=(escape(wanted.group),))
-        asked = planned(only)
-        manifest, _ = _imported(asked, choose_engine(asked, only, os.environ), None)
-        write_scenario(asked.folder, wanted, request.output, as_json=as_json)
-    return not manifest["tables"]["gaps"]
+        made = _imported(only, with_findings=False)
+        write_scenario(made.asked.folder, wanted, request.output, as_json=as_json)
+    return not made.manifest["tables"]["gaps"]
 
 
-def _imported(
-    asked: Planned, engine: Engine, look: Request | None
-) -> tuple[dict[str, Any], Shortlist | None]:
-    """Make an import; *look*: find out about its groups too, as it is asked."""
+def _imported(request: Request, *, with_findings: bool) -> Imported:
+    """Make an import; with findings about its groups too."""
+    folder, _ = checked(request)
     try:
-        return _made(asked, engine, look)
+        asked, engine, receipts = _received(request)
+        return _completed(asked, engine, receipts, request if with_findings else None)
     except store.OtherFolderError as error:
-        raise RefusedError(f"-o {asked.folder}: {error}; take another folder") from None
+        raise RefusedError(f"-o {folder}: {error}; take another folder") from None
     except BrokerError as error:
         raise RefusedError(f"--bootstrap {error}. {_GOES_ON}") from None
     except LogFileError as error:
         raise RefusedError(printable(f"{error}. {_GOES_ON}")) from None
     except OSError as error:
         raise RefusedError(
-            f"-o {asked.folder}: cannot be written: {reason_of(error)}. {_GOES_ON}"
+            f"-o {folder}: cannot be written: {reason_of(error)}. {_GOES_ON}"
         ) from None
 
 
 _GOES_ON = "What has been read is kept beside it, and the same command goes on from there"
 
 
-def _made(
-    asked: Planned, engine: Engine, look: Request | None
-) -> tuple[dict[str, Any], Shortlist | None]:
-    """Read all pieces, look at them, complete the folder; return its manifest and what is found."""
-    store.begin(asked.folder, plan_of(asked.sources, asked.pieces, asked.selection))
+def _received(request: Request) -> tuple[Planned, Engine, list[Receipt]]:
+    """Find and read all pieces."""
+    with spark_for_far(request, os.environ) as session:
+        asked = planned(request, None if session is None else _finder(session))
+        engine = choose_engine(asked, request, os.environ, session)
+        store.begin(asked.folder, plan_of(asked.sources, asked.pieces, asked.selection))
+        return asked, engine, [*_read(asked, engine, store.part_of(asked.folder))]
+
+
+def _finder(session: Session) -> Finder:
+    from emulator.pipeline.segment_finding import find_segments
+
+    return partial(find_segments, session)
+
+
+def _completed(
+    asked: Planned, engine: Engine, receipts: list[Receipt], look: Request | None
+) -> Imported:
+    """Look at what was read, and complete the folder; *look*: find out about groups, as asked."""
     part = store.part_of(asked.folder)
-    receipts = list(_read(asked, engine, part))
     logs = sorted({log_name(each.log_partition) for each in receipts})
     decided = [store.decide_transactions(part, log) for log in logs]
     manifest = import_manifest(
@@ -112,7 +135,7 @@ def _made(
             retention_ms=look.retention_ms,
         )
     store.finish(asked.folder, manifest)
-    return manifest, shortlist
+    return Imported(asked, engine, manifest, shortlist)
 
 
 def _read(asked: Planned, engine: Engine, part: Path) -> Iterator[Receipt]:
@@ -138,7 +161,8 @@ def _read(asked: Planned, engine: Engine, part: Path) -> Iterator[Receipt]:
 # -- what came of it ---------------------------------------------------------------------------
 
 
-def _lines(manifest: dict[str, Any], asked: Planned, engine: Engine) -> Iterator[str]:
+def _lines(made: Imported) -> Iterator[str]:
+    asked, manifest = made.asked, made.manifest
     rows, times = manifest["tables"], manifest["times_ms"]
     yield (
         f"{counted(rows['commits'], 'commit')} and {counted(rows['groups'], 'other record')} of "
@@ -148,7 +172,7 @@ def _lines(manifest: dict[str, Any], asked: Planned, engine: Engine) -> Iterator
     if times is not None:
         yield f"from {_clock(times[0])} to {_clock(times[1])}"
     yield from _odd(manifest, asked)
-    yield f"Read by: {engine.told}"
+    yield f"Read by: {made.engine.told}"
     yield f"Tables:  {asked.folder}"
 
 

@@ -12,7 +12,7 @@ from emulator.cli.refusals import RefusedError, reason_of
 from emulator.imported.findings.values import WEEK_MS
 from emulator.imported.reading.client_settings import merged, parse_setting, read_settings
 from emulator.imported.reading.errors import BrokerError, SettingError
-from emulator.imported.reading.segments import is_empty, segments_of
+from emulator.imported.reading.segments import Finder, Segment, is_empty, is_far, segments_of
 from emulator.imported.reading.selection import Selection
 from emulator.imported.reading.work import Piece, Task
 from emulator.offsets_log.finding import LogFileError
@@ -60,36 +60,47 @@ class Planned:
         return [Task(piece, self.selection, self.settings) for piece in self.pieces]
 
 
-def planned(request: Request) -> Planned:
-    """Return what is to be read; raise RefusedError if it cannot be."""
-    if request.output is None:
-        raise RefusedError("-o DIR is missing: a folder for the tables, such as -o imported")
-    if bool(request.sources) == (request.bootstrap is not None):
-        raise RefusedError(
-            "give either SOURCE, segment files or folders of them, or --bootstrap HOST:PORT"
-        )
-    selection = Selection(
-        request.groups, _time_ms("--from", request.begin), _time_ms("--to", request.end)
-    )
-    begin_ms, end_ms = selection.begin_ms, selection.end_ms
-    if begin_ms is not None and end_ms is not None and begin_ms >= end_ms:
-        raise RefusedError(f"--from {request.begin} is not before --to {request.end}")
+def planned(request: Request, far: Finder | None = None) -> Planned:
+    """Return what is to be read; raise RefusedError if it cannot be.
+
+    *far*: finds segments on other file systems than this machine's, and has seen to their sizes.
+    """
+    folder, selection = checked(request)
     if request.bootstrap is None:
-        return _from_files(request, request.output, selection)
+        return _from_files(request, folder, selection, far)
     try:
-        return _from_cluster(request, request.output, request.bootstrap, selection)
+        return _from_cluster(request, folder, request.bootstrap, selection)
     except BrokerError as error:
         raise RefusedError(f"--bootstrap {error}") from None
     except SettingError as error:
         raise RefusedError(str(error)) from None
 
 
-def _from_files(request: Request, folder: Path, selection: Selection) -> Planned:
-    if request.config is not None or request.settings:
+def checked(request: Request) -> tuple[Path, Selection]:
+    """Return the folder, and what is wanted; raise RefusedError for options that make no sense."""
+    if request.output is None:
+        raise RefusedError("-o DIR is missing: a folder for the tables, such as -o imported")
+    if bool(request.sources) == (request.bootstrap is not None):
+        raise RefusedError(
+            "give either SOURCE, segment files or folders of them, or --bootstrap HOST:PORT"
+        )
+    if request.bootstrap is None and (request.config is not None or request.settings):
         raise RefusedError("--config and --set are for a live cluster, with --bootstrap")
+    selection = Selection(
+        request.groups, _time_ms("--from", request.begin), _time_ms("--to", request.end)
+    )
+    begin_ms, end_ms = selection.begin_ms, selection.end_ms
+    if begin_ms is not None and end_ms is not None and begin_ms >= end_ms:
+        raise RefusedError(f"--from {request.begin} is not before --to {request.end}")
+    return request.output, selection
+
+
+def _from_files(
+    request: Request, folder: Path, selection: Selection, far: Finder | None
+) -> Planned:
     try:
-        segments = segments_of(request.sources)
-        empty = {each for each in segments if is_empty(each)}
+        segments = segments_of(request.sources, far)
+        empty = {each for each in segments if _holds_nothing(each, far)}
     except LogFileError as error:
         raise RefusedError(printable(str(error))) from None
     return Planned(
@@ -100,6 +111,11 @@ def _from_files(request: Request, folder: Path, selection: Selection) -> Planned
         is_live=False,
         empty=tuple(each.path for each in segments if each in empty),
     )
+
+
+def _holds_nothing(segment: Segment, far: Finder | None) -> bool:
+    """Say whether a segment is empty; what is far is opened once only, by who reads it."""
+    return not segment.size if far and is_far(segment.path) else is_empty(segment)
 
 
 def _from_cluster(request: Request, folder: Path, bootstrap: str, selection: Selection) -> Planned:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 OWN_PYTHON = (
     "executors have a Python of their own; let PYSPARK_PYTHON name one, on all of them, that has "
     "what rebalance-emulator needs"
 )
+
+_NAME: Final = re.compile(r"[\w.]+(Error|Exception)")
+"""Of what was raised: before the colon, and alone; lines of a traceback's source are not so."""
 
 
 class SparkError(Exception):
@@ -18,7 +24,7 @@ def reason_in(text: str) -> str:
     Where the executors' Python is at fault, say what helps.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    ends = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
+    ends = [line for line in lines if _NAME.fullmatch(line.partition(":")[0])]
     reason = (ends or lines or ["no reason given"])[0]
     missing = "ModuleNotFoundError" in reason or "Cannot run program" in text
     return f"{reason} ({OWN_PYTHON})" if missing or "PYTHON_VERSION_MISMATCH" in text else reason

@@ -1,4 +1,8 @@
-"""Reading an import's pieces on Spark, through our data sources."""
+"""Reading an import's pieces on Spark: through our data sources, or through Spark's file systems.
+
+Segments of this machine, and live logs, are opened by the workers themselves; segments that are
+elsewhere by Spark.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from emulator.imported.reading.segments import is_far
 from emulator.imported.reading.stretch import Stretch
 from emulator.imported.reading.work import Task
 from emulator.imported.store import Receipt, receipt_of
@@ -20,7 +25,8 @@ if TYPE_CHECKING:
 def read_on_spark(session: Session, tasks: Sequence[Task], part: Path) -> Iterator[Receipt]:
     """Read pieces and keep their rows in a folder that all executors reach; yield what came of each.
 
-    All tasks want the same of their pieces. Raise SparkError if a piece cannot be read or kept.
+    All tasks want the same of their pieces. Raise SparkError if a piece cannot be read or kept,
+    LogFileError for a segment that Spark cannot read in pieces.
     """
     if not tasks:
         return
@@ -32,6 +38,17 @@ def read_on_spark(session: Session, tasks: Sequence[Task], part: Path) -> Iterat
 
 
 def _run(session: Session, tasks: Sequence[Task], part: Path) -> None:
+    from emulator.pipeline.segment_reading import read_far  # noqa: PLC0415  only where Spark is used
+
+    far = [task for task in tasks if is_far(task.piece.path)]
+    near = [task for task in tasks if not is_far(task.piece.path)]
+    if far:
+        read_far(session, far, part)
+    if near:
+        _read_near(session, near, part)
+
+
+def _read_near(session: Session, tasks: Sequence[Task], part: Path) -> None:
     from emulator.pipeline.log_sources import (  # noqa: PLC0415  only where Spark is used
         KAFKA,
         OFFSETS,

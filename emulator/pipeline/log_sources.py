@@ -17,6 +17,9 @@ option        what it says
               there, in one pass, and gives back a row with its name
 ============= ======================================================================================
 
+Workers open files themselves, at a URI through pyarrow: a data source in Python cannot ask Spark for
+bytes. ``rebalance import`` on Spark can (:mod:`emulator.pipeline.segment_reading`).
+
 A worker sees one file, and the marker of a transaction may be in the next one: here, commits of
 transactions in files are all ``pending``. ``rebalance import`` decides them.
 """

@@ -1,6 +1,10 @@
-"""What can be wrong with a cluster that is read, said to people."""
+"""What can be wrong with a cluster or a file that is read, said to people."""
 
 from __future__ import annotations
+
+from emulator.offsets_log.finding import WANTED, LogFileError
+
+__all__ = ["WANTED", "BrokerError", "LogFileError", "SettingError"]
 
 
 class SettingError(Exception):

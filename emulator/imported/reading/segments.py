@@ -1,14 +1,15 @@
 """Segment files to import: found, named, opened; on this machine, or where a URI says.
 
-What is no URI is a path or a pattern of paths. A URI (``s3://``, ``gs://``, ``hdfs://``,
-``file://``; Spark's ``s3a://`` means ``s3://``) names a file or a folder, opened by pyarrow.
+What is no URI is a path or a pattern of paths. A URI names a file or a folder: ``file://`` of this
+machine, others elsewhere. These are opened here by pyarrow (``s3://``, ``gs://`` and, where Hadoop
+is installed, ``hdfs://``; Spark's ``s3a://`` means ``s3://``), or by whoever is named, such as Spark.
 """
 
 from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -20,6 +21,8 @@ from emulator.offsets_log.opening import opened
 from emulator.offsets_log.recognising import read_opened
 
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_LOCAL: Final = re.compile(r"file://", re.IGNORECASE)
+_WITHOUT_JAVA: Final = re.compile(r"(s3|gs)://")
 _SPARKS_OWN: Final = re.compile(r"^s3[an]://")
 _PARTITION: Final = re.compile(r"__consumer_offsets-(\d{1,9})(?!\d)")
 _SEGMENT: Final = re.compile(r"(?:.+\.)?\d{20}\.log(?:\.gz)?")
@@ -56,23 +59,53 @@ class Segment:
         return f"{self.path} {self.size} {self.changed}"
 
 
+Finder = Callable[[str], Iterable[Segment]]
+"""Returns the segments that a URI names; raises LogFileError."""
+
+
 def log_name(log_partition: int) -> str:
     """Return what files of a log are called."""
     return "unnamed" if log_partition == NO_PARTITION else f"{log_partition:0{_LEAST_DIGITS}}"
 
 
-def segments_of(sources: Sequence[str]) -> list[Segment]:
+def is_far(source: str) -> bool:
+    """Say whether a path is a URI of another file system than this machine's."""
+    return bool(_URI.match(source)) and not _LOCAL.match(source)
+
+
+def needs_java(uri: str) -> bool:
+    """Say whether only Hadoop's file systems, Spark's, are sure to reach what is far."""
+    return not _WITHOUT_JAVA.match(uri)
+
+
+def segments_of(sources: Sequence[str], far: Finder | None = None) -> list[Segment]:
     """Return the segments that sources name, log by log, each in the order of its offsets.
 
-    Raise LogFileError for what is missing or no segment, and for two logs of one partition.
+    *far*: finds what a far URI names; by default pyarrow does. Raise LogFileError for what is
+    missing or no segment, and for two logs of one partition.
     """
     local = [source for source in sources if not _URI.match(source)]
     found = [*_local(local)] if local else []
     for source in sources:
         if _URI.match(source):
-            found += _at(source)
+            find = far if far is not None and is_far(source) else _at
+            found += find(source)
+    found = [*{each.path: each for each in found}.values()]
     _refuse_replicas(found)
     return sorted(found, key=lambda each: each.name)
+
+
+def segment_at(path: str, size: int, changed: str) -> Segment:
+    """Return the segment that a URI names."""
+    log = path.rpartition("/")[0]
+    if not _PARTITION.search(log):
+        log = _BASE_OFFSET.sub("", path)
+    return Segment(path, log, _partition_of(log), size, changed)
+
+
+def is_named_as_segment(path: str) -> bool:
+    """Say whether a path or URI ends as those of segments do."""
+    return _SEGMENT.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def open_segment(path: str) -> AbstractContextManager[BinaryIO]:
@@ -89,7 +122,12 @@ def open_segment(path: str) -> AbstractContextManager[BinaryIO]:
 def is_empty(segment: Segment) -> bool:
     """Say whether nothing is in a segment; raise LogFileError if it is none of this topic."""
     with open_segment(segment.path) as file:
-        return next(read_opened(file, segment.path), None) is None
+        return holds_nothing(file, segment.path)
+
+
+def holds_nothing(file: BinaryIO, path: str) -> bool:
+    """Say the same of a file that is open at its beginning; no more of it is read than that takes."""
+    return next(read_opened(file, path), None) is None
 
 
 # -- on this machine ---------------------------------------------------------------------------
@@ -128,7 +166,8 @@ def _partition_of(text: str) -> int:
 
 
 def _at(uri: str) -> Iterator[Segment]:
-    from pyarrow import fs  # noqa: PLC0415  only where somebody has a URI
+    import pyarrow as pa  # noqa: PLC0415  only where somebody has a URI
+    from pyarrow import fs  # noqa: PLC0415
 
     system, inner = _file_system(uri)
     try:
@@ -138,8 +177,8 @@ def _at(uri: str) -> Iterator[Segment]:
         below = [info]
         if info.type is fs.FileType.Directory:
             below = system.get_file_info(fs.FileSelector(inner, recursive=True))
-    except OSError as error:
-        raise LogFileError(uri, f"cannot be read: {error.strerror or error}") from None
+    except (OSError, pa.ArrowException) as error:
+        raise LogFileError(uri, _unread(uri, error)) from None
     files = [each for each in below if each.type is fs.FileType.File]
     if info.type is fs.FileType.Directory:
         files = _wanted_of(files, inner.rstrip("/"))
@@ -147,10 +186,7 @@ def _at(uri: str) -> Iterator[Segment]:
         raise LogFileError(uri, f"no segment in this folder; {WANTED}")
     for each in files:
         path = uri.rstrip("/") + each.path.removeprefix(inner.rstrip("/"))
-        log = path.rpartition("/")[0]
-        if not _PARTITION.search(log):
-            log = _BASE_OFFSET.sub("", path)
-        yield Segment(path, log, _partition_of(log), each.size, str(each.mtime_ns))
+        yield segment_at(path, each.size, str(each.mtime_ns))
 
 
 def _wanted_of(files: Iterable[Any], folder: str) -> list[Any]:
@@ -168,7 +204,16 @@ def _file_system(uri: str) -> tuple[Any, str]:
     try:
         return cast("tuple[Any, str]", fs.FileSystem.from_uri(_SPARKS_OWN.sub("s3://", uri)))
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise LogFileError(uri, f"cannot be read: {error}") from None
+        raise LogFileError(uri, _unread(uri, error)) from None
+
+
+def _unread(uri: str, error: Exception) -> str:
+    """Return why something that is not here cannot be read, in one line."""
+    reason = (
+        f"cannot be read: {getattr(error, 'strerror', None) or str(error).partition(chr(10))[0]}"
+    )
+    by_spark = "; processes open s3:// and gs://, others are Spark's: leave --engine pool out"
+    return f"{reason}{by_spark if is_far(uri) and needs_java(uri) else ''}"
 
 
 def _refuse_replicas(segments: Iterable[Segment]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from emulator.imported import store
 from emulator.imported.reading.collected import Origin
@@ -65,8 +66,19 @@ def keep(task: Task, part: Path) -> store.Receipt:
 
     Raise OSError if there is no room: then the piece is not there.
     """
-    piece, events = task.piece, task.events()
-    rows = store.write_rows(part, piece.name, rows_of(task, events))
+    events = task.events()
+    return _kept(task, part, events, rows_of(task, events))
+
+
+def keep_bytes(task: Task, file: BinaryIO, part: Path) -> store.Receipt:
+    """Do as :func:`keep` for a segment that somebody else has opened."""
+    events = task.events()
+    return _kept(task, part, events, _rows_of_file(SegmentBytes(file), events))
+
+
+def _kept(task: Task, part: Path, events: Events, rows_in: Iterator[Rows]) -> store.Receipt:
+    piece = task.piece
+    rows = store.write_rows(part, piece.name, rows_in)
     receipt = store.Receipt(
         name=piece.name,
         key=piece.key,

@@ -6,7 +6,14 @@ import shutil
 
 import pytest
 
-from emulator.imported.reading.segments import is_empty, open_segment, segments_of
+from emulator.imported.reading.segments import (
+    is_empty,
+    is_far,
+    needs_java,
+    open_segment,
+    segment_at,
+    segments_of,
+)
 from emulator.offsets_log.finding import LogFileError
 
 from .logs import batch, commit, segment_of, written
@@ -131,3 +138,52 @@ def test_what_is_no_source_is_refused(source, reason, tmp_path, monkeypatch):
 def test_an_empty_folder_behind_a_uri_is_refused(tmp_path):
     """As one on a path is."""
     assert "no segment in this folder" in refused(tmp_path.as_uri())
+
+
+@pytest.mark.parametrize(
+    ("source", "who"),
+    [
+        ("logs/__consumer_offsets-3", (False, None)),
+        ("file:///logs", (False, None)),
+        ("s3://bucket/logs", (True, False)),
+        ("gs://bucket/logs", (True, False)),
+        ("s3a://bucket/logs", (True, True)),
+        ("hdfs://host:8020/logs", (True, True)),
+        ("abfss://logs@account.dfs.core.windows.net/kafka", (True, True)),
+    ],
+)
+def test_a_uri_tells_who_reads_it(source, who):
+    """What is far may need the file systems of Hadoop."""
+    assert who == (is_far(source), needs_java(source) if is_far(source) else None)
+
+
+def test_far_segments_are_found_by_whoever_is_named(tmp_path):
+    """Once, in order with those of this machine."""
+    written(tmp_path / "__consumer_offsets-3", batch(commit()))
+    asked = []
+
+    def find(uri):
+        asked.append(uri)
+        return [segment_at(f"{uri}/__consumer_offsets-{n}/{LATER}", 9, "then") for n in (12, 2)]
+
+    found = segments_of(["hdfs://host/logs", str(tmp_path), "hdfs://host/logs"], find)
+
+    assert ["hdfs://host/logs"] * 2 == asked
+    assert [(2, 9), (3, len(batch(commit()))), (12, 9)] == [
+        (each.log_partition, each.size) for each in found
+    ]
+
+
+def test_the_same_file_twice_is_one_segment(tmp_path):
+    """Also by its URI."""
+    path = written(tmp_path / "__consumer_offsets-3", batch(commit()))
+
+    assert 1 == len(segments_of([path.as_uri(), path.parent.as_uri()]))
+
+
+def test_what_only_spark_reads_is_told_where_processes_cannot(tmp_path):
+    """Who asked for these knows what to leave out."""
+    del tmp_path
+
+    assert "others are Spark's: leave --engine pool out" in refused("what://is/that")
+    assert "Spark" not in refused("file:///nowhere/at/all")

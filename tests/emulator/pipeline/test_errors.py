@@ -31,3 +31,10 @@ def test_the_end_of_a_workers_traceback_is_the_reason(text, reason):
 def test_a_python_that_lacks_something_is_told_how_to_be_replaced(text):
     """Executors take python3 of their own path where nobody says otherwise."""
     assert "let PYSPARK_PYTHON name one" in reason_in(text)
+
+
+def test_a_line_of_source_is_not_what_was_raised():
+    """Tracebacks show some that end in a colon."""
+    text = "Traceback:\n    except KeyError:\n  at it\nOSError: [Errno 28] No space left\n"
+
+    assert "OSError: [Errno 28] No space left" == reason_in(text)
