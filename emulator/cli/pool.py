@@ -21,6 +21,11 @@ from emulator.cli.refusals import RefusedError
 AHEAD = 4
 """Tasks that are given out for each process, so that none has to wait for its next one."""
 
+
+class ProcessKilledError(RefusedError):
+    """A process that shared the work was killed; the message says what may help."""
+
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -32,25 +37,31 @@ def in_order(
     jobs: int,
     progress: Progress | None = None,
     folders: Sequence[Path] = (),
+    apart: bool = False,
 ) -> Iterator[Result]:
     """Yield ``work(task)`` of each task, in order of the tasks.
 
     *work* is a function of a module, and tasks and results can be pickled, so that processes can
     share them. An exception of one task ends all. *folders*: where those processes look for
-    modules first.
+    modules first. *apart*: one process shares nothing with this one, either.
     """
     with progress or nullcontext():
-        for done, result in enumerate(_results(work, tasks, jobs, folders), start=1):
+        for done, result in enumerate(_results(work, tasks, jobs, folders, apart=apart), start=1):
             if progress is not None:
                 progress.tell(done, len(tasks))
             yield result
 
 
 def _results(
-    work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, folders: Sequence[Path]
+    work: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    jobs: int,
+    folders: Sequence[Path],
+    *,
+    apart: bool,
 ) -> Iterator[Result]:
     jobs = min(jobs, len(tasks))
-    if jobs <= 1:
+    if jobs < 1 or (jobs == 1 and not apart):
         yield from map(work, tasks)
         return
     executor = ProcessPoolExecutor(
@@ -65,7 +76,7 @@ def _results(
         _abandon(executor)
         if isinstance(error, BrokenProcessPool):
             reason = "a process that shared the work was killed; perhaps memory ran out"
-            raise RefusedError(f"{reason}. Try fewer --jobs") from None
+            raise ProcessKilledError(f"{reason}. Try fewer --jobs") from None
         raise
     executor.shutdown()
 

@@ -67,7 +67,7 @@ def study(
     (report.html), and manifest.json.
 
     --json prints one line, one JSON object: study, folder, engine, runs, failed, and the tables
-    cells, summary, differences, sensitivity, pareto.
+    cells, answer, summary, differences, sensitivity, pareto.
 
     Exit status: 0 fine; 1 some runs failed, each a row with its error; 2 bad input, or no room.
     """

@@ -10,18 +10,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from emulator.cli.pool import cores, in_order
+from emulator.cli.pool import ProcessKilledError, cores, in_order
 from emulator.cli.refusals import RefusedError
 from emulator.pipeline.masters import is_decided
+from emulator.study.attempts import ProcessDiedError
 from emulator.study.plan import Chunk, Plan
 from emulator.study.rows import Task
-from emulator.study.store import keep
+from emulator.study.store import at_work, keep
 
 POOL_BEST_S = 60.0
 """Work of one minute on all cores: below it Spark's start would not come back in."""
 
 Player = Callable[[Sequence[Task], Path], Iterator[Chunk]]
-"""Plays chunks and keeps them in a folder; yields each that is done."""
+"""Plays chunks and keeps them in a folder; yields each that is done.
+
+Raises ProcessDiedError if a process that played was killed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +74,13 @@ def choose_engine(plan: Plan, wish: Wish, environment: Any) -> Engine:
 def _pool(jobs: int, scenario_folder: Path) -> Iterator[Player]:
     def play(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
         work = partial(keep, folder=folder)
-        done = in_order(work, tasks, jobs=jobs, folders=[scenario_folder])
-        for task, _ in zip(tasks, done, strict=True):
-            yield task.chunk
+        apart = any(at_work(folder, task.chunk) is not None for task in tasks)
+        done = in_order(work, tasks, jobs=jobs, folders=[scenario_folder], apart=apart)
+        try:
+            for task, _ in zip(tasks, done, strict=True):
+                yield task.chunk
+        except ProcessKilledError as error:
+            raise ProcessDiedError(str(error)) from None
 
     yield play
 
@@ -80,11 +88,19 @@ def _pool(jobs: int, scenario_folder: Path) -> Iterator[Player]:
 @contextmanager
 def _spark(title: str, wish: Wish) -> Iterator[Player]:
     from emulator.pipeline.errors import SparkError
+    from emulator.pipeline.jobs import WorkerDiedError
     from emulator.pipeline.session import open_session
     from emulator.pipeline.study_runs import play_on_spark
 
     try:
         with open_session(f"rebalance study: {title}", master=wish.master) as session:
-            yield partial(play_on_spark, session, folders=[wish.folder])
+
+            def play(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
+                try:
+                    yield from play_on_spark(session, tasks, folder, folders=[wish.folder])
+                except WorkerDiedError as error:
+                    raise ProcessDiedError(str(error)) from None
+
+            yield play
     except SparkError as error:
         raise RefusedError(f"--engine spark: {error}") from None

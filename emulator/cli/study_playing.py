@@ -14,15 +14,20 @@ from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say, say_all, say_json
 from emulator.cli.study_engines import Engine, Player, Wish, choose_engine
 from emulator.cli.study_request import Planned, Request, planned
+from emulator.outputs.beside import put
 from emulator.report.wording import counted, span
 from emulator.study import store
-from emulator.study.findings import Findings, find, tables, write
+from emulator.study.attempts import ProcessDiedError
+from emulator.study.findings import TABLES, Findings, find, tables, write
 from emulator.study.load import load, names, path_of
 from emulator.study.manifest import study_manifest
 from emulator.study.plan import Chunk, Plan
 from emulator.study.results import metrics_of, read_results
 from emulator.study.rows import Task
 from emulator.study.summary import unmet
+
+MOST_DEATHS = 12
+"""Of processes, in one round: then something is wrong that waiting does not mend."""
 
 PAGE = "report.html"
 
@@ -116,9 +121,38 @@ def _play_round(asked: Planned, chunks: list[Chunk], player: Player) -> None:
     ]
     total, done = sum(chunk.runs for chunk in chunks), 0
     with Progress("runs", time_left=True) as progress:
-        for chunk in player(tasks, asked.folder):
+        for chunk in _played(asked, tasks, player):
             done += chunk.runs
             progress.tell(done, total)
+
+
+def _played(asked: Planned, tasks: list[Task], player: Player) -> Iterator[Chunk]:
+    """Yield each chunk that is done; go on when a process is killed.
+
+    What was at work then is tried again first, each chunk alone: one that kills its process
+    then takes no other with it, and in the end becomes a row with an error.
+    """
+    deaths = 0
+    while tasks := [task for task in tasks if not store.is_done(asked.folder, task.chunk)]:
+        suspects = [task for task in tasks if store.at_work(asked.folder, task.chunk) is not None]
+        try:
+            yield from player(suspects[:1] or tasks, asked.folder)
+        except ProcessDiedError as error:
+            deaths += 1
+            named = "; ".join(_at_work(asked, tasks)) or "nobody knows what"
+            if deaths >= MOST_DEATHS:
+                raise RefusedError(
+                    f"{deaths} times {error}. At work last: {named}. What is whole stays; the same "
+                    "command goes on from there"
+                ) from None
+            _note(f"a process was killed and is replaced; at work then: {named}")
+
+
+def _at_work(asked: Planned, tasks: list[Task]) -> Iterator[str]:
+    for task in tasks:
+        seed = store.at_work(asked.folder, task.chunk)
+        if seed is not None:
+            yield f"seed {seed} in {asked.plan.cells[task.chunk.cell].settings.name}"
 
 
 def _note(text: str) -> None:
@@ -139,7 +173,7 @@ def _write_page(findings: Findings, folder: Path) -> Path | None:
             raise
         return None
     path = folder / PAGE
-    path.write_text(study_page(findings), encoding="utf-8")
+    put(path, study_page(findings).encode())
     return path
 
 
@@ -150,8 +184,7 @@ def _tell(
         study = findings.plan.study
         head = {"study": study.title, "folder": str(folder), "engine": engine.name}
         counts = {"runs": findings.runs, "failed": findings.failed}
-        empty = dict.fromkeys(("cells", "summary", "differences", "sensitivity", "pareto"), ())
-        say_json({**head, **counts, **empty, **tables(findings)})
+        say_json({**head, **counts, **dict.fromkeys(TABLES, ()), **tables(findings)})
         return
     from emulator.study.screen import study_screen
 

@@ -1,6 +1,6 @@
 """Events to ledger, metrics and checks; sees events alone."""
 
-from emulator.measure.checks import Expected, check_expectations, is_expectable
+from emulator.measure.checks import Expected, check_expectations, is_expectable, split_name
 from emulator.measure.distribution import Comparison, Estimate, Summary, compare, summarise
 from emulator.measure.explain import explain
 from emulator.measure.laws import Finding, Law, LawChecker, Severity
@@ -38,6 +38,7 @@ __all__ = [
     "is_expectable",
     "is_metric",
     "measure",
+    "split_name",
     "summarise",
     "unknown_metric",
 ]

@@ -47,7 +47,7 @@ class Expected:
 
 def is_expectable(name: str) -> bool:
     """Say whether a bound may be set on *name*."""
-    return is_metric(_split(name)[0])
+    return is_metric(split_name(name)[0])
 
 
 def check_expectations(
@@ -61,7 +61,7 @@ def check_expectations(
 
 
 def _check(name: str, bound: Bound, runs: Sequence[Metrics]) -> Expected:
-    metric, statistic = _split(name)
+    metric, statistic = split_name(name)
     if not is_metric(metric):
         raise KeyError(unknown_metric(metric))
     relation, expected = bound
@@ -84,8 +84,12 @@ def _check_statistic(name: str, bound: Bound, measured: float, runs: int) -> Exp
     return Expected(name, relation, expected, measured, ok, text)
 
 
-def _split(name: str) -> tuple[str, str]:
-    """Split a name into metric and statistic; a metric's own name is never split."""
+def split_name(name: str) -> tuple[str, str]:
+    """Split a name into metric and statistic; a metric's own name is never split.
+
+    >>> split_name("reprocessed.p95"), split_name("lost")
+    (('reprocessed', 'p95'), ('lost', ''))
+    """
     match = None if is_metric(name) else _STATISTIC.fullmatch(name)
     return (match["metric"], match["statistic"]) if match else (name, "")
 

@@ -20,6 +20,19 @@ DIED = (
     "(spark.driver.memory, 1g by default)"
 )
 
+WORKER_DIED = ("Python worker exited unexpectedly", "ExecutorLostFailure")
+"""What Spark says of a task whose process was killed, as often as it tried."""
+
+WORKER_GONE = (
+    "the process of a task was killed; perhaps memory ran out (spark.executor.memoryOverhead, "
+    "on this machine fewer cores: --master local[1])"
+)
+
+
+class WorkerDiedError(SparkError):
+    """The process of a task was killed, again and again; perhaps memory ran out."""
+
+
 Work = TypeVar("Work")
 Result = TypeVar("Result")
 
@@ -69,12 +82,14 @@ def told(kept: str = "") -> Iterator[None]:
 
     *kept*: what is left, and what to do with it.
     """
-    from py4j.protocol import Py4JError  # noqa: PLC0415  only where Spark is used
+    from py4j.protocol import Py4JError, Py4JJavaError  # noqa: PLC0415  only where Spark is used
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
+        if any(words in str(error) for words in WORKER_DIED):
+            raise WorkerDiedError(f"{WORKER_GONE}{kept}") from None
         raise SparkError(f"a task broke off: {reason_in(str(error))}{kept}") from None
     except (Py4JError, ConnectionError, EOFError):
         raise SparkError(f"{DIED}{kept}") from None

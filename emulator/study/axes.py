@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,8 @@ from emulator.scenario.units import (
     parse_rate,
 )
 from emulator.study.model import Level, Vary
+
+_DIGITS = re.compile(r"\d+(\.\d+)?")
 
 USUAL_STEPS = 5
 """Of a range that does not say how many."""
@@ -38,6 +41,9 @@ class Choice:
 
     number: float | None
     """For pictures and ranks: seconds, records a second, or the number itself; None: a name."""
+
+    given: bool = False
+    """Whether nobody chooses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +139,10 @@ def _spelled(axis: Vary, value: float | int, unit: str) -> Choice:
 
 def _choice(axis: Vary, value: Any) -> Choice:
     if isinstance(value, Level):
-        return Choice(axis.name, value.name, value.set, None)
+        return Choice(axis.name, value.name, value.set, _number(value.name), axis.given)
     overrides = tuple(f"{path}={toml(value)}" for path in axis.set)
     label = value if isinstance(value, str) else toml(value)
-    return Choice(axis.name, label, overrides, _number(value))
+    return Choice(axis.name, label, overrides, _number(value), axis.given)
 
 
 def _number(value: Any) -> float | None:
@@ -146,11 +152,18 @@ def _number(value: Any) -> float | None:
         case int() | float():
             return float(value)
         case str():
-            try:
-                return parse_rate(value) if "/" in value else parse_duration(value) / US_PER_S
-            except ValueError:
-                return None
+            return _number_in(value)
     return None
+
+
+def _number_in(text: str) -> float | None:
+    """Return what a text measures: a rate, a time, or a number by itself; None: it is a name."""
+    if _DIGITS.fullmatch(text):
+        return float(text)
+    try:
+        return parse_rate(text) if "/" in text else parse_duration(text) / US_PER_S
+    except ValueError:
+        return None
 
 
 def toml(value: Any) -> str:

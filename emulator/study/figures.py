@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from emulator.measure import Summary
+from emulator.measure import Summary, split_name
 from emulator.report.wording import figure
 from emulator.study.findings import Findings
+from emulator.study.labels import label_of
 from emulator.study.pareto import Front
 from emulator.study.plan import Cell, Settings
-from emulator.study.screen import label_of
 
 Figure = dict[str, Any]
 
@@ -86,8 +86,11 @@ def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) 
         points.sort(key=lambda point: _number(point[0].settings, place))
         data += _line_of(points, place, name, number, spread=spread)
     layout = _layout(axis, label_of(metric)) | {"xaxis": _x_axis(findings, place, axis)}
+    layout |= {"shapes": list(_bounds(findings, metric))}
     left = len(by_line) - MOST_CURVES
     more = f" {left} more curves are not drawn; summary.parquet has them." if left > 0 else ""
+    if layout["shapes"]:
+        more = f" Dotted across: what the study expects.{more}"
     words = (
         "Each point is a cell's mean over its seeds; the setting's other values vary with it."
         if spread
@@ -95,6 +98,16 @@ def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) 
         f"are within.{more}"
     )
     return Picture(f"{label_of(metric)} over {axis}", words, {"data": data, "layout": layout})
+
+
+def _bounds(findings: Findings, metric: str) -> Iterator[Figure]:
+    """Yield a line across the picture where the study expects the metric to stay."""
+    goal = findings.plan.study.goal
+    for name, bound in goal.expect.items() if goal else ():
+        if split_name(name)[0] == metric:
+            across: Figure = {"type": "line", "xref": "paper", "x0": 0, "x1": 1}
+            look = {"line": {"color": "#1d2329", "width": 1, "dash": "dot"}}
+            yield {**across, "y0": bound.value, "y1": bound.value, **look}
 
 
 def _line(findings: Findings, cell: Cell, others: Sequence[int]) -> str:
@@ -253,5 +266,5 @@ def _layout(x: str, y: str) -> Figure:
         "xaxis": {"title": {"text": x}, "gridcolor": "#e6e6e6"},
         "yaxis": {"title": {"text": y}, "gridcolor": "#e6e6e6", "rangemode": "tozero"},
         "plot_bgcolor": "#ffffff",
-        "legend": {"orientation": "h", "y": 1.08},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
     }

@@ -11,16 +11,23 @@ from typing import Any
 import assignors
 import emulator
 import protocols
+from emulator.measure.meters.catalogue import VALUES
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION, dump, manifest
 from emulator.scenario.parties import members_of
 from emulator.scenario.resolution import consumer_settings
 from emulator.study.plan import Plan
+from emulator.study.results import metrics_of
 
 DECIDING = (
     *("events", "measure", "scenario", "world", "playing.py", "tables.py"),
     *("study/axes.py", "study/plan.py", "study/rows.py", "study/schemas.py"),
 )
 """What of ``emulator`` decides what a run's rows are."""
+
+ASKED_OF_ROWS = frozenset({"title", "question", "metrics", "pareto", "goal"})
+"""Keys of a study file that change no row: every value of the catalogue is kept."""
+
+VALUE_NAMES = frozenset(metric.name for metric in VALUES)
 
 
 def study_manifest(plan: Plan) -> dict[str, Any]:
@@ -50,8 +57,16 @@ def study_manifest(plan: Plan) -> dict[str, Any]:
         "scenario": dump(first),
         "settings": manifest(first)["settings"],
     }
-    text = json.dumps(document, sort_keys=True, default=str)
-    return {"study_key": sha256(text.encode()).hexdigest()[:16], **document}
+    return {"study_key": _key(document, plan), **document}
+
+
+def _key(document: dict[str, Any], plan: Plan) -> str:
+    """Return 16 hexadecimal digits over all that decides the rows, not over what is asked of them."""
+    study = {name: value for name, value in document["study"].items() if name not in ASKED_OF_ROWS}
+    columns = [name for name in metrics_of(plan) if name not in VALUE_NAMES]
+    deciding = {**document, "title": "", "study": study, "columns": sorted(columns)}
+    text = json.dumps(deciding, sort_keys=True, default=str)
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def own_assignors(plan: Plan) -> dict[str, str]:

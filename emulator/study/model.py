@@ -11,8 +11,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from emulator.measure import is_expectable
 from emulator.measure.meters.metrics import is_metric, unknown_metric
+from emulator.scenario import spelling
+from emulator.scenario.model import Bound
 from emulator.scenario.part import NotEmpty, Part
+from emulator.scenario.problems import listed
 
 MOST_SEED = 2**63
 """Seeds of a study are below: Parquet's and Spark's whole numbers end there."""
@@ -59,6 +63,12 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]
 MetricName = Annotated[str, AfterValidator(_metric)]
 
 
+def _expectable(name: str) -> str:
+    if not is_expectable(name):
+        raise ValueError(unknown_metric(name))
+    return name
+
+
 class Seeds(Part):
     """Which seeds every cell is played with."""
 
@@ -101,6 +111,9 @@ class Vary(Part):
     steps: int | None = Field(None, ge=2, le=10_000)
     scale: Literal["linear", "log"] = "linear"
 
+    given: bool = False
+    """Nobody chooses it, such as a work time: the answer is told for each of its values."""
+
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         ranged = self.from_ is not None and self.to is not None
@@ -136,6 +149,19 @@ class Until(Part):
     within: Annotated[Within, BeforeValidator(_within)]
 
 
+class Goal(Part):
+    """What makes a cell the best one: the least of something, where all that is expected holds."""
+
+    least: Annotated[NotEmpty[str], BeforeValidator(_one_or_many)]
+    """Metrics (their means) and axes; the second decides where cells are equal in the first."""
+
+    expect: dict[
+        Annotated[str, AfterValidator(_expectable)],
+        Annotated[Bound, BeforeValidator(spelling.bound)],
+    ] = Field(default_factory=dict)
+    """Bounds as a scenario has them: without a statistic, every run must keep them."""
+
+
 class Study(Part):
     """What a study file says."""
 
@@ -158,6 +184,9 @@ class Study(Part):
     pareto: tuple[Annotated[tuple[MetricName, ...], Field(min_length=2, max_length=4)], ...] = ()
     """Sets of metrics, less being better: which cells no other one beats in all of them."""
 
+    goal: Goal | None = None
+    """With one, the report begins with the best of what was tried."""
+
     events: bool = False
     """Keep every event of every run, too."""
 
@@ -174,4 +203,15 @@ class Study(Part):
             raise ValueError("[[until]] needs seeds.most: seeds = { count = 100, most = 2000 }")
         if self.latin_hypercube is not None and not self.vary:
             raise ValueError("latin_hypercube needs something to [[vary]]")
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_goal_within_reach(self) -> Self:
+        chosen = [axis.name for axis in self.vary if not axis.given]
+        for name in self.goal.least if self.goal else ():
+            if name not in chosen and not is_metric(name):
+                raise ValueError(
+                    f"goal.least: {name!r} is no metric and no axis that is chosen; "
+                    f"axes are {listed(chosen) or 'none'}"
+                )
         return self

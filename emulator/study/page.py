@@ -16,6 +16,7 @@ from plotly.offline import get_plotlyjs
 import emulator
 from emulator.report.wording import counted
 from emulator.scenario.manifest import KAFKA
+from emulator.study.answer_told import answer_table, sentences
 from emulator.study.figures import Picture, pictures
 from emulator.study.findings import Findings
 from emulator.study.screen import study_screen
@@ -33,6 +34,9 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #1d2329; margin: 0 auto; max
   padding: 1rem 1.5rem 4rem; }
 h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 0; }
 p { margin: .3rem 0; } .facts, figcaption { color: #56616b; }
+.answer { font-size: 1.1rem; } .wide { overflow-x: auto; margin: .8rem 0; }
+table { border-collapse: collapse; font-size: .9rem; }
+td, th { border: 1px solid #d5dade; padding: .2rem .6rem; text-align: left; }
 figure { margin: 0; } .picture { height: 26rem; }
 pre { overflow-x: auto; font-size: .85rem; background: #f6f7f8; padding: 1rem; }
 """
@@ -63,10 +67,24 @@ def _lines(findings: Findings) -> Iterator[str]:
     if study.question:
         yield f"<p>{escape(study.question)}</p>"
     yield f'<p class="facts">{escape(_facts(findings))}</p>'
+    yield from _answer(findings)
     for number, picture in enumerate(pictures(findings)):
         yield from _section(number, picture)
     text = "\n".join(study_screen(findings))
     yield f"<h2>In numbers</h2>\n<pre>{escape(text)}</pre>\n</body>\n</html>\n"
+
+
+def _answer(findings: Findings) -> Iterator[str]:
+    """Yield what the study is for, before all pictures."""
+    for sentence in sentences(findings):
+        yield f'<p class="answer">{escape(sentence)}</p>'
+    head, *rows = answer_table(findings) or [()]
+    if rows:
+        titles = "".join(f"<th>{escape(title)}</th>" for title in head)
+        yield f'<div class="wide"><table>\n<tr>{titles}</tr>'
+        for row in rows:
+            yield f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
+        yield "</table></div>"
 
 
 def own_script() -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.measure import is_metric, split_name
 from emulator.study.plan import Cell, Plan
 from emulator.study.store import RUNS, read
 
@@ -35,6 +36,9 @@ def metrics_of(plan: Plan) -> tuple[str, ...]:
     """Return every metric that the study speaks of, each once."""
     study = plan.study
     asked = [*study.metrics, *(rule.metric for rule in study.until)]
+    if study.goal is not None:
+        asked += [name for name in study.goal.least if is_metric(name)]
+        asked += [split_name(name)[0] for name in study.goal.expect]
     return tuple(dict.fromkeys([*asked, *(name for front in study.pareto for name in front)]))
 
 

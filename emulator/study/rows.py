@@ -42,14 +42,18 @@ class Played:
     entries: Rows
 
 
-def play_chunk(task: Task, hand_over: Callable[[pa.Table], None]) -> Played:
+def play_chunk(
+    task: Task, hand_over: Callable[[pa.Table], None], begin: Callable[[int], None]
+) -> Played:
     """Play the runs of a chunk; *hand_over* takes tables of their events, if they are wanted.
 
-    A run that fails becomes a row with its error; its entries are left out.
+    *begin*: is told each seed before it is played. A run that fails, or that *begin* does not
+    let begin, becomes a row with its error; its entries are left out.
     """
     played = Played([], [])
     for seed in range(task.chunk.first, task.chunk.first + task.chunk.runs):
         try:
+            begin(seed)
             finished = _play(task, seed, hand_over)
         except Exception as error:  # noqa: BLE001  whatever it is, it is this run's and told in its row
             played.runs.append({"seed": seed, "error": f"{type(error).__name__}: {error}"})

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from rich import box
 from rich.table import Table
 
-from emulator.measure import Estimate
-from emulator.measure.meters.catalogue import VALUES
 from emulator.report.comparison_screen import paired
-from emulator.report.figures_shown import ALWAYS, IF_ANY, as_lines, cells
+from emulator.report.figures_shown import as_lines, cells
 from emulator.report.seeds_screen import within
 from emulator.report.wording import counted, figure, paragraph
 from emulator.scenario.manifest import KAFKA
+from emulator.study.answer_told import answer_table, sentences
 from emulator.study.findings import Findings
+from emulator.study.labels import label_of, plus_minus
 from emulator.study.pareto import Front
 from emulator.study.plan import Cell
 from emulator.study.results import CellResults
@@ -22,23 +22,6 @@ from emulator.study.sensitivity import Influence
 
 MOST_ROWS = 40
 """Of a table on a terminal; Parquet has all."""
-
-WORDS = {
-    "commits_sent": "commits sent",
-    "evictions_living": "living members evicted",
-    "drop_outs": "consumers dropped out",
-    "member_hours": "member hours",
-}
-"""Of metrics that other reports leave to their names."""
-
-UNITS = {metric.name: metric.unit for metric in VALUES}
-
-
-def label_of(metric: str) -> str:
-    """Return what people call a metric, with its unit."""
-    known = {**WORDS, **ALWAYS, **IF_ANY}.get(metric)
-    unit = UNITS.get(metric)
-    return known or (f"{metric} ({unit})" if unit else metric)
 
 
 def study_screen(findings: Findings) -> Iterator[str]:
@@ -48,6 +31,7 @@ def study_screen(findings: Findings) -> Iterator[str]:
     yield from paragraph(" | ".join([*told, f"Apache Kafka {KAFKA}"]), "", "  ")
     if study.question:
         yield from paragraph(study.question)
+    yield from _answer(findings)
     for metric in study.metrics:
         yield ""
         yield label_of(metric)
@@ -61,6 +45,20 @@ def study_screen(findings: Findings) -> Iterator[str]:
     for each in findings.fronts:
         yield from _front(each, findings)
     yield from _failures(findings.results)
+
+
+def _answer(findings: Findings) -> Iterator[str]:
+    for number, sentence in enumerate(sentences(findings)):
+        yield from [""] if number == 0 else []
+        yield from paragraph(sentence)
+    head, *rows = answer_table(findings) or [()]
+    if rows:
+        table = Table(box=box.MARKDOWN)
+        for title in head:
+            table.add_column(title)
+        for row in rows:
+            table.add_row(*cells(*row))
+        yield from as_lines(table)
 
 
 def _table(findings: Findings, metric: str) -> Table:
@@ -103,13 +101,6 @@ def _values(cell: Cell) -> list[str]:
     return [choice.label for choice in cell.settings.point]
 
 
-def plus_minus(estimate: Estimate) -> str:
-    """Return a mean with half the width of its interval."""
-    if estimate.high is None or estimate.high == estimate.value:
-        return figure(estimate.value)
-    return f"{figure(estimate.value)} ± {figure(estimate.high - estimate.value)}"
-
-
 def _cut_off(number: int) -> Iterator[str]:
     if number > MOST_ROWS:
         yield f"The first {MOST_ROWS} of {number} cells; summary.parquet has all."
@@ -129,7 +120,7 @@ def _ranks(influences: Sequence[Influence]) -> Iterator[str]:
         share = f"{each.share:.0%} ({each.low:.0%} to {each.high:.0%})"
         least = f"{figure(each.least_mean)}, {each.least}"
         most = f"{figure(each.most_mean)}, {each.most}"
-        table.add_row(*cells(each.metric, each.axis, share, least, most))
+        table.add_row(*cells(label_of(each.metric), each.axis, share, least, most))
     yield from as_lines(table)
 
 
@@ -137,12 +128,12 @@ def _front(each: Front, findings: Findings) -> Iterator[str]:
     yield ""
     yield from paragraph(
         f"{len(each.cells)} of {counted(len(each.means), 'cell')} that no other one beats in "
-        f"{', '.join(each.metrics)} (means)"
+        f"{', '.join(map(label_of, each.metrics))}; means"
     )
     table = Table(box=box.MARKDOWN)
     table.add_column("cell")
     for metric in each.metrics:
-        table.add_column(metric, justify="right")
+        table.add_column(label_of(metric), justify="right")
     for number in each.cells[:MOST_ROWS]:
         name = findings.plan.cells[number].settings.name
         table.add_row(*cells(name, *map(figure, each.means[number])))

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from emulator.outputs.beside import put
 from emulator.outputs.parquet import COMPRESSION, ParquetOutput
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
+from emulator.study.attempts import attempts_at, left_behind
 from emulator.study.plan import Chunk
 from emulator.study.rows import Task, entries_table, play_chunk
 from emulator.study.schemas import EVENTS, runs_schema
@@ -56,12 +57,12 @@ def keep(task: Task, folder: Path) -> int:
     """
     chunk = task.chunk
     metadata = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
-    events = path_of(folder, EVENTS_FOLDER, chunk)
-    with _event_sink(events, metadata, wanted=task.events) as take:
-        played = play_chunk(task, take)
-    _write(path_of(folder, ENTRIES_FOLDER, chunk), entries_table(played.entries), metadata)
-    runs = pa.Table.from_pylist(played.runs, runs_schema(task.metrics))
-    _write(path_of(folder, RUNS, chunk), runs, metadata)
+    events, rows = (path_of(folder, table, chunk) for table in (EVENTS_FOLDER, RUNS))
+    with attempts_at(rows) as attempts:
+        with _event_sink(events, metadata, wanted=task.events) as take:
+            played = play_chunk(task, take, attempts.begin)
+        _write(path_of(folder, ENTRIES_FOLDER, chunk), entries_table(played.entries), metadata)
+        _write(rows, pa.Table.from_pylist(played.runs, runs_schema(task.metrics)), metadata)
     return sum("error" in row for row in played.runs)
 
 
@@ -98,8 +99,14 @@ def _refuse_other(path: Path, manifest: dict[str, Any]) -> None:
 def tidy(folder: Path) -> None:
     """Take away what was being written when somebody was killed; nobody else is at work."""
     for table in (RUNS, ENTRIES_FOLDER, EVENTS_FOLDER):
-        for part in (folder / table).glob("cell=*/.*.part"):
-            part.unlink(missing_ok=True)
+        for ending in ("part", "at"):
+            for part in (folder / table).glob(f"cell=*/.*.{ending}"):
+                part.unlink(missing_ok=True)
+
+
+def at_work(folder: Path, chunk: Chunk) -> int | None:
+    """Return the seed that was being played when the process of a chunk was killed, if it was."""
+    return left_behind(path_of(folder, RUNS, chunk))
 
 
 def read(

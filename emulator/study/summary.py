@@ -35,7 +35,7 @@ class Difference:
     reference: int
     against: Against
     """``protocol``: the same settings under the first protocol. ``settings``: the first value of
-    every axis under the same protocol."""
+    every axis that is chosen, under the same protocol; what is given stays."""
 
     metric: str
     comparison: Comparison
@@ -78,6 +78,8 @@ def _references(
 ) -> Iterator[tuple[Against, CellResults]]:
     protocol, point = _place(result)
     first_protocol, first_point = _place(results[0])
+    choices = zip(result.cell.settings.point, first_point, strict=True)
+    first_point = tuple(choice.label if choice.given else first for choice, first in choices)
     if protocol != first_protocol and (first_protocol, point) in by_point:
         yield "protocol", by_point[first_protocol, point]
     if point != first_point and (protocol, first_point) in by_point:

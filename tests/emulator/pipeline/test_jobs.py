@@ -7,7 +7,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
 from emulator.pipeline.errors import SparkError
-from emulator.pipeline.jobs import told
+from emulator.pipeline.jobs import WorkerDiedError, told
 
 KEPT = ". The rest stays"
 
@@ -33,6 +33,19 @@ def test_a_task_that_breaks_off_says_why():
         told(KEPT),
     ):
         raise error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Job aborted\n  Python worker exited unexpectedly (crashed)\n",
+        "Job aborted\n  ExecutorLostFailure (executor 1 exited caused by one of the tasks)\n",
+    ],
+)
+def test_a_worker_that_is_killed_is_told_apart(text):
+    """Whoever plays runs tries again."""
+    with pytest.raises(WorkerDiedError, match=r"perhaps memory ran out .*\. The rest"), told(KEPT):
+        raise PySparkRuntimeError(text)
 
 
 def test_what_is_no_fault_of_sparks_is_passed_on():

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+import sysconfig
+import threading
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkRuntimeError
 
+import emulator
 from emulator.pipeline import session as sessions
 from emulator.pipeline.errors import SparkError
 from emulator.pipeline.session import open_session
 from emulator.pipeline.shipping import write_zip
+
+from ..study.samples import SCENARIO  # noqa: TID252  tests are not installed
 
 SCRIPT = """
 import sys
@@ -49,23 +56,96 @@ def test_the_same_sources_make_the_same_zip(tmp_path):
 
 @pytest.mark.long
 def test_python_runs_a_scenario_from_the_zip_alone(tmp_path):
-    """As an executor does that has not installed us."""
+    """As an executor does that has not installed us: it sees what we need, and not us."""
     archive = write_zip(tmp_path / "ours.zip")
+    (tmp_path / "crash.toml").write_text(SCENARIO)
     program = f"""
 import sys
 sys.path.insert(0, {str(archive)!r})
-import emulator, emulator.study.rows, emulator.pipeline.study_runs
-print(emulator.__file__)
+import emulator, emulator.pipeline.study_runs
+print(emulator.__file__, emulator.run(emulator.load("crash.toml"), 0).digest)
 """
     done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
+        [sys.executable, "-S", "-P", "-c", program],
         cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")},
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
 
-    assert done.stdout.startswith(str(archive))
+    digest = emulator.run(emulator.load(tmp_path / "crash.toml"), 0).digest
+    assert f"{archive}/emulator/__init__.pyc {digest}\n" == done.stdout, done.stderr
+
+
+class Unwilling:
+    """A cluster that takes work and gives it to nobody, until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.cancelled = threading.Event()
+        self.sparkContext = self
+
+    def range(self, *_: int) -> Unwilling:
+        return self
+
+    def collect(self) -> None:
+        self.cancelled.wait()
+        raise PySparkRuntimeError("Job 0 cancelled")
+
+    def cancelAllJobs(self) -> None:  # noqa: N802  Spark's name
+        self.cancelled.set()
+
+
+def test_a_cluster_without_an_executor_is_not_waited_for_without_end(monkeypatch):
+    """It is told what may be missing, and the work is taken back."""
+    monkeypatch.setattr(sessions, "EXECUTOR_PATIENCE_S", 0.05)
+    cluster = Unwilling()
+
+    with pytest.raises(SparkError, match=r"spark://there gave no executor within .* a free core"):
+        sessions._await_executor(sessions.Session(cluster, "", 1), "spark://there")
+
+    assert cluster.cancelled.is_set()
+
+
+def test_a_cluster_that_breaks_off_its_first_task_says_why():
+    """At once, not when patience ends."""
+    cluster = Unwilling()
+    cluster.cancelled.set()
+
+    with pytest.raises(SparkError, match="broke off: Job 0 cancelled"):
+        sessions._await_executor(sessions.Session(cluster, "", 1), "spark://there")
+
+
+def test_a_connect_server_is_not_greeted_where_another_master_is_named():
+    """Nothing of Spark Connect has to be installed for it."""
+    sessions._greet("")
+    sessions._greet("local[2]")
+
+
+@pytest.mark.skipif(find_spec("grpc") is not None, reason="pyspark[connect] is installed")
+def test_without_its_client_a_connect_server_is_told_what_to_install(monkeypatch):
+    """Even where somebody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("SPARK_REMOTE", f"sc://127.0.0.1:{server.getsockname()[1]}")
+
+        with (
+            pytest.raises(SparkError, match=r"needs pip install 'pyspark\[connect\]'"),
+            open_session("t"),
+        ):
+            pass
+
+
+@pytest.mark.skipif(find_spec("grpc") is None, reason="pyspark[connect] is not installed")
+def test_who_listens_and_is_no_connect_server_is_told_without_its_token(monkeypatch):
+    """Spark's own client would go on asking for ten minutes."""
+    monkeypatch.setattr(sessions, "PATIENCE_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"sc://127.0.0.1:{server.getsockname()[1]}"
+
+        with pytest.raises(SparkError, match="no Spark Connect server") as refused:
+            sessions._greet(f"{address}/;token=secret")
+
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.spark

@@ -9,6 +9,7 @@ import pytest
 
 from emulator.measure.distribution import order_statistic
 from emulator.pipeline.errors import SparkError
+from emulator.pipeline.jobs import WorkerDiedError
 from emulator.pipeline.study_runs import play_on_spark
 from emulator.study import store
 from emulator.study.results import read_results
@@ -16,6 +17,20 @@ from emulator.study.results import read_results
 from ..study.samples import OWN_ASSIGNOR, bytes_in, plan_of, study_of, tasks_of  # noqa: TID252  tests are not installed
 
 pytestmark = pytest.mark.spark
+
+DEADLY = """
+import os, signal, sys
+from assignors.function_assignor import FunctionAssignor
+
+
+def make():
+    def assign(topics, subscriptions):
+        if any("pyspark" in word for word in sys.orig_argv):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return dict.fromkeys(subscriptions, ())
+
+    return FunctionAssignor("kills", assign)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +104,25 @@ def test_a_run_that_fails_in_a_worker_is_a_row(session, tasks, tmp_path):
     assert 2 == len(done)
     assert "TypeError" in first.error
     assert (1, 0) == (first.failed, second.failed)
+
+
+@pytest.mark.long
+def test_a_worker_that_is_killed_is_told_with_the_run_it_had_in_hand(
+    session, tmp_path, monkeypatch
+):
+    """And Spark goes on with others."""
+    (tmp_path / "assignor_that_kills.py").write_text(DEADLY)
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = "group[billing].settings[partition.assignment.strategy]=assignor_that_kills:make"
+    (deadly, *_) = tasks_of(plan_of(study_of(("seeds = 6", f'seeds = 6\nset = "{spec}"'))))
+    (fine, *_) = tasks_of(plan_of())
+
+    with pytest.raises(WorkerDiedError, match="perhaps memory ran out"):
+        list(play_on_spark(session, [deadly], tmp_path / "one", folders=[tmp_path]))
+    done = list(play_on_spark(session, [fine], tmp_path / "two"))
+
+    assert deadly.chunk.first == store.at_work(tmp_path / "one", deadly.chunk)
+    assert [fine.chunk] == done
 
 
 def test_an_assignor_of_the_users_own_is_found_by_workers(session, tmp_path, monkeypatch):

@@ -84,6 +84,21 @@ def test_only_what_is_missing_is_played(tmp_path):
     assert times == {other: other.stat().st_mtime_ns for other in others}
 
 
+def test_another_goal_is_told_of_the_runs_that_are_there(tmp_path):
+    """Nothing is played again, and an answer to what is no more asked does not stay."""
+    goal = ("seeds = 6", 'seeds = 6\ngoal = { least = "reprocessed" }')
+    folder = tmp_path / "out"
+
+    _, out, _ = study(written(tmp_path, goal), folder)
+    rows = {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*.parquet")}
+    answered = (folder / "answer.parquet").exists()
+    study(written(tmp_path), folder)
+
+    assert "Best of 2 cells: commit interval=500ms: processed again" in out
+    assert (True, False) == (answered, (folder / "answer.parquet").exists())
+    assert rows == {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*.parquet")}
+
+
 @pytest.mark.long
 def test_a_study_that_is_killed_goes_on(tmp_path):
     """What is there is whole; afterwards all is as if nothing had happened."""

@@ -154,6 +154,22 @@ def test_a_study_whose_cells_change_is_another_one():
     assert 3 == len(keys)
 
 
+def test_what_is_asked_of_the_rows_makes_no_other_study():
+    """Another goal or metric is told of the runs that are there; a new column has to be played."""
+    changes = (
+        ("title", "title"),
+        ("how long a session?", "how long?"),
+        ('"takeover_first_s"', '"lost"'),
+        ("seeds = 6", 'seeds = 6\ngoal = { least = "reprocessed", expect = { lost = 0 } }'),
+    )
+    column = ("[crashed while uncommitted]", "[rewind]")
+
+    keys = [study_manifest(plan_of(study_of(change)))["study_key"] for change in changes]
+
+    assert 1 == len(set(keys))
+    assert study_manifest(plan_of(study_of(column)))["study_key"] not in keys
+
+
 def test_an_assignor_of_the_users_own_belongs_to_the_study(tmp_path, monkeypatch):
     """A folder begun with its earlier form is not gone on with."""
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,0 +1,163 @@
+"""The answer of a study with a goal, on figures made by hand: the best, its rivals, how sure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from emulator.scenario.problems import ScenarioError
+from emulator.study.answer import answers, best_of_all, surely
+from emulator.study.answer_told import answer_table, sentences
+from emulator.study.findings import Findings
+from emulator.study.results import metrics_of
+from emulator.study.summary import differences, summaries
+
+from .samples import plan_of, results_of, study_of
+
+MEMBERS = """
+[[vary]]
+name = "members"
+set = "group[billing].members"
+values = [2, 3]
+"""
+SEEDS = "seeds = 6"
+
+
+def findings_of(goal: str, *values: list[float], more: str = "") -> Findings:
+    """Return findings whose cells have these values of ``reprocessed``."""
+    plan = plan_of(study_of((SEEDS, f"{SEEDS}\ngoal = {goal}"), more=more))
+    results = results_of(plan, *values)
+    for each in results:
+        missing = [name for name in metrics_of(plan) if name not in each.values]
+        each.values.update({name: (0.0,) * len(each.seeds) for name in missing})
+    return Findings(
+        plan=plan,
+        results=results,
+        summaries=summaries(results, metrics_of(plan)),
+        differences=(),
+        influences=(),
+        fronts=(),
+        answers=answers(results, plan.study.goal),
+        best=best_of_all(results, plan.study.goal),
+    )
+
+
+def test_the_best_cell_has_the_least_where_the_bounds_hold():
+    """A cell that has less, but breaks a bound in one run, is none."""
+    goal = '{ least = "commit interval", expect = { reprocessed = "<= 5" } }'
+    found = findings_of(goal, [1, 6, 1, 1], [4, 5, 4, 4])
+
+    assert (1, (1,)) == (found.best.best, found.best.keeping)
+    assert "Best of 2 cells: commit interval=5s: processed again 4.25 ± 0.796, most 5." in list(
+        sentences(found)
+    )
+
+
+def test_a_bound_over_seeds_is_held_against_the_statistic():
+    """One run may be outside."""
+    goal = '{ least = "commit interval", expect = { "reprocessed.mean" = "<= 5" } }'
+    found = findings_of(goal, [1, 6, 1, 1], [4, 5, 4, 4])
+
+    assert (0, (0, 1)) == (found.best.best, found.best.keeping)
+
+
+def test_what_is_expected_over_seeds_is_told_of_the_best():
+    """As far as nobody sees it in the mean."""
+    goal = '{ least = "commit interval", expect = { "reprocessed.p75" = "<= 5" } }'
+    found = findings_of(goal, [1, 6, 2, 1], [4, 5, 4, 4])
+
+    assert "commit interval=500ms: processed again 2.5 ± 3.79, p75 2." in " ".join(sentences(found))
+
+
+def test_what_the_seeds_do_not_tell_from_the_best_is_said():
+    """The mean of paired differences may be nothing."""
+    untold = findings_of('{ least = "reprocessed" }', [1, 9, 1, 9], [9, 1, 9, 2])
+    told = findings_of('{ least = "reprocessed" }', [1, 2, 3, 4], [2, 3, 4, 6])
+
+    assert ((0, 1), (0,)) == (untold.best.ahead, told.best.ahead)
+    assert "These seeds cannot tell it from: commit interval=5s." in list(sentences(untold))
+    assert "Worst: commit interval=5s: processed again 3.75 ± 2.72." in list(sentences(told))
+
+
+def test_the_second_thing_decides_where_the_first_is_equal():
+    """And a cell that has less of the second alone is told beside the best."""
+    goal = '{ least = ["reprocessed", "members"] }'
+    found = findings_of(goal, [5, 5], [0, 0], [7, 7], [1, 1], more=MEMBERS)
+
+    assert (1, (1,)) == (found.best.best, found.best.ahead)
+    assert (0,) == found.best.instead
+    assert "Or, with less members: commit interval=500ms, members=2." in list(sentences(found))
+
+
+def test_what_is_given_is_answered_value_by_value():
+    """Nobody chooses it; a table has a row for each."""
+    given = f"{MEMBERS}given = true\n"
+    found = findings_of('{ least = "reprocessed" }', [5, 5], [1, 1], [2, 2], [9, 9], more=given)
+
+    assert found.best is None
+    assert [("2", 2), ("3", 1)] == [(*each.given, each.best) for each in found.answers]
+    assert [("members", "commit interval"), ("2", "5s"), ("3", "500ms")] == [
+        row[:2] for row in answer_table(found)
+    ]
+
+
+def test_where_no_cell_is_as_expected_nothing_is_called_the_best():
+    """It is said, and the table says none."""
+    given = f"{MEMBERS}given = true\n"
+    goal = '{ least = "reprocessed", expect = { reprocessed = "< 1" } }'
+
+    whole = findings_of(goal, [5, 5], [1, 1])
+    parts = findings_of(goal, [5, 5], [0, 0], [5, 5], [9, 9], more=given)
+
+    assert "Of the 2 cells that were tried, none is like that." in list(sentences(whole))
+    assert [("2", "none"), ("3", "500ms")] == [row[:2] for row in answer_table(parts)[1:]]
+
+
+def test_a_cell_with_a_failed_run_is_never_the_best():
+    """Nobody knows what that run would have been."""
+    plan = plan_of(study_of((SEEDS, f'{SEEDS}\ngoal = {{ least = "reprocessed" }}')))
+    first, second = results_of(plan, [0, 0], [5, 5])
+
+    found = best_of_all([replace(first, failed=1), second], plan.study.goal)
+
+    assert (1, (1,)) == (found.best, found.keeping)
+
+
+def test_how_sure_it_is_depends_on_the_number_of_runs():
+    """As many runs that keep a bound as that bear it out, at 95 %: 59 for 95 in 100."""
+    assert surely(59) > 0.95 > surely(58)
+
+
+def test_a_study_without_a_goal_has_no_answer():
+    """Its tables speak for themselves."""
+    results = results_of(plan_of(), [1], [2])
+
+    assert ([], None) == (answers(results, None), best_of_all(results, None))
+
+
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        ('{ least = "reprocesed" }', "no metric and no axis that is chosen"),
+        ('{ least = "reprocessed", expect = { losst = 0 } }', "did you mean lost"),
+        ('{ least = "reprocessed", expect = { lost = "few" } }', 'a text such as "<= 200"'),
+        ("{ most = 1 }", "unknown key"),
+        ('{ least = "members" }', "no metric and no axis that is chosen"),
+    ],
+)
+def test_a_goal_that_makes_no_sense_is_refused(goal, said):
+    """With what is allowed; an axis that is given is no choice."""
+    with pytest.raises(ScenarioError, match=said):
+        study_of((SEEDS, f"{SEEDS}\ngoal = {goal}"), more=f"{MEMBERS}given = true\n")
+
+
+def test_differences_are_to_the_first_choice_under_the_same_circumstances():
+    """What is given stays as it is."""
+    plan = plan_of(study_of(more=f"{MEMBERS}given = true\n"))
+
+    found = differences(results_of(plan, [1], [2], [4], [8]), ["reprocessed"])
+
+    assert [(2, 0, 3.0), (3, 1, 6.0)] == [
+        (each.cell, each.reference, each.comparison.mean.value) for each in found
+    ]

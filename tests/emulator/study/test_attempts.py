@@ -1,0 +1,184 @@
+"""Runs that kill their process: found by what was written down, tried again, and told by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+from emulator.cli import study_playing
+from emulator.cli.refusals import RefusedError
+from emulator.cli.study_request import Planned
+from emulator.study import store
+from emulator.study.attempts import (
+    MOST_DEATHS,
+    KillsItsProcessError,
+    ProcessDiedError,
+    attempts_at,
+    left_behind,
+    path_of,
+)
+
+from ..cli.commands import rebalance  # noqa: TID252  tests are not installed
+from .samples import plan_of, tasks_of, written
+
+DEADLY = """
+import multiprocessing, os
+from assignors.function_assignor import FunctionAssignor
+from assignors.types import TopicPartition
+
+
+def make():
+    def assign(topics, subscriptions):
+        if len(subscriptions) == 3 and multiprocessing.current_process().name != "MainProcess":
+            os.kill(os.getpid(), 9)
+        members = sorted(subscriptions)
+        mine = dict.fromkeys(members, ())
+        return {**mine, members[0]: (TopicPartition("orders", 0), TopicPartition("orders", 1))}
+
+    return FunctionAssignor("deadly", assign)
+"""
+MEMBERS = '[[vary]]\nname = "members"\nset = "group[billing].members"\nvalues = [2, 3]\n'
+
+
+@pytest.fixture
+def task():
+    """Return the first chunk of the small study."""
+    return tasks_of(plan_of())[0]
+
+
+def leave_behind(folder, chunk, text):
+    """Let a process have died over a chunk."""
+    path = path_of(store.path_of(folder, "runs", chunk))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_what_is_at_work_is_written_down_and_taken_away(tmp_path):
+    """Only SIGKILL leaves it."""
+    rows = tmp_path / "cell=0" / "seeds-0-6.parquet"
+
+    with attempts_at(rows) as attempts:
+        attempts.begin(4)
+        there = left_behind(rows)
+
+    assert (4, None) == (there, left_behind(rows))
+    assert [] == list(tmp_path.rglob("*.at"))
+
+
+def test_deaths_are_counted_over_attempts(tmp_path):
+    """Each counts for the run that was at work."""
+    rows = tmp_path / "seeds-0-6.parquet"
+    path_of(rows).write_text("4\n2 1\n4 1")
+
+    with attempts_at(rows) as attempts:
+        attempts.begin(5)
+        text = path_of(rows).read_text()
+
+    assert "5\n2 1\n4 2" == text
+
+
+@pytest.mark.parametrize("text", ["", "?", "4\n2", "4\nx y"])
+def test_what_cannot_be_read_counts_no_death(tmp_path, text):
+    """It was being written when the process died."""
+    rows = tmp_path / "seeds-0-6.parquet"
+    path_of(rows).write_text(text)
+
+    with attempts_at(rows) as attempts:
+        attempts.begin(2)
+
+        assert MOST_DEATHS > attempts.deaths[2]
+
+
+def test_a_run_whose_process_died_three_times_is_not_begun(tmp_path):
+    """The fourth time goes past it."""
+    rows = tmp_path / "seeds-0-6.parquet"
+    path_of(rows).write_text("4\n4 2")
+
+    with attempts_at(rows) as attempts:
+        attempts.begin(3)
+        with pytest.raises(KillsItsProcessError, match="died 3 times"):
+            attempts.begin(4)
+
+
+def test_such_a_run_becomes_a_row_with_its_error(task, tmp_path):
+    """The others of its chunk are played."""
+    seed = task.chunk.first
+    leave_behind(tmp_path, task.chunk, f"{seed}\n{seed} 2")
+
+    failed = store.keep(task, tmp_path)
+
+    (row,) = pq.ParquetFile(store.path_of(tmp_path, "runs", task.chunk)).read().to_pylist()
+    assert 1 == failed == task.chunk.runs
+    assert row["error"].startswith("KillsItsProcessError: its process died 3 times")
+
+
+def test_who_is_asked_to_end_leaves_nothing_behind(tmp_path):
+    """SIGTERM is no run's fault."""
+    program = f"""
+import os, signal
+from pathlib import Path
+from emulator.study.attempts import attempts_at
+with attempts_at(Path({str(tmp_path / "seeds-0-1.parquet")!r})) as attempts:
+    attempts.begin(0)
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=os.environ, check=False)
+
+    assert -signal.SIGTERM == done.returncode
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_what_was_at_work_is_tried_again_alone(tmp_path):
+    """So one that kills its process takes no other with it."""
+    tasks, given = tasks_of(plan_of())[:3], []
+
+    def player(some, folder):
+        given.append(len(some))
+        if len(given) == 1:
+            leave_behind(folder, some[1].chunk, "1")
+            raise ProcessDiedError("killed")
+        for each in some:
+            store.keep(each, folder)
+            yield each.chunk
+
+    asked = Planned(plan_of(), tmp_path, tmp_path)
+    done = list(study_playing._played(asked, tasks, player))
+
+    assert [3, 1, 2] == given
+    assert {task.chunk for task in tasks} == set(done)
+
+
+def test_processes_that_die_without_end_are_told_with_what_they_played(tmp_path):
+    """The study can go on later."""
+    tasks = tasks_of(plan_of())[:1]
+
+    def player(some, folder):
+        leave_behind(folder, some[0].chunk, "0")
+        raise ProcessDiedError("a process was killed")
+        yield
+
+    asked = Planned(plan_of(), tmp_path, tmp_path)
+    with pytest.raises(RefusedError, match=r"At work last: seed 0 in commit interval=500ms"):
+        list(study_playing._played(asked, tasks, player))
+
+
+@pytest.mark.long
+def test_a_run_that_kills_its_process_does_not_stop_the_others(tmp_path):
+    """It is told by its cell and seed, and the command ends with status 1."""
+    (tmp_path / "deadly_assignor.py").write_text(DEADLY)
+    deadly = 'set = "group[billing].settings[partition.assignment.strategy]=deadly_assignor:make"'
+    one = ('values = ["500ms", "5s"]', 'values = ["5s"]')
+    path = written(tmp_path, ("seeds = 6", f"seeds = 1\n{deadly}"), one, more=MEMBERS)
+
+    status, out, _ = rebalance("study", path, "-o", tmp_path / "out", "--jobs", 2)
+
+    told = " ".join(out.split())
+    assert 1 == status
+    assert "1 run failed" in told
+    assert "1 in commit interval=5s, members=3, as-written, first with seed 0: Kills" in told
+    assert [] == list(tmp_path.rglob("*.at"))
