@@ -32,7 +32,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from emulator.audit.auditing import Audited, Engine, InProcess, Terms, audit
-from emulator.audit.reading import Source, find_files, open_source
+from emulator.audit.files import find_files
+from emulator.audit.reading import Source, open_source
 from emulator.cli.main import RARELY
 
 PARTITIONS = 12

@@ -1,7 +1,8 @@
 """From a processing log to a ledger: what was processed twice, what never, by whom, when.
 
-The stages, each a file: a log is read in chunks (:mod:`reading`) whose rows are brought into one
-form (:mod:`rows`); rows become ranges (:mod:`ranges`); the ranges of a partition show where it was
+The stages, each a file: a log is read in chunks (:mod:`reading`; text in blocks of whole rows,
+:mod:`text`, which many may share, :mod:`spans`) whose rows are brought into one form
+(:mod:`rows`); rows become ranges (:mod:`ranges`); the ranges of a partition show where it was
 processed more than once (:mod:`survey`); there the rows are read once more, cut finely enough to
 tell who was first; then each partition has its books kept (:mod:`partitions`), by the accounting
 of :mod:`emulator.measure`. Committed offsets, where there are any, tell causes (:mod:`judging`).

@@ -1,16 +1,17 @@
 """What a group had committed, and when it rebalanced, as its offsets log tells it.
 
 Read from the tables of ``rebalance import``, from a Parquet file of ``rebalance log --columns``,
-or from segment files. Times are the records' own, in milliseconds at best.
+or from segment files. Times are the records' own, in milliseconds at best. It is
+read once, batch by batch, and kept by partition (:mod:`kept_commits`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,8 @@ import pyarrow.parquet as pq
 
 from emulator.audit.columns import Array
 from emulator.audit.errors import AuditError
+from emulator.audit.history import GONE, Committed, Generation
+from emulator.audit.kept_commits import KeptCommits
 from emulator.audit.ranges import PartitionName
 from emulator.imported.tables import COUNTING
 from emulator.offsets_log.columns import CommitColumns
@@ -28,9 +31,6 @@ from emulator.offsets_log.recognising import read_segment
 from emulator.scenario.problems import few_listed, hint
 from protocols.log.reader import BatchRecords
 from protocols.records import MalformedRecordError, decode, group_of
-
-GONE: Final = -1
-"""Stands for the offset of a tombstone."""
 
 MS: Final = 1_000
 NEEDED: Final = ("group", "topic", "partition", "is_tombstone", "offset", "timestamp")
@@ -45,57 +45,6 @@ GENERATIONS: Final = {
 """Records that a new assignment leaves, and what counts them."""
 
 
-class Commits(NamedTuple):
-    """The commits of one partition in the order of the log."""
-
-    at_us: Array
-    offsets: Array
-    """``GONE`` for a tombstone."""
-
-    def before(self, at_us: int) -> Array:
-        """Return what was committed by some time, newest last."""
-        return self.offsets[: int(np.searchsorted(self.at_us, at_us, "right"))]
-
-
-class Generation(NamedTuple):
-    """The group was given a new assignment."""
-
-    at_us: int
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """The history of one group."""
-
-    group: str
-    commits: Mapping[PartitionName, Commits]
-    generations: tuple[Generation, ...] = ()
-
-    def last(self, name: PartitionName, end_us: int | None) -> int | None:
-        """Return what is committed for a partition at the end, or by the cut."""
-        commits = self.commits.get(name)
-        if commits is None:
-            return None
-        offsets = commits.offsets if end_us is None else commits.before(end_us)
-        return int(offsets[-1]) if len(offsets) and offsets[-1] != GONE else None
-
-
-@dataclass(slots=True)
-class _Kept:
-    """The commits of one partition, stretch by stretch as they were read."""
-
-    log_offsets: list[Array] = field(default_factory=list)
-    times_us: list[Array] = field(default_factory=list)
-    offsets: list[Array] = field(default_factory=list)
-
-    def in_order(self) -> Commits:
-        """Return them in the order of the log: those of transactions may be in other files."""
-        order = np.argsort(np.concatenate(self.log_offsets), kind="stable")
-        times_us, offsets = np.concatenate(self.times_us), np.concatenate(self.offsets)
-        return Commits(np.maximum.accumulate(times_us[order]), offsets[order])
-
-
 @dataclass(slots=True)
 class _Found:
     """What is kept while reading: of one group; of the others nothing but that they are there."""
@@ -104,7 +53,7 @@ class _Found:
     """The group; None: the first one that comes, the only one if it is to be used."""
 
     groups: set[str] = field(default_factory=set)
-    partitions: dict[PartitionName, _Kept] = field(default_factory=dict)
+    commits: KeptCommits = field(default_factory=KeptCommits)
     generations: list[Generation] = field(default_factory=list)
 
     def takes(self, group: str) -> bool:
@@ -122,11 +71,11 @@ def read_committed(paths: Iterable[Path], group: str | None) -> Committed:
     found, sources = _Found(group), [_source(path) for path in paths]
     for source in sources:
         source.read_commits(found)
+    found.commits.settle()
     for source in sources:  # it is known by now whose are wanted
         source.read_generations(found)
     chosen = _chosen(found.groups, group)
-    commits = {name: kept.in_order() for name, kept in sorted(found.partitions.items())}
-    return Committed(chosen, commits, tuple(sorted(found.generations)))
+    return Committed(chosen, found.commits, tuple(sorted(found.generations)))
 
 
 def _source(path: Path) -> _Tables | _Segments:
@@ -174,7 +123,7 @@ class _Tables:
 
 def _batches(file: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     try:
-        opened_ = pq.ParquetFile(file)
+        opened_ = pq.ParquetFile(file, pre_buffer=False)
         there = opened_.schema_arrow.names
         missing = [name for name in columns if name not in there and name not in OPTIONAL]
         if missing:
@@ -204,37 +153,36 @@ def _add_commits(batch: pa.RecordBatch, found: _Found) -> None:
     if not taken:
         return
     batch = batch.filter(pa.array(codes == taken[0]))
+    found.commits.add(_numbers(batch, found.commits), _history(batch))
+
+
+def _numbers(batch: pa.RecordBatch, kept: KeptCommits) -> Array:
+    """Return for each commit the number of its partition."""
     topic_codes, topics = _codes(batch.column("topic"))
-    partitions = batch.column("partition").to_numpy()
-    order = np.lexsort((partitions, topic_codes))
-    topic_codes, partitions = topic_codes[order], partitions[order]
-    new = (topic_codes[1:] != topic_codes[:-1]) | (partitions[1:] != partitions[:-1])
-    columns = [column[order] for column in _history(batch)]
-    for places in np.split(np.arange(len(order)), np.flatnonzero(new) + 1):
-        first = places[0]
-        name = PartitionName(topics[topic_codes[first]], int(partitions[first]))
-        kept = found.partitions.setdefault(name, _Kept())
-        for values, column in zip(
-            (kept.log_offsets, kept.times_us, kept.offsets), columns, strict=True
-        ):
-            values.append(column[places])
+    partitions = batch.column("partition").to_numpy().astype(np.int64)
+    many = int(partitions.max(initial=0)) + 1
+    there, places = np.unique(topic_codes * many + partitions, return_inverse=True)
+    named = [divmod(each, many) for each in there.tolist()]
+    numbers = [kept.number_of(PartitionName(topics[topic], number)) for topic, number in named]
+    return np.array(numbers, np.int64)[places]
 
 
-def _history(batch: pa.RecordBatch) -> tuple[Array, Array, Array]:
-    """Return places in the log, times in microseconds, and committed offsets."""
+def _history(batch: pa.RecordBatch) -> Array:
+    """Return rows of places in the log, times in microseconds, and committed offsets."""
     offsets = pc.if_else(batch.column("is_tombstone"), GONE, batch.column("offset"))
     times = batch.column("timestamp").to_numpy().astype(np.int64) * MS
     places = np.zeros(len(batch), np.int64)
     if "log_offset" in batch.schema.names:
         places = batch.column("log_offset").to_numpy().astype(np.int64)
-    return places, times, offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.column_stack((places, times, offsets.to_numpy(zero_copy_only=False))).astype(np.int64)
 
 
 def _codes(column: pa.Array) -> tuple[Array, list[str]]:
     """Return text as places in a list of its values."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    return column.indices.to_numpy(zero_copy_only=False), column.dictionary.to_pylist()
+    codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, column.dictionary.to_pylist()
 
 
 def _add_generations(batch: pa.RecordBatch, found: _Found) -> None:

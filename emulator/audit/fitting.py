@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from emulator.audit.auditing import Audited, Terms
-from emulator.audit.committed import Committed
 from emulator.audit.errors import AuditError
+from emulator.audit.history import Committed
 from emulator.audit.ranges import PartitionName
 from emulator.scenario.problems import few_listed
 

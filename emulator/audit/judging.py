@@ -17,11 +17,11 @@ unknown                    none of these; without an offsets log only the first 
 from __future__ import annotations
 
 import enum
+from bisect import bisect_right
+from operator import attrgetter
 from typing import NamedTuple
 
-import numpy as np
-
-from emulator.audit.committed import GONE, Commits, Committed
+from emulator.audit.history import GONE, NO_COMMITS, Committed
 from emulator.audit.partitions import Stretch
 from emulator.audit.ranges import PartitionName
 from emulator.audit.times import shown
@@ -48,7 +48,6 @@ class Judgement(NamedTuple):
 
 
 NOTHING_SHOWN = Judgement(AuditCause.UNKNOWN)
-_NONE = Commits(np.array([], np.int64), np.array([], np.int64))
 
 
 def judge_again(stretch: Stretch, name: PartitionName, log: Committed | None) -> Judgement:
@@ -57,11 +56,11 @@ def judge_again(stretch: Stretch, name: PartitionName, log: Committed | None) ->
         return Judgement(AuditCause.TWO_OWNERS)
     if log is None or stretch.second_began_us is None:
         return NOTHING_SHOWN
-    before = log.commits.get(name, _NONE).before(stretch.second_began_us)
-    if len(before) and before[-1] == GONE:
+    commits = log.commits.get(name, NO_COMMITS)
+    count = commits.count_by(stretch.second_began_us)
+    newest, highest = commits.newest(count), commits.top(count)
+    if count and newest == GONE:
         return Judgement(AuditCause.EXPIRED, "or deleted")
-    newest = int(before[-1]) if len(before) else GONE
-    highest = int(before.max(initial=GONE))
     if highest > stretch.first >= newest:
         return Judgement(AuditCause.REWIND, f"{highest} to {newest}")
     told = f"{newest} was committed" if newest != GONE else "nothing was committed"
@@ -76,31 +75,29 @@ def _rebalance(stretch: Stretch, log: Committed) -> str | None:
     first_us, began_us = stretch.first_us, stretch.second_began_us
     if first_us is None or began_us is None:
         return None
-    numbers = [each.number for each in log.generations if first_us < each.at_us <= began_us]
-    if not numbers:
+    at_us = attrgetter("at_us")
+    low = bisect_right(log.generations, first_us, key=at_us)
+    high = bisect_right(log.generations, began_us, key=at_us)
+    if low >= high:
         return None
-    return (
-        f"generation {numbers[-1]}"
-        if len(numbers) == 1
-        else f"generations {numbers[0]} to {numbers[-1]}"
-    )
+    first, last = log.generations[low].number, log.generations[high - 1].number
+    return f"generation {first}" if high - low == 1 else f"generations {first} to {last}"
 
 
 def judge_never(stretch: Stretch, name: PartitionName, log: Committed | None) -> Judgement:
     """Say why a range was never processed."""
     if log is None:
         return NOTHING_SHOWN
-    commits = log.commits.get(name, _NONE)
-    until = len(commits.offsets)
+    commits = log.commits.get(name, NO_COMMITS)
+    count = len(commits.offsets)
     if stretch.second_began_us is not None:
-        until = len(commits.before(stretch.second_began_us))
-    covering = np.flatnonzero(commits.offsets[:until] > stretch.first)
-    if len(covering):
-        place = int(covering[0])
-        at = shown(int(commits.at_us[place]))
-        return Judgement(AuditCause.COMMITTED_AHEAD, f"{commits.offsets[place]} at {at}")
-    if until and commits.offsets[until - 1] == GONE:
-        return Judgement(AuditCause.EXPIRED, "or deleted; reset beyond it")
-    if not until:
+        count = commits.count_by(stretch.second_began_us)
+    covering = commits.first_beyond(stretch.first, count)
+    if covering is not None:
+        at = shown(int(commits.at_us[covering]))
+        return Judgement(AuditCause.COMMITTED_AHEAD, f"{commits.offsets[covering]} at {at}")
+    if not count:
         return Judgement(AuditCause.RESET, "nothing was committed")
-    return Judgement(AuditCause.UNKNOWN, f"{commits.offsets[until - 1]} was committed")
+    if commits.newest(count) == GONE:
+        return Judgement(AuditCause.EXPIRED, "or deleted; reset beyond it")
+    return Judgement(AuditCause.UNKNOWN, f"{commits.newest(count)} was committed")

@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 from emulator.audit.auditing import Audited, Counts
-from emulator.audit.committed import Committed
+from emulator.audit.history import Committed
 from emulator.audit.judging import AuditCause, Judgement, judge_again, judge_never
 from emulator.audit.partitions import PartitionLedger, Stretch
 from emulator.audit.ranges import PartitionName

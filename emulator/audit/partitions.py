@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from emulator.audit.ranges import PartitionName
 from emulator.audit.survey import Pieces, cut_alike
 from emulator.audit.times import shown
 from emulator.measure.ledger.partition import PartitionBooks
+
+BLOCK: Final = 1 << 14
+"""Pieces that are accounted at once."""
 
 
 class Limits(NamedTuple):
@@ -124,9 +127,12 @@ def _records(stretches: Iterable[Stretch]) -> int:
 
 
 def _work(books: PartitionBooks, pieces: Pieces, consumers: list[str]) -> None:
-    columns = (pieces.consumer, pieces.lo, pieces.hi, pieces.first_us)
-    for consumer, lo, hi, at_us in zip(*(column.tolist() for column in columns), strict=True):
-        books.work(consumers[consumer], lo, hi, at_us)
+    """Account pieces in order, a block at a time: numbers of Python's take room."""
+    for begin in range(0, len(pieces), BLOCK):
+        block = pieces.at(slice(begin, begin + BLOCK))
+        columns = (block.consumer, block.lo, block.hi, block.first_us)
+        for consumer, lo, hi, at_us in zip(*(column.tolist() for column in columns), strict=True):
+            books.work(consumers[consumer], lo, hi, at_us)
 
 
 def _refuse_beyond(name: PartitionName, pieces: Pieces, limits: Limits) -> None:

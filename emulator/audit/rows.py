@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,9 @@ _LARGEST_KEY = 1 << 62
 PROCESSED = "Processed"
 _TIMES_AS_OLD = 100
 """A start that lies so much nearer to 1970 than its end is of another unit."""
+
+Where = Callable[[int | None], str]
+"""Names the place of a row among those that are read together, or of all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,20 +69,20 @@ class Rows:
         return topics, partitions, consumers
 
 
-def rows_of(batch: pa.RecordBatch, mapped: Mapped, unit: str, where: str) -> Rows:
-    """Bring a batch into the one form; raise AuditError for values that cannot be.
-
-    *where*: the log, and which row of it the first one is, for messages.
-    """
+def rows_of(batch: pa.RecordBatch, mapped: Mapped, unit: str, where: Where) -> Rows:
+    """Bring a batch into the one form; raise AuditError for values that cannot be."""
+    places: Array | None = None
     if mapped.events:
         chosen = pc.equal(batch.column("kind").cast(pa.string()), PROCESSED)
-        batch = batch.filter(chosen)
+        places = pc.indices_nonzero(chosen).to_numpy()
+        batch = batch.take(pa.array(places))
     columns = {name: flat(batch.column(name)) for name in mapped.columns}
     try:
         return _read(columns, mapped, unit)
     except WrongValueError as error:
-        row = "" if error.place is None else f", row {error.place + 1:,} of these"
-        raise AuditError(f"{where}{row}: {error.words}") from None
+        row = error.place
+        row = row if row is None or places is None else int(places[row])
+        raise AuditError(f"{where(row)}: {error.words}") from None
 
 
 def _read(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> Rows:

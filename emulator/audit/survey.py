@@ -33,7 +33,7 @@ class Pieces:
     def __len__(self) -> int:
         return len(self.lo)
 
-    def at(self, places: Array) -> Pieces:
+    def at(self, places: Array | slice) -> Pieces:
         """Return some of them, in this order."""
         return Pieces(*(getattr(self, field.name)[places] for field in fields(self)))
 
@@ -84,7 +84,7 @@ def cut_alike(pieces: Pieces) -> Pieces:
 
     Cutting by :func:`cuts_for` leaves this to do only where rows are kept apart, and are ranges.
     """
-    borders = np.unique(np.concatenate([pieces.lo, pieces.hi]))
+    borders = _each_once(np.concatenate([pieces.lo, pieces.hi]))
     places, lo, hi = split(np.arange(len(pieces)), pieces.lo, pieces.hi, borders)
     return replace(pieces.at(places), lo=lo, hi=hi)
 
@@ -96,9 +96,15 @@ def cuts_for(pieces: Pieces) -> Cuts | None:
     if not more.any():
         return None
     starts = position[:-1][more]
-    borders = np.unique(np.concatenate([starts, position[1:][more]]))
+    borders = _each_once(np.concatenate([starts, position[1:][more]]))
     involved = pieces.at(np.flatnonzero(_touches(pieces, starts)))
     return Cuts(borders, _apart(involved))
+
+
+def _each_once(values: Array) -> Array:
+    """Return values in order, each once; by sorting, which stays quick where a table of hashes grows slow."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def _depths(pieces: Pieces) -> tuple[Array, Array]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from emulator.audit.auditing import Engine, InProcess, Terms
 from emulator.audit.errors import AuditError
-from emulator.audit.reading import LogFile, Source, find_files, open_source
+from emulator.audit.files import LogFile, find_files
+from emulator.audit.reading import Source, open_source
 from emulator.cli.audit_request import Read, Request
 from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError
@@ -96,7 +97,8 @@ def _in_process(source: Source, terms: Terms) -> Iterator[Engine]:
 
 @contextmanager
 def _spark(chosen: Chosen, request: Request, wanted: Read) -> Iterator[Engine]:
-    from emulator.pipeline.audit_ranges import SETTINGS, SparkTable, on_spark
+    from emulator.pipeline.audit_ranges import SETTINGS, on_spark
+    from emulator.pipeline.audit_tables import SparkTable
     from emulator.pipeline.errors import SparkError
     from emulator.pipeline.session import open_session
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from emulator.audit.auditing import Terms
 from emulator.audit.bounds import read_offsets
-from emulator.audit.committed import Committed, read_committed
+from emulator.audit.committed import read_committed
 from emulator.audit.errors import AuditError
 from emulator.audit.expectations import Expectation, read_expectation
 from emulator.audit.folder import objection
+from emulator.audit.history import Committed
 from emulator.audit.partitions import Limits
 from emulator.audit.times import time_us
 

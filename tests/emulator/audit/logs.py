@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from emulator.audit.auditing import Audited, InProcess, Terms, audit
+from emulator.audit.files import find_files
 from emulator.audit.partitions import Limits
 from emulator.audit.ranges import PartitionName
-from emulator.audit.reading import Source, find_files, open_source
+from emulator.audit.reading import Source, open_source
 from emulator.events import Event, Processed, RunEnded
 from emulator.verify.captured.capture import Capture
 

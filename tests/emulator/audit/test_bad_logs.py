@@ -11,9 +11,10 @@ import pytest
 
 from emulator.audit.auditing import InProcess, Terms, audit
 from emulator.audit.errors import AuditError
+from emulator.audit.files import find_files
 from emulator.audit.partitions import Limits
 from emulator.audit.ranges import PartitionName
-from emulator.audit.reading import find_files, open_source
+from emulator.audit.reading import open_source
 from emulator.audit.times import time_us
 
 from .logs import EPOCH, SECOND, limits, records, write

@@ -15,7 +15,18 @@ from emulator.audit.auditing import Audited
 from emulator.audit.errors import AuditError
 from emulator.measure.ledger import partition as books
 
-from .logs import EPOCH, SECOND, Row, audited, lost_in, processings, records, repeats_in, write
+from .logs import (
+    EPOCH,
+    SECOND,
+    Row,
+    audited,
+    lost_in,
+    processings,
+    records,
+    repeats_in,
+    source_of,
+    write,
+)
 
 PASSES = st.lists(
     st.tuples(
@@ -164,9 +175,7 @@ def test_records_of_many_workers_make_ranges(tmp_path):
         for offset in range(100)
         for late in [(offset * 7 % 5) * 3 * SECOND]
     ]
-    source = reading.open_source(
-        reading.find_files([write(tmp_path / "log.parquet", rows, 1000)]), {}, None
-    )
+    source = source_of(write(tmp_path / "log.parquet", rows, 1000))
     (part,) = reading.parts_of(source, 1 << 30)
     ((ranges, _),) = auditing.ranges_of(source, part, auditing.Terms(), None)
 

@@ -6,13 +6,15 @@ import gzip
 import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from emulator.audit.auditing import Audited, InProcess, Terms, audit
-from emulator.audit.reading import find_files, open_source
+from emulator.audit.files import find_files
+from emulator.audit.reading import open_source
 
 from .logs import EPOCH, SECOND, Row, audited, records, write
 
@@ -189,3 +191,16 @@ def owners_in(found: Audited) -> set[tuple[str | None, str | None]]:
     return {
         (each.first_owner, each.second_owner) for part in found.partitions for each in part.again
     }
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.csv"])
+def test_a_path_may_be_relative_or_absolute(tmp_path, monkeypatch, expected, name):
+    """The ledger is the same."""
+    rows = as_dicts()
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "log.parquet")
+    lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+    (tmp_path / "log.csv").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+
+    for path in (Path(name), Path("..") / tmp_path.name / name, tmp_path / name):
+        assert expected == audited(path)

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.audit.committed import GONE, Commits, Committed, Generation, read_committed
+from emulator.audit.committed import read_committed
 from emulator.audit.errors import AuditError
+from emulator.audit.history import GONE, Commits, Committed, Generation
 from emulator.audit.judging import AuditCause, judge_again, judge_never
 from emulator.audit.partitions import Limits, Stretch
 from emulator.audit.ranges import PartitionName
@@ -28,7 +29,7 @@ def log(*commits: tuple[int, int], generations: tuple[tuple[int, int], ...] = ()
     times = np.array([EPOCH + at * SECOND for at, _ in commits], np.int64)
     offsets = np.array([offset for _, offset in commits], np.int64)
     numbered = tuple(Generation(EPOCH + at * SECOND, number) for at, number in generations)
-    return Committed("billing", {NAME: Commits(times, offsets)}, numbered)
+    return Committed("billing", {NAME: Commits.of(times, offsets)}, numbered)
 
 
 @pytest.mark.parametrize(

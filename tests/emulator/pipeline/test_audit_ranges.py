@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from emulator.audit.auditing import InProcess, Terms, audit
 from emulator.audit.errors import AuditError
-from emulator.pipeline.audit_ranges import OnSpark, SparkTable
+from emulator.pipeline.audit_ranges import OnSpark
+from emulator.pipeline.audit_tables import SparkTable
 
 from ..audit.logs import (  # noqa: TID252  tests are not installed
     EPOCH,
@@ -31,11 +34,15 @@ SKEWED = [
 TERMS = Terms(end_us=EPOCH + 1140 * SECOND, limits=limits(p0=1000, p1=50, p2=95, p3=7))
 
 
-def test_spark_comes_to_the_ledger_of_one_process(session, tmp_path):
-    """From two files with row groups of any size, in any order of rows."""
-    one = write(tmp_path / "one.parquet", SKEWED[::2], 100)
+def test_spark_comes_to_the_ledger_of_one_process(session, tmp_path, monkeypatch):
+    """From files with row groups of any size and rows in any order, at relative paths and absolute.
+
+    Workers are in folders of their own.
+    """
+    write(tmp_path / "one.parquet", SKEWED[::2], 100)
     other = write(tmp_path / "other.parquet", SKEWED[1::2][::-1], 7)
-    source = source_of(one, other)
+    monkeypatch.chdir(tmp_path)
+    source = source_of(Path("one.parquet"), other)
 
     expected = audit(InProcess(source, TERMS), TERMS)
     assert expected == audit(OnSpark(session, source, TERMS), TERMS)
@@ -69,9 +76,19 @@ def test_what_is_wrong_with_a_log_arrives_as_it_was_said(session, tmp_path):
         audit(OnSpark(session, source_of(bad), Terms()), Terms())
 
 
-def test_a_table_that_is_not_there_is_said(session):
-    """By its name."""
-    table = SparkTable(("nowhere",), "table", {}, None)
+@pytest.mark.parametrize(
+    ("name", "format_", "said"),
+    [
+        ("nowhere", "table", "nowhere: cannot be read: .* cannot be found"),
+        ("file:///nowhere.csv", None, "Path does not exist: file:/nowhere.csv"),
+        ("nofs://logs/a.csv", None, 'scheme "nofs" .Spark has nothing that reads such addresses'),
+    ],
+)
+def test_a_log_that_spark_cannot_reach_is_named(session, name, format_, said):
+    """With what Spark says, without its trace, and what helps."""
+    table = SparkTable((name,), format_, {}, None)
 
-    with pytest.raises(AuditError, match="nowhere: cannot be read"):
-        audit(OnSpark(session, table, Terms()), Terms())
+    with pytest.raises(AuditError, match=said) as refused:
+        OnSpark(session, table, Terms())
+
+    assert "\n" not in str(refused.value)
