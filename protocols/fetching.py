@@ -117,6 +117,19 @@ class Fetcher:
                 found.append((leader, FetchRequest(partitions=wanted)))
         return found
 
+    def take_free(self) -> list[int]:
+        """Return the brokers to ask for records now, and count them as asked.
+
+        Those of :meth:`requests`, if all positions are read and all brokers connected.
+        """
+        in_flight, leaders = self._in_flight, self.positions.by_leader
+        if len(in_flight) == len(leaders):
+            return []
+        buffered = {c.reading.leader for c in self._buffer if self._wanted(c)}
+        free = [b for b in leaders if b not in in_flight and b not in buffered]
+        in_flight.update(free)
+        return free
+
     def arrived(self, response: FetchResponse) -> list[FetchedRecords]:
         """Buffer a response; return its partitions that carry an error."""
         self._in_flight.discard(response.node)

@@ -42,6 +42,10 @@ class Deadlines:
         """Forget ``name``."""
         self._due.pop(name, None)
 
+    def __contains__(self, name: str) -> bool:
+        """Say whether ``name`` has a deadline."""
+        return name in self._due
+
     def due(self, now: int) -> bool:
         """Say whether some deadline may have come and its wake-up has not."""
         return bool(self._heap) and self._heap[0][0] <= now

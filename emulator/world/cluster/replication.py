@@ -112,6 +112,7 @@ class Replication:
     def look_again(self, cause: int | None) -> None:
         """Work out who fetches from whom now, and let the high watermarks follow."""
         services, now = self._services, self._services.kernel.now
+        services.crew.unfold()
         for shard in services.shards:
             shard.settle(now)
         for shard in services.shards:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from emulator.scenario.resolution import subscription_of
 from emulator.world.consumer.blueprints import Blueprint
+from emulator.world.consumer.calm_loop import CalmLoop
 from emulator.world.consumer.clients import MemberIds, full_match, jitter
 from emulator.world.draws import base64_id, draw, stream_key
 from protocols.kip848.client.background import WOKEN
@@ -14,6 +15,8 @@ from protocols.kip848.client.machine import Client
 from protocols.kip848.client.threads import Lag, Lags, measured
 from protocols.kip848.client.values import Consumer
 from protocols.kip848.patterns import matcher
+
+__all__ = ["WAKE_UPS", "CalmLoop", "matched_by_brokers", "new_client"]
 
 WAKE_UPS = (BACKGROUND, WOKEN)
 """Timers that hold how long a thread takes to run: they are not late besides."""
@@ -53,7 +56,5 @@ def matched_by_brokers(client: Client, existing: Iterable[str]) -> Iterator[str]
 
 def _lags(blueprint: Blueprint) -> Lags:
     """Return how long the two threads of a consumer take to run, each draw by what and when."""
-    keys = {
-        lag.name: stream_key(blueprint.seed, f"threads, {lag.name}", blueprint.name) for lag in Lag
-    }
+    keys = {lag: stream_key(blueprint.seed, f"threads, {lag.name}", blueprint.name) for lag in Lag}
     return measured(lambda what, when: draw(keys[what], when), blueprint.group.wake_up)

@@ -13,7 +13,7 @@ from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.under_way import AT_ONCE, UnderWay, Want
 from emulator.world.kernel import Rank
-from emulator.world.network import Party, broker_name
+from emulator.world.network import Party, Way, broker_name
 from protocols.errors import ErrorCode
 from protocols.fetch_session import FetchSession
 from protocols.messages import (
@@ -28,10 +28,13 @@ from protocols.messages import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from assignors.types import TopicPartition
     from emulator.world.cluster.replicas import ReplicaSet
     from emulator.world.consumer.process import Process
     from emulator.world.services import Services
+    from protocols.reading import Reading
 
 NO_HEADER = Header("", -1)
 
@@ -63,13 +66,16 @@ class Fetches:
             return want
 
         session.renew(request.partitions, keep)
-        wire, party = self._services.wire, _party(broker)
-        out, back = wire.link(process.party, party), wire.link(party, process.party)
-        fetch = UnderWay(process, broker, session, out, back)
+        fetch = UnderWay(process, broker, session, *self._ways(process, broker))
         fetch.send(now)
         self._under_way.setdefault(process.name, {})[broker] = fetch
         self._hold(fetch)
         self._await(fetch)
+
+    def _ways(self, process: Process, broker: int) -> tuple[Way, Way]:
+        """Return how long it takes there and back."""
+        wire, party = self._services.wire, Party(broker_name(broker), "brokers")
+        return wire.link(process.party, party), wire.link(party, process.party)
 
     def _hold(self, fetch: UnderWay) -> None:
         """Let no answer come where the broker does not run or the way is cut."""
@@ -154,7 +160,48 @@ class Fetches:
 
     def of(self, process: Process) -> dict[int, UnderWay]:
         """Return the fetches of one process that are under way, by broker."""
-        return self._under_way.get(process.name, {})
+        return self._under_way.setdefault(process.name, {})
+
+    def undisturbed(
+        self, process: Process, by_leader: Mapping[int, Mapping[TopicPartition, Reading]], now: int
+    ) -> dict[int, UnderWay] | None:
+        """Return the fetches of one process by broker, those that are not under way too.
+
+        None: some broker has yet to be asked for just what is read from it, would not answer, or
+        not with records alone.
+        """
+        mine = self.of(process)
+        sessions = self._sessions.get(process.name, {})
+        found: dict[int, UnderWay] = {}
+        for broker, readings in by_leader.items():
+            session = sessions.get(broker)
+            if session is None or session.cached.keys() != readings.keys():
+                return None
+            fetch = mine.get(broker)
+            if fetch is None:
+                fetch = UnderWay(process, broker, session, *self._ways(process, broker))
+            elif fetch.arrives_us >= NEVER:
+                return None
+            if not (self._reachable(fetch) and self._is_readable(fetch, readings, now)):
+                return None
+            found[broker] = fetch
+        return found if mine.keys() <= found.keys() else None
+
+    def _is_readable(
+        self, fetch: UnderWay, readings: Mapping[TopicPartition, Reading], now: int
+    ) -> bool:
+        """Say whether a broker shows all that is read from it, now and when it was last asked."""
+        for tp, want in fetch.wants.cached.items():
+            log, reading = want.log, readings[tp]
+            if log is None or log is not self._topics.shown_by(fetch.broker, tp):
+                return False
+            epochs = {want.epoch, reading.current.epoch}
+            if any(log.replicas.refusal(fetch.broker, epoch) for epoch in epochs):
+                return False
+            offsets = (want.offset, reading.position)
+            if want.when_us == AT_ONCE or min(offsets) < log.start or max(offsets) > log.end(now):
+                return False
+        return True
 
     def go_live(self, process: Process) -> None:
         """Let all answers of a process arrive as events again."""
@@ -166,6 +213,7 @@ class Fetches:
 
     def plan_again(self) -> None:
         """Something stopped, went on, or changed hands: answers come at other times now."""
+        self._services.crew.unfold()
         now = self._services.kernel.now
         for name in sorted(self._under_way):
             for fetch in list(self._under_way[name].values()):
@@ -182,7 +230,9 @@ class Fetches:
                     self._await(fetch)
 
     def overtaken(self) -> bool:
-        """Say whether retention has overtaken what some fetch asks for."""
+        """Say whether retention has overtaken what some fetch asks for, or will ask for."""
+        if any(process.is_overtaken() for process in self._services.crew.everyone()):
+            return True
         return any(
             want.log is not None and want.offset < want.log.start
             for mine in self._under_way.values()
@@ -215,16 +265,6 @@ class Fetches:
         self.of(process).pop(broker, None)
 
 
-def look_ahead(want: Want, least_bytes: int) -> None:
-    """Work out from when on the records at a want's new offset can be answered."""
-    log = want.log
-    assert log is not None, "there are records in it"
-    if least_bytes <= log.record_size:
-        want.when_us = log.visible_us(want.offset)
-    else:
-        want.when_us = log.visible_us(want.offset + -(-least_bytes // log.record_size) - 1)
-
-
 def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:
     """Return from when on a broker has enough of one partition to answer, or an error."""
     log = want.log
@@ -232,12 +272,8 @@ def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:
         return AT_ONCE
     if not log.start <= want.offset <= log.end(now):
         return AT_ONCE
-    look_ahead(want, least_bytes)
+    want.look_ahead(least_bytes)
     return want.when_us
-
-
-def _party(broker: int) -> Party:
-    return Party(broker_name(broker), "brokers")
 
 
 def _refused(

@@ -44,6 +44,8 @@ class Batch:
     @classmethod
     def of(cls, ranges: tuple[Handed, ...], begin_us: int) -> Batch:
         """Return the batch of these ranges."""
+        if len(ranges) == 1:
+            return cls(ranges, begin_us, ranges[0].next_offset - ranges[0].first)
         return cls(ranges, begin_us, sum(part.next_offset - part.first for part in ranges))
 
     def take_each(self, work_us: int) -> None:

@@ -13,14 +13,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
+from emulator.world.consumer.finished import Finished
 from emulator.world.consumer.handler import Batch
 from emulator.world.consumer.under_way import Found, UnderWay
 from emulator.world.kernel import Moment, Rank, order_of
 from protocols.classic.client.heartbeat import last_tick
+from protocols.classic.client.machine import POLL
+from protocols.classic.client.rejoin import RETRY
 from protocols.fetching import Handed, in_record_order
 
 if TYPE_CHECKING:
-    from assignors.types import TopicPartition
     from emulator.world.consumer.process import Process
     from protocols.classic.client.machine import Client
 
@@ -49,8 +51,7 @@ class PollLoop:
         self._plan = process.blueprint.plan
         self._counts = process.services.post.counts
         self._flights: dict[int, UnderWay] = {}
-        self._finished: dict[TopicPartition, list[int]] = {}
-        """Finished and not yet counted: partition to next offset, and when work on it began."""
+        self._finished = Finished()
 
         self._batch: Batch | None = None
         self._awaited: Moment | None = None
@@ -203,17 +204,32 @@ class PollLoop:
                     break
         return True
 
-    def returns(self, now: int) -> bool:
-        """Say whether a poll that waits ends now: of equal times, timers go by name."""
+    def is_overtaken(self, now: int) -> bool:
+        """Say whether retention has overtaken a position not asked for yet: all are."""
+        del now
+        return False
+
+    def makes_way(self, timer: str) -> bool:
+        """Let the client take a timer that runs out now, if it means anything while it is calm.
+
+        Of equal times, timers go by name: a poll that ends now may be first.
+        """
+        if timer in (POLL, RETRY):
+            return False
+        now = self._kernel.now
         waiting = self._until_us != NOT_WAITING and self._ahead is None
-        return waiting and now >= min(self._until_us, self._due_us)
+        returns = waiting and now >= min(self._until_us, self._due_us)
+        self.unfold()
+        if returns and timer > POLL:
+            self._process.wake_poll()
+        return True
 
     def _waited(self, moment: Moment) -> None:
         """The poll is over without records, or the client has something to do."""
         if moment is not self._awaited:
             return
         now = self._kernel.now
-        if self._process.timers_due(now):
+        if self._process.timers.due(now):
             self.unfold()
             return
         if now >= self._due_us:
@@ -324,16 +340,8 @@ class PollLoop:
             self._app.worked_off()
             return
         self._app.put_away()
-        finished = self._finished
-        for tp, _, following in batch.ranges:
-            known = finished.get(tp)
-            if known is None:
-                finished[tp] = [following, batch.begin_us]
-            else:
-                known[0] = following
+        self._finished.note(batch)
 
     def tell(self) -> None:
         """Count what was finished since the last time as processed."""
-        for tp, (following, began_us) in self._finished.items():
-            self._progress.worked(tp, following, began_us)
-        self._finished.clear()
+        self._finished.tell(self._progress)

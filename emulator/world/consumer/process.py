@@ -18,6 +18,7 @@ from emulator.events import (
     Polled,
     SubscriptionChanged,
 )
+from emulator.world import consumer
 from emulator.world.consumer.application import Application
 from emulator.world.consumer.clients import is_wake_up, new_client
 from emulator.world.consumer.poll_loop import PollLoop
@@ -28,13 +29,13 @@ from emulator.world.network import Party
 from emulator.world.post import kind_of
 from protocols.classic.client.machine import POLL
 from protocols.classic.client.machine import Client as ClassicClient
-from protocols.classic.client.rejoin import RETRY
 from protocols.client.calls import Closed, CommitResult, Failed
 from protocols.messages import Envelope, FetchResponse
 from protocols.step import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, Tell
 
 if TYPE_CHECKING:
     from emulator.world.consumer.blueprints import Blueprint
+    from emulator.world.consumer.calm_loop import CalmLoop
     from emulator.world.services import Services
 
 
@@ -64,7 +65,9 @@ class Process:
         self.client = new_client(blueprint, self.name, services.member_ids)
         self.application = Application(self)
         self._loop = self._poll_loop()
-        self._deadlines = Deadlines(services.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
+        self.timers: Final = Deadlines(
+            services.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake
+        )
         self._effects: deque[Effect] = deque()
         self._busy = False
         self._held: list[Callable[[], None]] | None = None
@@ -72,12 +75,13 @@ class Process:
         self.wanted: tuple[str, ...] | None = None
         """What the application is to subscribe to before its next poll; None: what it has."""
 
-    def _poll_loop(self) -> PollLoop | None:
-        """Return what polls by arithmetic; it knows the classic client alone."""
-        client = self.client
-        if not self.services.folding or not isinstance(client, ClassicClient):
+    def _poll_loop(self) -> PollLoop | CalmLoop | None:
+        """Return what polls by arithmetic, if anything is to."""
+        if not self.services.folding:
             return None
-        return PollLoop(self, client)
+        if isinstance(self.client, ClassicClient):
+            return PollLoop(self, self.client)
+        return consumer.async_client.CalmLoop(self, self.client)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -103,7 +107,7 @@ class Process:
         self.progress.tell_all(self.progress.owned)
         self.alive = False
         self._held = None
-        self._deadlines.close()
+        self.timers.close()
         self._effects.clear()
         self.application.abandon()
         event = self.services.recorder.write(stopped, cause)
@@ -127,14 +131,19 @@ class Process:
         if self._loop is not None:
             self._loop.unfold(before_arrivals=before_arrivals)
 
+    def is_overtaken(self) -> bool:
+        """Say whether retention has overtaken what it polls by arithmetic."""
+        return self._loop is not None and self._loop.is_overtaken(self.services.kernel.now)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether all is done that its client has asked for."""
+        return not self._effects
+
     @property
     def busy(self) -> bool:
         """Whether it is in the middle of what its client asked for."""
         return self._busy
-
-    def timers_due(self, now: int) -> bool:
-        """Say whether a timer of the client runs out at this very instant."""
-        return self._deadlines.due(now)
 
     def wake_poll(self) -> None:
         """Wake the client's poll: its time is up, or a heartbeat or commit is due."""
@@ -234,13 +243,9 @@ class Process:
             self.carry_out(self.client.handle(envelope, self.services.kernel.now))
 
     def _wake(self, timer: str, now: int) -> None:
-        if self._loop is not None and self._loop.folded:
-            if timer in (POLL, RETRY):
-                return
-            poll_first = timer > POLL and self._loop.returns(now)
-            self.unfold()
-            if poll_first:
-                self._wake(POLL, now)
+        loop = self._loop
+        if loop is not None and loop.folded and not loop.makes_way(timer):
+            return
         if not self.alive or self.hold(lambda: self._wake(timer, self.services.kernel.now)):
             return
         self.carry_out(self.client.wake(timer, now))
@@ -276,12 +281,12 @@ class Process:
     def _set_timer(self, effect: SetTimer) -> None:
         late = self.blueprint.lateness_us
         if late is None or is_wake_up(self.client, effect.name):
-            self._deadlines.set(effect.name, effect.deadline_us)
+            self.timers.set(effect.name, effect.deadline_us)
         else:
-            self._deadlines.set(effect.name, effect.deadline_us + late(effect.deadline_us))
+            self.timers.set(effect.name, effect.deadline_us + late(effect.deadline_us))
 
     def _cancel_timer(self, effect: CancelTimer) -> None:
-        self._deadlines.cancel(effect.name)
+        self.timers.cancel(effect.name)
 
     def _call(self, effect: Call) -> None:
         self.application.call(effect)

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.partition_log import ShownLog
 from emulator.world.network import Way
+from protocols.errors import ErrorCode
 from protocols.fetch_session import FetchSession
-from protocols.messages import UNKNOWN_EPOCH
+from protocols.messages import UNKNOWN_EPOCH, FetchedRecords, FetchResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from assignors.types import TopicPartition
     from emulator.world.consumer.process import Process
+    from protocols.reading import Reading
 
 AT_ONCE = -1
 """When a partition answers that has an error to tell."""
@@ -32,6 +36,13 @@ class Want:
         self.log = log
         self.when_us = NEVER
 
+    def look_ahead(self, least_bytes: int) -> None:
+        """Work out from when on the records at a new offset can be answered."""
+        log = self.log
+        assert log is not None, "there are records in it"
+        more = 0 if least_bytes <= log.record_size else -(-least_bytes // log.record_size) - 1
+        self.when_us = log.visible_us(self.offset + more)
+
 
 Found = list[tuple[Want, int, int]]
 """How many records an answer brings of what, and from when on there are more."""
@@ -42,8 +53,10 @@ class UnderWay:
 
     __slots__ = (
         "_back",
+        "_least_bytes",
         "_most_bytes",
         "_out",
+        "_room",
         "_wait_us",
         "arrives_us",
         "asked_us",
@@ -63,7 +76,9 @@ class UnderWay:
         self._out = out
         self._back = back
         self._wait_us = process.blueprint.settings.fetch_max_wait_ms * 1_000
+        self._room = process.blueprint.settings.fetch_max_bytes
         self._most_bytes = process.blueprint.settings.max_partition_fetch_bytes
+        self._least_bytes = process.blueprint.settings.fetch_min_bytes
         self.asked_us = 0
         self.ready_us = NEVER
         self.arrives_us = NEVER
@@ -87,6 +102,35 @@ class UnderWay:
         self.ready_us = ready
         back = self._back
         self.arrives_us = ready + (back if type(back) is int else back(ready))  # type: ignore[operator]
+
+    def bring_up(self, readings: Mapping[TopicPartition, Reading]) -> None:
+        """Let the session want what its consumer reads next of the same partitions."""
+        for tp, want in self.wants.cached.items():
+            reading = readings[tp]
+            want.offset, want.epoch = reading.position, reading.current.epoch
+            want.look_ahead(self._least_bytes)
+
+    def bring(self) -> FetchResponse:
+        """Return the answer, where nothing but records can be in it; the session moves past it."""
+        ready, room = self.ready_us, self._room
+        found: list[FetchedRecords] = []
+        for want in [want for want in self.wants.cached.values() if want.when_us <= ready]:
+            log, first = want.log, want.offset
+            assert log is not None, "there are records in it"
+            count = min(self._most_bytes, room) // log.record_size or (0 if found else 1)
+            if count > 1 and log.visible_us(first + 1) > ready:
+                count = 1
+            elif count > 1:
+                count = min(log.high_watermark(ready) - first, count)
+            want.offset = first + count
+            want.look_ahead(self._least_bytes)
+            epochs = log.epochs
+            found.append(FetchedRecords(want.partition, first, want.offset, ErrorCode.NONE, epochs))
+            self.wants.answered(want.partition)
+            room -= count * log.record_size
+            if room <= 0:
+                break
+        return FetchResponse(self.broker, tuple(found))
 
     def brings(self, limit: int) -> Found | None:
         """Return what the answer brings; None: an error, or at least ``limit`` records."""

@@ -8,11 +8,9 @@ through the passes of poll.
 
 from __future__ import annotations
 
-import enum
 from dataclasses import replace
 
 from protocols.client.asking import on_reads
-from protocols.client.backoff import MS
 from protocols.client.calls import CloseOperation, Failed
 from protocols.client.fetch_errors import throw_out_of_range
 from protocols.client.offsets import all_consumed, explicit_order
@@ -34,29 +32,19 @@ from protocols.kip848.client.calls import (
     FetchesWanted,
     Polling,
 )
+from protocols.kip848.client.calm import CalmPoll, quiet_until
 from protocols.kip848.client.events import BACKGROUND, hurry, queue
-from protocols.kip848.client.membership import MemberState
 from protocols.kip848.client.taking import Taking
 from protocols.kip848.client.threads import Lag
-from protocols.kip848.client.values import ClientState, Consumer, Progress
+from protocols.kip848.client.values import ClientState, Consumer
+from protocols.kip848.client.waiting import POLL, Wait, held_back, raced, wait_until
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.step import Call, CancelTimer, Effect, Return, SetTimer, Step
-
-POLL = "poll"
-"""Timer: the wait of poll is over."""
 
 Records = tuple[Handed, ...]
 """What poll returns: ranges of records, in the order the application meets them."""
 
 Effects = tuple[Effect, ...]
-
-
-class Wait(enum.Enum):
-    """What a poll that found nothing does."""
-
-    NONE = "it turns"
-    RECORDS = "it waits for records"
-    WOKEN = "it was woken and has not looked yet"
 
 
 class Client:
@@ -121,6 +109,24 @@ class Client:
         go_on = self._pass if isinstance(calling.outer, Polling) else self._took
         return go_on(step, now)
 
+    # -- for a host that polls in our place ----------------------------------------------------
+
+    def calm(self, now: int) -> tuple[int, CalmPoll] | None:
+        """Return what may poll in our place, and until when it may; None: not now.
+
+        Till then nothing but records may arrive; else :meth:`resume` is called first.
+        """
+        due = quiet_until(self.state, self.consumer, now)
+        if due is None or self._taking is not None:
+            return None
+        return due, CalmPoll(self.state, self.consumer, answered=self._answered)
+
+    def resume(self, calm: CalmPoll) -> Step[ClientState]:
+        """Go on from where that has come to."""
+        self._wait, self._answered = calm.marks
+        step = calm.leave(self.state)
+        return Step(step.state, self._become(step))
+
     # -- the passes of poll ----------------------------------------------------------------------
 
     def _pass(self, step: Step[ClientState], now: int) -> Step[ClientState]:
@@ -136,27 +142,14 @@ class Client:
 
     def _look(self, polling: Polling, now: int) -> Effects:
         """Look for records, unless the background thread has to look at something first."""
-        if self._held_back():
+        if held_back(self.state, self.consumer):
             return self._become(Step(replace(self.state, app=AwaitingCheck(polling.until_us))))
         return self._take(polling, now)
-
-    def _held_back(self) -> bool:
-        """Say whether records wait for the background thread to take the event of this poll.
-
-        They do while there is a target to come to, and while some position is in doubt.
-        """
-        state, positions = self.state, self.consumer.positions
-        if state.slot is None or state.slot.progress is not Progress.QUEUED:
-            return False
-        if state.member.state is MemberState.RECONCILING:
-            return True
-        in_doubt = positions.behind or not positions.all_reading()
-        return in_doubt and not self.consumer.fetcher.idle
 
     def _take(self, polling: Polling, now: int) -> Effects:
         """Take records if there are any, else wait for them."""
         limit = self.consumer.settings.max_poll_records
-        if self._raced(now):
+        if raced(self.state, self.consumer, now):
             begins = now + self.consumer.lags(Lag.TAKE, now)
             taking = Taking(self.consumer.fetcher, limit, begins)
             if taking.ends_us > begins:
@@ -172,18 +165,6 @@ class Client:
                 return self._leave_poll(thrown).effects
         return self._await_records(polling, now)
 
-    def _raced(self, now: int) -> bool:
-        """Say whether the background thread may read positions while records are taken.
-
-        That is so with an automatic commit in the event, or an answer to a heartbeat on its way.
-        """
-        state = self.state
-        if state.slot is None or state.slot.progress is not Progress.QUEUED:
-            return False
-        if not self.consumer.settings.enable_auto_commit:
-            return False
-        return now >= state.autocommit_us or state.beat.number is not None
-
     def _hand_out(self, handed: Records, now: int) -> Effects:
         """Return records; the background thread fetches more."""
         effects = self._become(queue(self.state, self.consumer, FetchesWanted(), now))
@@ -197,16 +178,7 @@ class Client:
             self._answered = False
             return self._pass(passes.begin(self.state, self.consumer, now), now).effects
         self._wait = Wait.RECORDS
-        return (SetTimer(POLL, self._wait_until(polling, now)),)
-
-    def _wait_until(self, polling: Polling, now: int) -> int:
-        """Return when a wait without records ends: something is due, or rho has passed."""
-        state, settings = self.state, self.consumer.settings
-        moments = [polling.until_us, now + max(settings.retry_backoff_ms, 1) * MS]
-        duties = [state.beat.due_us, now + (state.poll_due_us - now) // 2]
-        if settings.enable_auto_commit:
-            duties.append(state.autocommit_us)
-        return min(moments + [when for when in duties if when > now])
+        return (SetTimer(POLL, wait_until(self.state, self.consumer, polling, now)),)
 
     def _leave_poll(self, effects: Effects) -> Step[ClientState]:
         """End poll: its Return is among *effects*."""
@@ -238,7 +210,7 @@ class Client:
         self._wait = Wait.NONE
         polling = self.state.app
         assert isinstance(polling, Polling), "only poll waits for records"
-        if self._held_back():
+        if held_back(self.state, self.consumer):
             return self._look(polling, now)
         handed = self.consumer.fetcher.collect(self.consumer.settings.max_poll_records)
         if handed:

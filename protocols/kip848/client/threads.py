@@ -34,6 +34,9 @@ MEDIAN_US = 1_400
 SPREAD = 0.6
 """Standard deviation of that time's logarithm."""
 
+_LEAST = 1e-9
+"""Draws are kept so far from 0 and 1, where a lognormal time would have no bounds."""
+
 _TAKES_US = (150, 300)
 _ROUNDS_US = (50, 300)
 
@@ -45,7 +48,7 @@ def at_once(lag: Lag, now: int) -> int:
 
 
 def measured(
-    draw: Callable[[str, int], float], median_us: int = MEDIAN_US, spread: float = SPREAD
+    draw: Callable[[Lag, int], float], median_us: int = MEDIAN_US, spread: float = SPREAD
 ) -> Lags:
     """Return lags as they were measured: waking up is lognormal, the rest uniform.
 
@@ -56,17 +59,17 @@ def measured(
     >>> [lags(lag, 0) for lag in Lag]
     [500, 175, 500, 225]
     """
-    normal = NormalDist(0, spread)
+    quantile = NormalDist(0, spread).inv_cdf
+    uniform = {Lag.TAKE: _TAKES_US, Lag.ROUND: _ROUNDS_US}
 
     def lag_us(lag: Lag, now: int) -> int:
-        drawn = draw(lag.name, now)
-        match lag:
-            case Lag.TAKE:
-                return _uniform(_TAKES_US, drawn)
-            case Lag.ROUND:
-                return _uniform(_ROUNDS_US, drawn)
-            case Lag.EVENT | Lag.WAKE:
-                return round(median_us * exp(normal.inv_cdf(min(max(drawn, 1e-9), 1 - 1e-9))))
+        drawn = draw(lag, now)
+        bounds = uniform.get(lag)
+        if bounds is not None:
+            return _uniform(bounds, drawn)
+        if not _LEAST < drawn < 1 - _LEAST:
+            drawn = min(max(drawn, _LEAST), 1 - _LEAST)
+        return round(median_us * exp(quantile(drawn)))
 
     return lag_us
 

@@ -157,7 +157,7 @@ def test_a_poll_broken_off_for_close_commits_nothing_it_did_not_return():
 def test_the_measured_lags_decide_by_their_draw(drawn, ahead):
     """A slow wake-up of the background thread lets a small batch be committed ahead of its work."""
     driver = buffered()
-    lags = measured(lambda what, _when: drawn if what == "EVENT" else 0.5, median_us=500)
+    lags = measured(lambda what, _when: drawn if what is Lag.EVENT else 0.5, median_us=500)
     driver.lags = {lag: lags(lag, 0) for lag in Lag}
     driver.begin_poll(1_000)
     ended(driver)

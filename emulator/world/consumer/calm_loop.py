@@ -1,0 +1,208 @@
+"""The poll loop of a calm consumer of the consumer protocol: played when somebody asks for it.
+
+While nothing but records can happen to a process, what its two threads, its handler and its
+fetches do until its next heartbeat or commit is arithmetic. So nothing of it is an event of the
+kernel: whoever looks at the process, or is about to change what it reads, first has it played up
+to that instant (:meth:`CalmLoop.catch_up`), and whatever else happens to it first unfolds it. The
+client, the handler and the wire then are exactly where they would have been. What a run does is
+the same with and without it; a test says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from emulator.world.cluster.arrivals import NEVER
+from emulator.world.consumer.calm_fetches import CalmFetches
+from emulator.world.consumer.finished import Finished
+from emulator.world.consumer.handler import Batch
+from emulator.world.kernel import Moment, Rank, order_of
+from protocols.fetching import Handed
+from protocols.kip848.client.background import WOKEN
+from protocols.kip848.client.events import BACKGROUND
+from protocols.kip848.client.waiting import POLL
+
+if TYPE_CHECKING:
+    from assignors.types import TopicPartition
+    from emulator.world.consumer.process import Process
+    from protocols.kip848.client.calm import CalmPoll
+    from protocols.kip848.client.machine import Client
+
+_ARRIVAL, _EVENTS, _WAIT, _WORK, _ALL = range(5)
+"""What goes first at one and the same instant, as :class:`~emulator.world.kernel.Rank` has it:
+an answer arrives, then timers by name (background, poll or woken), then the end of a batch."""
+
+
+class CalmLoop:
+    """Polls for one process while it is calm."""
+
+    def __init__(self, process: Process, client: Client) -> None:
+        self._process = process
+        self._app = process.application
+        self._progress = process.progress
+        self._client = client
+        self._fetches = CalmFetches(process, client.consumer.fetcher)
+        self._kernel = process.services.kernel
+        self._order = order_of(Rank.RECORDS_AT_CLIENT, process.blueprint.index)
+        self._timeout_us = process.blueprint.poll_timeout_us
+        self._late = process.blueprint.lateness_us
+        self._plan = process.blueprint.plan
+        self._calm: CalmPoll | None = None
+        self._due: Moment | None = None
+        self._due_us = 0
+        self._wait_us = NEVER
+        self._work_us = NEVER
+        self._batch: Batch | None = None
+        self._handed: dict[TopicPartition, int] = {}
+        """Handed out since this took over: partition to next offset."""
+
+        self._finished = Finished()
+
+    @property
+    def folded(self) -> bool:
+        """Whether this polls now, and the client does not."""
+        return self._calm is not None
+
+    # -- taking over, giving back ------------------------------------------------------------------
+
+    def poll(self, now: int) -> bool:
+        """Poll in the client's place from now on; False if the client has to do it itself."""
+        due_us = self._fold(now)
+        if due_us is None:
+            return False
+        self._due_us = due_us
+        self._due = self._kernel.push(due_us, self._order, self._is_due)
+        assert self._calm is not None, "it has taken over"
+        self._returned(self._calm.poll(now, self._timeout_us), now)
+        return True
+
+    def _fold(self, now: int) -> int | None:
+        """Take over if nothing but records can happen for a while; return until when."""
+        process = self._process
+        if not (self._app.calm and process.services.aims.idle and process.at_rest):
+            return None
+        if self._progress.behind or not self._progress.alone:
+            return None
+        found = self._client.calm(now)
+        if found is None or WOKEN in process.timers:
+            return None
+        if not self._fetches.take_over(now):
+            return None
+        for timer in (BACKGROUND, POLL):
+            process.timers.cancel(timer)
+        due_us, self._calm = found
+        return due_us
+
+    def _is_due(self, moment: Moment) -> None:
+        """Something else than records can happen from now on."""
+        if moment is self._due:
+            self.unfold(before_arrivals=True)
+
+    def unfold(self, *, before_arrivals: bool = False) -> None:
+        """Put the client, the handler and the wire where they would be without this loop.
+
+        *before_arrivals*: what arrives at this very instant has not arrived yet (faults).
+        """
+        self._unfold(_ARRIVAL if before_arrivals else _EVENTS)
+
+    def makes_way(self, timer: str) -> bool:
+        """Let the client take one of its timers that runs out now: of several, they go by name."""
+        if self._calm is not None:
+            self._play(self._kernel.now, _EVENTS)
+            waits_for = self._calm.waits_for or POLL
+            self._unfold(_EVENTS + (timer > BACKGROUND) + (timer > waits_for))
+        return True
+
+    def _unfold(self, first_left: int) -> None:
+        calm = self._calm
+        if calm is None:
+            return
+        self._play(self._kernel.now, first_left)
+        self._calm = self._due = None
+        self.tell()
+        for tp, position in self._handed.items():
+            self._progress.handed(tp, position)
+        self._handed.clear()
+        self._process.carry_out(self._client.resume(calm))
+        if self._batch is not None:
+            batch, self._batch = self._batch, None
+            self._app.go_on(batch)
+        self._wait_us = self._work_us = NEVER
+        self._fetches.give_back()
+
+    def catch_up(self, now: int) -> None:
+        """Play everything up to now: somebody is about to look."""
+        if self._calm is not None:
+            self._play(now, _ALL)
+
+    def is_overtaken(self, now: int) -> bool:
+        """Say whether retention has overtaken what this reads."""
+        self.catch_up(now)
+        return self._calm is not None and self._fetches.overtaken
+
+    # -- playing -----------------------------------------------------------------------------------
+
+    def _play(self, until: int, first_left: int) -> None:
+        """Play what happens before ``until``, and of that instant what comes before *first_left*."""
+        calm = self._calm
+        assert calm is not None, "it polls"
+        if until >= self._due_us:
+            until, first_left = self._due_us, _ARRIVAL
+        fetches = self._fetches
+        arrival_us = fetches.next_us
+        while True:
+            when, what = arrival_us, _ARRIVAL
+            if calm.events_us < when:
+                when, what = calm.events_us, _EVENTS
+            if self._wait_us < when:
+                when, what = self._wait_us, _WAIT
+            if self._work_us < when:
+                when, what = self._work_us, _WORK
+            if when > until or (when == until and what >= first_left):
+                return
+            if what == _WORK:
+                self._finish()
+                self._returned(calm.poll(when, self._timeout_us), when)
+            elif what == _EVENTS:
+                calm.take_events()
+                arrival_us = fetches.ask(when)
+            elif what == _WAIT:
+                self._returned(calm.turn(when), when)
+            else:
+                calm.answered(when, brought=fetches.arrive())
+                arrival_us, self._wait_us = fetches.next_us, calm.wait_us
+
+    def _returned(self, handed: tuple[Handed, ...] | None, now: int) -> None:
+        """Work on what poll has returned, or poll again; None: it has not, and waits."""
+        calm = self._calm
+        assert calm is not None, "it polls"
+        while handed == ():
+            handed = calm.poll(now, self._timeout_us)
+        if handed is None:
+            late = self._late
+            self._wait_us = calm.wait_us if late is None else calm.wait_us + late(calm.wait_us)
+            return
+        self._wait_us = NEVER
+        for tp, _, position in handed:
+            self._handed[tp] = position
+        self._batch = batch = Batch.of(handed, now)
+        self._plan(batch)
+        self._app.work_on(batch)
+        self._work_us = batch.end_us(batch.count - 1)
+
+    # -- work --------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        """Note what the batch at its end has finished; who reads progress gets it told."""
+        batch = self._batch
+        assert batch is not None, "work ended that nobody had begun"
+        self._batch, self._work_us = None, NEVER
+        if batch.reported:
+            self._app.worked_off()
+            return
+        self._app.put_away()
+        self._finished.note(batch)
+
+    def tell(self) -> None:
+        """Count what was finished since the last time as processed."""
+        self._finished.tell(self._progress)
