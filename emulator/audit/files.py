@@ -39,14 +39,16 @@ def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFi
     for path in paths:
         if path.is_dir():
             inside = sorted(each for each in path.rglob("*") if _is_data(each, path))
-            files = [LogFile(each, format_ or kind) for each in inside if (kind := _format(each))]
+            files = [
+                LogFile(each, format_ or kind) for each in inside if (kind := format_of(each.name))
+            ]
             if not files:
                 raise AuditError(f"{path}: no file in this folder ends in {_endings()}")
             found += files
         elif not path.exists():
             raise AuditError(f"{path}: no such file or folder")
         else:
-            kind = format_ or _format(path)
+            kind = format_ or format_of(path.name)
             if not kind:
                 raise AuditError(
                     f"{path}: its name does not tell what it is; expected {_endings()}, or say "
@@ -61,9 +63,10 @@ def _is_data(path: Path, below: Path) -> bool:
     return path.is_file() and not any(part.startswith((".", "_")) for part in parts)
 
 
-def _format(path: Path) -> str:
-    name = path.name.lower()
-    return next((kind for kind, ends in ENDINGS.items() if name.endswith(ends)), "")
+def format_of(name: str) -> str:
+    """Return what a file is by the end of its name; empty where that does not tell."""
+    lower = name.lower()
+    return next((kind for kind, ends in ENDINGS.items() if lower.endswith(ends)), "")
 
 
 def _endings() -> str:

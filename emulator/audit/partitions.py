@@ -152,7 +152,11 @@ def _refuse_beyond(name: PartitionName, pieces: Pieces, limits: Limits) -> None:
 
 
 def _refuse_twice_at_once(name: PartitionName, pieces: Pieces, consumers: list[str]) -> None:
-    """Refuse two ranges of one consumer that overlap both in offset and in time."""
+    """Refuse two ranges of one consumer that overlap both in offset and in time.
+
+    Each is held against the one before it in the order of offsets: that shows two processes under
+    one name, which have much in common, and need not show every single overlap.
+    """
     order = np.lexsort((pieces.began_us, pieces.lo, pieces.consumer))
     sorted_ = pieces.at(order)
     same = (sorted_.consumer[1:] == sorted_.consumer[:-1]) & (sorted_.lo[1:] < sorted_.hi[:-1])

@@ -51,6 +51,9 @@ def play_study(request: Request, *, as_json: bool) -> bool:
         findings = find(asked.folder, asked.plan)
         write(findings, asked.folder)
         page = _write_page(findings, asked.folder)
+    except KeyboardInterrupt:
+        store.tidy(asked.folder)  # no run is to blame for processes that we have ended
+        raise
     except OSError as error:
         raise RefusedError(
             f"-o {request.output}: cannot be written: {reason_of(error)}. What is whole stays; "

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from emulator.audit.auditing import Counts, Terms, ranges_of_rows
 from emulator.audit.csv_layout import layout_in
 from emulator.audit.errors import AuditError
+from emulator.audit.files import format_of
 from emulator.audit.mapping import Mapped, map_columns
 from emulator.audit.ranges import CutsOf
 from emulator.audit.reading import CHUNK_ROWS, LONGEST_HEADER
@@ -58,10 +59,8 @@ class SparkTable:
 
     @property
     def kind(self) -> str:
-        """What it is, by what was said or by its name."""
-        name = self.names[0].lower()
-        told_ = next((kind for kind in ("csv", "json", "ndjson") if f".{kind}" in name), "parquet")
-        return self.format or told_.removeprefix("nd")
+        """What it is, by what was said or by the end of its name."""
+        return self.format or format_of(self.names[0].rstrip("/")) or "parquet"
 
 
 @dataclass(frozen=True, slots=True)

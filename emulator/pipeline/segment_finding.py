@@ -67,7 +67,7 @@ def _in_time(session: Session, uri: str, call: Callable[[], Result]) -> Result:
         session.cancel()
         raise SparkError(
             f"{uri}: its file system gave no answer within {PATIENCE_S:.0f} s; is it where the URI "
-            "says, and reached from where Spark runs?"
+            "says, and reached from where Spark runs? Or has Spark too much else to do?"
         ) from None
 
 

@@ -84,7 +84,7 @@ def _given(settings: Settings) -> Place:
 
 def _answer(results: Sequence[CellResults], goal: Goal, given: Place, protocol: str) -> Answer:
     keeping = [each for each in results if not each.failed and outside(each, goal) == 0]
-    axes = _ranks(results)
+    axes = ranks_of(results)
     ahead = _ahead(keeping, goal, axes)
     return Answer(
         given=given,
@@ -114,15 +114,16 @@ def _held(each: CellResults, name: str, bound: Bound) -> Expected:
     return expected
 
 
-def surely(runs: int) -> float:
+def surely(runs: int, among: int = 1) -> float:
     """Return the share of all seeds that keep, with 95 % confidence, what each of some runs kept.
 
-    One-sided, exact (Clopper and Pearson).
+    One-sided, exact (Clopper and Pearson). *among*: how many cells the one was picked out of, each
+    of them a chance to keep it by luck (Bonferroni).
 
-    >>> [round(surely(runs), 2) for runs in (10, 50)]
-    [0.74, 0.94]
+    >>> [round(surely(runs), 2) for runs in (10, 50)], round(surely(10, among=40), 2)
+    ([0.74, 0.94], 0.51)
     """
-    return math.pow(UNSURE, 1 / runs)
+    return math.pow(UNSURE / among, 1 / runs)
 
 
 # -- the order of cells ------------------------------------------------------------------------
@@ -130,7 +131,7 @@ def surely(runs: int) -> float:
 Ranks = Mapping[str, Mapping[str, float]]
 
 
-def _ranks(results: Sequence[CellResults]) -> Ranks:
+def ranks_of(results: Sequence[CellResults]) -> Ranks:
     """Return a number for each value of each axis: its own, or its place where it is a name."""
     found: dict[str, dict[str, float]] = {}
     for each in results:
@@ -188,9 +189,11 @@ def _covers(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
     return all(one <= other for one, other in zip(first, second, strict=True))
 
 
-def less(first: CellResults, second: CellResults, goal: Goal) -> list[str]:
-    """Return what of all that is sought the first of two cells has less of."""
-    axes = _ranks([first, second])
+def less(first: CellResults, second: CellResults, goal: Goal, axes: Ranks) -> list[str]:
+    """Return what of all that is sought the first of two cells has less of.
+
+    *axes*: the ranks of all cells' values.
+    """
     costs = zip(goal.least, _cost(first, goal, axes), _cost(second, goal, axes), strict=True)
     return [name for name, one, other in costs if one < other]
 

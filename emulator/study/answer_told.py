@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from emulator.measure import Summary, is_metric, split_name
 from emulator.report.wording import counted, figure, listed
 from emulator.scenario.model import Bound
-from emulator.study.answer import Answer, less, measured, surely
+from emulator.study.answer import Answer, less, measured, ranks_of, surely
 from emulator.study.findings import Findings
 from emulator.study.labels import label_of, plus_minus
 from emulator.study.model import Goal, Study
@@ -80,8 +80,9 @@ def _best(findings: Findings, goal: Goal, best: Answer) -> Iterator[str]:
 
 
 def _instead(findings: Findings, goal: Goal, answer: Answer, best: int) -> Iterator[str]:
+    axes = ranks_of(findings.results)
     for cell in answer.instead[:MOST_NAMED]:
-        fewer = less(findings.result_of(cell), findings.result_of(best), goal)
+        fewer = less(findings.result_of(cell), findings.result_of(best), goal, axes)
         yield f"Or, with less {listed([_plain(name) for name in fewer])}: {_name(findings, cell)}."
 
 
@@ -101,11 +102,13 @@ def _goals(findings: Findings) -> list[str]:
 
 def _certainty(findings: Findings, goal: Goal) -> Iterator[str]:
     """Say what it means that each of a few runs kept a bound."""
-    runs = [len(each.seeds) for each in findings.results]
+    runs = [len(each.seeds) for each in findings.results if each.seeds]
     if any(split_name(name)[1] == "" for name in goal.expect) and runs:
+        among = max(len(each.tried) for each in findings.answers)
+        share = int(100 * surely(min(runs), among))
         yield (
-            f"What holds in each of {counted(min(runs), 'run')} of a cell holds, with 95 % confidence, "
-            f"in at least {int(100 * surely(min(runs)))} of 100."
+            f"What holds in each of {counted(min(runs), 'run')} of a cell that is picked out of "
+            f"{among} holds, with 95 % confidence, in at least {share} of 100."
         )
 
 

@@ -16,10 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 MOST_DEATHS = 3
 """Of a run's processes. Where Spark tries a task four times, the fourth time goes past it."""
+
+
+_WISHES = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals by which somebody ends a process: a command that is broken off, a terminal that closes."""
 
 
 class ProcessDiedError(Exception):
@@ -28,6 +33,10 @@ class ProcessDiedError(Exception):
 
 class KillsItsProcessError(Exception):
     """A run is not begun, since its process has died before, again and again."""
+
+
+_WIDTH = 20
+"""Of a seed as it is written: so what is written over another one is whole at any moment."""
 
 
 @dataclass(slots=True)
@@ -43,7 +52,10 @@ class Attempts:
             raise KillsItsProcessError(
                 f"its process died {MOST_DEATHS} times while it was played; perhaps memory ran out"
             )
-        lines = [str(seed), *(f"{one} {times}" for one, times in sorted(self.deaths.items()))]
+        lines = [
+            f"{seed:<{_WIDTH}}",
+            *(f"{one} {times}" for one, times in sorted(self.deaths.items())),
+        ]
         text = "\n".join(lines).encode()
         os.pwrite(self.file, text, 0)
         os.ftruncate(self.file, len(text))
@@ -83,21 +95,27 @@ def _deaths(path: Path) -> Counter[int]:
 
 @contextmanager
 def _taken_away_at_the_end(path: Path) -> Iterator[None]:
-    """Take a file away however work ends, but by SIGKILL; SIGTERM is somebody's wish, too."""
-    main = threading.current_thread() is threading.main_thread()
+    """Take a file away however work ends, but by SIGKILL: other signals are somebody's wish."""
+    before: dict[int, Any] = {}
 
-    def end(number: int, _: Any) -> None:
+    def end(number: int, frame: FrameType | None) -> None:
         path.unlink(missing_ok=True)
+        if callable(before[number]):
+            before[number](number, frame)
+            return
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    before = signal.signal(signal.SIGTERM, end) if main else None
+    if threading.current_thread() is threading.main_thread():
+        for number in _WISHES:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, end) or signal.SIG_DFL
     try:
         yield
     finally:
         path.unlink(missing_ok=True)
-        if main:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def left_behind(rows: Path) -> int | None:

@@ -90,6 +90,33 @@ def test_the_second_thing_decides_where_the_first_is_equal():
     assert "Or, with less members: commit interval=500ms, members=2." in list(sentences(found))
 
 
+def test_less_of_what_has_names_goes_by_the_order_of_the_file():
+    """Many are not less than few."""
+    names = """
+[[vary]]
+name = "team"
+values = [{ name = "few", set = ["group[billing].members=2"] },
+          { name = "many", set = ["group[billing].members=3"] }]
+"""
+    goal = '{ least = ["reprocessed", "team", "commit interval"] }'
+    found = findings_of(goal, [9, 9], [5, 5], [1, 1], [7, 7], more=names)
+    told = [each for each in sentences(found) if each.startswith("Or,")]
+
+    assert [
+        "Or, with less commit interval: commit interval=500ms, team=few.",
+        "Or, with less commit interval: commit interval=500ms, team=many.",
+    ] == told
+
+
+def test_a_cell_in_which_every_run_failed_takes_no_answer_along():
+    """It is not among those that were tried."""
+    goal = '{ least = "commit interval", expect = { reprocessed = "<= 5" } }'
+    found = findings_of(goal, [], [4, 5, 4, 4])
+
+    assert (1, (1,)) == (found.best.best, found.best.tried)
+    assert any("each of 4 runs" in each for each in sentences(found))
+
+
 def test_what_is_given_is_answered_value_by_value():
     """Nobody chooses it; a table has a row for each."""
     given = f"{MEMBERS}given = true\n"

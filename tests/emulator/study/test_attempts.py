@@ -12,7 +12,7 @@ import pytest
 
 from emulator.cli import study_playing
 from emulator.cli.refusals import RefusedError
-from emulator.cli.study_request import Planned
+from emulator.cli.study_request import Planned, Request
 from emulator.study import store
 from emulator.study.attempts import (
     MOST_DEATHS,
@@ -79,7 +79,7 @@ def test_deaths_are_counted_over_attempts(tmp_path):
         attempts.begin(5)
         text = path_of(rows).read_text()
 
-    assert "5\n2 1\n4 2" == text
+    assert ["5", "2 1", "4 2"] == [line.rstrip() for line in text.splitlines()]
 
 
 @pytest.mark.parametrize("text", ["", "?", "4\n2", "4\nx y"])
@@ -117,20 +117,61 @@ def test_such_a_run_becomes_a_row_with_its_error(task, tmp_path):
     assert row["error"].startswith("KillsItsProcessError: its process died 3 times")
 
 
-def test_who_is_asked_to_end_leaves_nothing_behind(tmp_path):
-    """SIGTERM is no run's fault."""
+@pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGHUP])
+def test_who_is_asked_to_end_leaves_nothing_behind(wish, tmp_path):
+    """It is no run's fault that somebody breaks off, or that a terminal closes."""
     program = f"""
 import os, signal
 from pathlib import Path
 from emulator.study.attempts import attempts_at
 with attempts_at(Path({str(tmp_path / "seeds-0-1.parquet")!r})) as attempts:
     attempts.begin(0)
-    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), {int(wish)})
 """
     done = subprocess.run([sys.executable, "-c", program], env=os.environ, check=False)
 
-    assert -signal.SIGTERM == done.returncode
+    assert -wish == done.returncode
     assert [] == list(tmp_path.iterdir())
+
+
+def test_a_handler_that_was_there_is_called_once_nothing_is_left(tmp_path):
+    """What the command does when it is told to end, it still does."""
+    rows, seen = tmp_path / "seeds-0-1.parquet", []
+    before = signal.signal(signal.SIGTERM, lambda *_: seen.append(left_behind(rows)))
+    try:
+        with attempts_at(rows) as attempts:
+            attempts.begin(0)
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert [None] == seen
+
+
+def test_what_somebody_breaks_off_is_held_against_no_run(tmp_path, monkeypatch):
+    """The processes that were at work were ended with the command."""
+    chunk = tasks_of(plan_of())[0].chunk
+
+    def broken_off(asked, _engine):
+        leave_behind(asked.folder, chunk, "1")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study_playing, "_play", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        study_playing.play_study(
+            Request(
+                name=str(written(tmp_path)),
+                output=tmp_path / "study",
+                engine="pool",
+                master=None,
+                seeds=None,
+                jobs=1,
+                yes=False,
+            ),
+            as_json=False,
+        )
+
+    assert store.at_work(tmp_path / "study", chunk) is None
 
 
 def test_what_was_at_work_is_tried_again_alone(tmp_path):
