@@ -34,6 +34,83 @@ def hold_equal(document: dict, seed: int) -> None:
     assert digest == slow_digest
 
 
+def world(run_for: str, topic: dict, settings: dict, **group: object) -> dict:
+    """A group "g" that reads a topic "t", as plain values."""
+    reads = {"id": "g", "topics": ["t"], "settings": {"auto.offset.reset": "earliest", **settings}}
+    return {
+        "title": "one group",
+        "run_for": run_for,
+        "topic": [{"name": "t", **topic}],
+        "group": [{"members": 2, **reads, **group}],
+    }
+
+
+LATE = {"exponential": "4ms"}
+OFTEN = {"auto.commit.interval.ms": "1s"}
+LATE_TIMERS = {
+    "empty polls": world("12s", {"partitions": 1, "rate": "0.2/s"}, {}, lateness=LATE),
+    "answers when a poll is over": world(
+        "8s",
+        {"partitions": 4, "rate": "0.2/s"},
+        {"fetch.max.wait.ms": "9ms", **OFTEN},
+        lateness=LATE,
+        poll_timeout="7ms",
+    ),
+    "records when a poll is over": world(
+        "11s",
+        {"partitions": 2, "rate": "50/s"},
+        OFTEN,
+        lateness=LATE,
+        poll_timeout="3ms",
+        work="1ms",
+    ),
+    "a heartbeat beside a sample": {
+        **world(
+            "10s",
+            {"partitions": 1, "rate": {"bursts": {"rate": "40/s", "for": "1s", "every": "7s"}}},
+            {"fetch.max.wait.ms": "50ms"},
+            lateness=LATE,
+        ),
+        "network": {"latency": "0s"},
+    },
+    "work that ends beside a sample": {
+        **world(
+            "8s",
+            {"partitions": 3, "rate": {"poisson": "0.5/s"}},
+            {"metadata.max.age.ms": "3s"},
+            lateness={"uniform": ["0s", "3ms"]},
+            commit="none",
+            members=1,
+            work="50ms",
+        ),
+        "network": {"loss": 0.05, "latency": "500us"},
+    },
+}
+
+
+@pytest.mark.parametrize("document", LATE_TIMERS.values(), ids=LATE_TIMERS)
+def test_a_folded_poll_ends_as_late_as_the_timer_that_ends_it(document):
+    """Lateness of threads shows in the same way, whatever happens in a poll that is overdue."""
+    hold_equal(document, 1)
+
+
+def test_a_folded_poll_counts_as_a_poll_until_it_finds_records():
+    """``max.poll.interval.ms`` runs from when poll returned, not from when it was called."""
+    document = world(
+        "20s",
+        {"partitions": 1, "rate": "0.13/s"},
+        {
+            "auto.commit.interval.ms": "60s",
+            "heartbeat.interval.ms": "10s",
+            "max.poll.interval.ms": "4s",
+        },
+        poll_timeout="3s",
+        work="3900ms",
+    )
+
+    hold_equal(document, 0)
+
+
 @settings(unhurried, max_examples=8)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event(document, seed):

@@ -18,7 +18,7 @@ run_for = "11s"
 lag_every = "10s"
 [[topic]]
 name = "t"
-partitions = 3
+partitions = {partitions}
 {topic}
 [[group]]
 id = "g"
@@ -34,7 +34,13 @@ members = 2
 "group.consumer.session.timeout.ms" = "6s"
 {more}
 """
-CALM = {"topic": 'rate = "4/s"', "group": 'work = "2ms"', "settings": "", "more": ""}
+CALM = {
+    "partitions": "3",
+    "topic": 'rate = "4/s"',
+    "group": 'work = "2ms"',
+    "settings": "",
+    "more": "",
+}
 
 
 def text(**parts: str) -> str:
@@ -106,6 +112,18 @@ KINDS = {
 def test_no_kind_of_member_is_changed_by_folding(parts):
     """Policies, handlers, settings and wires of all kinds."""
     hold_text_equal(text(**parts), 2)
+
+
+def test_a_member_with_an_answer_to_come_for_its_old_position_is_not_folded():
+    """Who loses a partition and gets it back at once is still owed what it asked for before."""
+    impatient = text(
+        partitions="1",
+        topic='rate = "0.2/s"',
+        group='work = "2s"',
+        settings='"max.poll.interval.ms" = "2s"\n"fetch.max.wait.ms" = "5s"',
+    )
+
+    hold_text_equal(impatient, 0)
 
 
 def test_a_calm_member_costs_the_kernel_next_to_nothing():

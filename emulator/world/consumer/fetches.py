@@ -180,7 +180,7 @@ class Fetches:
             fetch = mine.get(broker)
             if fetch is None:
                 fetch = UnderWay(process, broker, session, *self._ways(process, broker))
-            elif fetch.arrives_us >= NEVER:
+            elif fetch.arrives_us >= NEVER or not _asks_for(fetch, readings):
                 return None
             if not (self._reachable(fetch) and self._is_readable(fetch, readings, now)):
                 return None
@@ -263,6 +263,12 @@ class Fetches:
     def drop(self, process: Process, broker: int) -> None:
         """Forget the fetch of one process to one broker."""
         self.of(process).pop(broker, None)
+
+
+def _asks_for(fetch: UnderWay, readings: Mapping[TopicPartition, Reading]) -> bool:
+    """Say whether a fetch asks for what is read next: a position may have been reset since."""
+    wants = fetch.wants.cached.values()
+    return all(want.offset == readings[want.partition].position for want in wants)
 
 
 def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:

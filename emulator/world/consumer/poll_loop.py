@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.finished import Finished
 from emulator.world.consumer.handler import Batch
-from emulator.world.consumer.under_way import Found, UnderWay
+from emulator.world.consumer.under_way import Found, UnderWay, batch_of, seen_by_one_poll
 from emulator.world.kernel import Moment, Rank, order_of
 from protocols.classic.client.heartbeat import last_tick
 from protocols.classic.client.machine import POLL
 from protocols.classic.client.rejoin import RETRY
-from protocols.fetching import Handed, in_record_order
 
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process
+    from emulator.world.distributions import Sampler
     from protocols.classic.client.machine import Client
 
 NOT_WAITING = -1
@@ -47,6 +47,7 @@ class PollLoop:
         self._as_timer = order_of(Rank.CLIENT_TIMER, process.blueprint.index)
         self._as_application = order_of(Rank.APPLICATION, process.blueprint.index)
         self._timeout_us = process.blueprint.poll_timeout_us
+        self._late = process.blueprint.lateness_us
         self._limit = self._settings.max_poll_records
         self._plan = process.blueprint.plan
         self._counts = process.services.post.counts
@@ -60,6 +61,9 @@ class PollLoop:
 
         self._due_us = 0
         self._until_us = NOT_WAITING
+        self._ends_us = 0
+        """When the wait ends that waits for nothing but its own end."""
+
         self.folded = False
 
     # -- taking over, giving back ------------------------------------------------------------------
@@ -149,15 +153,30 @@ class PollLoop:
     def _wait(self, now: int, until: int) -> None:
         """Wait for the next answer, at most until poll returns empty or the client is due."""
         self._until_us = until
-        soonest, first = until + 1, None
+        last = self._ends_us = min(until, self._due_us)
+        soonest, first = last + 1, None
         for flight in self._flights.values():
             if flight.arrives_us < soonest:
                 soonest, first = flight.arrives_us, flight
-        if first is not None and soonest <= self._due_us:
+        if self._late is not None and soonest >= last:
+            self._wait_late(last, self._late)
+        elif soonest == self._due_us:
+            self.unfold()
+        elif first is not None:
             self._look_ahead(soonest, first)
         else:
-            when = max(now, min(until, self._due_us))
-            self._awaited = self._push(when, self._as_timer, self._waited)
+            self._awaited = self._push(max(now, last), self._as_timer, self._waited)
+
+    def _wait_late(self, last: int, late: Sampler) -> None:
+        """Wait for a timer that runs out late; let the client wait where more happens before.
+
+        What arrives or is due by then finds a poll still waiting whose time is up.
+        """
+        self._ends_us = ends = last + late(last)
+        if ends < self._due_us and all(f.arrives_us > ends for f in self._flights.values()):
+            self._awaited = self._push(ends, self._as_timer, self._waited)
+        else:
+            self.unfold()
 
     def _look_ahead(self, soonest: int, flight: UnderWay) -> None:
         """Wait for the end of the batch that the next answer will bring: one event for both.
@@ -168,7 +187,7 @@ class PollLoop:
         if not found:
             self._awaited = self._push(soonest, self._as_arrival, self._woken)
             return
-        batch = self._batch_of(found, soonest)
+        batch = batch_of(found, soonest, self._plan)
         self._ahead = (soonest, flight, found, batch)
         when = batch.end_us(batch.count - 1)
         self._awaited = self._push(when, self._as_application, self._worked)
@@ -179,6 +198,7 @@ class PollLoop:
             return
         soonest, flight, found, batch = self._ahead
         self._ahead = None
+        self._clock.polled_us = soonest
         self._hand_out(flight, found)
         self._ask_again(flight, soonest)
         self._until_us = NOT_WAITING
@@ -200,6 +220,7 @@ class PollLoop:
             if flight.arrives_us <= now:
                 if not self._serve([flight], now):
                     return False
+                self._clock.polled_us = now
                 if self._until_us == NOT_WAITING:
                     break
         return True
@@ -218,7 +239,7 @@ class PollLoop:
             return False
         now = self._kernel.now
         waiting = self._until_us != NOT_WAITING and self._ahead is None
-        returns = waiting and now >= min(self._until_us, self._due_us)
+        returns = waiting and now >= self._ends_us
         self.unfold()
         if returns and timer > POLL:
             self._process.wake_poll()
@@ -248,7 +269,7 @@ class PollLoop:
         False, and nothing done, where that takes more than one poll or an answer is an error.
         """
         if len(arrived) > 1:
-            arrived = self._pumped(arrived, now)
+            arrived = seen_by_one_poll(arrived, self._last_tick(now))
         brought = [(flight, flight.brings(self._limit)) for flight in arrived]
         found: Found = []
         for _, part in brought:
@@ -257,7 +278,7 @@ class PollLoop:
             found += part
         if len(arrived) > 1 and sum([entry[1] for entry in found]) >= self._limit:
             return False
-        batch = self._batch_of(found, now) if found else None
+        batch = batch_of(found, now, self._plan) if found else None
         for flight, part in brought:
             self._hand_out(flight, part or [])
         if len(arrived) > 1:
@@ -268,19 +289,11 @@ class PollLoop:
             self._work(batch)
         return True
 
-    def _pumped(self, arrived: list[UnderWay], now: int) -> list[UnderWay]:
-        """Return which of several answers this poll sees, in order of arrival.
-
-        Those that the heartbeat thread has handled lie in the buffer; a poll that finds records
-        there does not look at what came later (N2).
-        """
-        arrived.sort(key=lambda flight: flight.arrives_us)
+    def _last_tick(self, now: int) -> int:
+        """Return when the heartbeat thread last handled what had arrived."""
         beat = self._client.state.beat
         assert beat is not None, "a calm client has a heartbeat thread"
-        tick = last_tick(beat, self._client.consumer, now)
-        early = [flight for flight in arrived if flight.arrives_us <= tick]
-        bringing = any(w.when_us <= f.ready_us for f in early for w in f.wants.cached.values())
-        return early if bringing else arrived
+        return last_tick(beat, self._client.consumer, now)
 
     def _hand_out(self, flight: UnderWay, found: Found) -> None:
         """Move the session past the records of an answer."""
@@ -298,20 +311,6 @@ class PollLoop:
             self._flights[flight.broker] = flight
 
     # -- work --------------------------------------------------------------------------------------
-
-    def _batch_of(self, found: Found, now: int) -> Batch:
-        """Return the batch that a poll makes of what was found."""
-        if len(found) == 1:
-            want, count, _ = found[0]
-            ranges: tuple[Handed, ...] = (Handed(want.partition, want.offset, want.offset + count),)
-            batch = Batch(ranges, now, count)
-        else:
-            ranges = in_record_order(
-                [Handed(w.partition, w.offset, w.offset + count) for w, count, _ in found]
-            )
-            batch = Batch.of(ranges, now)
-        self._plan(batch)
-        return batch
 
     def _work(self, batch: Batch) -> None:
         """Let the handler work on what poll returned."""

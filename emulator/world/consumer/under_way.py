@@ -1,4 +1,4 @@
-"""One fetch under way as arithmetic: when it is answered, and what the answer brings."""
+"""One fetch under way as arithmetic: when it is answered, and what a poll gets of the answer."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.partition_log import ShownLog
+from emulator.world.consumer.handler import Batch
 from emulator.world.network import Way
 from protocols.errors import ErrorCode
 from protocols.fetch_session import FetchSession
+from protocols.fetching import Handed, in_record_order
 from protocols.messages import UNKNOWN_EPOCH, FetchedRecords, FetchResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from assignors.types import TopicPartition
     from emulator.world.consumer.process import Process
@@ -151,3 +153,30 @@ class UnderWay:
             total += count
             found.append((want, count, following))
         return found if total < limit else None
+
+
+def seen_by_one_poll(arrived: list[UnderWay], tick_us: int) -> list[UnderWay]:
+    """Return which of several answers one poll sees, in order of arrival.
+
+    Those that the heartbeat thread has handled, at its last turn *tick_us*, lie in the buffer; a
+    poll that finds records there does not look at what came later (N2).
+    """
+    arrived.sort(key=lambda flight: flight.arrives_us)
+    early = [flight for flight in arrived if flight.arrives_us <= tick_us]
+    bringing = any(w.when_us <= f.ready_us for f in early for w in f.wants.cached.values())
+    return early if bringing else arrived
+
+
+def batch_of(found: Found, now: int, plan: Callable[[Batch], None]) -> Batch:
+    """Return the batch that a poll makes of what was found, its work laid down by *plan*."""
+    if len(found) == 1:
+        want, count, _ = found[0]
+        ranges: tuple[Handed, ...] = (Handed(want.partition, want.offset, want.offset + count),)
+        batch = Batch(ranges, now, count)
+    else:
+        ranges = in_record_order(
+            [Handed(w.partition, w.offset, w.offset + count) for w, count, _ in found]
+        )
+        batch = Batch.of(ranges, now)
+    plan(batch)
+    return batch
