@@ -225,5 +225,5 @@ def _bounds(examples: int, steps: int) -> settings:
 
 Living.TestCase.settings = _bounds(25, 30)
 TestLiving = Living.TestCase
-LongLiving.TestCase.settings = _bounds(500, 45)
+LongLiving.TestCase.settings = _bounds(350, 45)
 TestLongLiving = pytest.mark.long(LongLiving.TestCase)
