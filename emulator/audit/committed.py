@@ -1,8 +1,8 @@
 """What a group had committed, and when it rebalanced, as its offsets log tells it.
 
 Read from the tables of ``rebalance import``, from a Parquet file of ``rebalance log --columns``,
-or from segment files. Times are the records' own, in milliseconds at best. It is
-read once, batch by batch, and kept by partition (:mod:`kept_commits`).
+or from segment files. Times are the records' own, in milliseconds at best. It is read once, batch
+by batch, and kept by partition (:mod:`kept_commits`).
 """
 
 from __future__ import annotations

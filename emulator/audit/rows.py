@@ -70,7 +70,10 @@ class Rows:
 
 
 def rows_of(batch: pa.RecordBatch, mapped: Mapped, unit: str, where: Where) -> Rows:
-    """Bring a batch into the one form; raise AuditError for values that cannot be."""
+    """Bring a batch into the one form; raise AuditError for what is missing or cannot be."""
+    missing = [name for name in mapped.columns if name not in batch.schema.names]
+    if missing:
+        raise AuditError(f"{where(None)}: there is no column {missing[0]!r}, which others have")
     places: Array | None = None
     if mapped.events:
         chosen = pc.equal(batch.column("kind").cast(pa.string()), PROCESSED)

@@ -13,9 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+import numpy as np
+
 from emulator.measure import Expected, Metrics, check_expectations, compare, split_name
 from emulator.scenario.model import Bound
 from emulator.study.model import Goal
+from emulator.study.pareto import is_beaten
 from emulator.study.plan import Cell, Settings
 from emulator.study.results import CellResults
 
@@ -168,12 +171,11 @@ def _instead(
     ahead: Sequence[CellResults], keeping: Sequence[CellResults], goal: Goal, axes: Ranks
 ) -> Iterator[CellResults]:
     """Yield the rest of the Pareto set of what was sought; of equal cells the first."""
-    costs = {each.cell.number: _cost(each, goal, axes) for each in keeping}
-    seen = {costs[each.cell.number] for each in ahead}
-    for each in keeping:
-        cost = costs[each.cell.number]
-        beaten = any(other != cost and _covers(other, cost) for other in costs.values())
-        if not beaten and cost not in seen:
+    costs = [_cost(each, goal, axes) for each in keeping]
+    seen = {_cost(each, goal, axes) for each in ahead}
+    all_costs = np.array(costs)
+    for place, (each, cost) in enumerate(zip(keeping, costs, strict=True)):
+        if cost not in seen and not is_beaten(all_costs, place):
             seen.add(cost)
             yield each
 
@@ -183,10 +185,6 @@ def _cost(each: CellResults, goal: Goal, axes: Ranks) -> tuple[float, ...]:
         axes[name][label_on(each.cell, name)] if name in axes else fmean(each.values[name])
         for name in goal.least
     )
-
-
-def _covers(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
-    return all(one <= other for one, other in zip(first, second, strict=True))
 
 
 def less(first: CellResults, second: CellResults, goal: Goal, axes: Ranks) -> list[str]:

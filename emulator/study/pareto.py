@@ -26,7 +26,7 @@ def front(results: Sequence[CellResults], metrics: tuple[str, ...]) -> Front:
     """Return the Pareto set of some metrics' means over the cells' runs."""
     told = [each for each in results if each.seeds]
     means = np.array([[np.mean(each.values[name]) for name in metrics] for each in told])
-    kept = [place for place in range(len(told)) if not _is_beaten(means, place)]
+    kept = [place for place in range(len(told)) if not is_beaten(means, place)]
     kept.sort(key=lambda place: (*means[place], told[place].cell.number))
     return Front(
         metrics=metrics,
@@ -37,7 +37,8 @@ def front(results: Sequence[CellResults], metrics: tuple[str, ...]) -> Front:
     )
 
 
-def _is_beaten(means: np.ndarray[tuple[int, int], np.dtype[np.float64]], place: int) -> bool:
-    as_good = (means <= means[place]).all(axis=1)
-    better = (means < means[place]).any(axis=1)
+def is_beaten(costs: np.ndarray[tuple[int, int], np.dtype[np.float64]], place: int) -> bool:
+    """Say whether some row of costs is as good as one row in everything, and better in something."""
+    as_good = (costs <= costs[place]).all(axis=1)
+    better = (costs < costs[place]).any(axis=1)
     return bool((as_good & better).any())

@@ -56,7 +56,7 @@ class CalmLoop:
         self._handed: dict[TopicPartition, int] = {}
         """Handed out since this took over: partition to next offset."""
 
-        self._finished = Finished()
+        self._finished = Finished(process)
 
     @property
     def folded(self) -> bool:
@@ -161,7 +161,7 @@ class CalmLoop:
             if when > until or (when == until and what >= first_left):
                 return
             if what == _WORK:
-                self._finish()
+                self._worked()
                 self._returned(calm.poll(when, self._timeout_us), when)
             elif what == _EVENTS:
                 calm.take_events()
@@ -192,17 +192,13 @@ class CalmLoop:
 
     # -- work --------------------------------------------------------------------------------------
 
-    def _finish(self) -> None:
-        """Note what the batch at its end has finished; who reads progress gets it told."""
+    def _worked(self) -> None:
+        """The batch is done."""
         batch = self._batch
         assert batch is not None, "work ended that nobody had begun"
         self._batch, self._work_us = None, NEVER
-        if batch.reported:
-            self._app.worked_off()
-            return
-        self._app.put_away()
-        self._finished.note(batch)
+        self._finished.end(batch)
 
     def tell(self) -> None:
         """Count what was finished since the last time as processed."""
-        self._finished.tell(self._progress)
+        self._finished.tell()

@@ -217,9 +217,6 @@ class Fetches:
         now = self._services.kernel.now
         for name in sorted(self._under_way):
             for fetch in list(self._under_way[name].values()):
-                fetch.process.unfold(before_arrivals=True)
-                if not self._current(fetch):
-                    continue
                 least = fetch.process.blueprint.settings.fetch_min_bytes
                 for want in fetch.wants.cached.values():
                     want.log = self._topics.shown_by(fetch.broker, want.partition)

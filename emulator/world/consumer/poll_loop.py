@@ -52,7 +52,7 @@ class PollLoop:
         self._plan = process.blueprint.plan
         self._counts = process.services.post.counts
         self._flights: dict[int, UnderWay] = {}
-        self._finished = Finished()
+        self._finished = Finished(process)
 
         self._batch: Batch | None = None
         self._awaited: Moment | None = None
@@ -326,21 +326,12 @@ class PollLoop:
             return
         now = self._kernel.now
         self.catch_up(now)
-        self._finish()
+        batch, self._batch = self._batch, None
+        assert batch is not None, "work ended that nobody had begun"
+        self._finished.end(batch)
         if not self.poll(now):
             self._app.poll()
 
-    def _finish(self) -> None:
-        """Note what the batch at its end has finished; who reads progress gets it told."""
-        batch = self._batch
-        assert batch is not None, "work ended that nobody had begun"
-        self._batch = None
-        if batch.reported:
-            self._app.worked_off()
-            return
-        self._app.put_away()
-        self._finished.note(batch)
-
     def tell(self) -> None:
         """Count what was finished since the last time as processed."""
-        self._finished.tell(self._progress)
+        self._finished.tell()
