@@ -14,8 +14,8 @@ from emulator.audit.errors import AuditError
 from emulator.audit.files import LogFile, find_files
 from emulator.audit.reading import Source, open_source
 from emulator.cli.audit_request import Read, Request
+from emulator.cli.on_spark import refuse_master_without_spark, spark
 from emulator.cli.progress import Progress
-from emulator.cli.refusals import RefusedError
 from emulator.pipeline.masters import is_decided
 
 POOL_BEST_ROWS = 100_000_000
@@ -38,13 +38,9 @@ class Chosen:
 def choose_engine(request: Request, wanted: Read) -> Chosen:
     """Return who reads: who was asked for, else the quicker one; raise AuditError or RefusedError."""
     remote = request.format == "table" or any("://" in log for log in request.logs)
-    if request.engine == "pool":
-        if request.master:
-            raise RefusedError(
-                "--master is Spark's, and --engine pool takes no Spark; leave one out"
-            )
-        if remote:
-            raise AuditError("tables and addresses are read by Spark: leave out --engine pool")
+    refuse_master_without_spark(request.engine, request.master)
+    if remote and request.engine == "pool":
+        raise AuditError("tables and addresses are read by Spark: leave out --engine pool")
     if remote:
         return Chosen("spark", _spark_told(request), None)
     files: tuple[LogFile, ...] = find_files([Path(log) for log in request.logs], request.format)
@@ -99,12 +95,7 @@ def _in_process(source: Source, terms: Terms) -> Iterator[Engine]:
 def _spark(chosen: Chosen, request: Request, wanted: Read) -> Iterator[Engine]:
     from emulator.pipeline.audit_ranges import SETTINGS, on_spark
     from emulator.pipeline.audit_tables import SparkTable
-    from emulator.pipeline.errors import SparkError
-    from emulator.pipeline.session import open_session
 
-    try:
-        with open_session("rebalance audit", master=request.master, settings=SETTINGS) as session:
-            table = SparkTable(request.logs, request.format, wanted.wanted, request.time_unit)
-            yield on_spark(session, chosen.source or table, wanted.terms)
-    except SparkError as error:
-        raise RefusedError(f"--engine spark: {error}") from None
+    with spark("rebalance audit", request.master, SETTINGS) as session:
+        table = SparkTable(request.logs, request.format, wanted.wanted, request.time_unit)
+        yield on_spark(session, chosen.source or table, wanted.terms)

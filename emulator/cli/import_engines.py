@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.cli.import_request import Planned, Request
+from emulator.cli.on_spark import refuse_master_without_spark, spark, where_it_runs
 from emulator.cli.pool import cores, in_order
-from emulator.cli.refusals import RefusedError
 from emulator.cli.study_engines import POOL_BEST_S
 from emulator.imported.reading.segments import is_far, needs_java
 from emulator.imported.reading.work import Task, keep
@@ -25,6 +25,8 @@ from emulator.pipeline.masters import is_decided
 
 if TYPE_CHECKING:
     from emulator.pipeline.session import Session
+
+TITLE = "rebalance import"
 
 ALONE_BEST_S = 4.0
 """Below it other processes would hardly have started."""
@@ -65,14 +67,8 @@ def spark_for_far(request: Request, environment: Mapping[str, str]) -> Iterator[
     if not far or wanted == "pool":
         yield None
         return
-    from emulator.pipeline.errors import SparkError
-    from emulator.pipeline.session import open_session
-
-    try:
-        with open_session("rebalance import", master=request.master) as session:
-            yield session
-    except SparkError as error:
-        raise RefusedError(f"--engine spark: {error}") from None
+    with spark(TITLE, request.master) as session:
+        yield session
 
 
 def choose_engine(
@@ -86,13 +82,11 @@ def choose_engine(
     *session*: one that runs already, as something is far.
     """
     wanted, master = request.engine, request.master
-    if wanted == "pool" and master:
-        raise RefusedError("--master is Spark's, and --engine pool takes no Spark; leave one out")
+    refuse_master_without_spark(wanted, master)
     work_s = _work_s(planned)
     jobs = min(request.jobs or cores(), max(1, len(planned.pieces)))
     chosen_elsewhere = is_decided(environment)
-    where = master or ("" if chosen_elsewhere else "this machine's cores")
-    on_spark = f"Spark{f' on {where}' if where else ''}"
+    on_spark = where_it_runs(master, is_decided=chosen_elsewhere)
     if session is not None:
         told = f"{on_spark}, through its own file systems"
         return Engine("spark", told, partial(_spark_that_runs, session))
@@ -128,15 +122,8 @@ def _pool(jobs: int) -> Iterator[Player]:
 
 @contextmanager
 def _spark(master: str | None) -> Iterator[Player]:
-    from emulator.pipeline.errors import SparkError
-    from emulator.pipeline.import_runs import read_on_spark
-    from emulator.pipeline.session import open_session
-
-    try:
-        with open_session("rebalance import", master=master) as session:
-            yield partial(read_on_spark, session)
-    except SparkError as error:
-        raise RefusedError(f"--engine spark: {error}") from None
+    with spark(TITLE, master) as session, _spark_that_runs(session) as player:
+        yield player
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from emulator.cli.on_spark import refuse_master_without_spark, spark, where_it_runs
 from emulator.cli.pool import ProcessKilledError, cores, in_order
-from emulator.cli.refusals import RefusedError
 from emulator.pipeline.masters import is_decided
 from emulator.study.attempts import ProcessDiedError
 from emulator.study.plan import Chunk, Plan
@@ -57,14 +57,13 @@ def choose_engine(plan: Plan, wish: Wish, environment: Any) -> Engine:
     jobs = wish.jobs or cores()
     chosen_elsewhere = is_decided(environment)
     wanted = wish.engine
-    if wanted == "pool" and wish.master:
-        raise RefusedError("--master is Spark's, and --engine pool takes no Spark; leave one out")
+    refuse_master_without_spark(wanted, wish.master)
     if wanted == "auto":
         large = plan.work_s / jobs > POOL_BEST_S and find_spec("pyspark") is not None
         wanted = "spark" if large or wish.master or chosen_elsewhere else "pool"
     if wanted == "spark":
-        where = wish.master or ("" if chosen_elsewhere else "this machine's cores")
-        told = f"Spark{f' on {where}' if where else ''} (--engine pool takes processes)"
+        where = where_it_runs(wish.master, is_decided=chosen_elsewhere)
+        told = f"{where} (--engine pool takes processes)"
         return Engine("spark", told, partial(_spark, plan.study.title, wish))
     told = f"{jobs} process{'es' if jobs > 1 else ''} (--engine spark takes Spark)"
     return Engine("pool", told, partial(_pool, jobs, wish.folder))
@@ -87,20 +86,15 @@ def _pool(jobs: int, scenario_folder: Path) -> Iterator[Player]:
 
 @contextmanager
 def _spark(title: str, wish: Wish) -> Iterator[Player]:
-    from emulator.pipeline.errors import SparkError
     from emulator.pipeline.jobs import WorkerDiedError
-    from emulator.pipeline.session import open_session
     from emulator.pipeline.study_runs import play_on_spark
 
-    try:
-        with open_session(f"rebalance study: {title}", master=wish.master) as session:
+    with spark(f"rebalance study: {title}", wish.master) as session:
 
-            def play(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
-                try:
-                    yield from play_on_spark(session, tasks, folder, folders=[wish.folder])
-                except WorkerDiedError as error:
-                    raise ProcessDiedError(str(error)) from None
+        def play(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
+            try:
+                yield from play_on_spark(session, tasks, folder, folders=[wish.folder])
+            except WorkerDiedError as error:
+                raise ProcessDiedError(str(error)) from None
 
-            yield play
-    except SparkError as error:
-        raise RefusedError(f"--engine spark: {error}") from None
+        yield play

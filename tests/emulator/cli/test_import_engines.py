@@ -48,7 +48,7 @@ def started(monkeypatch):
     masters = []
 
     @contextmanager
-    def open_session(name, *, master=None):
+    def open_session(name, *, master=None, settings=None):
         del name
         masters.append(master)
         yield "a session"
@@ -115,7 +115,7 @@ def test_a_session_that_runs_reads():
 def test_a_spark_that_does_not_start_is_told(monkeypatch):
     """As something that the user can mend."""
 
-    def open_session(name, *, master=None):
+    def open_session(name, *, master=None, settings=None):
         raise SparkError(f"{name} on {master}: Java is missing")
 
     monkeypatch.setattr(sessions, "open_session", open_session)
