@@ -31,10 +31,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from emulator.audit.auditing import Audited, Engine, InProcess, Terms, audit
-from emulator.audit.files import find_files
-from emulator.audit.reading import Source, open_source
 from emulator.cli.main import RARELY
+from emulator.logs.audit.auditing import Audited, Engine, InProcess, Terms, audit
+from emulator.logs.audit.files import find_files
+from emulator.logs.audit.reading import Source, open_source
 
 PARTITIONS = 12
 CONSUMERS = 6
@@ -212,8 +212,8 @@ def compare(path: Path, query: str, spark: bool) -> None:
         print("  DuckDB is not installed: pip install duckdb==2.0.0")
     found.append(("one process", *timed("one process", audited(InProcess(source, Terms())))))
     if spark:
-        from emulator.pipeline.audit_ranges import SETTINGS, on_spark  # noqa: PLC0415
-        from emulator.pipeline.session import open_session  # noqa: PLC0415
+        from emulator.spark.audit_ranges import SETTINGS, on_spark  # noqa: PLC0415
+        from emulator.spark.session import open_session  # noqa: PLC0415
 
         with open_session("benchmark", master="local[2]", settings=SETTINGS) as session:
             names = ("Spark, local[2], first", "Spark, local[2], again")

@@ -13,6 +13,7 @@ import resource
 from time import process_time
 
 from protocols.coordinator.machine import GroupCoordinator
+from protocols.machine import Append, Send
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     Envelope,
@@ -20,8 +21,7 @@ from protocols.messages import (
     TopicDescription,
     TopicPartitions,
 )
-from protocols.settings import BrokerSettings
-from protocols.step import Append, Send
+from protocols.settings.consumer import BrokerSettings
 
 GROUP = "billing"
 TOPIC_ID = "MqLAo9DuQMWcW0M5zgcNyw"

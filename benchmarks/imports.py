@@ -28,12 +28,12 @@ from time import perf_counter, process_time
 
 from benchmarks.offsets_commits import write_segment
 from emulator.cli.pool import cores, in_order
-from emulator.imported.reading.segments import segments_of
-from emulator.imported.reading.selection import Selection
-from emulator.imported.reading.work import Task, keep
-from emulator.offsets_log.columns import CommitColumns
-from emulator.pipeline.import_runs import read_on_spark
-from emulator.pipeline.session import open_session
+from emulator.logs.imported.reading.segments import segments_of
+from emulator.logs.imported.reading.selection import Selection
+from emulator.logs.imported.reading.work import Task, keep
+from emulator.logs.offsets_log.columns import CommitColumns
+from emulator.spark.import_runs import read_on_spark
+from emulator.spark.session import open_session
 
 SEGMENTS = 4
 WANTED_A_SECOND = 500_000

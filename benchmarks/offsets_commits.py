@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from protocols.log.batch import encode_batch
-from protocols.log.record import LogRecord
-from protocols.records import OffsetCommitKey, OffsetCommitValue, Record, encode
-from protocols.records.wire import uuid_text
+from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record, encode
+from protocols.offsets_topic.records.wire import uuid_text
+from protocols.offsets_topic.segments.batch import encode_batch
+from protocols.offsets_topic.segments.record import LogRecord
 
 GROUPS, PARTITIONS = 50, 20
 TOPICS = 10

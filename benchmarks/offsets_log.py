@@ -34,13 +34,13 @@ from rich.table import Table
 from benchmarks.offsets_commits import GROUPS, NOON_MS, of_records, write_segment
 from protocols.coordinator.durability import Entry
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.log.cleaner import Compaction, compact
-from protocols.log.eligibility import log_to_clean
-from protocols.log.offset_map import build_offset_map
-from protocols.log.reader import Gap, intact_batches, read_log
-from protocols.log.segment import LogSettings, Segment
-from protocols.records import decode
-from protocols.settings import BrokerSettings
+from protocols.offsets_topic.records import decode
+from protocols.offsets_topic.segments.cleaner import Compaction, compact
+from protocols.offsets_topic.segments.eligibility import log_to_clean
+from protocols.offsets_topic.segments.offset_map import build_offset_map
+from protocols.offsets_topic.segments.reader import Gap, intact_batches, read_log
+from protocols.offsets_topic.segments.segment import LogSettings, Segment
+from protocols.settings.consumer import BrokerSettings
 
 SEGMENT_BYTES = 64 * 2**20
 RECORDS = 1_000_000
@@ -87,7 +87,7 @@ def measure_values(segment: Path, _: int, rounds: int) -> dict[str, float]:
 
 
 def measure_columns(segment: Path, _: int, rounds: int) -> dict[str, float]:
-    from emulator.offsets_log.columns import CommitColumns  # noqa: PLC0415  only in its own process
+    from emulator.logs.offsets_log.columns import CommitColumns  # noqa: PLC0415  only in its own process
 
     def columns() -> int:
         with segment.open("rb") as file:

@@ -27,9 +27,9 @@ if __package__ is None:
 import emulator
 from emulator.cli.pool import cores
 from emulator.cli.study_engines import Wish, choose_engine
-from emulator.pipeline.session import open_session
-from emulator.pipeline.study_runs import play_on_spark
 from emulator.scenario.load import loads as load_scenario
+from emulator.spark.session import open_session
+from emulator.spark.study_runs import play_on_spark
 from emulator.study import store
 from emulator.study.load import loads as load_study
 from emulator.study.plan import Plan, make_plan

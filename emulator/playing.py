@@ -7,7 +7,11 @@ from dataclasses import dataclass, replace
 
 from assignors.plugin import is_exclusive
 from emulator.events import Event
-from emulator.measure import Expected, Finding, Ledger, Measurement, Metrics, check_expectations
+from emulator.ledger.entries import Ledger
+from emulator.metrics.checks import Expected, check_expectations
+from emulator.metrics.laws import Finding
+from emulator.metrics.measurement import Measurement
+from emulator.metrics.metrics import Metrics
 from emulator.scenario.deploys import ever_running
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings
@@ -65,7 +69,7 @@ def run(
     *seed*: None takes the scenario's own. *keep_events*: False for long runs, whose memory then
     does not grow with simulated time. *polls*: also record what each poll handed out. *sink*:
     called with each event as it happens. *replay*: for replays of a real history. *log_files*:
-    takes the bytes of the offsets log (``emulator.offsets_log.writing.LogFolder``).
+    takes the bytes of the offsets log (``emulator.logs.offsets_log.writing.LogFolder``).
 
     Raises ``assignors.errors.AssignorError`` if an assignor of the user's own fails.
     """

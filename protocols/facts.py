@@ -9,8 +9,8 @@ import enum
 from dataclasses import dataclass
 
 from assignors.types import TopicPartition
-from protocols.errors import ErrorCode
 from protocols.messages import Header, OffsetToCommit
+from protocols.messages.errors import ErrorCode
 
 
 class Departure(enum.StrEnum):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocols.errors import ErrorCode
 from protocols.messages import UNKNOWN_EPOCH, UNKNOWN_OFFSET, EpochStart
+from protocols.messages.errors import ErrorCode
 
 
 def epoch_at(epochs: Sequence[EpochStart], offset: int) -> int:

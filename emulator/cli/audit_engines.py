@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from emulator.audit.auditing import Engine, InProcess, Terms
-from emulator.audit.errors import AuditError
-from emulator.audit.files import LogFile, find_files
-from emulator.audit.reading import Source, open_source
 from emulator.cli.audit_request import Read, Request
 from emulator.cli.on_spark import refuse_master_without_spark, spark
 from emulator.cli.progress import Progress
-from emulator.pipeline.masters import is_decided
+from emulator.logs.audit.auditing import Engine, InProcess, Terms
+from emulator.logs.audit.errors import AuditError
+from emulator.logs.audit.files import LogFile, find_files
+from emulator.logs.audit.reading import Source, open_source
+from emulator.spark.masters import is_decided
 
 POOL_BEST_ROWS = 100_000_000
 """About a minute of work for one process: below it Spark's start would not come back in."""
@@ -93,8 +93,8 @@ def _in_process(source: Source, terms: Terms) -> Iterator[Engine]:
 
 @contextmanager
 def _spark(chosen: Chosen, request: Request, wanted: Read) -> Iterator[Engine]:
-    from emulator.pipeline.audit_ranges import SETTINGS, on_spark
-    from emulator.pipeline.audit_tables import SparkTable
+    from emulator.spark.audit_ranges import SETTINGS, on_spark
+    from emulator.spark.audit_tables import SparkTable
 
     with spark("rebalance audit", request.master, SETTINGS) as session:
         table = SparkTable(request.logs, request.format, wanted.wanted, request.time_unit)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from emulator.audit.auditing import Terms
-from emulator.audit.bounds import read_offsets
-from emulator.audit.committed import read_committed
-from emulator.audit.errors import AuditError
-from emulator.audit.expectations import Expectation, read_expectation
-from emulator.audit.folder import objection
-from emulator.audit.history import Committed
-from emulator.audit.partitions import Limits
-from emulator.audit.times import time_us
+from emulator.logs.audit.auditing import Terms
+from emulator.logs.audit.bounds import read_offsets
+from emulator.logs.audit.committed import read_committed
+from emulator.logs.audit.errors import AuditError
+from emulator.logs.audit.expectations import Expectation, read_expectation
+from emulator.logs.audit.folder import objection
+from emulator.logs.audit.history import Committed
+from emulator.logs.audit.partitions import Limits
+from emulator.logs.audit.times import time_us
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

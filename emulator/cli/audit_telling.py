@@ -5,20 +5,20 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-from emulator.audit.auditing import audit
-from emulator.audit.document import audit_document, manifest
-from emulator.audit.errors import AuditError
-from emulator.audit.expectations import check
-from emulator.audit.fitting import refuse_strangers, remarks
-from emulator.audit.folder import write
-from emulator.audit.ledger import AuditLedger, draw_up, entries_table, partitions_table
-from emulator.audit.screen import audit_screen
 from emulator.cli.audit_engines import choose_engine, opened
 from emulator.cli.audit_request import Read, Request, read_request
 from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say, say_all, say_json
-from emulator.measure import Expected
-from emulator.offsets_log.words import printable
+from emulator.logs.audit.auditing import audit
+from emulator.logs.audit.document import audit_document, manifest
+from emulator.logs.audit.errors import AuditError
+from emulator.logs.audit.expectations import check
+from emulator.logs.audit.fitting import refuse_strangers, remarks
+from emulator.logs.audit.folder import write
+from emulator.logs.audit.ledger import AuditLedger, draw_up, entries_table, partitions_table
+from emulator.logs.audit.screen import audit_screen
+from emulator.logs.offsets_log.words import printable
+from emulator.metrics.checks import Expected
 from emulator.report.wording import counted
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.cli.refusals import RefusedError
-from emulator.measure.checks import is_expectable
-from emulator.measure.meters.metrics import unknown_metric
+from emulator.metrics.checks import is_expectable
+from emulator.metrics.metrics import unknown_metric
 from emulator.scenario import catalogue
 from emulator.scenario.estimate import MOST_EVENTS, estimate, refuse_large
 from emulator.scenario.load import decoded, loads, text_of

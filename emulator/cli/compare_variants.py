@@ -11,8 +11,10 @@ from emulator.cli.describing import subject_of
 from emulator.cli.saying import say_all, say_json
 from emulator.cli.seeds import Task, play_all, seeds_from
 from emulator.cli.variants import read_variants
-from emulator.measure import Finding, Law, check_expectations, compare, summarise
-from emulator.measure.meters.catalogue import VALUES
+from emulator.metrics.catalogue import VALUES
+from emulator.metrics.checks import check_expectations
+from emulator.metrics.distribution import compare, summarise
+from emulator.metrics.laws import Finding, Law
 from emulator.playing import bounds_of
 from emulator.report.comparison_markdown import comparison_markdown
 from emulator.report.comparison_rows import rows_screen

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from emulator.cli.refusals import RefusedError, reason_of
+from emulator.events.parquet import EventFile
 from emulator.scenario.manifest import manifest
 from emulator.scenario.model import Scenario
-from emulator.tables import EventFile
 
 MAGIC = b"PAR1"
 """Begins every Parquet file."""

@@ -10,13 +10,15 @@ from emulator.cli.choosing import Chosen
 from emulator.cli.describing import clock_of
 from emulator.cli.refusals import RefusedError
 from emulator.cli.saying import say_all, say_json
-from emulator.measure import Entry, Line, explain
-from emulator.measure.described import DescribedGroup
-from emulator.measure.describer import describe
-from emulator.measure.wording import term_of
+from emulator.ledger.entries import Entry
 from emulator.playing import Run, run
+from emulator.report.described import DescribedGroup
+from emulator.report.describer import describe
 from emulator.report.entry_screen import entry_screen
+from emulator.report.event_wording import term_of
+from emulator.report.explain import explain
 from emulator.report.group_screen import group_document, group_screen
+from emulator.report.refrains import Line
 from emulator.report.run_document import entry_document, timed
 from emulator.scenario.manifest import KAFKA, manifest
 from emulator.scenario.units import format_moment

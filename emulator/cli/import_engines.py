@@ -18,13 +18,13 @@ from emulator.cli.import_request import Planned, Request
 from emulator.cli.on_spark import refuse_master_without_spark, spark, where_it_runs
 from emulator.cli.pool import cores, in_order
 from emulator.cli.study_engines import POOL_BEST_S
-from emulator.imported.reading.segments import is_far, needs_java
-from emulator.imported.reading.work import Task, keep
-from emulator.imported.store import Receipt
-from emulator.pipeline.masters import is_decided
+from emulator.logs.imported.reading.segments import is_far, needs_java
+from emulator.logs.imported.reading.work import Task, keep
+from emulator.logs.imported.store import Receipt
+from emulator.spark.masters import is_decided
 
 if TYPE_CHECKING:
-    from emulator.pipeline.session import Session
+    from emulator.spark.session import Session
 
 TITLE = "rebalance import"
 
@@ -128,6 +128,6 @@ def _spark(master: str | None) -> Iterator[Player]:
 
 @contextmanager
 def _spark_that_runs(session: Session) -> Iterator[Player]:
-    from emulator.pipeline.import_runs import read_on_spark
+    from emulator.spark.import_runs import read_on_spark
 
     yield partial(read_on_spark, session)

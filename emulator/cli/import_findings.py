@@ -14,8 +14,8 @@ from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
-    from emulator.imported.findings.screen import Shortlist
-    from emulator.imported.findings.values import GroupFindings
+    from emulator.logs.imported.findings.screen import Shortlist
+    from emulator.logs.imported.findings.values import GroupFindings
 
 FOLDER: Final = "findings"
 PAGE: Final = "report.html"
@@ -30,8 +30,8 @@ def find(
 
     *commits*: rows of that table. *on_spark*: whether a large import may be looked at there.
     """
-    from emulator.imported.findings.screen import Shortlist
-    from emulator.imported.findings.tables import FindingsFiles
+    from emulator.logs.imported.findings.screen import Shortlist
+    from emulator.logs.imported.findings.tables import FindingsFiles
 
     shortlist = Shortlist()
     large = on_spark and commits >= SPARK_FROM_ROWS
@@ -46,7 +46,7 @@ def find(
 
 @contextmanager
 def _here(folder: Path, retention_ms: int) -> Iterator[Iterator[GroupFindings]]:
-    from emulator.imported.findings.folder import explore_folder
+    from emulator.logs.imported.findings.folder import explore_folder
 
     yield explore_folder(folder, retention_ms=retention_ms)
 
@@ -55,9 +55,9 @@ def _here(folder: Path, retention_ms: int) -> Iterator[Iterator[GroupFindings]]:
 def _on_spark(
     folder: Path, master: str | None, retention_ms: int
 ) -> Iterator[Iterator[GroupFindings]]:
-    from emulator.pipeline.errors import SparkError
-    from emulator.pipeline.findings_runs import explore_on_spark
-    from emulator.pipeline.session import open_session
+    from emulator.spark.errors import SparkError
+    from emulator.spark.findings_runs import explore_on_spark
+    from emulator.spark.session import open_session
 
     try:
         with open_session("rebalance import: findings", master=master) as session:
@@ -69,20 +69,20 @@ def _on_spark(
 def _write_page(path: Path, shortlist: Shortlist) -> None:
     """Write the page with pictures, if plotly is there."""
     try:
-        from emulator.imported.findings.page import findings_page
+        from emulator.logs.imported.findings.page import findings_page
     except ModuleNotFoundError as error:
         if error.name != "plotly":
             raise
         return
-    from emulator.outputs.beside import put
+    from emulator.output_files import put
 
     put(path, findings_page(shortlist).encode())
 
 
 def findings_lines(shortlist: Shortlist | None, folder: Path) -> Iterator[str]:
     """Yield what is said of the findings, if any were asked for; *folder*: of the import."""
-    from emulator.imported.findings.screen import findings_screen
-    from emulator.offsets_log.words import printable
+    from emulator.logs.imported.findings.screen import findings_screen
+    from emulator.logs.offsets_log.words import printable
 
     if shortlist is None:
         return
@@ -98,7 +98,7 @@ def findings_lines(shortlist: Shortlist | None, folder: Path) -> Iterator[str]:
 
 def _next_steps(shortlist: Shortlist, folder: Path) -> Iterator[str]:
     """Yield what to do with a group: the one to look at first."""
-    from emulator.imported.findings.values import State
+    from emulator.logs.imported.findings.values import State
 
     groups = [each for each in shortlist.first() if each.state is not State.OFFSETS_ONLY]
     if groups:
@@ -136,10 +136,10 @@ def write_scenario(folder: Path, wanted: Wanted, output: Path | None, *, as_json
 
     Raise RefusedError if there is no such group, none that can be played, or no room.
     """
-    from emulator.imported.as_scenario.file import scenario_text
-    from emulator.imported.as_scenario.sketch import NoScenarioError, sketch
-    from emulator.imported.findings.folder import explore_group, groups_in
-    from emulator.offsets_log.words import printable
+    from emulator.logs.imported.as_scenario.file import scenario_text
+    from emulator.logs.imported.as_scenario.sketch import NoScenarioError, sketch
+    from emulator.logs.imported.findings.folder import explore_group, groups_in
+    from emulator.logs.offsets_log.words import printable
 
     group = wanted.group
     found = explore_group(folder, group)
@@ -178,7 +178,7 @@ def _hint(group: str, known: list[str]) -> str:
 
 
 def _put(path: Path, text: str) -> None:
-    from emulator.outputs.beside import put
+    from emulator.output_files import put
 
     try:
         put(path, text.encode())

@@ -25,19 +25,19 @@ from emulator.cli.import_request import Planned, Request, checked, planned
 from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say, say_json
-from emulator.imported import store
-from emulator.imported.manifest import import_manifest, plan_of
-from emulator.imported.reading.errors import BrokerError
-from emulator.imported.reading.segments import log_name
-from emulator.imported.store import Receipt
-from emulator.offsets_log.finding import LogFileError
-from emulator.offsets_log.words import printable
+from emulator.logs.imported import store
+from emulator.logs.imported.manifest import import_manifest, plan_of
+from emulator.logs.imported.reading.errors import BrokerError
+from emulator.logs.imported.reading.segments import log_name
+from emulator.logs.imported.store import Receipt
+from emulator.logs.offsets_log.finding import LogFileError
+from emulator.logs.offsets_log.words import printable
 from emulator.report.wording import counted
 
 if TYPE_CHECKING:
-    from emulator.imported.findings.screen import Shortlist
-    from emulator.imported.reading.segments import Finder
-    from emulator.pipeline.session import Session
+    from emulator.logs.imported.findings.screen import Shortlist
+    from emulator.logs.imported.reading.segments import Finder
+    from emulator.spark.session import Session
 
 MOST_GAPS = 3
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -110,7 +110,7 @@ def _received(request: Request) -> tuple[Planned, Engine, list[Receipt]]:
 
 
 def _finder(session: Session) -> Finder:
-    from emulator.pipeline.segment_finding import find_segments
+    from emulator.spark.segment_finding import find_segments
 
     return partial(find_segments, session)
 
@@ -195,7 +195,7 @@ def _odd(manifest: dict[str, Any], asked: Planned) -> Iterator[str]:
 
 def _gaps(asked: Planned, number: int) -> Iterator[str]:
     """Yield that not all could be read, and where the first gaps are."""
-    from emulator.imported.findings.folder import rows_in
+    from emulator.logs.imported.findings.folder import rows_in
 
     yield f"{counted(number, 'gap')}: not all could be read"
     for gap in rows_in(asked.folder, "gaps").head(MOST_GAPS).to_pylist():

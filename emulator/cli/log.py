@@ -11,7 +11,7 @@ from emulator.cli.helping import Examples, with_examples
 from emulator.cli.refusals import BAD_INPUT, RefusedError
 
 if TYPE_CHECKING:
-    from emulator.offsets_log.dumping import Wanted
+    from emulator.logs.offsets_log.dumping import Wanted
 
 NOT_ALL_READ = 1
 
@@ -122,7 +122,7 @@ def _wanted(
     groups: list[str] | None, follow_state: bool, only_groups: bool, batches: bool
 ) -> Wanted:
     """Return what is to be shown of the logs."""
-    from emulator.offsets_log.dumping import Wanted
+    from emulator.logs.offsets_log.dumping import Wanted
 
     if only_groups and batches:
         raise RefusedError(

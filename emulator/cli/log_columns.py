@@ -12,13 +12,13 @@ from emulator.cli.log_printing import EMPTY, Reading
 from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say
-from emulator.offsets_log.columns_file import ColumnsFile, Written
-from emulator.offsets_log.columns_left_out import Unreadable
-from emulator.offsets_log.finding import Log, LogFileError, Segment, logs_of
-from emulator.offsets_log.recognising import read_segment
-from emulator.offsets_log.words import printable
+from emulator.logs.offsets_log.columns_file import ColumnsFile, Written
+from emulator.logs.offsets_log.columns_left_out import Unreadable
+from emulator.logs.offsets_log.finding import Log, LogFileError, Segment, logs_of
+from emulator.logs.offsets_log.recognising import read_segment
+from emulator.logs.offsets_log.words import printable
 from emulator.report.wording import counted
-from protocols.log.reader import Gap
+from protocols.offsets_topic.segments.reader import Gap
 
 
 def write_columns(files: Iterable[Path], target: Path) -> bool:

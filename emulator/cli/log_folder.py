@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from emulator.cli.refusals import RefusedError, reason_of
-from emulator.offsets_log.writing import LogFolder
+from emulator.logs.offsets_log.writing import LogFolder
 
 
 def open_log_folder(path: Path) -> LogFolder:

@@ -13,15 +13,15 @@ from emulator.cli.log_table import table_lines
 from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError
 from emulator.cli.saying import say, say_all
-from emulator.offsets_log.describing import group_words, groups_of
-from emulator.offsets_log.dumping import LogDump, Wanted
-from emulator.offsets_log.faults import Tally
-from emulator.offsets_log.finding import Log, LogFileError, Segment, logs_of
-from emulator.offsets_log.opening import OnRead
-from emulator.offsets_log.recognising import read_segment
-from emulator.offsets_log.words import Words, printable
-from protocols.offsets_topic import partition_for
-from protocols.replay import Loaded
+from emulator.logs.offsets_log.describing import group_words, groups_of
+from emulator.logs.offsets_log.dumping import LogDump, Wanted
+from emulator.logs.offsets_log.faults import Tally
+from emulator.logs.offsets_log.finding import Log, LogFileError, Segment, logs_of
+from emulator.logs.offsets_log.opening import OnRead
+from emulator.logs.offsets_log.recognising import read_segment
+from emulator.logs.offsets_log.words import Words, printable
+from protocols.offsets_topic.partition import partition_for
+from protocols.offsets_topic.replay import Loaded
 
 PRINTED_AT_ONCE = 2**16
 """Characters that are gathered before they are written."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from rich import box
 from rich.table import Table
 
-from emulator.offsets_log.words import Words, printable
+from emulator.logs.offsets_log.words import Words, printable
 from emulator.report.figures_shown import as_lines, cells
 from emulator.report.wording import counted, width
 
@@ -15,7 +15,7 @@ UNKNOWN = "?"
 
 
 def table_lines(groups: Mapping[str, Words], log_name: str) -> Iterator[str]:
-    """Yield the lines of a table of groups, as :mod:`emulator.offsets_log.describing` has them."""
+    """Yield the lines of a table of groups, as :mod:`emulator.logs.offsets_log.describing` has them."""
     yield f"{log_name}: {counted(len(groups), 'group')}"
     if not groups:
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from emulator.cli.refusals import RefusedError
 
 if TYPE_CHECKING:
-    from emulator.pipeline.session import Session
+    from emulator.spark.session import Session
 
 
 def refuse_master_without_spark(engine: str, master: str | None) -> None:
@@ -29,8 +29,8 @@ def spark(
     title: str, master: str | None, settings: Mapping[str, str] | None = None
 ) -> Iterator[Session]:
     """Start Spark; raise RefusedError if it does not start, or breaks off."""
-    from emulator.pipeline.errors import SparkError
-    from emulator.pipeline.session import open_session
+    from emulator.spark.errors import SparkError
+    from emulator.spark.session import open_session
 
     try:
         with open_session(title, master=master, settings=settings) as session:

@@ -22,8 +22,8 @@ def message_of(error: Exception) -> str | None:
     Nothing is imported while all goes well.
     """
     from assignors.errors import AssignorError
+    from emulator.conformance.captured.reading import CaptureError
     from emulator.scenario.problems import ScenarioError
-    from emulator.verify.captured.reading import CaptureError
 
     if isinstance(error, AssignorError | CaptureError | RefusedError | ScenarioError):
         return str(error)

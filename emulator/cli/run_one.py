@@ -13,9 +13,9 @@ from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say_all, say_json
 from emulator.events import Event
-from emulator.measure.describer import Describer
 from emulator.playing import Run, run
 from emulator.report.chronicle import Chronicle
+from emulator.report.describer import Describer
 from emulator.report.told import Told
 from emulator.scenario.manifest import manifest
 

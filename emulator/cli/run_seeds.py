@@ -9,8 +9,9 @@ from emulator.cli.choosing import Chosen
 from emulator.cli.describing import subject_of
 from emulator.cli.saying import say_all, say_json
 from emulator.cli.seeds import SeedRun, Task, play_all, seeds_from
-from emulator.measure import check_expectations, summarise
-from emulator.measure.meters.catalogue import VALUES
+from emulator.metrics.catalogue import VALUES
+from emulator.metrics.checks import check_expectations
+from emulator.metrics.distribution import summarise
 from emulator.playing import bounds_of
 from emulator.report.seeds_screen import Tally, seeds_screen
 from emulator.scenario.manifest import manifest

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from emulator.cli.pool import cores, in_order
 from emulator.cli.progress import Progress
-from emulator.measure import Finding, Metrics
+from emulator.metrics.laws import Finding
+from emulator.metrics.metrics import Metrics
 from emulator.playing import run
 from emulator.scenario.model import Scenario
 

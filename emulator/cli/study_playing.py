@@ -14,7 +14,7 @@ from emulator.cli.refusals import RefusedError, reason_of
 from emulator.cli.saying import say, say_all, say_json
 from emulator.cli.study_engines import Engine, Player, Wish, choose_engine
 from emulator.cli.study_request import Planned, Request, planned
-from emulator.outputs.beside import put
+from emulator.output_files import put
 from emulator.report.wording import counted, span
 from emulator.study import store
 from emulator.study.attempts import ProcessDiedError

@@ -11,9 +11,9 @@ from emulator.cli.pool import cores, in_order
 from emulator.cli.progress import Progress
 from emulator.cli.saying import say_all, say_json
 from emulator.cli.verify_tables import one_run, overview
-from emulator.verify.captured.capture import find_runs, read_capture
-from emulator.verify.figures import as_json as line_of
-from emulator.verify.verifying import Figures, Play, Verdict, figures_of, verify
+from emulator.conformance.captured.capture import find_runs, read_capture
+from emulator.conformance.figures import as_json as line_of
+from emulator.conformance.verifying import Figures, Play, Verdict, figures_of, verify
 
 
 def verify_runs(captures: Sequence[Path], seeds: int, jobs: int | None, *, as_json: bool) -> bool:

@@ -8,10 +8,10 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from emulator.conformance.figures import EQUAL, SHOWN, Figure
+from emulator.conformance.verifying import Verdict
 from emulator.report.figures_shown import as_lines, cells
 from emulator.report.wording import counted, figure, listed, width
-from emulator.verify.figures import EQUAL, SHOWN, Figure
-from emulator.verify.verifying import Verdict
 
 SUMMED_UP = ("duplicates", "lost", "takeover_first_s", "stall_last_s")
 """The figures that an overview shows of every run that has them."""

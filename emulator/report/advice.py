@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.measure.ledger.coordinator_causes import NEVER_THERE, UNCLEAN
-from emulator.measure.ledger.entries import Cause
-from emulator.measure.meters.metrics import Metrics
+from emulator.ledger.coordinator_causes import NEVER_THERE, UNCLEAN
+from emulator.ledger.entries import Cause
+from emulator.metrics.metrics import Metrics
 from emulator.report.cases import Case, closed, raced
 from emulator.report.hints import HINTS
 from emulator.report.subject import GroupFacts, Subject

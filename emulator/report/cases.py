@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.measure.ledger.entries import Cause
+from emulator.ledger.entries import Cause
 from emulator.report.subject import GroupFacts, Subject
 
 RESTARTS = frozenset({"restart", "rolling_restart", "close"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from emulator.measure import Metrics
+from emulator.metrics.metrics import Metrics
 from emulator.report.wording import paragraph
 
 NO_CHANCE = (

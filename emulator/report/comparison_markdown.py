@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from emulator.measure import Comparison, compare, summarise
-from emulator.measure.meters.catalogue import VALUES
+from emulator.metrics.catalogue import VALUES
+from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.report.chance import NO_CHANCE, all_alike
 from emulator.report.comparison_screen import Column, Rows, missed, other_changes, paired
 from emulator.report.figures_shown import ALWAYS, IF_ANY

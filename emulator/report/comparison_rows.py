@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from emulator.measure import summarise
+from emulator.metrics.distribution import summarise
 from emulator.report.chance import no_chance
 from emulator.report.comparison_screen import Column, missed
 from emulator.report.figures_shown import as_lines, cells, why

@@ -10,7 +10,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from emulator.measure import Comparison, Metrics, compare, summarise
+from emulator.metrics.distribution import Comparison, compare, summarise
+from emulator.metrics.metrics import Metrics
 from emulator.report.chance import no_chance
 from emulator.report.figures_shown import as_lines, cells, shown, why
 from emulator.report.headings import heading, in_force

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emulator.measure.ledger.coordinator_causes import NEVER_THERE, UNCLEAN
-from emulator.measure.ledger.entries import Cause
+from emulator.ledger.coordinator_causes import NEVER_THERE, UNCLEAN
+from emulator.ledger.entries import Cause
 from emulator.report.cases import COMMIT_MORE_OFTEN, SAFE_TO_REPEAT, Case, Hint
 
 BROKER_STOPS = frozenset({"crash_broker", "stop_broker"})

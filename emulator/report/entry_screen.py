@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from emulator.measure import Entry, EntryKind, Line, Owner
-from emulator.measure.wording import GENERATION
+from emulator.ledger.entries import Entry, EntryKind, Owner
+from emulator.report.event_wording import GENERATION
+from emulator.report.refrains import Line
 from emulator.report.wording import counted, paragraph
 
 VERBS = {

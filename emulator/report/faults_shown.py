@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from emulator.measure import Metrics
+from emulator.metrics.metrics import Metrics
 from emulator.report.wording import listed, span
 
 MOST_NAMED = 2

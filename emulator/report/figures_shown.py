@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from emulator.measure import Metrics
+from emulator.metrics.metrics import Metrics
 from emulator.report.wording import figure
 
 ALWAYS = {

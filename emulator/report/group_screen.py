@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from assignors.types import TopicPartition
-from emulator.measure.described import (
+from emulator.report.described import (
     CLASSIC,
     COMPLETING_REBALANCE,
     CONSUMER,

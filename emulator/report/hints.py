@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emulator.measure.ledger.entries import Cause
+from emulator.ledger.entries import Cause
 from emulator.report.cases import (
     COMMIT_AT_ALL,
     COMMIT_BEFORE_ACKNOWLEDGING,

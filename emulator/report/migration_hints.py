@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from emulator.measure.described import DescribedGroup
+from emulator.report.described import DescribedGroup
 from emulator.report.subject import Subject
 from emulator.report.wording import span
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emulator.measure.ledger.entries import Cause
+from emulator.ledger.entries import Cause
 from emulator.report.cases import RESET_EARLIEST, Case, Hint
 
 TAKEN = ("expired", "deleted")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from emulator.measure import Entry, Finding, Ledger, Owner
+from emulator.ledger.entries import Entry, Ledger, Owner
+from emulator.metrics.laws import Finding
 from emulator.report.chronicle import Happening
 from emulator.report.group_screen import group_document
 from emulator.report.run_screen import what_would_help

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from emulator.measure import Entry, EntryKind, Expected, Law, Ledger, Metrics, Severity
+from emulator.ledger.entries import Entry, EntryKind, Ledger
+from emulator.metrics.checks import Expected
+from emulator.metrics.laws import Law, Severity
+from emulator.metrics.metrics import Metrics
 from emulator.report.advice import hints_for, reason_of, standstill_hints
 from emulator.report.cases import Case
 from emulator.report.chronicle import Happening

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from rich import box
 from rich.table import Table
 
-from emulator.measure import Estimate, Expected, Finding, Metrics, Summary, summarise
+from emulator.metrics.checks import Expected
+from emulator.metrics.distribution import Estimate, Summary, summarise
+from emulator.metrics.laws import Finding
+from emulator.metrics.metrics import Metrics
 from emulator.report.chance import no_chance
 from emulator.report.figures_shown import as_lines, cells, shown, why
 from emulator.report.headings import heading

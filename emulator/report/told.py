@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emulator.measure import Expected, Finding, Ledger, Metrics
-from emulator.measure.described import DescribedGroup
+from emulator.ledger.entries import Ledger
+from emulator.metrics.checks import Expected
+from emulator.metrics.laws import Finding
+from emulator.metrics.metrics import Metrics
 from emulator.report.chronicle import Chronicle
+from emulator.report.described import DescribedGroup
 from emulator.report.subject import Subject
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.outputs.beside import put
+from emulator.output_files import put
 from emulator.scenario.document import read_toml
 from emulator.scenario.problems import Problem, ScenarioError, hint
 

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator
 from emulator.scenario.problems import hint, listed, refuse
 from emulator.scenario.spelling import LEGAL_NAME
 from emulator.scenario.units import kafka_units
-from protocols.settings import (
+from protocols.settings.consumer import (
     BY_DURATION,
     BrokerSettings,
     ConsumerSettings,
@@ -25,7 +25,7 @@ from protocols.settings import (
     by_duration_ms,
     settings_of,
 )
-from protocols.settings_left_out import LEFT_OUT
+from protocols.settings.left_out import LEFT_OUT
 
 CONSUMER = {setting.name: setting for setting in settings_of(ConsumerSettings).values()}
 BROKER = {setting.name: setting for setting in settings_of(BrokerSettings).values()}

@@ -15,7 +15,9 @@ from statistics import fmean
 
 import numpy as np
 
-from emulator.measure import Expected, Metrics, check_expectations, compare, split_name
+from emulator.metrics.checks import Expected, check_expectations, split_name
+from emulator.metrics.distribution import compare
+from emulator.metrics.metrics import Metrics
 from emulator.scenario.model import Bound
 from emulator.study.model import Goal
 from emulator.study.pareto import is_beaten

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emulator.measure import Summary, is_metric, split_name
+from emulator.metrics.checks import split_name
+from emulator.metrics.distribution import Summary
+from emulator.metrics.metrics import is_metric
 from emulator.report.wording import counted, figure, listed
 from emulator.scenario.model import Bound
 from emulator.study.answer import Answer, less, measured, ranks_of, surely

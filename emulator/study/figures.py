@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from emulator.measure import Summary, split_name
+from emulator.metrics.checks import split_name
+from emulator.metrics.distribution import Summary
 from emulator.report.wording import figure
 from emulator.study.findings import Findings
 from emulator.study.labels import label_of

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from emulator.measure import Summary
-from emulator.outputs.parquet import ParquetOutput
+from emulator.metrics.distribution import Summary
+from emulator.parquet_file import ParquetOutput
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
 from emulator.study.answer import Answer, answers, best_of_all
 from emulator.study.pareto import Front, front

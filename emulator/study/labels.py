@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.measure import Estimate
-from emulator.measure.meters.catalogue import VALUES
+from emulator.metrics.catalogue import VALUES
+from emulator.metrics.distribution import Estimate
 from emulator.report.figures_shown import ALWAYS, IF_ANY
 from emulator.report.wording import figure
 

@@ -11,7 +11,7 @@ from typing import Any
 import assignors
 import emulator
 import protocols
-from emulator.measure.meters.catalogue import VALUES
+from emulator.metrics.catalogue import VALUES
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION, dump, manifest
 from emulator.scenario.parties import members_of
 from emulator.scenario.resolution import consumer_settings

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from emulator.measure import is_expectable
-from emulator.measure.meters.metrics import is_metric, unknown_metric
+from emulator.metrics.checks import is_expectable
+from emulator.metrics.metrics import is_metric, unknown_metric
 from emulator.scenario import spelling
 from emulator.scenario.model import Bound
 from emulator.scenario.part import NotEmpty, Part

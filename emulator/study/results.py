@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.measure import is_metric, split_name
+from emulator.metrics.checks import split_name
+from emulator.metrics.metrics import is_metric
 from emulator.study.plan import Cell, Plan
 from emulator.study.store import RUNS, read
 

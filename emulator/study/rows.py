@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from emulator.events import Event
-from emulator.measure import Entry
-from emulator.measure.meters.catalogue import VALUES
+from emulator.events.parquet import row_of
+from emulator.ledger.entries import Entry
+from emulator.metrics.catalogue import VALUES
 from emulator.playing import Run, run
 from emulator.scenario.model import Scenario
 from emulator.study.plan import Chunk
 from emulator.study.schemas import ENTRIES, EVENTS
-from emulator.tables import row_of
 
 EVENT_ROWS = 65_536
 """Rows of events that are held in memory; then they are handed over."""

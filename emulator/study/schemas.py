@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from emulator.measure.meters.catalogue import VALUES
-from emulator.tables import COLUMNS
+from emulator.events.parquet import COLUMNS
+from emulator.metrics.catalogue import VALUES
 
 WHOLE_UNITS = frozenset({"records", "count", "partitions", "bytes"})
 """Of metrics that are whole numbers."""

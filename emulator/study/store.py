@@ -23,8 +23,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from emulator.outputs.beside import put
-from emulator.outputs.parquet import COMPRESSION, ParquetOutput
+from emulator.output_files import put
+from emulator.parquet_file import COMPRESSION, ParquetOutput
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
 from emulator.study.attempts import attempts_at, left_behind
 from emulator.study.plan import Chunk

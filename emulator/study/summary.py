@@ -1,6 +1,6 @@
 """What a study says of each cell: quantiles and means with intervals, and paired differences.
 
-The intervals are those of :mod:`emulator.measure.distribution`: order statistics for quantiles,
+The intervals are those of :mod:`emulator.metrics.distribution`: order statistics for quantiles,
 Student's t for means. The numbers depend on the rows alone, not on who played them.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from emulator.measure import Comparison, Estimate, Summary, compare, summarise
+from emulator.metrics.distribution import Comparison, Estimate, Summary, compare, summarise
 from emulator.study.model import Until
 from emulator.study.results import CellResults
 

@@ -16,8 +16,7 @@ from assignors.types import TopicPartition
 from emulator.scenario.parties import ADMIN
 from emulator.world.cluster.replicas import NOBODY
 from emulator.world.network import Party
-from protocols.administration import Next, backoff_us, errors_of, what_next
-from protocols.errors import ErrorCode
+from protocols.consumer.administration import Next, backoff_us, errors_of, what_next
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -32,6 +31,7 @@ from protocols.messages import (
     MetadataResponse,
     coordinator_node,
 )
+from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from emulator.world.services import Services

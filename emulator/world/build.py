@@ -30,8 +30,8 @@ from emulator.world.recorder import Recorder, Sink
 from emulator.world.sampling import Samples
 from emulator.world.services import Services
 from emulator.world.telling import Teller
-from protocols.offsets_topic import partition_for
-from protocols.records import Record
+from protocols.offsets_topic.partition import partition_for
+from protocols.offsets_topic.records import Record
 
 KAFKA = "4.4.0"
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator import events
-from protocols import facts, kip848
+from protocols import facts
+from protocols.groups import kip848
 
 if TYPE_CHECKING:
     from emulator.world.cluster.hosts import Host

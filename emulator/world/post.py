@@ -17,7 +17,7 @@ from emulator.world.cluster.replicas import NOBODY
 from emulator.world.faults.chosen import Chosen, ChosenMessages
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, broker_name
-from protocols.errors import ErrorCode
+from protocols.machine import Send
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -38,7 +38,7 @@ from protocols.messages import (
     broker_of,
     coordinator_node,
 )
-from protocols.step import Send
+from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process

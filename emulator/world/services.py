@@ -18,8 +18,8 @@ from emulator.world.kernel import Kernel
 from emulator.world.network import Wire
 from emulator.world.recorder import Recorder
 from protocols.messages import coordinator_node
-from protocols.records import Record
-from protocols.settings import BrokerSettings
+from protocols.offsets_topic.records import Record
+from protocols.settings.consumer import BrokerSettings
 
 if TYPE_CHECKING:
     from emulator.world.cluster.brokers import Brokers

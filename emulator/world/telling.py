@@ -11,10 +11,10 @@ from emulator.scenario.model import Poison
 from emulator.world.consumer.doing import Ending
 from emulator.world.epoch_telling import EpochTeller
 from protocols import facts
-from protocols.errors import ErrorCode
-from protocols.fetching import Handed
+from protocols.consumer.fetching import Handed
+from protocols.machine import Send, Step
 from protocols.messages import Envelope, JoinGroupRequest, SyncGroupRequest
-from protocols.step import Send, Step
+from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from emulator.world.cluster.hosts import Host

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocols.classic import afterwards as classic
-from protocols.coordinator.answers import failed as failed_reply
-from protocols.coordinator.kinds import AnyShard
-from protocols.coordinator.offsets import still_gone
-from protocols.coordinator.turn import Moment, Retry, Turn, Waiting
-from protocols.errors import ErrorCode
 from protocols.facts import OffsetsDropped
-from protocols.step import Send, SetTimer, Tell
+from protocols.groups.answers import failed as failed_reply
+from protocols.groups.classic import afterwards as classic
+from protocols.groups.kinds import AnyShard
+from protocols.groups.offsets import still_gone
+from protocols.groups.turn import Moment, Retry, Turn, Waiting
+from protocols.machine import Send, SetTimer, Tell
+from protocols.messages.errors import ErrorCode
 
 RETRY_MS: Final = 500
 """How long a timer waits whose records could not be written."""

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from protocols.coordinator.shard import Durable
-from protocols.coordinator.timers import OPERATION_TIMEOUT
-from protocols.coordinator.turn import Waiting
-from protocols.records import Record
-from protocols.step import SetTimer, Tell
+from protocols.groups.shard import Durable
+from protocols.groups.timers import OPERATION_TIMEOUT
+from protocols.groups.turn import Waiting
+from protocols.machine import SetTimer, Tell
+from protocols.offsets_topic.records import Record
 
 Entry = tuple[int, Record]
 """A record of the log and its log offset."""

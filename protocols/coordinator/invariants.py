@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from protocols import kip848
-from protocols.classic import invariants as classic
-from protocols.coordinator.kinds import AnyShard
+from protocols.groups import kip848
+from protocols.groups.classic import invariants as classic
+from protocols.groups.kinds import AnyShard
 
 
 def check(shard: AnyShard) -> None:

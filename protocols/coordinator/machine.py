@@ -24,33 +24,33 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from assignors.registry import SERVER_SIDE
-from protocols import kip848
-from protocols.broken_log import BrokenLogError
-from protocols.classic.lifecycle import back_again, vanished
-from protocols.classic.states import Request
-from protocols.consumer_group_settings import GroupOverrides, times_in_force
-from protocols.coordinator import admin, afterwards, expiry, invariants, queries
+from protocols.coordinator import afterwards, invariants, queries
 from protocols.coordinator.durability import Durability, Entry, Proposal
-from protocols.coordinator.kinds import AnyShard
 from protocols.coordinator.phase import Phase
 from protocols.coordinator.proposing import proposed
 from protocols.coordinator.replay import replayed
 from protocols.coordinator.requests import HANDLERS, kind_of, not_serving, read, turned_away
-from protocols.coordinator.shard import Shard, is_classic
-from protocols.coordinator.timers import EXPIRE_OFFSETS, OPERATION_TIMEOUT
-from protocols.coordinator.topics import TopicsImage
-from protocols.coordinator.turn import Broker, Moment, ServerAssignor, Turn, Waiting
 from protocols.coordinator.waking import woken
-from protocols.errors import ErrorCode
+from protocols.groups import admin, expiry, kip848
+from protocols.groups.classic.lifecycle import back_again, vanished
+from protocols.groups.classic.states import Request
+from protocols.groups.kinds import AnyShard
+from protocols.groups.shard import Shard, is_classic
+from protocols.groups.timers import EXPIRE_OFFSETS, OPERATION_TIMEOUT
+from protocols.groups.topics import TopicsImage
+from protocols.groups.turn import Broker, Moment, ServerAssignor, Turn, Waiting
+from protocols.machine import CancelTimer, Effect, Send, Step, Tell
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     Envelope,
     Header,
     TopicDescription,
 )
-from protocols.records import Record
-from protocols.settings import BrokerSettings
-from protocols.step import CancelTimer, Effect, Send, Step, Tell
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.broken_log import BrokenLogError
+from protocols.offsets_topic.records import Record
+from protocols.settings.consumer import BrokerSettings
+from protocols.settings.group import GroupOverrides, times_in_force
 
 _AT_ONCE: Final = (Send, Tell)
 """What needs nobody to come back to it where all is durable already."""

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from protocols.coordinator.durability import Durability
-from protocols.coordinator.kinds import AnyShard
 from protocols.coordinator.replay import replayed
-from protocols.coordinator.shard import Shard
-from protocols.coordinator.turn import Turn
-from protocols.records import Record
-from protocols.step import Append
+from protocols.groups.kinds import AnyShard
+from protocols.groups.shard import Shard
+from protocols.groups.turn import Turn
+from protocols.machine import Append
+from protocols.offsets_topic.records import Record
 
 
 def proposed(

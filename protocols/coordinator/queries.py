@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocols import kip848
-from protocols.classic.states import QUIET, TABLES, Request, Who
-from protocols.coordinator.kinds import AnyShard
+from protocols.groups import kip848
+from protocols.groups.classic.states import QUIET, TABLES, Request, Who
+from protocols.groups.kinds import AnyShard
 
 _PERIODIC: Final = frozenset({Request.HEARTBEAT, Request.OFFSET_COMMIT})
 """What a member sends again and again without being asked."""

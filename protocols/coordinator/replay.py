@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from protocols import kip848
-from protocols.broken_log import BrokenLogError
-from protocols.coordinator.offsets import Stored, with_offsets, without_offset
-from protocols.coordinator.shard import Durable
-from protocols.records import (
+from protocols.groups import kip848
+from protocols.groups.offsets import Stored, with_offsets, without_offset
+from protocols.groups.shard import Durable
+from protocols.offsets_topic.broken_log import BrokenLogError
+from protocols.offsets_topic.records import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,

@@ -9,19 +9,18 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
-from protocols import kip848, migration
-from protocols.classic import heartbeat, join, leave, sync
-from protocols.classic.admin import describe_group
-from protocols.classic.door import turned_away as classic_turned_away
-from protocols.classic.kind import CLASSIC
-from protocols.coordinator import admin
-from protocols.coordinator.answers import refusal
-from protocols.coordinator.commits import offset_commit, refused_at_the_door
-from protocols.coordinator.fetch import offset_fetch
-from protocols.coordinator.kinds import AnyShard, GroupKind
-from protocols.coordinator.shard import Durable, is_classic
-from protocols.coordinator.turn import Broker, Moment, TopicsByName, Turn
-from protocols.errors import ErrorCode
+from protocols.groups import admin, kip848, migration
+from protocols.groups.answers import refusal
+from protocols.groups.classic import heartbeat, join, leave, sync
+from protocols.groups.classic.admin import describe_group
+from protocols.groups.classic.door import turned_away as classic_turned_away
+from protocols.groups.classic.kind import CLASSIC
+from protocols.groups.commits import offset_commit, refused_at_the_door
+from protocols.groups.fetch import offset_fetch
+from protocols.groups.kinds import AnyShard, GroupKind
+from protocols.groups.shard import Durable, is_classic
+from protocols.groups.turn import Broker, Moment, TopicsByName, Turn
+from protocols.machine import Effect, Send
 from protocols.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -40,8 +39,8 @@ from protocols.messages import (
     OffsetFetchResponse,
     SyncGroupRequest,
 )
-from protocols.settings import BrokerSettings
-from protocols.step import Effect, Send
+from protocols.messages.errors import ErrorCode
+from protocols.settings.consumer import BrokerSettings
 
 Handler = Callable[[AnyShard, Header, Any, Moment], Turn[AnyShard]]
 InConsumerGroup = Callable[[AnyShard, Any, Header, Any, Moment], Turn[AnyShard]]

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protocols import kip848, migration
-from protocols.classic import rebalance, sync
-from protocols.classic.group import Group
-from protocols.classic.heartbeat import session_over
-from protocols.classic.shard import on_group
-from protocols.classic.timers import JOIN, SESSION, SYNC
-from protocols.coordinator import expiry
-from protocols.coordinator.kinds import AnyShard
 from protocols.coordinator.requests import kind_of
-from protocols.coordinator.timers import EXPIRE_OFFSETS
-from protocols.coordinator.turn import Moment, Turn
+from protocols.groups import expiry, kip848, migration
+from protocols.groups.classic import rebalance, sync
+from protocols.groups.classic.group import Group
+from protocols.groups.classic.heartbeat import session_over
+from protocols.groups.classic.shard import on_group
+from protocols.groups.classic.timers import JOIN, SESSION, SYNC
+from protocols.groups.kinds import AnyShard
+from protocols.groups.timers import EXPIRE_OFFSETS
+from protocols.groups.turn import Moment, Turn
 
 
 def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:

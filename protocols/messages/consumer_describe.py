@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from protocols.errors import ErrorCode
 from protocols.messages.consumer_group import TopicPartitions
+from protocols.messages.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from protocols.errors import ErrorCode
 from protocols.messages.constants import UNKNOWN_MEMBER_ID
+from protocols.messages.errors import ErrorCode
 
 JOIN_EPOCH = 0
 """The member epoch of a member that joins, or joins again."""

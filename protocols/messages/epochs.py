@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from protocols.errors import ErrorCode
 from protocols.messages.constants import NO_LEADER, UNKNOWN_EPOCH, UNKNOWN_OFFSET
+from protocols.messages.errors import ErrorCode
 
 
 class LeaderAndEpoch(NamedTuple):

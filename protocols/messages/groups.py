@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import Subscription, TopicPartition
-from protocols.errors import ErrorCode
+from protocols.messages.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

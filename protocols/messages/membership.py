@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import Subscription, TopicPartition
-from protocols.errors import ErrorCode
 from protocols.messages.constants import (
     CONSUMER_PROTOCOL_TYPE,
     UNKNOWN_GENERATION,
     UNKNOWN_MEMBER_ID,
 )
+from protocols.messages.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

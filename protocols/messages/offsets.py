@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from protocols.errors import ErrorCode
 from protocols.messages.constants import (
     UNKNOWN_EPOCH,
     UNKNOWN_GENERATION,
     UNKNOWN_MEMBER_ID,
     UNKNOWN_OFFSET,
 )
+from protocols.messages.errors import ErrorCode
 
 
 class OffsetToCommit(NamedTuple):

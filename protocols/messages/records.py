@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from protocols.errors import ErrorCode
 from protocols.messages.constants import UNKNOWN_EPOCH
 from protocols.messages.epochs import EpochStart, LeaderAndEpoch
+from protocols.messages.errors import ErrorCode
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from emulator.conformance.pace import Pace
 from emulator.events import BrokerDown, Event
-from emulator.measure import measure
+from emulator.metrics.measurement import measure
 from emulator.scenario import catalogue
 from emulator.scenario.load import loads
-from emulator.verify.pace import Pace
 from emulator.world.build import NOTHING_REPLAYED, play
 
 SOON_S = 0.2

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import emulator
-from emulator.measure import EntryKind, Severity
+from emulator.ledger.entries import EntryKind
+from emulator.metrics.laws import Severity
 from emulator.playing import Run
 from emulator.scenario.load import scenario_of
 from emulator.scenario.part import Source

@@ -17,7 +17,8 @@ from emulator.events import (
     Processed,
     RecordsTruncated,
 )
-from emulator.measure import Cause, Law, Severity
+from emulator.ledger.entries import Cause
+from emulator.metrics.laws import Law, Severity
 from emulator.playing import Run
 from emulator.scenario import catalogue
 from emulator.scenario.load import load_with

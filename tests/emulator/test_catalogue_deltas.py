@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from emulator.events import ConsumerStopped, MemberAdded
-from emulator.measure import Cause
+from emulator.ledger.entries import Cause
 from emulator.playing import Run
 from emulator.scenario import catalogue
 from emulator.scenario.load import load_with

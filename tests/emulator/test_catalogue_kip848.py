@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.events import ListenerThrew
-from emulator.measure import Cause
+from emulator.ledger.entries import Cause
 
 from .test_catalogue import entries, played
 

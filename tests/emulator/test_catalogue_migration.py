@@ -8,7 +8,7 @@ import pytest
 
 import emulator
 from emulator.events import ConsumerStopped, GroupConverted, GroupStabilised, TargetComputed
-from emulator.measure import Cause
+from emulator.ledger.entries import Cause
 from emulator.playing import Run
 from emulator.scenario import catalogue
 from emulator.scenario.load import load_with

@@ -18,7 +18,7 @@ from emulator.events import (
     FaultMissed,
     MemberRemoved,
 )
-from emulator.measure import Cause, EntryKind
+from emulator.ledger.entries import Cause, EntryKind
 from emulator.playing import Run
 from emulator.scenario import catalogue
 from emulator.scenario.load import load, load_with

@@ -10,7 +10,8 @@ import pytest
 
 import emulator
 from emulator.events import ConsumerStopped, GroupStabilised, Processed
-from emulator.measure import Cause, Severity
+from emulator.ledger.entries import Cause
+from emulator.metrics.laws import Severity
 from emulator.playing import Run
 from emulator.scenario.load import load_with
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.events import ClientDropped, ConsumerPaused, FaultBegan
-from emulator.measure import Cause
+from emulator.ledger.entries import Cause
 
 from .matrix import (
     AUTO_MOST,

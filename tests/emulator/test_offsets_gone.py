@@ -8,7 +8,8 @@ import pytest
 
 import emulator
 from emulator.events import CommitAccepted, EpochOpened
-from emulator.measure import Cause, Law
+from emulator.ledger.entries import Cause
+from emulator.metrics.laws import Law
 from emulator.playing import Run
 from emulator.scenario import catalogue
 from emulator.scenario.load import load_with

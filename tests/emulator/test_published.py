@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from docs.pages.published import LINKS, PAGE, PLACE, SET_UPS
 from emulator.cli.variants import read_variants
-from emulator.measure.meters.catalogue import VALUES
-from emulator.pages.published import LINKS, PAGE, PLACE, SET_UPS
+from emulator.metrics.catalogue import VALUES
 from emulator.scenario import catalogue
 from emulator.scenario.load import load_with
 

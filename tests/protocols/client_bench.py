@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from assignors.types import TopicPartition
-from protocols.errors import ErrorCode
-from protocols.fetching import Handed
+from protocols.consumer.fetching import Handed
+from protocols.machine import Call, CancelTimer, Return, Send, SetTimer, Step, Tell
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -26,8 +26,8 @@ from protocols.messages import (
     TopicDescription,
     coordinator_node,
 )
-from protocols.settings import ConsumerSettings
-from protocols.step import Call, CancelTimer, Return, Send, SetTimer, Step, Tell
+from protocols.messages.errors import ErrorCode
+from protocols.settings.consumer import ConsumerSettings
 from tests.protocols.hand_clock import advance
 
 BROKER = 1

@@ -12,13 +12,13 @@ from typing import Any
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.coordinator.phase import Phase
 from protocols.coordinator.replay import replayed
-from protocols.coordinator.shard import Durable
-from protocols.errors import ErrorCode
 from protocols.facts import Fact
+from protocols.groups.shard import Durable
+from protocols.machine import Append, CancelTimer, Effect, Send, SetTimer, Step, Tell
 from protocols.messages import Header
-from protocols.records import Record
-from protocols.settings import BrokerSettings
-from protocols.step import Append, CancelTimer, Effect, Send, SetTimer, Step, Tell
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import Record
+from protocols.settings.consumer import BrokerSettings
 from tests.protocols.hand_clock import advance
 
 EPOCH_MS = 1_700_000_000_000

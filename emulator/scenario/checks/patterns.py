@@ -49,6 +49,6 @@ def _matcher(pattern: str, group: Group) -> Callable[[str], object]:
     """Return what asks of a name whether a pattern matches it; raise ValueError for no pattern."""
     if group.pattern_by == "client":
         return re.compile(pattern).fullmatch
-    from protocols.kip848.patterns import matcher  # noqa: PLC0415  only such groups need RE2
+    from protocols.groups.kip848.patterns import matcher  # noqa: PLC0415  only such groups need RE2
 
     return matcher(pattern)

@@ -20,11 +20,11 @@ from emulator.events import Appended, AppendFailed
 from emulator.world.cluster.offsets_log import kind_of
 from emulator.world.cluster.stored_log import sizes_of
 from emulator.world.kernel import Rank
-from protocols.errors import ErrorCode
-from protocols.log.header import HEADER_BYTES
-from protocols.log.sizes import records_size
-from protocols.records import Record
-from protocols.step import Append, Step
+from protocols.machine import Append, Step
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import Record
+from protocols.offsets_topic.segments.header import HEADER_BYTES
+from protocols.offsets_topic.segments.sizes import records_size
 
 if TYPE_CHECKING:
     from emulator.world.cluster.leader_log import LeaderLog

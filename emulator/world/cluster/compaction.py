@@ -11,14 +11,14 @@ from itertools import groupby
 from operator import itemgetter
 
 from emulator.world.cluster.stored_segment import StoredSegment
-from protocols.log.batch import Batch, encode_batch
-from protocols.log.cleaner import Compaction, compact
-from protocols.log.eligibility import LogToClean
-from protocols.log.header import BatchHeader
-from protocols.log.offset_map import build_offset_map
-from protocols.log.record import LogRecord
-from protocols.log.segment import LogSettings, Segment
-from protocols.records import Record, encode
+from protocols.offsets_topic.records import Record, encode
+from protocols.offsets_topic.segments.batch import Batch, encode_batch
+from protocols.offsets_topic.segments.cleaner import Compaction, compact
+from protocols.offsets_topic.segments.eligibility import LogToClean
+from protocols.offsets_topic.segments.header import BatchHeader
+from protocols.offsets_topic.segments.offset_map import build_offset_map
+from protocols.offsets_topic.segments.record import LogRecord
+from protocols.offsets_topic.segments.segment import LogSettings, Segment
 
 
 def bytes_of(entries: Iterable[tuple[int, Record]], header: BatchHeader) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from emulator.world.cluster.topics import Topics
-from protocols.errors import ErrorCode
 from protocols.leader_epochs import end_of_epoch
 from protocols.messages import (
     EpochEndOffset,
@@ -11,6 +10,7 @@ from protocols.messages import (
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
 )
+from protocols.messages.errors import ErrorCode
 
 
 def end_offsets(

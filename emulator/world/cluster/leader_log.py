@@ -23,7 +23,7 @@ from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.stored_log import StoredBatch, StoredLog
 from emulator.world.distributions import Sampler
 from emulator.world.kernel import Kernel, Rank
-from protocols.records import Record
+from protocols.offsets_topic.records import Record
 
 
 class Copy:

@@ -18,8 +18,8 @@ from emulator.events import LogCompacted, SegmentRolled
 from emulator.world.cluster.leader_log import LeaderLog
 from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.kernel import Rank
-from protocols.log.segment import LogSettings
-from protocols.settings import BrokerSettings
+from protocols.offsets_topic.segments.segment import LogSettings
+from protocols.settings.consumer import BrokerSettings
 
 if TYPE_CHECKING:
     from emulator.world.services import Services
@@ -121,7 +121,7 @@ class LogCleaner:
     def _most_entries(self) -> int:
         """How many keys are mapped at once, with one cleaner thread."""
         if self._entries is None:
-            from protocols.log.offset_map import most_entries  # noqa: PLC0415  few runs need it
+            from protocols.offsets_topic.segments.offset_map import most_entries  # noqa: PLC0415  few runs need it
 
             settings = self._services.broker_settings
             self._entries = most_entries(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocols.records import Record
+from protocols.offsets_topic.records import Record
 
 
 def kind_of(record: Record) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from protocols.errors import ErrorCode
 from protocols.leader_epochs import refusal_by_epoch
+from protocols.messages.errors import ErrorCode
 
 NOBODY = -1
 """The leader of a partition that has none."""

@@ -19,8 +19,8 @@ from emulator.world.distributions import sampler
 from emulator.world.draws import base64_id, stream_key, text_id
 from protocols.coordinator.requests import led_elsewhere
 from protocols.facts import Fact, OffsetsDropped, OffsetsRefused
+from protocols.machine import Send, Tell
 from protocols.messages import Envelope
-from protocols.step import Send, Tell
 
 if TYPE_CHECKING:
     from emulator.world.services import Services

@@ -22,11 +22,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from emulator.world.cluster.stored_segment import Held, Spool, StoredSegment
-from protocols.log.eligibility import LogToClean, log_to_clean
-from protocols.log.header import BatchHeader, header_to_be
-from protocols.log.segment import LogSettings, RollReason, Segment, roll_reason
-from protocols.log.sizes import NO_VALUE, batch_size
-from protocols.records import Record, encode_key, encode_value
+from protocols.offsets_topic.records import Record, encode_key, encode_value
+from protocols.offsets_topic.segments.eligibility import LogToClean, log_to_clean
+from protocols.offsets_topic.segments.header import BatchHeader, header_to_be
+from protocols.offsets_topic.segments.segment import LogSettings, RollReason, Segment, roll_reason
+from protocols.offsets_topic.segments.sizes import NO_VALUE, batch_size
 
 _KEYS = 16_384
 MOST_ENTRIES = 5_033_164

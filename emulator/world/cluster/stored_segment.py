@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from protocols.log.header import BatchHeader
-from protocols.log.segment import Segment
-from protocols.records import Record
+from protocols.offsets_topic.records import Record
+from protocols.offsets_topic.segments.header import BatchHeader
+from protocols.offsets_topic.segments.segment import Segment
 
 if TYPE_CHECKING:
-    from protocols.log.batch import Batch
+    from protocols.offsets_topic.segments.batch import Batch
 
 _PIECE_BYTES = 2**20
 

@@ -15,9 +15,9 @@ from emulator.world.consumer.handler import Batch, Flaw
 from emulator.world.consumer.listener import Listener
 from emulator.world.consumer.policy_commits import PolicyCommits
 from emulator.world.kernel import Rank
-from protocols.client.calls import CommitResult, Failed
-from protocols.fetching import Handed
-from protocols.step import Call
+from protocols.consumer.calls import CommitResult, Failed
+from protocols.consumer.fetching import Handed
+from protocols.machine import Call
 
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process

@@ -9,12 +9,12 @@ from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.calm_loop import CalmLoop
 from emulator.world.consumer.clients import MemberIds, full_match, jitter
 from emulator.world.draws import base64_id, draw, stream_key
-from protocols.kip848.client.background import WOKEN
-from protocols.kip848.client.events import BACKGROUND
-from protocols.kip848.client.machine import Client
-from protocols.kip848.client.threads import Lag, Lags, measured
-from protocols.kip848.client.values import Consumer
-from protocols.kip848.patterns import matcher
+from protocols.consumer.kip848.background import WOKEN
+from protocols.consumer.kip848.events import BACKGROUND
+from protocols.consumer.kip848.machine import Client
+from protocols.consumer.kip848.threads import Lag, Lags, measured
+from protocols.consumer.kip848.values import Consumer
+from protocols.groups.kip848.patterns import matcher
 
 __all__ = ["WAKE_UPS", "CalmLoop", "matched_by_brokers", "new_client"]
 

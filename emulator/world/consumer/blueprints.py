@@ -17,8 +17,8 @@ from emulator.scenario.resolution import (
 from emulator.world.consumer.handler import Batch, Flaw, WorkTimes
 from emulator.world.distributions import Sampler, constant_of, sampler
 from emulator.world.draws import stream_key
-from protocols.client.calls import CloseOperation
-from protocols.settings import ConsumerSettings
+from protocols.consumer.calls import CloseOperation
+from protocols.settings.consumer import ConsumerSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from emulator.world.cluster.arrivals import NEVER
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process
     from emulator.world.consumer.under_way import UnderWay
-    from protocols.fetching import Fetcher
+    from protocols.consumer.fetching import Fetcher
 
 
 class CalmFetches:

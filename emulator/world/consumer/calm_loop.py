@@ -17,16 +17,16 @@ from emulator.world.consumer.calm_fetches import CalmFetches
 from emulator.world.consumer.finished import Finished
 from emulator.world.consumer.handler import Batch
 from emulator.world.kernel import Moment, Rank, order_of
-from protocols.fetching import Handed
-from protocols.kip848.client.background import WOKEN
-from protocols.kip848.client.events import BACKGROUND
-from protocols.kip848.client.waiting import POLL
+from protocols.consumer.fetching import Handed
+from protocols.consumer.kip848.background import WOKEN
+from protocols.consumer.kip848.events import BACKGROUND
+from protocols.consumer.kip848.waiting import POLL
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
     from emulator.world.consumer.process import Process
-    from protocols.kip848.client.calm import CalmPoll
-    from protocols.kip848.client.machine import Client
+    from protocols.consumer.kip848.calm import CalmPoll
+    from protocols.consumer.kip848.machine import Client
 
 _ARRIVAL, _EVENTS, _WAIT, _WORK, _ALL = range(5)
 """What goes first at one and the same instant, as :class:`~emulator.world.kernel.Rank` has it:

@@ -14,12 +14,12 @@ from emulator.scenario.resolution import subscription_of
 from emulator.world import consumer
 from emulator.world.consumer.blueprints import Blueprint, common_protocol, make_assignors
 from emulator.world.draws import draw, stream_key
-from protocols.classic.client.machine import Client as ClassicClient
-from protocols.classic.client.values import Consumer as ClassicConsumer
-from protocols.classic.client.values import punctual
+from protocols.consumer.classic.machine import Client as ClassicClient
+from protocols.consumer.classic.values import Consumer as ClassicConsumer
+from protocols.consumer.classic.values import punctual
 
 if TYPE_CHECKING:
-    from protocols.kip848.client.machine import Client as AsyncClient
+    from protocols.consumer.kip848.machine import Client as AsyncClient
 
     AnyClient = ClassicClient | AsyncClient
 

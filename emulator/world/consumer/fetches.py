@@ -14,8 +14,7 @@ from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.under_way import AT_ONCE, UnderWay, Want
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, Way, broker_name
-from protocols.errors import ErrorCode
-from protocols.fetch_session import FetchSession
+from protocols.consumer.fetch_session import FetchSession
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -26,6 +25,7 @@ from protocols.messages import (
     Header,
     LeaderAndEpoch,
 )
+from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from emulator.world.cluster.replicas import ReplicaSet
     from emulator.world.consumer.process import Process
     from emulator.world.services import Services
-    from protocols.reading import Reading
+    from protocols.consumer.reading import Reading
 
 NO_HEADER = Header("", -1)
 

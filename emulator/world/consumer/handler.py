@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 
 from assignors.types import TopicPartition
-from protocols.fetching import Handed
+from protocols.consumer.fetching import Handed
 
 WorkTimes = Callable[[TopicPartition, int], int]
 """Partition and offset to the microseconds the handler spends on that record."""

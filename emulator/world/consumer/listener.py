@@ -12,8 +12,8 @@ from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
 from emulator.world.consumer.doing import Doing, Ending
 from emulator.world.kernel import Rank
-from protocols.client.calls import Failed
-from protocols.step import Call
+from protocols.consumer.calls import Failed
+from protocols.machine import Call
 
 if TYPE_CHECKING:
     from emulator.scenario.model import FailListener

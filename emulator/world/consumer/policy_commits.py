@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.world.kernel import Rank
-from protocols.client.calls import CommitResult
+from protocols.consumer.calls import CommitResult
 from protocols.leader_epochs import epoch_at
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
 

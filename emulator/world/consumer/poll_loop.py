@@ -17,14 +17,14 @@ from emulator.world.consumer.finished import Finished
 from emulator.world.consumer.handler import Batch
 from emulator.world.consumer.under_way import Found, UnderWay, batch_of, seen_by_one_poll
 from emulator.world.kernel import Moment, Rank, order_of
-from protocols.classic.client.heartbeat import last_tick
-from protocols.classic.client.machine import POLL
-from protocols.classic.client.rejoin import RETRY
+from protocols.consumer.classic.heartbeat import last_tick
+from protocols.consumer.classic.machine import POLL
+from protocols.consumer.classic.rejoin import RETRY
 
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process
     from emulator.world.distributions import Sampler
-    from protocols.classic.client.machine import Client
+    from protocols.consumer.classic.machine import Client
 
 NOT_WAITING = -1
 

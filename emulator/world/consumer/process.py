@@ -27,11 +27,11 @@ from emulator.world.deadlines import Deadlines
 from emulator.world.kernel import Rank
 from emulator.world.network import Party
 from emulator.world.post import kind_of
-from protocols.classic.client.machine import POLL
-from protocols.classic.client.machine import Client as ClassicClient
-from protocols.client.calls import Closed, CommitResult, Failed
+from protocols.consumer.calls import Closed, CommitResult, Failed
+from protocols.consumer.classic.machine import POLL
+from protocols.consumer.classic.machine import Client as ClassicClient
+from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, Tell
 from protocols.messages import Envelope, FetchResponse
-from protocols.step import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, Tell
 
 if TYPE_CHECKING:
     from emulator.world.consumer.blueprints import Blueprint

@@ -19,8 +19,8 @@ from emulator.events import (
 )
 from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.recorder import Recorder
+from protocols.consumer.fetching import Handed
 from protocols.facts import PositionSet
-from protocols.fetching import Handed
 
 LogOf = Callable[[TopicPartition], PartitionLog | None]
 

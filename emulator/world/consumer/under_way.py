@@ -8,17 +8,17 @@ from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.partition_log import ShownLog
 from emulator.world.consumer.handler import Batch
 from emulator.world.network import Way
-from protocols.errors import ErrorCode
-from protocols.fetch_session import FetchSession
-from protocols.fetching import Handed, in_record_order
+from protocols.consumer.fetch_session import FetchSession
+from protocols.consumer.fetching import Handed, in_record_order
 from protocols.messages import UNKNOWN_EPOCH, FetchedRecords, FetchResponse
+from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from assignors.types import TopicPartition
     from emulator.world.consumer.process import Process
-    from protocols.reading import Reading
+    from protocols.consumer.reading import Reading
 
 AT_ONCE = -1
 """When a partition answers that has an error to tell."""

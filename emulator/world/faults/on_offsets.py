@@ -16,8 +16,7 @@ from emulator.world.administrator import Administrator, Call
 from emulator.world.faults.script import Script
 from emulator.world.faults.targets import target_of
 from emulator.world.telling import commit_name
-from protocols.administration import errors_of, may_reset, within
-from protocols.errors import ErrorCode
+from protocols.consumer.administration import errors_of, may_reset, within
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -31,6 +30,7 @@ from protocols.messages import (
     OffsetFetchResponse,
     OffsetToCommit,
 )
+from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from emulator.world.services import Services

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from emulator.measure.meters.catalogue import VALUES
+from emulator.metrics.catalogue import VALUES
 
 from .commands import changed, rebalance, written
 

@@ -8,9 +8,9 @@ import signal
 import pyarrow.parquet as pq
 import pytest
 
-from emulator import tables
 from emulator.cli import main
-from emulator.tables import EventFile
+from emulator.events import parquet as tables
+from emulator.events.parquet import EventFile
 
 from .commands import rebalance, written
 

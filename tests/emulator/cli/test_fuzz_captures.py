@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.verify import verifying
+from emulator.conformance import verifying
 
 from .commands import rebalance
 

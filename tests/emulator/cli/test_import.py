@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from emulator.cli import import_engines
-from emulator.imported import store
-from emulator.imported.reading import work
-from emulator.imported.tables import TABLES
+from emulator.logs.imported import store
+from emulator.logs.imported.reading import work
+from emulator.logs.imported.tables import TABLES
 
-from ..imported.logs import (  # noqa: TID252  tests are not installed
+from ..logs.imported.logs import (
     NAME,
     PRODUCER,
     batch,

@@ -8,10 +8,10 @@ import socket
 import pytest
 
 from emulator.cli import import_request
-from emulator.imported import store
-from emulator.imported.reading import broker, live
+from emulator.logs.imported import store
+from emulator.logs.imported.reading import broker, live
 
-from ..imported.logs import batch, commit, segment_of, written  # noqa: TID252  tests are not installed
+from ..logs.imported.logs import batch, commit, segment_of, written
 from .commands import rebalance
 
 

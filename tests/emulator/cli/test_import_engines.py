@@ -10,10 +10,10 @@ import pytest
 from emulator.cli.import_engines import choose_engine, spark_for_far
 from emulator.cli.import_request import Planned, Request
 from emulator.cli.refusals import RefusedError
-from emulator.imported.reading.segments import segment_at
-from emulator.imported.reading.selection import Selection
-from emulator.pipeline import session as sessions
-from emulator.pipeline.errors import SparkError
+from emulator.logs.imported.reading.segments import segment_at
+from emulator.logs.imported.reading.selection import Selection
+from emulator.spark import session as sessions
+from emulator.spark.errors import SparkError
 
 LARGE = 2**40
 CONNECT = {"SPARK_REMOTE": "sc://there"}

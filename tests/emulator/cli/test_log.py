@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from emulator.cli.log import log
-from protocols.log.batch import encode_batch
-from protocols.log.header import Producer
-from protocols.log.record import LogRecord
-from protocols.records import OffsetCommitKey, OffsetCommitValue, Record, encode
+from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record, encode
+from protocols.offsets_topic.segments.batch import encode_batch
+from protocols.offsets_topic.segments.header import Producer
+from protocols.offsets_topic.segments.record import LogRecord
 
 from .commands import rebalance
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from protocols.log.batch import encode_batch
-from protocols.log.record import LogRecord
+from protocols.offsets_topic.segments.batch import encode_batch
+from protocols.offsets_topic.segments.record import LogRecord
 
 from .commands import rebalance
 from .test_log import CONSUMER, FIRST, STATIC, batch

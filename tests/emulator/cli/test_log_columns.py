@@ -7,8 +7,8 @@ import gzip
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.offsets_log import columns_file
-from emulator.offsets_log.columns import CommitColumns
+from emulator.logs.offsets_log import columns_file
+from emulator.logs.offsets_log.columns import CommitColumns
 
 from .commands import rebalance
 from .test_log import CONSUMER, FIRST, KEPT, SECOND, STATIC, batch

@@ -11,10 +11,10 @@ from crc32c import crc32c
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocols.log.batch import encode_batch
-from protocols.log.header import HEADER, HEADER_BYTES, SUMMED_FROM
-from protocols.log.reader import BatchRecords, Gap, read_log
-from protocols.log.record import LogRecord
+from protocols.offsets_topic.segments.batch import encode_batch
+from protocols.offsets_topic.segments.header import HEADER, HEADER_BYTES, SUMMED_FROM
+from protocols.offsets_topic.segments.reader import BatchRecords, Gap, read_log
+from protocols.offsets_topic.segments.record import LogRecord
 
 from .commands import rebalance
 from .test_log import CONSUMER, FIRST, STATIC

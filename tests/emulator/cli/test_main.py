@@ -15,7 +15,7 @@ from emulator import __version__
 from emulator.cli import main
 from emulator.cli.refusals import RefusedError, message_of
 from emulator.events import Event
-from emulator.tables import EventFile
+from emulator.events.parquet import EventFile
 
 from .commands import changed, rebalance, written
 

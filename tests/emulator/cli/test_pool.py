@@ -17,9 +17,9 @@ from emulator.cli import progress
 from emulator.cli.pool import cores, in_order
 from emulator.cli.progress import Progress
 from emulator.cli.refusals import RefusedError
+from emulator.conformance.captured.reading import CaptureError
 from emulator.events import Event, GroupEmptied
 from emulator.scenario.problems import Problem, ScenarioError
-from emulator.verify.captured.reading import CaptureError
 
 
 def shared(work, jobs):

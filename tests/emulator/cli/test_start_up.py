@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from protocols.coordinator.replay import CONSUMER_RECORDS
-from protocols.kip848.replay import RULES
+from protocols.groups.kip848.replay import RULES
 
 MOST_MODULES = 350
 """Of ours, at a run of a classic group: each takes about a millisecond to import."""
@@ -53,11 +53,11 @@ def loaded():
         "assignors.server_input",
         "assignors.server_uniform",
         "emulator.world.consumer.async_client",
-        "protocols.kip848.client.machine",
-        "protocols.kip848.group",
-        "protocols.kip848.on_shard",
-        "protocols.migration.requests",
-        "protocols.records.consumer",
+        "protocols.consumer.kip848.machine",
+        "protocols.groups.kip848.group",
+        "protocols.groups.kip848.on_shard",
+        "protocols.groups.migration.requests",
+        "protocols.offsets_topic.records.consumer",
         "re2",
     ],
 )

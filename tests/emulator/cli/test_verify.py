@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from emulator.cli.verify_tables import one_run, overview
+from emulator.conformance.figures import EQUAL, SHOWN, Figure
+from emulator.conformance.verifying import Verdict
 from emulator.report.wording import WIDTH
-from emulator.verify.figures import EQUAL, SHOWN, Figure
-from emulator.verify.verifying import Verdict
 
 from .commands import rebalance
 

@@ -9,11 +9,11 @@ import signal
 import pytest
 
 from emulator.cli import main
-from emulator.offsets_log import writing
-from emulator.offsets_log.writing import LogFolder, SpoolFile
-from protocols.log.reader import Gap, read_log
-from protocols.offsets_topic import partition_for
-from protocols.records import decode
+from emulator.logs.offsets_log import writing
+from emulator.logs.offsets_log.writing import LogFolder, SpoolFile
+from protocols.offsets_topic.partition import partition_for
+from protocols.offsets_topic.records import decode
+from protocols.offsets_topic.segments.reader import Gap, read_log
 
 from .commands import changed, rebalance, written
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.measure import Metrics
+from emulator.metrics.metrics import Metrics
 from emulator.report.chance import all_alike, no_chance
 
 

@@ -10,11 +10,12 @@ import pytest
 import emulator
 from emulator.cli.choosing import choose
 from emulator.cli.describing import subject_of
-from emulator.measure import Cause, explain
-from emulator.measure.wording import term_of
+from emulator.ledger.entries import Cause
 from emulator.report.advice import hints_for, reason_of
 from emulator.report.cases import Case
 from emulator.report.entry_screen import entry_screen
+from emulator.report.event_wording import term_of
+from emulator.report.explain import explain
 from emulator.report.headings import in_force
 
 

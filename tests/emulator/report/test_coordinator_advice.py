@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from emulator.cli.main import app
-from emulator.measure.ledger.coordinator_causes import UNCLEAN
-from emulator.measure.ledger.entries import Cause
+from emulator.ledger.coordinator_causes import UNCLEAN
+from emulator.ledger.entries import Cause
 from emulator.report.advice import hints_for
 from emulator.report.cases import Case
 from emulator.report.subject import GroupFacts, Subject

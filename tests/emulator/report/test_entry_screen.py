@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from emulator.measure import Line, Owner
-from emulator.measure.ledger.entries import Entry, EntryKind
+from emulator.ledger.entries import Entry, EntryKind, Owner
 from emulator.report.entry_screen import entry_screen
+from emulator.report.refrains import Line
 
 SECOND = 1_000_000
 ENTRY = Entry(

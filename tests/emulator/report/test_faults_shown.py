@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.measure import Metrics
+from emulator.metrics.metrics import Metrics
 from emulator.report.faults_shown import drain, takeover
 
 

@@ -23,7 +23,7 @@ from emulator.study.attempts import (
     path_of,
 )
 
-from ..cli.commands import rebalance  # noqa: TID252  tests are not installed
+from ..cli.commands import rebalance
 from .samples import plan_of, tasks_of, written
 
 DEADLY = """

@@ -19,7 +19,7 @@ from emulator.cli.study_engines import Wish, choose_engine
 from emulator.cli.study_request import Request
 from emulator.study import rows
 
-from ..cli.commands import rebalance  # noqa: TID252  tests are not installed
+from ..cli.commands import rebalance
 from .samples import bytes_in, plan_of, study_of, written
 
 RULE = '[[until]]\nmetric = "reprocessed"\nwithin = {}'

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import emulator
-from emulator.measure import EntryKind
+from emulator.ledger.entries import EntryKind
 from emulator.study import rows, store
 from emulator.study.manifest import study_manifest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from emulator.measure import summarise
+from emulator.metrics.distribution import summarise
 from emulator.study.model import Until, Within
 from emulator.study.pareto import front
 from emulator.study.sensitivity import bootstrap_weights, draws, influences

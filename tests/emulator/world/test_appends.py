@@ -11,8 +11,8 @@ from emulator.events import (
     CommitAccepted,
     CommitRefused,
 )
-from protocols.log.header import HEADER_BYTES
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
+from protocols.offsets_topic.segments.header import HEADER_BYTES
 
 from .cluster_bench import LATENCY, MS, REPLICATION, SECOND, Bench
 

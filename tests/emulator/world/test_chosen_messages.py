@@ -17,7 +17,7 @@ from emulator.events import (
     MemberRemoved,
     MessageLost,
 )
-from emulator.measure import Law, Severity
+from emulator.metrics.laws import Law, Severity
 
 from .stage import SECOND, staged
 

@@ -6,14 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog
-from protocols.log.batch import Batch, encode_batch
-from protocols.log.cleaner import Compaction, compact
-from protocols.log.eligibility import log_to_clean
-from protocols.log.offset_map import build_offset_map
-from protocols.log.reader import read_log
-from protocols.log.record import LogRecord
-from protocols.log.segment import LogSettings, Segment, roll_reason
-from protocols.records import GroupMetadataKey, OffsetCommitKey, OffsetCommitValue, Record, encode
+from protocols.offsets_topic.records import (
+    GroupMetadataKey,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    Record,
+    encode,
+)
+from protocols.offsets_topic.segments.batch import Batch, encode_batch
+from protocols.offsets_topic.segments.cleaner import Compaction, compact
+from protocols.offsets_topic.segments.eligibility import log_to_clean
+from protocols.offsets_topic.segments.offset_map import build_offset_map
+from protocols.offsets_topic.segments.reader import read_log
+from protocols.offsets_topic.segments.record import LogRecord
+from protocols.offsets_topic.segments.segment import LogSettings, Segment, roll_reason
 
 SMALL = LogSettings(
     segment_bytes=600, segment_ms=400, delete_retention_ms=300, min_cleanable_dirty_ratio=0.3
@@ -35,7 +41,7 @@ class Memory:
 
 
 class WholeLog:
-    """A log all of whose bytes are there, by the rules of ``protocols.log`` alone."""
+    """A log all of whose bytes are there, by the rules of ``protocols.offsets_topic.segments`` alone."""
 
     def __init__(self, settings):
         self.settings = settings

@@ -23,11 +23,12 @@ from emulator.events import (
     RequestsCounted,
     TargetComputed,
 )
-from emulator.measure import Cause, Severity
+from emulator.ledger.entries import Cause
+from emulator.metrics.laws import Severity
 from emulator.scenario.load import loads
 from emulator.world.build import Replay, play
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.settings import BrokerSettings
+from protocols.settings.consumer import BrokerSettings
 
 from .stage import SECOND, Seen
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.events import Appended, AppendFailed, CommitAccepted, CommitRefused, IsrChanged
-from protocols.log.header import HEADER_BYTES
+from protocols.offsets_topic.segments.header import HEADER_BYTES
 
 from .cluster_bench import LATENCY, MS, REPLICATION, SECOND, Bench
 from .stage import staged

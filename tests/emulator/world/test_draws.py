@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.world.draws import base64_id, draw, stream_key, text_id
-from protocols.records.wire import uuid_bytes, uuid_text
+from protocols.offsets_topic.records.wire import uuid_bytes, uuid_text
 
 keys = st.integers(0, 2**64 - 1)
 addresses = st.integers(0, 2**62)

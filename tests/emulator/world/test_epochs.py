@@ -13,7 +13,6 @@ from emulator.scenario.model import Topic
 from emulator.world.build import Replay, play
 from emulator.world.cluster.epochs import end_offsets
 from emulator.world.cluster.topics import Topics
-from protocols.errors import ErrorCode
 from protocols.messages import (
     EpochEndOffset,
     EpochStart,
@@ -21,7 +20,8 @@ from protocols.messages import (
     LeaderAndEpoch,
     OffsetsForLeaderEpochRequest,
 )
-from protocols.records import OffsetCommitValue
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import OffsetCommitValue
 
 from .stage import GROUP, SECOND, TEXT, Seen
 from .stage import staged as fully_staged

@@ -8,7 +8,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.tables import ROWS
+from emulator.events.parquet import ROWS
 
 pytestmark = pytest.mark.long
 

@@ -20,7 +20,7 @@ from emulator.events import (
     MemberRemoved,
     RebalanceStarted,
 )
-from emulator.measure import Severity
+from emulator.metrics.laws import Severity
 from emulator.playing import is_mistaken
 from emulator.scenario.load import loads
 from emulator.world.build import play

@@ -6,7 +6,8 @@ import pytest
 
 from assignors.types import TopicPartition
 from emulator.events import ActRefused, CommitRefused, CommitSent, EpochOpened, OffsetsDropped
-from emulator.measure import Cause, EntryKind, Law
+from emulator.ledger.entries import Cause, EntryKind
+from emulator.metrics.laws import Law
 
 from .offsets_stage import ALONE, NOBODY, ONE, away, begins, living, refusal
 from .stage import SECOND, staged

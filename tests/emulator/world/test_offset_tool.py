@@ -11,7 +11,7 @@ from emulator.events import (
     MessageLost,
     OffsetsDropped,
 )
-from emulator.measure import Cause
+from emulator.ledger.entries import Cause
 
 from .offsets_stage import ALONE, NOBODY, ONE, SHORT_LIVED, away, refusal
 from .stage import SECOND, staged

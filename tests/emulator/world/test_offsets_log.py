@@ -7,9 +7,7 @@ from emulator.scenario.load import loads
 from emulator.world.build import Replay, play
 from emulator.world.cluster.offsets_log import kind_of
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.log.batch import encode_batch
-from protocols.log.record import LogRecord
-from protocols.records import (
+from protocols.offsets_topic.records import (
     GroupMetadataKey,
     OffsetCommitKey,
     OffsetCommitValue,
@@ -17,7 +15,9 @@ from protocols.records import (
     encode,
     size,
 )
-from protocols.settings import BrokerSettings
+from protocols.offsets_topic.segments.batch import encode_batch
+from protocols.offsets_topic.segments.record import LogRecord
+from protocols.settings.consumer import BrokerSettings
 
 from .stage import GROUP, TEXT, TOPIC
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog
-from protocols.log.batch import encode_batch
-from protocols.log.record import LogRecord
-from protocols.records import OffsetCommitKey, OffsetCommitValue, Record, encode
+from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record, encode
+from protocols.offsets_topic.segments.batch import encode_batch
+from protocols.offsets_topic.segments.record import LogRecord
 
 
 def record(partition=0, offset=1):

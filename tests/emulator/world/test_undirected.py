@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.events import FaultBegan
-from emulator.measure import Cause
+from emulator.ledger.entries import Cause
 
 from .stage import staged
 

@@ -1,6 +1,6 @@
 """Loads of logs that others wrote: what is skipped, what a load fails at, what comes of it.
 
-The coordinator and ``protocols.replay``, which follows logs for people, fold the same records
+The coordinator and ``protocols.offsets_topic.replay``, which follows logs for people, fold the same records
 into states of their own; on logs that a real Kafka wrote they come to the same.
 """
 
@@ -13,15 +13,13 @@ from typing import Any
 import pytest
 
 from assignors.types import TopicPartition
-from protocols.broken_log import BrokenLogError
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.coordinator.phase import Phase
-from protocols.coordinator.shard import Durable
-from protocols.errors import ErrorCode
 from protocols.facts import OffsetsRefused
-from protocols.kip848.group import CurrentAssignment
-from protocols.kip848.group import Group as ConsumerGroup
-from protocols.log.reader import BatchRecords, read_log
+from protocols.groups.kip848.group import CurrentAssignment
+from protocols.groups.kip848.group import Group as ConsumerGroup
+from protocols.groups.shard import Durable
+from protocols.machine import Send, Tell
 from protocols.messages import (
     Envelope,
     Header,
@@ -30,7 +28,9 @@ from protocols.messages import (
     OffsetCommitRequest,
     OffsetToCommit,
 )
-from protocols.records import (
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.broken_log import BrokenLogError
+from protocols.offsets_topic.records import (
     LegacyOffsetCommitKey,
     LegacyOffsetCommitValue,
     OffsetCommitKey,
@@ -43,10 +43,10 @@ from protocols.records import (
     UnknownValue,
     decode,
 )
-from protocols.replay import ClassicGroup, GroupType, Loaded, MemberGroup
-from protocols.replay import replayed as followed
-from protocols.settings import BrokerSettings
-from protocols.step import Send, Tell
+from protocols.offsets_topic.replay import ClassicGroup, GroupType, Loaded, MemberGroup
+from protocols.offsets_topic.replay import replayed as followed
+from protocols.offsets_topic.segments.reader import BatchRecords, read_log
+from protocols.settings.consumer import BrokerSettings
 
 ROOT = Path(__file__).parents[3]
 SEGMENTS = sorted(

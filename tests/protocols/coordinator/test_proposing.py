@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.errors import ErrorCode
+from protocols.machine import Append
 from protocols.messages import Envelope, Header, OffsetCommitRequest, OffsetToCommit
-from protocols.records import ZERO_TOPIC_ID
-from protocols.settings import BrokerSettings
-from protocols.step import Append
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import ZERO_TOPIC_ID
+from protocols.settings.consumer import BrokerSettings
 
 DAY_US = 24 * 3_600 * 1_000_000
 

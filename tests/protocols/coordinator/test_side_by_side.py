@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from assignors.types import Subscription, TopicPartition
-from protocols.broken_log import BrokenLogError
-from protocols.classic.group import Group as ClassicGroup
-from protocols.classic.states import Request
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.coordinator.replay import replayed
-from protocols.coordinator.shard import Durable
-from protocols.errors import ErrorCode
-from protocols.kip848.group import Group as ConsumerGroup
+from protocols.groups.classic.group import Group as ClassicGroup
+from protocols.groups.classic.states import Request
+from protocols.groups.kip848.group import Group as ConsumerGroup
+from protocols.groups.shard import Durable
+from protocols.machine import Append, Send
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
@@ -29,9 +28,10 @@ from protocols.messages import (
     Protocol,
     TopicDescription,
 )
-from protocols.records import Record
-from protocols.settings import BrokerSettings
-from protocols.step import Append, Send
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.broken_log import BrokenLogError
+from protocols.offsets_topic.records import Record
+from protocols.settings.consumer import BrokerSettings
 
 TOPIC = TopicDescription("t", "MqLAo9DuQMWcW0M5zgcNyw", (1,) * 4)
 

@@ -1,0 +1,57 @@
+"""Prints ``docs/classic-verdicts.md`` from the verdict tables: ``python -m docs.pages.classic_verdicts``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from protocols.groups.classic.states import TABLES, Act, Request, State, Table, Verdict
+from protocols.messages.errors import ErrorCode
+
+PAGE = Path(__file__).parents[2] / "docs" / "classic-verdicts.md"
+
+_OPENING = """\
+# What a classic group answers
+
+Printed from `protocols/groups/classic/states.py` by `python -m docs.pages.classic_verdicts`; change
+the tables, not this page. Rows: who asks, the first kind that fits. Columns: the state of the
+group. A code is the error of the answer; a sentence is what is done. A dash: cannot be.
+"""
+
+_NOTES = {
+    Request.JOIN_GROUP: "A group that does not exist is made for whoever comes without a member id.",
+    Request.LEAVE_GROUP: "For each entry of the request; a dead group answers it as a whole.",
+    Request.OFFSET_COMMIT: "Up to version 8, ILLEGAL_GENERATION stands for GROUP_ID_NOT_FOUND.",
+}
+
+
+def page() -> str:
+    """Return the page as text."""
+    parts = [_OPENING]
+    for request, table in TABLES.items():
+        parts.append(f"## {request.value}\n")
+        if request in _NOTES:
+            parts.append(f"{_NOTES[request]}\n")
+        parts.append(_table(table))
+    return "\n".join(parts)
+
+
+def _table(table: Table) -> str:
+    columns = ("", *(state.label for state in State))
+    rows = [(who.value, *(_cell(verdict) for verdict in row)) for who, row in table.items()]
+    lines = [columns, tuple("---" for _ in columns), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(verdict: Verdict | None) -> str:
+    match verdict:
+        case ErrorCode():
+            return f"`{verdict.name}`"
+        case Act():
+            return verdict.value
+        case None:
+            return "-"
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,144 @@
+"""The page about the consumer protocol: each difference that matters, played beside the classic."""
+
+from __future__ import annotations
+
+import re
+
+from emulator.cli.compare_variants import choose_variants, play
+from emulator.report.comparison_rows import rows_table
+
+_PAGE = """\
+# What changes with group.protocol=consumer
+
+Printed by `python -m docs.pages`, which plays every table anew; change the scenarios or the
+sentences in `docs/pages/consumer_protocol.py`, not this page. Each table is that of
+`rebalance compare NAME`, of seed 0 where nothing else is said. *Again* counts records that were processed again, *lost*
+those that were committed or passed over and never processed, *rejoined* consumers that had to let go
+of the group, *evicted* members that the coordinator removed; *still* is the longest time in which one
+partition had no owner at work, *peak lag* the most records unprocessed. Seconds of *still* in rows of
+the consumer protocol hold the group's forming, too, which takes up to twice a heartbeat interval.
+
+The Java consumer of this protocol (KIP-848) has two threads. The *background thread* owns the network
+and the membership; the *application thread* is in `poll()`, in the handler or in the listener. What
+each difference below comes to is decided between the two, or by the coordinator.
+
+## Commits
+
+**An automatic commit may be ahead of the work.** The background thread reads positions while `poll()`
+moves them. Where records were buffered and a commit is due, it covers the batch that is only being
+handed out; a crash then loses what the classic consumer would repeat. Own commits rule it out.
+
+{kip848-commit-ahead}
+
+**What is given up is read no more before it is committed.** A cooperative member commits when a
+rebalance begins and works on until it must give up: what it did in between is done again. The
+consumer of the new protocol marks partitions first, commits then, and gives up last.
+
+{kip848-commit-before-revocation}
+
+**A commit is judged by its partition.** Between join and sync a classic coordinator refuses all
+commits of the group. With epochs a commit counts if the member had the partition at its epoch, so
+commits in the middle of a rebalance are accepted.
+
+{kip848-commit-in-rebalance}
+
+**close() commits the same.** Both consumers commit what `poll()` returned, processed or not.
+
+{kip848-close-in-mid-batch}
+
+## Leaving, and listeners
+
+**Who closes and stays is waited for.** `CloseOptions` (KIP-1092) say what close() does about the
+membership; here `DEFAULT`, and for *remain* `REMAIN_IN_GROUP`. A dynamic member that stays is dead to
+its group until its session is over: a classic group waits for it with all its partitions as soon as
+anybody joins, one of the consumer protocol with those of the member. A static member that stays is
+what static members are for; `LEAVE_GROUP` undoes that.
+
+{kip848-close-options}
+
+**A revocation that throws is not over.** poll() throws what the listener threw under both protocols.
+The classic consumer has given up all the same and goes on. The other one tries again with every
+`poll()`, reads nothing of the partitions meanwhile, and is put out after `max.poll.interval.ms`.
+
+{kip848-revoke-listener-throws}
+
+**An assignment that throws is owned and not read**, under both protocols, for as long as
+`onPartitionsAssigned` throws; the coordinator sees a stable group. A process that dies of the
+exception costs a session instead.
+
+{kip848-assign-listener-throws}
+
+## Polls
+
+**Two batches may count as one.** A `poll()` that finds whole fetches left besides the one being handed
+out tells the background thread nothing, and `max.poll.interval.ms` runs on. With a backlog, allow for
+twice the longest batch.
+
+{kip848-poll-without-event}
+
+**Giving up takes several polls.** That a reconciliation begins, the call of `onPartitionsRevoked` and
+that of `onPartitionsAssigned` each wait for a `poll()`, and with records buffered there is a batch
+between any two. The coordinator waits for `max.poll.interval.ms` in all, and then takes the member for
+dead. Allow for four of the longest batch.
+
+{kip848-slow-handover}
+
+**A poll that comes too late** ends the membership under both protocols; what was done since the last
+commit is done again, by the next owner or, with a `group.instance.id`, by the member itself.
+
+{kip848-poll-timer}
+
+## Sessions and ids
+
+**The brokers say how long a session is**, for all groups that do not have their own:
+`group.consumer.session.timeout.ms`, 45 s, in place of a consumer's `session.timeout.ms`. A group that
+had 10 s spares its living members after pauses, and waits for its dead.
+
+{kip848-session-by-broker}
+
+**A zombie hears of its end sooner.** A process that goes on after its session sends the overdue
+heartbeat first, and the answer is mostly there before the batch in hand is done. The classic consumer
+takes one more batch, of all that came in meanwhile.
+
+{kip848-zombie}
+
+**A static member cannot come back before its session is over**, unless it closed in order. The new
+process is told UNRELEASED_INSTANCE_ID, and dies of it; a classic coordinator gives it the old one's
+partitions. Whatever starts processes must do so until the session is over.
+
+{kip848-static-crash}
+
+The same happens to a static member that asks again because the answer to its join was lost.
+
+{kip848-join-answer-lost}
+
+## Topics
+
+**subscribe() on a running consumer** is a rebalance for each member that calls it, and for a
+cooperative one a second. One of the consumer protocol tells its coordinator with its next heartbeat.
+
+{kip848-topics-change}
+
+**The broker can match the pattern.** It knows of a new topic at once and looks at most every 10 s; a
+consumer that matches by itself waits for its metadata (here a minute, by default five). With `latest`
+the difference is lost.
+
+{kip848-pattern-by-broker}
+"""
+
+
+SEEDS = {"kip848-commit-ahead": 6, "kip848-close-in-mid-batch": 6}
+"""How many seeds where one says little: what is lost hangs on the moment within a batch."""
+
+
+def consumer_protocol_page() -> str:
+    """Return the page as text, with its tables played."""
+    return re.sub(r"^\{([a-z0-9-]+)\}$", lambda match: _table(match[1]), _PAGE, flags=re.MULTILINE)
+
+
+def _table(name: str) -> str:
+    """Return the table of a comparison of the catalogue."""
+    seeds = SEEDS.get(name, 1)
+    variants = choose_variants(name, (), (), yes=False, seeds=seeds)
+    columns = play(variants, range(seeds), 1)
+    return "\n".join(rows_table(columns) + ([f"\nMeans of {seeds} seeds."] if seeds > 1 else []))

@@ -1,0 +1,128 @@
+"""The page about failing coordinators: the catalogue's scenarios, played, and what they show."""
+
+from __future__ import annotations
+
+import re
+
+from emulator.cli.compare_variants import choose_variants, play
+from emulator.report.comparison_rows import rows_table
+
+_PAGE = """\
+# When a coordinator fails
+
+Printed by `python -m docs.pages`, which plays every table anew; change the scenarios or the
+sentences in `docs/pages/coordinator_failures.py`, not this page. Each table is that of
+`rebalance compare NAME` without options: a row for each `[[variant]]` of the scenario. *Again*
+counts records that were processed again, *avoided* those that were not although the owner of their
+commit took it for failed, *rejoined* consumers that had to join anew, *evicted* members that a
+coordinator removed, *refused* commits that were refused. *Still* is the longest time in which one
+partition had no owner at work, *unread* the longest in which its owner, if it had one, got nothing
+new to read because of brokers, *uncommitted* the longest in which no coordinator could take
+commits; *peak lag* is the most records unprocessed. A column that is the same in every row is left
+out, and so is what there is no room for; `--json` has all.
+
+A commit is *appended* when the coordinator has it in its own log, and *acknowledged* when all
+replicas in sync have it, that is, when the high watermark has passed it. `rebalance explain` tells
+both of every commit, with log offset, high watermark, leader epoch and broker.
+
+## Killed at a step of a join, a sync or a commit
+
+`coordinator-dies-at-a-step`: a third member joins, the coordinator's broker is killed, everybody
+else lives on.
+
+{coordinator-dies-at-a-step}
+
+- Nothing is repeated and nobody is evicted, whatever the step: who lives commits what it has done
+  when there is a coordinator again, and that one begins every session anew.
+- The next coordinator knows the last record of the group that it has in its log. Up to the moment
+  at which the leader's assignment is replicated, that is the group before the rebalance: the
+  newcomer is unknown, drops out and joins anew, and with it the rebalance begins anew. From then
+  on it is the new generation, though followers that were not answered may start one rebalance more.
+- What does depend on the step is who owns anything meanwhile. Before the join phase has ended the
+  old owners hold what they had; from its end until positions have been fetched nobody owns
+  anything, for the nine seconds of `broker.session.timeout.ms` and what the join takes anew.
+- Peak lag is nine seconds' worth at least, in every row: while the dead broker is in sync, no high
+  watermark moves, of the offsets or of any topic that it has a copy of. Nothing new is read for
+  nine seconds and nothing committed for a little longer, until the log is loaded
+  (`unreadable_max_s`, `uncommittable_max_s`): the rows do not differ in that.
+
+## Killed in a commit, with the member that sent it
+
+`coordinator-dies-in-commit`: a rack with the coordinator and a member fails.
+
+{coordinator-dies-in-commit}
+
+A commit counts from when the next leader has it, half a replication after it was appended: before,
+it is lost with the log of the dead broker (*commit accepted but not replicated*); after, it counts
+although nobody was told.
+
+## Two coordinators at once
+
+`h6-stale-coordinator`: the coordinator's broker loses touch with the controller and is replaced,
+while members, who reach it as before, go on with it.
+
+{h6-stale-coordinator}
+
+The old coordinator answers heartbeats, and parks commits until they time out: its high watermark
+does not move, since its followers follow another. The new coordinator waits one session for the
+members it has loaded. Who learns of it in time is a member there, too, and commits what it has
+done; who does not has lost its partitions, and all since the last commit before the election.
+
+`coordinator-goes-on-alone`: the same after the coordinator had lost its only follower. It is then
+all that is in sync, its commits are safe by its own lights and answered with success, and an
+unclean election throws them away.
+
+{coordinator-goes-on-alone}
+
+Eligible leader replicas (KIP-966, on in new clusters since Kafka 4.1) are not modelled: with
+`min.insync.replicas=2` nothing was acknowledged without broker 2, which would therefore be elected
+cleanly, whatever `unclean.leader.election.enable` says.
+
+`unclean-election-drops-commits`: the controller knows the coordinator all the time, but it dies
+after it had been alone in sync, and a member with it. Before it is alone nothing is committed: its
+follower counts as in sync until it has lagged for `replica.lag.time.max.ms`.
+
+{unclean-election-drops-commits}
+
+## A rolling restart of the brokers
+
+`h7-rolling-broker-restart`: every broker is restarted, one after the other.
+
+{h7-rolling-broker-restart}
+
+Commits fail while a coordinator moves and are sent again. In order, leaders move before their
+broker stops; killed, everybody waits for its session. Nothing is repeated as long as no member
+dies or restarts in the same moments.
+
+## A load that takes too long
+
+`slow-load-after-a-year`: the coordinator moves to a broker that has 4 GB to read, and a member
+crashes meanwhile.
+
+{slow-load-after-a-year}
+
+A load evicts nobody, however much longer than `session.timeout.ms` it takes: heartbeats are
+answered during it, and sessions begin anew after it. It refuses every commit and every join,
+however. What is processed meanwhile is committed only after it, and whoever dies or restarts
+before that leaves all of it to be repeated: *coordinator still loading*, with the time that the
+load took.
+
+## A commit that timed out, and counts
+
+`coordinator-commit-times-out`: a follower stops for eight seconds; after `offsets.commit.timeout.ms`
+members are told `COORDINATOR_NOT_AVAILABLE`, and one of them dies. Its commit is in the log all the
+same and counts as soon as the follower is back. The records it spares are no entry of the ledger but
+the metric `duplicates_avoided`.
+"""
+
+
+def coordinator_failures_page() -> str:
+    """Return the page as text, with its tables played."""
+    return re.sub(r"^\{([a-z0-9-]+)\}$", lambda match: _table(match[1]), _PAGE, flags=re.MULTILINE)
+
+
+def _table(name: str) -> str:
+    """Return the table of a comparison of the catalogue."""
+    variants = choose_variants(name, (), (), yes=False, seeds=1)
+    seed = next(iter(variants.values())).scenario.seed
+    return "\n".join(rows_table(play(variants, [seed], 1)))

@@ -1,0 +1,318 @@
+"""One captured run of a real Kafka, read whole and checked (format: tests/captures/README.md).
+
+Times are microseconds since the run's first instant, which is when its first topic was made.
+Topics have their real names, prefix included: the hash order of a Java map depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator.conformance.captured.actions import Action, read_action
+from emulator.conformance.captured.client_logs import LogLine, read_client_log
+from emulator.conformance.captured.coordinator_log import CoordinatorLine, read_coordinator_log
+from emulator.conformance.captured.reading import CaptureError, Fields, read_object
+from emulator.conformance.captured.traces import Trace, Units, read_trace
+
+MODES = (
+    "auto",
+    "sync-per-poll",
+    "async-per-poll",
+    "sync-per-record",
+    "noargs-per-record",
+    "sync-before",
+    "timer",
+    "timer-sync-on-revoke",
+)
+"""The commit modes of the captures' application."""
+
+QUIET_FROM = 21
+"""Runs from this number on were made on a quiet machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Production:
+    """What was produced to a topic: record k of partition p is due at a time of its own.
+
+    That is ``start_us + (k * partitions + p) * tick_ns / 1000``, at offset ``preload + k``.
+    """
+
+    topic: str
+    partitions: int
+    rate: float
+    """Records a second to each partition."""
+
+    preload: int
+    """Records in each partition before that."""
+
+    preload_when_formed: bool
+    """They came when the group had formed, shortly before ``start_us``, not before it began."""
+
+    created_us: int
+    start_us: int
+    tick_ns: int
+    stop_us: int
+    ends: tuple[int, ...]
+    """End offset of each partition, added ones included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """Partitions ``first`` up to ``to`` of a topic, added in the run and produced to at once.
+
+    Record k of partition p is due at ``start_us + (k * (to - first) + p - first) * tick_ns / 1000``.
+    """
+
+    topic: str
+    first: int
+    to: int
+    start_us: int
+    tick_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """A captured run."""
+
+    path: Path
+    scenario: str
+    run: int
+    group: str
+    prefix: str
+    origin: int
+    """The run's first instant in epoch microseconds."""
+
+    members_start_us: int
+    formed_us: int
+    fault_us: int
+    """The first action; where there is none, the instant it would have been done."""
+
+    end_us: int
+    """All was read to the end; what follows (the final closes) is not part of the run."""
+
+    actions: tuple[Action, ...]
+    productions: tuple[Production, ...]
+    additions: tuple[Addition, ...]
+    coordinator: int
+    """Broker that coordinated the group at the steady state."""
+
+    offsets_partition: int
+    orphaned: tuple[TopicPartition, ...]
+    """Partitions that had no reader left at the end."""
+
+    drained: bool
+    failure: str | None
+    """What went wrong with the run itself."""
+
+    traces: tuple[Trace, ...]
+    """By member and incarnation."""
+
+    client_logs: Mapping[str, tuple[LogLine, ...]]
+    """By trace name."""
+
+    coordinator_log: tuple[CoordinatorLine, ...]
+    summary: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The scenario and the run, ``crash-range-auto/run-1``."""
+        return f"{self.scenario}/run-{self.run}"
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it was made on a quiet machine."""
+        return self.run >= QUIET_FROM
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether its members speak the consumer protocol, so that the group has epochs."""
+        return any(trace.protocol == "consumer" for trace in self.traces)
+
+    @property
+    def broker_failed(self) -> bool:
+        """Whether a broker was killed or stopped in it."""
+        return any(action.verb in ("crash_broker", "pause_broker") for action in self.actions)
+
+    @property
+    def coordinator_killed(self) -> bool:
+        """Whether the group's coordinator was on a broker that was killed."""
+        killed = (a.broker for a in self.actions if a.verb == "crash_broker")
+        return any(broker in (self.coordinator, None) for broker in killed)
+
+    def ends(self) -> tuple[tuple[TopicPartition, int], ...]:
+        """Return the end of each partition's log."""
+        return tuple(
+            (TopicPartition(produced.topic, partition), end)
+            for produced in self.productions
+            for partition, end in enumerate(produced.ends)
+        )
+
+    def shown(self, partition: TopicPartition) -> str:
+        """Return a partition as the capture writes it, ``t0-3``."""
+        return str(partition).removeprefix(self.prefix)
+
+
+def find_runs(path: Path) -> tuple[Path, ...]:
+    """Return the run folders at *path*: itself, those of a scenario, or of all scenarios in it.
+
+    They are in order of scenario and number. Raise CaptureError if there are none.
+    """
+    if not path.is_dir():
+        raise CaptureError(str(path), "no such folder")
+    if (path / "meta.json").exists() or path.name.startswith("run-"):
+        return (path,)
+    runs = _numbered(path.glob("run-*"))
+    for scenario in sorted(child for child in path.iterdir() if child.is_dir()):
+        runs += _numbered(scenario.glob("run-*"))
+    if not runs:
+        raise CaptureError(
+            str(path), "no captured run here; expected meta.json or folders run-1, …"
+        )
+    return tuple(runs)
+
+
+def _numbered(paths: Iterable[Path]) -> list[Path]:
+    runs = [path for path in paths if path.is_dir() and path.name[4:].isdecimal()]
+    return sorted(runs, key=lambda path: int(path.name[4:]))
+
+
+def why_not_comparable(capture: Capture) -> str | None:
+    """Return why this version cannot be held against a capture, or None if it can."""
+    libraries = {trace.conf["lib"] for trace in capture.traces if "lib" in trace.conf}
+    if libraries:
+        return f"not modelled in this version: members that run {', '.join(sorted(libraries))}"
+    spoken = {(trace.member, trace.protocol) for trace in capture.traces}
+    if len(spoken) > len({member for member, _ in spoken}):
+        return "not modelled in this version: members that change their group.protocol"
+    unknown = {trace.conf.get("mode", "") for trace in capture.traces} - {*MODES}
+    if unknown:
+        return f"not modelled in this version: commit mode {', '.join(sorted(unknown))}"
+    undone = {action.do for action in capture.actions if action.verb is None}
+    if undone:
+        return f"not modelled in this version: action {', '.join(sorted(undone))}"
+    if capture.failure is not None or not capture.drained:
+        return f"the captured run itself failed: {capture.failure or 'not drained to its end'}"
+    return None
+
+
+def read_capture(path: Path) -> Capture:
+    """Read a run folder; raise CaptureError if any of it is missing or not sound."""
+    if not path.is_dir():
+        raise CaptureError(str(path), "no such folder")
+    meta, plan = read_object(path / "meta.json"), read_object(path.parent / "scenario.json")
+    summary = read_object(path / "summary.json")
+    units = _units(meta)
+    traces = _traces(path, units, meta, plan)
+    capture = Capture(
+        path=path,
+        scenario=meta.text("scenario"),
+        run=meta.count("run"),
+        group=meta.text("group"),
+        prefix=units.prefix,
+        origin=units.origin,
+        members_start_us=units.time(meta, "t_members_start"),
+        formed_us=units.time(meta, "t_formed"),
+        fault_us=units.time(meta, "t_fault"),
+        end_us=units.time(meta, "t_end"),
+        actions=tuple(read_action(fields, units) for fields in meta.tables("actions")),
+        productions=_productions(meta, units, plan),
+        additions=_additions(meta, units),
+        coordinator=meta.table("coord").count("coord"),
+        offsets_partition=meta.count("offsets_partition"),
+        orphaned=units.partitions(meta, "orphaned"),
+        drained=meta.flag("drained"),
+        failure=summary.text("error") if "error" in summary else None,
+        traces=traces,
+        client_logs={trace.name: _client_log(path, trace, units) for trace in traces},
+        coordinator_log=read_coordinator_log(path / "coordinator.log.gz", units.origin),
+        summary=summary.values,
+    )
+    _check_times(capture, meta)
+    return capture
+
+
+def _units(meta: Fields) -> Units:
+    """Find the run's first instant and what its topics' names begin with."""
+    produce = meta.table("produce")
+    created = [produce.table(t).whole("t_created") for t in produce if not t.endswith("+")]
+    if not created:
+        raise meta.wrong("produce", "at least one topic")
+    return Units(min([meta.whole("t_members_start"), *created]), meta.text("prefix"))
+
+
+def _client_log(path: Path, trace: Trace, units: Units) -> tuple[LogLine, ...]:
+    started = trace.started_us + units.origin
+    return read_client_log(path / f"{trace.name}.log.gz", started, units.origin)
+
+
+def _traces(path: Path, units: Units, meta: Fields, plan: Fields) -> tuple[Trace, ...]:
+    """Read the traces; every member of the scenario that was started must have its own."""
+    found = [read_trace(file, units) for file in sorted(path.glob("*.jsonl.gz"))]
+    traces = sorted(found, key=lambda trace: (trace.member, trace.incarnation))
+    starts = [a.text("member") for a in meta.tables("actions") if a.text("do") == "start"]
+    for member in plan.tables("members"):
+        name = member.text("id")
+        wanted = starts.count(name) + (not member.flag("late"))
+        have = [trace.incarnation for trace in traces if trace.member == name]
+        for incarnation in range(1, wanted + 1):
+            if incarnation not in have:
+                raise CaptureError(
+                    str(path / f"{name}.{incarnation}.jsonl.gz"), "the file is missing"
+                )
+    return tuple(traces)
+
+
+def _productions(meta: Fields, units: Units, plan: Fields) -> tuple[Production, ...]:
+    produce = meta.table("produce")
+    topics = [topic for topic in produce if not topic.endswith("+")]
+    return tuple(_production(topic, produce.table(topic), units, plan) for topic in topics)
+
+
+def _production(topic: str, fields: Fields, units: Units, plan: Fields) -> Production:
+    if fields.count("partitions") > len(fields.counts("end")):
+        raise fields.wrong("end", "the end of each partition")
+    planned = [table for table in plan.tables("topics") if table.text("name") == topic]
+    return Production(
+        topic=units.prefix + topic,
+        partitions=fields.count("partitions"),
+        rate=fields.number("rate"),
+        preload=fields.count("preload"),
+        preload_when_formed=any(table.flag("preload_when_formed") for table in planned),
+        created_us=units.time(fields, "t_created"),
+        start_us=units.time(fields, "t_start"),
+        tick_ns=fields.count("tick_ns"),
+        stop_us=units.time(fields, "t_stop"),
+        ends=tuple(fields.counts("end")),
+    )
+
+
+def _additions(meta: Fields, units: Units) -> tuple[Addition, ...]:
+    """Read how added partitions are produced to; they stand under the topic's name and ``+``."""
+    produce = meta.table("produce")
+    added = [(topic, produce.table(topic)) for topic in produce if topic.endswith("+")]
+    return tuple(
+        Addition(
+            topic=units.prefix + topic.removesuffix("+"),
+            first=fields.count("from"),
+            to=fields.count("to"),
+            start_us=units.time(fields, "t_start"),
+            tick_ns=fields.count("tick_ns"),
+        )
+        for topic, fields in added
+    )
+
+
+def _check_times(capture: Capture, meta: Fields) -> None:
+    known = [capture.members_start_us, capture.formed_us, capture.fault_us, capture.end_us]
+    if known != sorted(known):
+        raise meta.place.error(
+            "inconsistent times: t_members_start, t_formed, t_fault and t_end must follow"
+            " one another"
+        )
+    for action in capture.actions:
+        if action.at_us > capture.end_us:
+            raise meta.place.error(f"inconsistent times: {action.do} was done after t_end")

@@ -1,0 +1,252 @@
+"""The Java client's own log: what it says of its protocol, line by line.
+
+Times are those of the log (whole milliseconds, rounded down) in microseconds since the run's
+first instant. Only the clock time is written, so the day comes from the process's start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from assignors.types import TopicPartition
+from emulator.conformance.captured.reading import read_lines
+
+DAY_US = 86_400_000_000
+HEARTBEAT_THREAD = "kafka-coordinator-heartbeat-thread"
+
+_LINE = re.compile(
+    r"(\d\d):(\d\d):(\d\d)\.(\d\d\d) \[([^\]]*)\] \w+ (\S+) - (?:\[Consumer [^\]]*\] )?(.*)",
+    re.DOTALL,
+)
+_POSITION = re.compile(
+    r"(Setting|Resetting) offset for partition (\S+)-(\d+) to .*FetchPosition\{offset=(\d+),"
+    r"(?:.*leader=Optional\[\S+ \(id: (\d+) )?"
+)
+_AUTO_COMMIT = re.compile(r"Sending (a?)synchronous auto-commit of offsets \{(.*)\}", re.DOTALL)
+_OFFSET = re.compile(r"([^\s{,=]+)-(\d+)=OffsetAndMetadata\{offset=(\d+)")
+_REFUSED = re.compile(r"Offset ?[Cc]ommit failed on partition (\S+)-(\d+) at offset (\d+): (.*)")
+_NOT_ACTIVE = "Failing OffsetCommit request since the consumer is not part of an active group"
+_JOINED = re.compile(
+    r"Received successful JoinGroup response: .*?generationId=(\d+), .*?protocolName='([^']*)', "
+    r"leader='([^']*)'.*?memberId='([^']*)'"
+)
+_FINISHED = re.compile(r"Finished assignment for group at generation (\d+): \{(.*)\}", re.DOTALL)
+_ASSIGNED = re.compile(r"([^\s{,=]+)=Assignment\(partitions=\[([^\]]*)\]")
+_METADATA_NEWS = re.compile(
+    r"Request joining group due to: (?:cached metadata|subscription) has changed from"
+)
+
+ERRORS = {
+    "The coordinator is not aware of this member.": "UNKNOWN_MEMBER_ID",
+    "Specified group generation id is not valid.": "ILLEGAL_GENERATION",
+    "The group is rebalancing, so a rejoin is needed.": "REBALANCE_IN_PROGRESS",
+    "This is not the correct coordinator.": "NOT_COORDINATOR",
+    "The coordinator is not available.": "COORDINATOR_NOT_AVAILABLE",
+    "The coordinator is loading and hence can't process requests.": "COORDINATOR_LOAD_IN_PROGRESS",
+    "The request timed out.": "REQUEST_TIMED_OUT",
+}
+"""What the log says of a refused commit, and Kafka's name of that error (``Errors.java``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One statement of the client; what it wrote on further lines belongs to it."""
+
+    at_us: int
+    thread: str
+    logger: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PositionSet:
+    """The client began to read a partition at ``offset``: committed, or where the reset led."""
+
+    at_us: int
+    partition: TopicPartition
+    offset: int
+    committed: bool
+    leader: int | None
+    """Broker id of the partition's leader, where the log says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoCommit:
+    """The client committed by itself; ``kind``: ``auto``, ``prepare`` or ``close``."""
+
+    at_us: int
+    kind: str
+    offsets: tuple[tuple[TopicPartition, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A commit failed; by the client itself (``offset`` None) or by the coordinator."""
+
+    at_us: int
+    error: str
+    partition: TopicPartition | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The client had its answer to JoinGroup."""
+
+    at_us: int
+    generation: int
+    protocol: str
+    leader_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedAssignment:
+    """The leader had run its assignor."""
+
+    at_us: int
+    generation: int
+    assignment: Mapping[str, tuple[TopicPartition, ...]]
+    """By member id."""
+
+
+def read_client_log(path: Path, started: int, origin: int) -> tuple[LogLine, ...]:
+    """Read one ``<member>.<incarnation>.log.gz``; *started* and *origin* are epoch microseconds.
+
+    Lines that do not begin with a time continue the one above; what stands above the first
+    statement is dropped. Raise CaptureError if the file cannot be read.
+    """
+    day, latest = started - started % DAY_US, started
+    lines: list[LogLine] = []
+    for text in _statements(read_lines(path)):
+        if match := _LINE.match(text):
+            hour, minute, second, ms = (int(part) for part in match.groups()[:4])
+            at = day + ((hour * 60 + minute) * 60 + second) * 1_000_000 + ms * 1000
+            if at < latest - DAY_US // 2:
+                day, at = day + DAY_US, at + DAY_US
+            latest = at
+            lines.append(LogLine(at - origin, match[5], match[6], match[7]))
+    return tuple(lines)
+
+
+def _statements(lines: Sequence[str]) -> Iterator[str]:
+    statement: list[str] = []
+    for line in lines:
+        if _LINE.match(line) and statement:
+            yield "\n".join(statement)
+            statement = []
+        statement.append(line)
+    if statement:
+        yield "\n".join(statement)
+
+
+def positions(lines: Sequence[LogLine]) -> tuple[PositionSet, ...]:
+    """Return every position the client initialised, in order."""
+    found = ((line.at_us, _POSITION.match(line.text)) for line in lines)
+    return tuple(
+        PositionSet(
+            at_us,
+            TopicPartition(match[2], int(match[3])),
+            int(match[4]),
+            committed=match[1] == "Setting",
+            leader=int(match[5]) if match[5] else None,
+        )
+        for at_us, match in found
+        if match
+    )
+
+
+def auto_commits(lines: Sequence[LogLine]) -> tuple[AutoCommit, ...]:
+    """Return every commit the client made by itself, in order, those of nothing left out.
+
+    One that follows the marking of partitions to revoke belongs to the preparation of a join;
+    the synchronous one is the last act of close().
+    """
+    found: list[AutoCommit] = []
+    before = ""
+    for line in lines:
+        if match := _AUTO_COMMIT.match(line.text):
+            preparing = before.startswith("Marking assigned partitions pending for revocation")
+            kind = "close" if not match[1] else "prepare" if preparing else "auto"
+            if offsets := offsets_in(match[2]):
+                found.append(AutoCommit(line.at_us, kind, offsets))
+        if not line.thread.startswith(HEARTBEAT_THREAD) and "Heartbeat" not in line.text:
+            before = line.text
+    return tuple(found)
+
+
+def offsets_in(text: str) -> tuple[tuple[TopicPartition, int], ...]:
+    """Return what a commit covers, from how the log prints it."""
+    return tuple(
+        (TopicPartition(topic, int(number)), int(offset))
+        for topic, number, offset in _OFFSET.findall(text)
+    )
+
+
+def refusals(lines: Sequence[LogLine]) -> tuple[Refusal, ...]:
+    """Return every failure of a commit, in order."""
+    found: list[Refusal] = []
+    for line in lines:
+        if line.text.startswith(_NOT_ACTIVE):
+            found.append(Refusal(line.at_us, "UNKNOWN_MEMBER_ID"))
+        elif match := _REFUSED.match(line.text):
+            partition = TopicPartition(match[1], int(match[2]))
+            message = match[4].split("\n")[0]
+            error = ERRORS.get(message, message)
+            found.append(Refusal(line.at_us, error, partition, int(match[3])))
+    return tuple(found)
+
+
+def joins(lines: Sequence[LogLine]) -> tuple[Joined, ...]:
+    """Return every successful answer to JoinGroup, in order."""
+    found = ((line.at_us, _JOINED.match(line.text)) for line in lines)
+    return tuple(
+        Joined(at_us, int(match[1]), match[2], match[3], match[4])
+        for at_us, match in found
+        if match
+    )
+
+
+def finished_assignments(lines: Sequence[LogLine]) -> tuple[FinishedAssignment, ...]:
+    """Return what this client assigned as a leader, in order."""
+    found = ((line.at_us, _FINISHED.match(line.text)) for line in lines)
+    return tuple(
+        FinishedAssignment(at_us, int(match[1]), _assignment(match[2]))
+        for at_us, match in found
+        if match
+    )
+
+
+def _assignment(text: str) -> dict[str, tuple[TopicPartition, ...]]:
+    return {
+        member_id: tuple(_partition(name) for name in names.split(", ") if name)
+        for member_id, names in _ASSIGNED.findall(text)
+    }
+
+
+def _partition(text: str) -> TopicPartition:
+    topic, _, number = text.rpartition("-")
+    return TopicPartition(topic, int(number))
+
+
+def times_of(lines: Sequence[LogLine], beginning: str) -> tuple[int, ...]:
+    """Return when the client made the statements that begin so."""
+    return tuple(line.at_us for line in lines if line.text.startswith(beginning))
+
+
+def heartbeats_sent(lines: Sequence[LogLine]) -> tuple[int, ...]:
+    """Return when heartbeats were sent."""
+    return times_of(lines, "Sending Heartbeat request")
+
+
+def metadata_news(lines: Sequence[LogLine]) -> tuple[int, ...]:
+    """Return when the client saw in fresh metadata that it has to rejoin."""
+    return tuple(line.at_us for line in lines if _METADATA_NEWS.match(line.text))
+
+
+def first_metadata(lines: Sequence[LogLine]) -> int | None:
+    """Return when the client had its first metadata, from which its refreshes count."""
+    return next(iter(times_of(lines, "Cluster ID: ")), None)

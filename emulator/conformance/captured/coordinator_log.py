@@ -1,0 +1,103 @@
+"""The coordinator's log lines of one group, from whichever broker coordinated it.
+
+Times are those of the log (whole milliseconds, rounded down) in microseconds since the run's
+first instant; the lines of all brokers are in order of time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from assignors.types import TopicPartition
+from emulator.conformance.captured.reading import Place, read_lines
+
+_LINE = re.compile(
+    r"b(\d+) (\d+) \w+ \[([^\]]*)\] (\w+): (?:\[GroupCoordinator [^\]]*\] )?(.*)", re.DOTALL
+)
+_BEGIN = re.compile(r"b\d+ \d+ ")
+_COMMIT = re.compile(
+    r"\[GroupId (\S+)\] Committing offsets (\d+) for partition (\S+?)-(\d+) from member (\S*) with"
+)
+
+REQUEST_US = 1000
+"""Lines of one commit request stand at most this far apart, unless the client says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorLine:
+    """One statement of a coordinator."""
+
+    at_us: int
+    broker: int
+    thread: str
+    logger: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetLine:
+    """The coordinator took one offset of a commit request."""
+
+    at_us: int
+    thread: str
+    member_id: str
+    partition: TopicPartition
+    offset: int
+
+
+def read_coordinator_log(path: Path, origin: int) -> tuple[CoordinatorLine, ...]:
+    """Read ``coordinator.log.gz``; *origin* is in epoch microseconds.
+
+    Raise CaptureError if it cannot be read or a line is not the coordinator's.
+    """
+    lines: list[CoordinatorLine] = []
+    for number, text in enumerate(read_lines(path), start=1):
+        if match := _LINE.match(text):
+            at_us = int(match[2]) * 1000 - origin
+            lines.append(CoordinatorLine(at_us, int(match[1]), match[3], match[4], match[5]))
+        elif _BEGIN.match(text) or not lines:
+            raise Place(path, number).error(
+                "not a coordinator's line; expected BROKER EPOCH-MS LEVEL [thread] class: text"
+            )
+    return tuple(sorted(lines, key=lambda line: line.at_us))
+
+
+def offset_lines(
+    lines: Sequence[CoordinatorLine], topics: Sequence[str]
+) -> tuple[tuple[OffsetLine, ...], dict[str, str]]:
+    """Return the offsets the coordinator took, in order, and the id of each topic it named.
+
+    The log writes TOPIC-ID-TOPIC-PARTITION; *topics*, the real names, tell where the id ends.
+    """
+    found: list[OffsetLine] = []
+    ids: dict[str, str] = {}
+    for line in lines:
+        if not (match := _COMMIT.match(line.text)):
+            continue
+        topic = max((t for t in topics if match[3].endswith(t)), key=len, default=match[3])
+        ids.setdefault(topic, match[3].removesuffix(topic).removesuffix("-"))
+        partition = TopicPartition(topic, int(match[4]))
+        found.append(OffsetLine(line.at_us, line.thread, match[5], partition, int(match[2])))
+    return tuple(found), {topic: id_ for topic, id_ in ids.items() if id_}
+
+
+def requests(lines: Sequence[OffsetLine]) -> tuple[tuple[OffsetLine, ...], ...]:
+    """Group offsets into commit requests: one member, one thread, together, no partition twice."""
+    grouped: list[list[OffsetLine]] = []
+    latest: dict[tuple[str, str], list[OffsetLine]] = {}
+    for line in lines:
+        who = (line.member_id, line.thread)
+        last = latest.get(who)
+        if (
+            last is not None
+            and line.at_us - last[-1].at_us <= REQUEST_US
+            and all(line.partition != other.partition for other in last)
+        ):
+            last.append(line)
+        else:
+            latest[who] = [line]
+            grouped.append(latest[who])
+    return tuple(tuple(group) for group in grouped)

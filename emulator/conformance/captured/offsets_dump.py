@@ -1,0 +1,136 @@
+"""The offsets log of a captured group, as Kafka's own tool dumped it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.conformance.captured.epoch_records import TYPES, EpochRecord, epoch_record
+from emulator.conformance.captured.log_outline import Commit, Group, LogEntry
+from emulator.conformance.captured.reading import Fields, Place, read_lines, read_text
+
+_RECORD = re.compile(
+    r"\| offset: (\d+) CreateTime: (\d+) .*?(?:sequence: (-?\d+) .*?)?"
+    r"key: (\{.*?\}) payload: (\{.*\}|<DELETE>)$"
+)
+_TYPES = {"1": "OffsetCommit", "2": "GroupMetadata", **TYPES}
+FOLDER = "offsets-log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRecord:
+    """One record of ``__consumer_offsets``."""
+
+    log_offset: int
+    created_ms: int
+    kind: str
+    """Kafka's name of its type, or the number of one that is not compared."""
+
+    group: str
+    partition: str
+    """Of a commit, ``t0-3`` with the topic's real name; else empty."""
+
+    topic_id: str
+    """Of a commit, if it says so; else empty."""
+
+    begins: bool
+    """It is the first record of its batch."""
+
+    gone: bool
+    """It is a tombstone."""
+
+    generation: int
+    """Of group metadata; else -1."""
+
+    owners: Mapping[str, str]
+    """Of group metadata: client id by partition."""
+
+    of_epochs: EpochRecord | None
+    """What it is if it belongs to the consumer protocol."""
+
+
+def dump_of(run: Path, group: str) -> Path | None:
+    """Return the dump that holds a group's records, or None where there is none.
+
+    It lies beside the scenarios. Raise CaptureError if the index there is not sound.
+    """
+    folder = run.resolve().parent.parent / FOLDER
+    index = folder / "index.json"
+    if not index.exists():
+        return None
+    try:
+        listed = json.loads(read_text(index))
+    except (ValueError, RecursionError) as error:
+        raise Place(index).error(f"not JSON ({error})") from None
+    known = Fields({"groups": listed}, Place(index)).tables("groups")
+    covered = any(fields.text("group") == group for fields in known)
+    return folder / f"{group}.dump.txt.gz" if covered else None
+
+
+def read_dump(path: Path) -> tuple[LogRecord, ...]:
+    """Read the records of a text dump, in order; raise CaptureError if one is not sound."""
+    return tuple(
+        _record(text, Place(path, number))
+        for number, text in enumerate(read_lines(path), start=1)
+        if text.startswith("| offset:")
+    )
+
+
+def _record(text: str, place: Place) -> LogRecord:
+    match = _RECORD.match(text)
+    if not match:
+        raise place.error("not a record; expected offset, CreateTime, key and payload")
+    key = _part(match[4], "key", place)
+    data = key.table("data")
+    kind = _TYPES.get(key.text("type"), key.text("type"))
+    gone = match[5] == "<DELETE>"
+    value = None if gone else _part(match[5], "payload", place).table("data")
+    stored = value if kind == "GroupMetadata" else None
+    with_id = kind == "OffsetCommit" and value is not None and "topicId" in value
+    return LogRecord(
+        log_offset=int(match[1]),
+        created_ms=int(match[2]),
+        kind=kind,
+        group=next((data.text(name) for name in ("group", "groupId") if name in data), ""),
+        partition=f"{data.text('topic')}-{data.count('partition')}" if "topic" in data else "",
+        topic_id=value.text("topicId") if with_id and value is not None else "",
+        begins=match[3] == "0",
+        gone=gone,
+        generation=-1 if stored is None else stored.whole("generation"),
+        owners={} if stored is None else dict(_owners(stored)),
+        of_epochs=epoch_record(kind, data, value) if kind in TYPES.values() else None,
+    )
+
+
+def _part(text: str, name: str, place: Place) -> Fields:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise place.error(f"the {name} is not JSON ({error})") from None
+    return Fields({name: value}, place).table(name)
+
+
+def _owners(value: Fields) -> Iterator[tuple[str, str]]:
+    for member in value.tables("members"):
+        assigned = member.table("assignment") if "assignment" in member else None
+        for topic in assigned.tables("assignedPartitions") if assigned else ():
+            for partition in topic.counts("partitions"):
+                yield f"{topic.text('topic')}-{partition}", member.text("clientId")
+
+
+def entries(records: Iterable[LogRecord], group: str, until_ms: int) -> tuple[LogEntry, ...]:
+    """Return a group's records as entries, up to an instant in epoch milliseconds."""
+    found: list[LogEntry] = []
+    for record in records:
+        if record.group != group or record.created_ms > until_ms:
+            continue
+        if record.kind == "OffsetCommit":
+            found.append(Commit(record.partition, record.gone, record.topic_id, record.begins))
+        elif record.kind == "GroupMetadata":
+            found.append(Group(record.generation, record.owners))
+        elif record.of_epochs is not None:
+            found.append(record.of_epochs)
+    return tuple(found)

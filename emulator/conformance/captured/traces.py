@@ -1,0 +1,278 @@
+"""What one incarnation of a member wrote down about itself, line by line.
+
+A line is written when the thing is over: a record after its work, a listener call after its
+return. All times here are microseconds since the run's first instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from assignors.types import TopicPartition
+from emulator.conformance.captured.reading import CaptureError, Fields, Place, read_objects
+
+MARKS = ("subscribed", "hangend", "sigterm", "wakeup", "closing", "closed")
+UNUSED = ("g", "casync", "casyncdone")
+"""Entries of other clients and of commit modes whose outcome ``committed`` tells."""
+
+SLACK_US = 1_000_000
+"""Two threads write one trace: a line may be this much older than the one before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment in the life of the process; ``kind`` is one of :data:`MARKS`."""
+
+    at_us: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationSeen:
+    """``groupMetadata()`` of the consumer had changed."""
+
+    at_us: int
+    generation: int
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """A poll that returned records: first and last offset a partition, in the order handed out."""
+
+    at_us: int
+    ranges: tuple[tuple[TopicPartition, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """One record was worked on from ``began_us`` to ``at_us``."""
+
+    at_us: int
+    began_us: int
+    partition: TopicPartition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listened:
+    """The rebalance listener ran from ``began_us`` to ``at_us``."""
+
+    at_us: int
+    began_us: int
+    call: Literal["assigned", "revoked", "lost"]
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncCommit:
+    """commitSync was called; ``reason`` says where in the application (``poll``, ``timer``, …)."""
+
+    at_us: int
+    began_us: int
+    reason: str
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The client handled the response to a successful commit, an automatic one too."""
+
+    at_us: int
+    thread: str
+    offsets: tuple[tuple[TopicPartition, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """The handler began to hang on a record."""
+
+    at_us: int
+    lasting_us: int
+    partition: TopicPartition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The application met an exception."""
+
+    at_us: int
+    text: str
+
+
+Entry = Mark | GenerationSeen | Polled | Worked | Listened | SyncCommit | Committed | Hung | Raised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """One incarnation of one member, its entries in the order they were written."""
+
+    path: Path
+    member: str
+    incarnation: int
+    started_us: int
+    conf: Mapping[str, str]
+    """As the process was started: Kafka's settings behind ``c.``, the application's without."""
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def name(self) -> str:
+        """The member and its incarnation, ``m1.2``."""
+        return f"{self.member}.{self.incarnation}"
+
+    @property
+    def protocol(self) -> str:
+        """Its ``group.protocol``."""
+        return self.conf.get("c.group.protocol", "classic")
+
+    def marked_us(self, kind: str) -> int | None:
+        """When the first mark of a kind was written, if one was."""
+        return next((e.at_us for e in self.entries if isinstance(e, Mark) and e.kind == kind), None)
+
+    def ended_us(self) -> int:
+        """When the last entry was written."""
+        return self.entries[-1].at_us if self.entries else self.started_us
+
+    def worked(self) -> Iterator[Worked]:
+        """Yield the records in the order they were worked on."""
+        return (entry for entry in self.entries if isinstance(entry, Worked))
+
+    def member_ids(self) -> tuple[str, ...]:
+        """Return the member ids it had, in order."""
+        seen = (e.member_id for e in self.entries if isinstance(e, GenerationSeen))
+        return tuple(dict.fromkeys(member_id for member_id in seen if member_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How a capture's own words become ours."""
+
+    origin: int
+    """Epoch microseconds of the run's first instant."""
+
+    prefix: str
+    """What the topics' real names begin with."""
+
+    def time(self, fields: Fields, key: str) -> int:
+        """Read an epoch time as microseconds since the run began."""
+        at_us = fields.whole(key) - self.origin
+        if at_us < 0:
+            raise fields.place.error(
+                f"inconsistent times: `{key}` lies {-at_us} us before the run began (meta.json)"
+            )
+        return at_us
+
+    def span(self, fields: Fields) -> tuple[int, int]:
+        """Read the end and the begin of something (fields ``b`` and ``a``)."""
+        began_us, at_us = self.time(fields, "a"), self.time(fields, "b")
+        if at_us < began_us:
+            raise fields.place.error(
+                f"inconsistent times: it ends (`b`) {began_us - at_us} us before it begins (`a`)"
+            )
+        return at_us, began_us
+
+    def partition(self, text: str, place: Place) -> TopicPartition:
+        """Read ``t0-3`` as a partition of the topic with its real name."""
+        topic, dash, number = text.rpartition("-")
+        if not (dash and topic and number.isdecimal() and number.isascii()):
+            raise place.error(f"{text!r} is not a partition; expected TOPIC-NUMBER")
+        return TopicPartition(self.prefix + topic, int(number))
+
+    def partitions(self, fields: Fields, key: str) -> tuple[TopicPartition, ...]:
+        """Read a list of partitions."""
+        return tuple(self.partition(text, fields.place) for text in fields.texts(key))
+
+    def offsets(self, fields: Fields, key: str) -> tuple[tuple[TopicPartition, int], ...]:
+        """Read an object of partition to offset, in its order."""
+        table = fields.table(key)
+        return tuple((self.partition(p, fields.place), table.count(p)) for p in table)
+
+
+def read_trace(path: Path, units: Units) -> Trace:
+    """Read one ``<member>.<incarnation>.jsonl.gz``; raise CaptureError if it is not sound."""
+    member, _, number = path.name.removesuffix(".jsonl.gz").rpartition(".")
+    if not (member and number.isdecimal() and number.isascii()):
+        raise CaptureError(str(path), "a trace is called MEMBER.INCARNATION.jsonl.gz")
+    lines = read_objects(path)
+    first = next(lines, None)
+    if first is None:
+        raise CaptureError(str(path), "the trace is empty")
+    if first.text("e") != "started":
+        raise first.place.error("a trace begins with an entry `started`")
+    conf = first.table("conf")
+    return Trace(
+        path=path,
+        member=member,
+        incarnation=int(number),
+        started_us=units.time(first, "t"),
+        conf={key: conf.text(key) for key in conf},
+        entries=tuple(_in_order(lines, units)),
+    )
+
+
+def _in_order(lines: Iterator[Fields], units: Units) -> Iterator[Entry]:
+    latest_us = worked_us = 0
+    for fields in lines:
+        if fields.text("e") in UNUSED:
+            continue
+        entry = _entry(fields, units)
+        if entry.at_us < latest_us - SLACK_US:
+            raise fields.place.error(
+                f"inconsistent times: {latest_us - entry.at_us} us older than an entry above it"
+            )
+        latest_us = max(latest_us, entry.at_us)
+        if isinstance(entry, Worked):
+            if entry.began_us < worked_us:
+                raise fields.place.error(
+                    f"inconsistent times: work that begins {worked_us - entry.began_us} us before "
+                    "that on an entry above it has ended"
+                )
+            worked_us = entry.at_us
+        yield entry
+
+
+def _entry(fields: Fields, units: Units) -> Entry:
+    match fields.text("e"):
+        case "r":
+            partition = units.partition(fields.text("p"), fields.place)
+            return Worked(*units.span(fields), partition, fields.count("o"))
+        case "poll":
+            return Polled(units.time(fields, "t"), _ranges(fields, units))
+        case "assigned" | "revoked" | "lost" as call:
+            return Listened(*units.span(fields), call, units.partitions(fields, "ps"))
+        case "meta":
+            at_us = units.time(fields, "t")
+            return GenerationSeen(at_us, fields.whole("gen"), fields.text("member"))
+        case "committed":
+            at_us = units.time(fields, "t")
+            return Committed(at_us, fields.text("th"), units.offsets(fields, "o"))
+        case "csync":
+            return SyncCommit(*units.span(fields), fields.text("why"), fields.flag("ok"))
+        case "hang":
+            partition = units.partition(fields.text("p"), fields.place)
+            lasting_us = fields.count("ms") * 1000
+            return Hung(units.time(fields, "t"), lasting_us, partition, fields.count("o"))
+        case "exc":
+            return Raised(units.time(fields, "t"), str(dict(fields.values)))
+        case kind if kind in MARKS:
+            return Mark(units.time(fields, "t"), kind)
+        case kind:
+            raise fields.place.error(f"unknown kind of entry {kind!r}")
+
+
+def _ranges(fields: Fields, units: Units) -> tuple[tuple[TopicPartition, int, int], ...]:
+    table = fields.table("ps")
+    ranges = []
+    for text in table:
+        bounds = table.counts(text)
+        if len(bounds) != 2 or bounds[0] > bounds[1]:
+            raise table.wrong(text, "[first offset, last offset]")
+        ranges.append((units.partition(text, fields.place), bounds[0], bounds[1]))
+    if sum(last - first + 1 for _, first, last in ranges) != fields.count("n"):
+        raise fields.wrong("n", "as many records as `ps` has")
+    return tuple(ranges)

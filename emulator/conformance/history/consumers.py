@@ -1,0 +1,286 @@
+"""One incarnation's trace as events: its start and end, listener calls, epochs and records.
+
+The position an epoch starts at is what the client's log says; the trace alone would not tell it
+for a partition from which nothing was polled.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+from assignors.types import TopicPartition
+from emulator.conformance.captured.client_logs import PositionSet
+from emulator.conformance.captured.settings import reset_policy
+from emulator.conformance.captured.traces import (
+    Entry,
+    GenerationSeen,
+    Listened,
+    Mark,
+    Polled,
+    Raised,
+    SyncCommit,
+    Trace,
+    Worked,
+)
+from emulator.events import (
+    ConsumerStarted,
+    ConsumerStopped,
+    EpochClosed,
+    EpochOpened,
+    ListenerCalled,
+    PartlyProcessed,
+    What,
+)
+
+LOG_TICK_US = 1000
+"""Logs write whole milliseconds, rounded down."""
+
+Moment = tuple[int, What]
+"""When something happened, and what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One record done: in which generation, and out of which poll of its process."""
+
+    at_us: int
+    began_us: int
+    consumer: str
+    generation: int
+    partition: TopicPartition
+    offset: int
+    poll: int
+
+
+@dataclass(slots=True)
+class Epoch:
+    """A partition in the hands of one process, from its assignment on."""
+
+    assigned_us: int
+    offset: int | None = None
+    """Where it began to read; None until it did."""
+
+    processed: int = 0
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerHistory:
+    """What one incarnation did."""
+
+    moments: tuple[Moment, ...]
+    work: tuple[Work, ...]
+    open: tuple[tuple[TopicPartition, int], ...]
+    """What it had when the run ended, and the end of what poll had handed out."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Life:
+    trace: Trace
+    group: str
+    positions: dict[TopicPartition, deque[PositionSet]]
+    generation: int = -1
+    epochs: dict[TopicPartition, Epoch] = field(default_factory=dict)
+    hand: deque[tuple[TopicPartition, int]] = field(default_factory=deque)
+    polls: int = 0
+    free_us: int = 0
+    """Since when the application has had nothing to do but the next record in hand."""
+
+    waits_for_commit: bool = False
+    moments: list[Moment] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)
+
+
+def consumer_history(
+    trace: Trace,
+    positions: Sequence[PositionSet],
+    *,
+    group: str,
+    crashed_us: int | None,
+    end_us: int,
+) -> ConsumerHistory:
+    """Return what an incarnation did until it was killed (if it was) or the run ended."""
+    by_partition: dict[TopicPartition, deque[PositionSet]] = {}
+    for position in positions:
+        by_partition.setdefault(position.partition, deque()).append(position)
+    life = _Life(trace=trace, group=group, positions=by_partition)
+    life.moments.append((trace.started_us, _started(trace, group)))
+    for entry in trace.entries:
+        if entry.at_us <= end_us:
+            _live(life, entry)
+    if crashed_us is not None:
+        _crash(life, max(crashed_us, life.moments[-1][0], life.free_us))
+    still_open = _still_open(life, end_us)
+    return ConsumerHistory(tuple(life.moments), tuple(life.work), still_open)
+
+
+def _still_open(life: _Life, end_us: int) -> tuple[tuple[TopicPartition, int], ...]:
+    for partition, epoch in sorted(life.epochs.items(), key=itemgetter(0)):
+        if epoch.offset is None:
+            _open(life, partition, epoch, end_us, None)
+    return tuple(
+        (partition, epoch.position)
+        for partition, epoch in sorted(life.epochs.items(), key=itemgetter(0))
+        if epoch.offset is not None
+    )
+
+
+def _started(trace: Trace, group: str) -> ConsumerStarted:
+    return ConsumerStarted(
+        consumer=trace.member,
+        group=group,
+        incarnation=trace.incarnation,
+        instance_id=trace.conf.get("c.group.instance.id"),
+    )
+
+
+def _live(life: _Life, entry: Entry) -> None:
+    match entry:
+        case GenerationSeen(generation=generation):
+            life.generation = generation
+        case Listened():
+            _listen(life, entry)
+        case Polled():
+            _poll(life, entry)
+        case Worked():
+            _finish(life, entry)
+        case SyncCommit(at_us=at_us):
+            life.waits_for_commit, life.free_us = False, at_us
+        case Mark(kind="closed"):
+            _stop(life, entry.at_us, "closed")
+        case Raised(text=text):
+            _stop(life, entry.at_us, "failed", text)
+        case _:
+            pass
+
+
+def _listen(life: _Life, entry: Listened) -> None:
+    closing_us = life.trace.marked_us("closing")
+    closing = closing_us is not None and entry.began_us >= closing_us
+    if entry.call == "assigned":
+        for partition in entry.partitions:
+            life.epochs[partition] = Epoch(entry.at_us)
+    else:
+        for partition in entry.partitions:
+            _close(life, partition, entry.at_us, "closed" if closing else entry.call)
+    call = ListenerCalled(
+        consumer=life.trace.member,
+        group=life.group,
+        generation=life.generation,
+        call=entry.call,
+        partitions=entry.partitions,
+        began_us=entry.began_us,
+    )
+    life.moments.append((entry.at_us, call))
+
+
+def _poll(life: _Life, entry: Polled) -> None:
+    life.polls += 1
+    life.hand.clear()
+    for partition, first, last in entry.ranges:
+        epoch = life.epochs.setdefault(partition, Epoch(entry.at_us))
+        _open(life, partition, epoch, entry.at_us, first)
+        epoch.position = last + 1
+        life.hand.extend((partition, offset) for offset in range(first, last + 1))
+    life.free_us = entry.at_us
+    life.waits_for_commit = life.trace.conf.get("mode") == "sync-before"
+
+
+def _open(
+    life: _Life, partition: TopicPartition, epoch: Epoch, until_us: int, first: int | None
+) -> None:
+    """Open an epoch where its client's log or else the *first* record polled says it began."""
+    said = life.positions.get(partition, deque())
+    position = None
+    while said and said[0].at_us <= until_us:
+        position = said.popleft()
+        if position.at_us < epoch.assigned_us - LOG_TICK_US:
+            position = None
+    if position is None and (epoch.offset is not None or first is None):
+        return
+    if epoch.offset is not None:
+        _write_close(life, partition, epoch, until_us, "reopened")
+    epoch.offset = first if position is None else position.offset
+    assert epoch.offset is not None, "either the log or a poll told it"
+    epoch.processed = epoch.position = epoch.offset
+    at_us = until_us if position is None else max(position.at_us, epoch.assigned_us)
+    committed = position is None or position.committed
+    opened = EpochOpened(
+        consumer=life.trace.member,
+        group=life.group,
+        generation=life.generation,
+        partition=partition,
+        offset=epoch.offset,
+        source="committed" if committed else reset_policy(life.trace.conf),
+        why="" if committed else "no offset",
+    )
+    life.moments.append((min(at_us, until_us), opened))
+
+
+def _finish(life: _Life, entry: Worked) -> None:
+    if life.hand:
+        life.hand.popleft()
+    if epoch := life.epochs.get(entry.partition):
+        epoch.processed = entry.offset + 1
+    life.free_us = entry.at_us
+    life.waits_for_commit = life.trace.conf.get("mode", "").endswith("-per-record")
+    life.work.append(
+        Work(
+            entry.at_us,
+            entry.began_us,
+            life.trace.member,
+            life.generation,
+            entry.partition,
+            entry.offset,
+            life.polls,
+        )
+    )
+
+
+def _close(life: _Life, partition: TopicPartition, at_us: int, why: str) -> None:
+    epoch = life.epochs.pop(partition, None)
+    if epoch is None:
+        return
+    if epoch.offset is None:
+        _open(life, partition, epoch, at_us, None)
+    if epoch.offset is not None:
+        _write_close(life, partition, epoch, at_us, why)
+
+
+def _write_close(
+    life: _Life, partition: TopicPartition, epoch: Epoch, at_us: int, why: str
+) -> None:
+    closed = EpochClosed(
+        consumer=life.trace.member,
+        group=life.group,
+        generation=life.generation,
+        partition=partition,
+        processed=epoch.processed,
+        position=epoch.position,
+        why=why,
+    )
+    life.moments.append((at_us, closed))
+
+
+def _crash(life: _Life, at_us: int) -> None:
+    if life.hand and not life.waits_for_commit:
+        partition, offset = life.hand[0]
+        partial = PartlyProcessed(
+            consumer=life.trace.member,
+            group=life.group,
+            partition=partition,
+            offset=offset,
+            began_us=life.free_us,
+        )
+        life.moments.append((at_us, partial))
+    _stop(life, at_us, "crashed")
+
+
+def _stop(life: _Life, at_us: int, how: str, reason: str = "") -> None:
+    for partition in sorted(life.epochs):
+        _close(life, partition, at_us, how)
+    stopped = ConsumerStopped(consumer=life.trace.member, group=life.group, how=how, reason=reason)
+    life.moments.append((at_us, stopped))

@@ -1,0 +1,268 @@
+"""What a run's events show of the things to be compared; real and emulated runs alike.
+
+Everything is read from the events alone. Consumers are named with their incarnation
+(``m1.2``), partitions as the capture writes them (``t0-3``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from assignors.types import TopicPartition
+from emulator.conformance.epochs import Epochs, Step
+from emulator.conformance.pace import Pace
+from emulator.events import (
+    CommitAccepted,
+    ConsumerStarted,
+    EpochOpened,
+    Event,
+    ListenerCalled,
+    PartitionsAdded,
+    Processed,
+    TopicCreated,
+)
+
+Call = tuple[str, tuple[str, ...]]
+"""A listener call and its partitions, sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """How a run is looked at."""
+
+    prefix: str
+    """What real topic names begin with; left out in what is shown."""
+
+    fault_us: int
+    """The first fault or act."""
+
+    faulted: str | None
+    """The consumer it hit; None where it hit none (a join, a broker, a topic)."""
+
+    end_us: int
+    """What was not over by then is not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The things to be compared."""
+
+    generations: tuple[int, ...]
+    """Those some member was given an assignment in, in order of first sight."""
+
+    rebalances: int
+    """How many of them lie above the highest one seen before the fault."""
+
+    assignments: dict[int, dict[str, tuple[str, ...]]]
+    """By generation and consumer: what it owned after its ``assigned`` call."""
+
+    calls: dict[str, tuple[Call, ...]]
+    """By consumer, in order."""
+
+    duplicates: dict[str, int]
+    """By partition: how many completed processings were not the first of their record."""
+
+    lost: dict[str, int]
+    """By partition: records passed over, never processed, though later ones were reached."""
+
+    takeovers: dict[str, float]
+    """By partition: seconds from the fault to the begin of the first record under a new owner."""
+
+    owners: dict[str, str]
+    """By partition: the consumer that owned it at the fault, with its incarnation."""
+
+    stalls: dict[str, float]
+    """By partition: the longest time in seconds without work on it, not over at the fault."""
+
+    first_commit_s: float | None
+    """From the fault until somebody knew that a commit sent after it was accepted."""
+
+    commit_wait_s: float | None
+    """The longest time from sending one of these to that answer."""
+
+    commits: dict[str, int]
+    """By consumer: commits of at least one offset that the coordinator accepted."""
+
+    epochs: tuple[int, ...] = ()
+    """Of the consumer protocol: those the group had, in order; this and what follows: else none."""
+
+    targets: dict[int, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    """By epoch and consumer: what it shall have."""
+
+    steps: dict[str, tuple[Step, ...]] = field(default_factory=dict)
+    """By consumer: its steps towards that, as the coordinator saw them."""
+
+
+@dataclass(slots=True)
+class _Watch:
+    """The state of reading a run's events."""
+
+    view: View
+    pace: Pace
+    epochs: Epochs = field(init=False)
+    incarnations: dict[str, int] = field(default_factory=dict)
+    owned: dict[str, set[TopicPartition]] = field(default_factory=dict)
+    at_fault: dict[TopicPartition, str] | None = None
+    faulted: str | None = None
+    """The consumer the fault hit, with its incarnation then."""
+
+    generations: dict[int, int] = field(default_factory=dict)
+    """And when each was first seen."""
+
+    assignments: dict[int, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    calls: dict[str, list[Call]] = field(default_factory=dict)
+    ranges: dict[TopicPartition, list[tuple[int, int]]] = field(default_factory=dict)
+    starts: dict[TopicPartition, list[int]] = field(default_factory=dict)
+    first_partitions: dict[str, int] = field(default_factory=dict)
+    """How many partitions each topic had when the group was first assigned any."""
+
+    begun: dict[TopicPartition, list[tuple[int, str]]] = field(default_factory=dict)
+    """When which consumer began on a range, after the fault."""
+
+    commits: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Let the epochs be told in the same names."""
+        self.epochs = Epochs(name=self.name, shown=self.shown)
+
+    def name(self, consumer: str) -> str:
+        """Return a consumer with its present incarnation."""
+        return f"{consumer}.{self.incarnations.get(consumer, 1)}"
+
+    def shown(self, partition: TopicPartition) -> str:
+        """Return a partition without the prefix of its topic."""
+        return str(partition).removeprefix(self.view.prefix)
+
+
+def observe(events: Iterable[Event], view: View) -> Observed:
+    """Read a run's events, in order, up to the end of the view."""
+    watch = _Watch(view, Pace(view.fault_us))
+    for event in events:
+        if event.at_us > view.end_us:
+            break
+        watch.pace.see(event)
+        watch.epochs.see(event)
+        if watch.at_fault is None and event.at_us >= view.fault_us:
+            watch.at_fault = {p: name for name, owned in watch.owned.items() for p in owned}
+            watch.faulted = None if view.faulted is None else watch.name(view.faulted)
+        _see(watch, event)
+    seen = watch.generations
+    before = max((g for g, at_us in seen.items() if at_us < view.fault_us), default=0)
+    return Observed(
+        generations=tuple(seen),
+        rebalances=sum(generation > before for generation in seen),
+        assignments=watch.assignments,
+        calls={name: tuple(watch.calls[name]) for name in sorted(watch.calls)},
+        epochs=tuple(watch.epochs.raised),
+        targets=watch.epochs.targets,
+        steps={name: tuple(watch.epochs.steps[name]) for name in sorted(watch.epochs.steps)},
+        duplicates=_nonzero(watch, _duplicates),
+        lost=_nonzero(watch, _lost),
+        takeovers=_takeovers(watch),
+        owners={watch.shown(tp): name for tp, name in sorted((watch.at_fault or {}).items())},
+        stalls={watch.shown(tp): stall_s for tp, stall_s in watch.pace.stalls.items()},
+        first_commit_s=watch.pace.first_commit_s,
+        commit_wait_s=watch.pace.commit_wait_s,
+        commits={name: watch.commits[name] for name in sorted(watch.commits)},
+    )
+
+
+def _see(watch: _Watch, event: Event) -> None:
+    match event.what:
+        case ConsumerStarted(consumer=consumer, incarnation=incarnation):
+            watch.incarnations[consumer] = incarnation
+            watch.calls[watch.name(consumer)] = []
+        case TopicCreated(topic=topic, log_starts=starts):
+            watch.first_partitions[topic] = 0 if watch.generations else len(starts)
+        case PartitionsAdded(topic=topic, partitions=partitions) if not watch.generations:
+            watch.first_partitions[topic] = partitions
+        case ListenerCalled() as call:
+            _listen(watch, call, event.at_us)
+        case EpochOpened(partition=partition, offset=offset):
+            watch.starts.setdefault(partition, []).append(offset)
+        case Processed() as processed:
+            _work(watch, processed)
+        case CommitAccepted(consumer=consumer, offsets=offsets) if offsets:
+            name = watch.name(consumer)
+            watch.commits[name] = watch.commits.get(name, 0) + 1
+        case _:
+            pass
+
+
+def _listen(watch: _Watch, call: ListenerCalled, at_us: int) -> None:
+    name = watch.name(call.consumer)
+    owned = watch.owned.setdefault(name, set())
+    shown = tuple(watch.shown(partition) for partition in sorted(call.partitions))
+    watch.calls.setdefault(name, []).append((call.call, shown))
+    if call.call == "assigned":
+        owned.update(call.partitions)
+        watch.generations.setdefault(call.generation, at_us)
+        by_consumer = watch.assignments.setdefault(call.generation, {})
+        by_consumer[name] = tuple(watch.shown(partition) for partition in sorted(owned))
+    else:
+        owned.difference_update(call.partitions)
+
+
+def _work(watch: _Watch, processed: Processed) -> None:
+    ranges = watch.ranges.setdefault(processed.partition, [])
+    ranges.append((processed.first, processed.next_offset))
+    if processed.began_us >= watch.view.fault_us:
+        begun = watch.begun.setdefault(processed.partition, [])
+        begun.append((processed.began_us, watch.name(processed.consumer)))
+
+
+def _union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join half-open ranges that touch or overlap; they come back in order."""
+    joined: list[tuple[int, int]] = []
+    for first, end in sorted(ranges):
+        if joined and first <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((first, end))
+    return joined
+
+
+def _length(ranges: Iterable[tuple[int, int]]) -> int:
+    return sum(end - first for first, end in ranges)
+
+
+def _duplicates(watch: _Watch, partition: TopicPartition) -> int:
+    ranges = watch.ranges.get(partition, [])
+    return _length(ranges) - _length(_union(ranges))
+
+
+def _lost(watch: _Watch, partition: TopicPartition) -> int:
+    """Count what lies between the first start and the farthest progress and was never done.
+
+    A partition that came later counts from its beginning.
+    """
+    starts = watch.starts.get(partition, [0])
+    done = _union(watch.ranges.get(partition, []))
+    existed = watch.first_partitions.get(partition.topic)
+    later = existed is not None and partition.partition >= existed
+    base = 0 if later else starts[0]
+    frontier = max([*starts, *(end for _, end in done)])
+    return frontier - base - _length((max(first, base), end) for first, end in done if end > base)
+
+
+def _nonzero(watch: _Watch, count: Callable[[_Watch, TopicPartition], int]) -> dict[str, int]:
+    counts = {p: count(watch, p) for p in sorted(watch.ranges.keys() | watch.starts.keys())}
+    return {watch.shown(partition): number for partition, number in counts.items() if number}
+
+
+def _takeovers(watch: _Watch) -> dict[str, float]:
+    """Time how long each partition of the faulted consumer waited for another one.
+
+    Where no consumer was hit, all partitions count that another one worked on than before.
+    """
+    before = watch.at_fault or {}
+    taken: dict[str, float] = {}
+    for partition, begun in sorted(watch.begun.items()):
+        owner = before.get(partition)
+        if watch.faulted is not None and owner != watch.faulted:
+            continue
+        times = [at_us for at_us, name in begun if name != owner]
+        if times:
+            taken[watch.shown(partition)] = (min(times) - watch.view.fault_us) / 1_000_000
+    return taken

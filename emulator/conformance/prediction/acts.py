@@ -1,0 +1,254 @@
+"""The acts of a captured run, and the few messages held back so that its beginning is the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emulator.conformance.captured.actions import Action
+from emulator.conformance.captured.capture import Capture
+from emulator.conformance.captured.client_logs import times_of
+from emulator.conformance.captured.settings import MemberSettings
+from emulator.conformance.captured.traces import Hung
+from emulator.conformance.prediction import facts
+from emulator.conformance.prediction.async_members import beginning
+from emulator.conformance.prediction.contacts import (
+    CONSUMER_HEARTBEAT,
+    HEARTBEAT,
+    heartbeat_interval_us,
+    last_contact,
+)
+from emulator.conformance.prediction.noise import (
+    LATE_WARM_UP_US,
+    Noise,
+    drawn,
+    is_first,
+    warm_up_us,
+)
+from emulator.conformance.prediction.starts import start_us
+from emulator.scenario import model
+from emulator.scenario.parties import COORDINATOR_OF
+
+SILENCED = ("sigkill", "sigstop")
+
+
+def acts_of(capture: Capture, noise: Noise, seed: int | None) -> tuple[model.Fault, ...]:
+    """Return what is done to the emulated run."""
+    return (
+        *_formation(capture),
+        *_young(capture, noise, seed),
+        *_last_contact(capture),
+        *_last_metadata(capture),
+        *_actions(capture),
+    )
+
+
+# -- the beginning ---------------------------------------------------------------------------------
+
+
+def _formation(capture: Capture) -> Iterator[model.Fault]:
+    """Hold each member's first requests up until the real ones were sent and answered."""
+    for trace in capture.traces:
+        if trace.protocol == "consumer":
+            yield from beginning(capture, trace)
+    for up in facts.start_ups(capture):
+        if _speaks_epochs(capture, up):
+            continue
+        name = f"{up.member}.{up.incarnation}"
+        sent = times_of(capture.client_logs[name], "Sending JoinGroup")
+        first = is_first(capture, up)
+        if sent:
+            yield _delay(up.member, "JoinGroup", "request", up.started_us, sent[0], f"join-{name}")
+        if len(sent) > 1 and first:
+            yield _delay(up.member, "JoinGroup", "response", up.started_us, sent[1], f"id-{name}")
+        if len(sent) > 1 and first and up.joined_us is not None:
+            yield _delay(
+                up.member, "JoinGroup", "response", sent[1], up.joined_us, f"join-answer-{name}"
+            )
+        if first and up.assigned_us is not None:
+            yield _delay(
+                up.member, "SyncGroup", "response", up.started_us, up.assigned_us, f"sync-{name}"
+            )
+
+
+def _speaks_epochs(capture: Capture, up: facts.StartUp) -> bool:
+    """Say whether an incarnation is a member of the consumer protocol."""
+    name = f"{up.member}.{up.incarnation}"
+    return any(trace.protocol == "consumer" for trace in capture.traces if trace.name == name)
+
+
+def _young(capture: Capture, noise: Noise, seed: int | None) -> Iterator[model.Fault]:
+    """Let young processes be slow: to sync for the first time, to find a first position."""
+    for up in facts.start_ups(capture):
+        name = f"{up.member}.{up.incarnation}"
+        if _speaks_epochs(capture, up):
+            if not is_first(capture, up):
+                slow = drawn(LATE_WARM_UP_US, 2 * LATE_WARM_UP_US, "warm-up", name, seed)
+                yield _slow(up, "OffsetFetch", "response", slow, f"warm-{name}")
+            continue
+        if not is_first(capture, up):
+            slow = drawn(noise.first_sync, noise.first_sync_p99, "first sync", name, seed)
+            yield _slow(up, "SyncGroup", "request", slow, f"sync-{name}")
+        warm = warm_up_us(capture, up)
+        slow = drawn(warm, warm + warm // 2, "warm-up", name, seed)
+        yield _slow(up, "OffsetFetch", "response", slow, f"warm-{name}")
+
+
+def _slow(up: facts.StartUp, kind: str, part: str, by_us: int, name: str) -> model.DelayMessage:
+    match = model.MessageMatch.model_validate({"kind": kind, "part": part, "member": up.member})
+    return model.DelayMessage(id=name, at=up.started_us, message=match, by=by_us)
+
+
+def _delay(
+    member: str, kind: str, part: str, from_us: int, until_us: int, name: str
+) -> model.DelayMessage:
+    match = model.MessageMatch.model_validate({"kind": kind, "part": part, "member": member})
+    return model.DelayMessage(id=name, at=from_us, message=match, until=until_us)
+
+
+# -- the last sign of life ---------------------------------------------------------------------------
+
+
+def _last_contact(capture: Capture) -> Iterator[model.Fault]:
+    """Let the silenced member's last heartbeat before the fault come when the real one came."""
+    first = capture.actions[0] if capture.actions else None
+    if first is None or first.do not in SILENCED or first.member is None:
+        return
+    contact = last_contact(capture, first.member, first.at_us)
+    if contact is None or contact.by not in (HEARTBEAT, CONSUMER_HEARTBEAT):
+        return
+    trace = facts.trace_at(capture, first.member, first.at_us)
+    assert trace is not None, "who had contact has a trace"
+    interval = heartbeat_interval_us(capture, trace)
+    earliest = max(0, contact.at_us - interval - 20_000)
+    match = {"kind": contact.by, "part": "request", "member": first.member}
+    held = model.MessageMatch.model_validate({**match, "before": contact.at_us})
+    yield model.DelayMessage(id="last-heartbeat", at=earliest, message=held, until=contact.at_us)
+    for number in (1, 2):
+        gone = model.MessageMatch.model_validate({**match, "before": first.at_us})
+        yield model.LoseMessage(id=f"no-heartbeat-{number}", at=contact.at_us, message=gone)
+
+
+def _settings(capture: Capture, member: str) -> MemberSettings:
+    return next(m for m in facts.members(capture) if m.member == member)
+
+
+# -- the last look at the topics ---------------------------------------------------------------------
+
+
+def _last_metadata(capture: Capture) -> Iterator[model.Fault]:
+    """Let the leader's last metadata before the fault come when the real ones came.
+
+    Subscribers to a pattern refresh theirs together, while they join, so all have the leader's.
+    """
+    led = facts.group_leaders(capture)
+    before = [up.member for up in facts.start_ups(capture) if is_first(capture, up)]
+    if not led or led[min(led)] not in before:
+        return
+    leader = led[min(led)]
+    trace = facts.trace_at(capture, leader, capture.fault_us)
+    last = facts.last_metadata_refresh(capture, leader, capture.fault_us)
+    if trace is None or last is None or last <= capture.formed_us:
+        return
+    from_us = last - facts.metadata_max_age_us(trace)
+    patterned = any(member.pattern for member in facts.members(capture))
+    for member in before if patterned else [leader]:
+        yield _delay(member, "Metadata", "response", from_us, last, f"metadata-{member}")
+
+
+# -- acts --------------------------------------------------------------------------------------------
+
+
+def _actions(capture: Capture) -> Iterator[model.Fault]:
+    for number, action in enumerate(capture.actions):
+        act = _act(capture, action, f"{action.do}-{number}")
+        if act is not None:
+            yield act
+
+
+def _act(capture: Capture, action: Action, name: str) -> model.Fault | None:
+    at = action.at_us
+    match action.do:
+        case "sigkill":
+            return model.Crash(id=name, at=at, member=_named(action))
+        case "sigterm":
+            leaves = _settings(capture, _named(action)).stops_in_batch
+            return model.Close(id=name, at=at, member=_named(action), mid_batch=leaves)
+        case "sigstop":
+            lasting = _until(capture, "sigcont", action) - at
+            return model.Pause.model_validate(
+                {"verb": "pause", "id": name, "at": at, "member": action.member, "for": lasting}
+            )
+        case "hang":
+            hang = _hang_us(capture, action)
+            return model.Hang.model_validate(
+                {"verb": "hang", "id": name, "at": at, "member": action.member, "for": hang}
+            )
+        case "start":
+            return model.Start(id=name, at=_started(capture, action), member=_named(action))
+        case "addparts":
+            return _add_partitions(capture, action, name)
+        case "maketopic":
+            return model.CreateTopic(id=name, at=at, topic=action.topic or "")
+        case _:
+            return _act_on_broker(capture, action, name)
+
+
+def _act_on_broker(capture: Capture, action: Action, name: str) -> model.Fault | None:
+    broker = COORDINATOR_OF + capture.group
+    if action.broker is not None:
+        broker = f"broker-{action.broker}"
+    lasting = _broker_back(capture, action) - action.at_us
+    match action.verb:
+        case "crash_broker":
+            return model.CrashBroker(id=name, at=action.at_us, broker=broker, restart_after=lasting)
+        case "pause_broker":
+            pause = {"verb": "pause_broker", "id": name, "at": action.at_us, "broker": broker}
+            return model.PauseBroker.model_validate({**pause, "for": lasting})
+        case _:
+            return None
+
+
+def _broker_back(capture: Capture, begun: Action) -> int:
+    """Return when a broker that was killed or stopped ran again; else the end of the run."""
+    ends = [
+        action.at_us
+        for action in capture.actions
+        if action.verb == f"{begun.verb} ends"
+        and action.broker in (begun.broker, None)
+        and action.at_us > begun.at_us
+    ]
+    return min(ends, default=capture.end_us)
+
+
+def _named(action: Action) -> str:
+    assert action.member is not None, f"{action.do} concerns a member"
+    return action.member
+
+
+def _until(capture: Capture, do: str, begun: Action) -> int:
+    """Return when what was begun was ended; at the end of the run if it never was."""
+    ends = [a.at_us for a in capture.actions if a.do == do and a.at_us > begun.at_us]
+    return min(ends, default=capture.end_us)
+
+
+def _started(capture: Capture, action: Action) -> int:
+    """Return when the process that an action started begins to look for its group."""
+    ups = [
+        up
+        for up in facts.start_ups(capture)
+        if up.member == action.member and up.started_us >= action.at_us
+    ]
+    return start_us(capture, min(ups, key=lambda up: up.started_us)) if ups else action.at_us
+
+
+def _hang_us(capture: Capture, action: Action) -> int:
+    """Return how long the handler was told to hang."""
+    trace = facts.trace_at(capture, _named(action), action.at_us)
+    assert trace is not None, "a hanging member has a trace"
+    hung = (e.lasting_us for e in trace.entries if isinstance(e, Hung))
+    return next(hung, int(trace.conf.get("hang", "0")) * 1_000)
+
+
+def _add_partitions(capture: Capture, action: Action, name: str) -> model.AddPartitions:
+    addition = next(a for a in capture.additions if a.topic == action.topic)
+    return model.AddPartitions(id=name, at=action.at_us, topic=addition.topic, to=addition.to)

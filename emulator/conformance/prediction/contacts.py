@@ -1,0 +1,125 @@
+"""A member's signs of life before the fault, and how late its heartbeats came.
+
+A classic client's log tells of its heartbeats. That of a client of the consumer protocol tells
+only of those that acknowledge an assignment; each further one follows an interval later, and
+when the coordinator had the last of them is told by when the session ran out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from emulator.conformance.captured.async_client_logs import first_answer
+from emulator.conformance.captured.capture import Capture
+from emulator.conformance.captured.client_logs import LogLine, heartbeats_sent, times_of
+from emulator.conformance.captured.coordinator_log import offset_lines
+from emulator.conformance.captured.settings import milliseconds
+from emulator.conformance.captured.traces import Trace
+from emulator.conformance.prediction.facts import trace_at
+
+HEARTBEAT_INTERVAL_US = 3_000_000
+"""Kafka's default of ``heartbeat.interval.ms``."""
+
+CONSUMER_SESSION_US = 6_000_000
+"""``group.consumer.session.timeout.ms`` of the captured cluster."""
+
+CONSUMER_INTERVAL_US = 1_000_000
+"""And ``group.consumer.heartbeat.interval.ms``, which each member is told."""
+
+HEARTBEAT = "Heartbeat"
+CONSUMER_HEARTBEAT = "ConsumerGroupHeartbeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """What last made the coordinator restart a member's session; ``by``: the request's kind."""
+
+    at_us: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeats:
+    """A member's last heartbeat before the fault, and the moment from which it is counted."""
+
+    enabled_us: int
+    last_us: int
+    interval_us: int
+
+
+def heartbeat_interval_us(capture: Capture, trace: Trace) -> int:
+    """Return how often a member sends heartbeats."""
+    if trace.protocol == "consumer":
+        told = first_answer(capture.client_logs[trace.name])
+        return CONSUMER_INTERVAL_US if told is None else told.interval_us
+    return milliseconds(trace, "c.heartbeat.interval.ms") or HEARTBEAT_INTERVAL_US
+
+
+def last_contact(capture: Capture, member: str, before_us: int) -> Contact | None:
+    """Return what last refreshed a member's session before an instant, as the broker saw it.
+
+    Of classic members heartbeats and joins count when the client sent them, commits when the
+    coordinator took them; in the captures an eviction follows at this time plus the session
+    timeout, within 0.13 s. Of members of the consumer protocol only an eviction tells.
+    """
+    trace = trace_at(capture, member, before_us)
+    if trace is None:
+        return None
+    contacts = _told_by_expiry if trace.protocol == "consumer" else _told_by_client
+    earlier = [each for each in contacts(capture, trace) if each.at_us <= before_us]
+    return max(earlier, key=lambda contact: contact.at_us, default=None)
+
+
+def _told_by_client(capture: Capture, trace: Trace) -> list[Contact]:
+    log = capture.client_logs[trace.name]
+    topics = [produced.topic for produced in capture.productions]
+    taken, _ = offset_lines(capture.coordinator_log, topics)
+    return [
+        *(Contact(at_us, HEARTBEAT) for at_us in heartbeats_sent(log)),
+        *(Contact(at_us, "JoinGroup") for at_us in times_of(log, "Sending JoinGroup")),
+        *(Contact(at_us, "SyncGroup") for at_us in times_of(log, "Sending leader SyncGroup")),
+        *(Contact(at_us, "SyncGroup") for at_us in times_of(log, "Sending follower SyncGroup")),
+        *(
+            Contact(line.at_us, "OffsetCommit")
+            for line in taken
+            if line.member_id in trace.member_ids()
+        ),
+    ]
+
+
+def _told_by_expiry(capture: Capture, trace: Trace) -> list[Contact]:
+    ids = trace.member_ids()
+    return [
+        Contact(line.at_us - CONSUMER_SESSION_US, CONSUMER_HEARTBEAT)
+        for line in capture.coordinator_log
+        if "session expired" in line.text and any(member_id in line.text for member_id in ids)
+    ]
+
+
+def heartbeats(capture: Capture, member: str) -> Heartbeats | None:
+    """Return what is known of a member's heartbeats up to the fault, if it is enough."""
+    trace = trace_at(capture, member, capture.fault_us)
+    if trace is None:
+        return None
+    log = capture.client_logs[trace.name]
+    if trace.protocol == "consumer":
+        contact = last_contact(capture, member, capture.fault_us)
+        sent = [] if contact is None else [contact.at_us]
+        begun = _acknowledged(log)
+    else:
+        sent = [at_us for at_us in heartbeats_sent(log) if at_us <= capture.fault_us]
+        begun = times_of(log, "Received successful JoinGroup response")
+    enabled = [at_us for at_us in begun if sent and at_us <= sent[-1]]
+    if not enabled:
+        return None
+    return Heartbeats(enabled[-1], sent[-1], heartbeat_interval_us(capture, trace))
+
+
+def _acknowledged(lines: Sequence[LogLine]) -> tuple[int, ...]:
+    """Return when a client of the consumer protocol told what it owns: the interval begins anew."""
+    return tuple(
+        line.at_us
+        for line in lines
+        if line.text.endswith("transitioned from ACKNOWLEDGING to STABLE.")
+    )

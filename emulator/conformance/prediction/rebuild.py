@@ -1,0 +1,270 @@
+"""From a captured run to a scenario that may predict it.
+
+Taken from the capture: names, ids, settings, where partitions were led, what was produced when,
+how long each record took, when what was done; how long each process took to send its first
+JoinGroup; when the first members had their first assignment; the faulted member's last sign of
+life and the leader's last look at the topics before the fault. Everything else is predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from assignors.types import TopicPartition
+from emulator.conformance.captured.capture import Capture, Production
+from emulator.conformance.captured.settings import MemberSettings
+from emulator.conformance.prediction import facts
+from emulator.conformance.prediction.acts import acts_of
+from emulator.conformance.prediction.async_members import broker_settings, listener_ends
+from emulator.conformance.prediction.noise import Noise, broker_session_ms, noise_of
+from emulator.conformance.prediction.starts import start_us
+from emulator.scenario.model import (
+    Bursts,
+    Cluster,
+    CommitPolicy,
+    Constant,
+    Distribution,
+    Group,
+    Lognormal,
+    LognormalShape,
+    Member,
+    Network,
+    Scenario,
+    Topic,
+)
+from emulator.world.build import Replay
+from emulator.world.consumer.handler import WorkTimes
+from emulator.world.draws import draw, stream_key
+
+MS = 1_000
+RECORD_BYTES = 100
+"""The captures' records are small: a whole backlog of 1,600 comes with one fetch."""
+
+_POLICIES = {
+    "auto": CommitPolicy(call="auto"),
+    "sync-per-poll": CommitPolicy(call="sync", when="batch"),
+    "async-per-poll": CommitPolicy(call="async", when="batch"),
+    "sync-per-record": CommitPolicy(call="sync", when="record"),
+    "noargs-per-record": CommitPolicy(call="sync", when="record", arguments=False),
+    "sync-before": CommitPolicy(call="sync", when="before"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A scenario, and what a run of it replays instead of drawing it."""
+
+    scenario: Scenario
+    replay: Callable[[], Replay]
+    """Makes a fresh replay: it counts what it has handed out, so each run needs its own."""
+
+
+def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
+    """Return the scenario of a captured run.
+
+    *seed*: draws the noise of the machine; None: a machine without chance, at its average.
+    """
+    noise = noise_of(capture)
+    members = facts.members(capture)
+    group = Group(
+        id=capture.group,
+        members=tuple(_member(capture, member) for member in members),
+        topics=_first_topics(members),
+        pattern=next((member.pattern for member in members if member.pattern), None),
+        coordinator=capture.coordinator,
+        lateness=_lateness(noise, seed),
+        wake_up=noise.wake_up,
+    )
+    scenario = Scenario(
+        title=capture.name,
+        run_for=capture.end_us,
+        cluster=Cluster(
+            brokers=3,
+            replication=Constant(constant=_replication_us(capture)),
+            settings={
+                "min.insync.replicas": 2,
+                "broker.session.timeout.ms": broker_session_ms(seed),
+                **broker_settings(capture),
+            },
+        ),
+        network=Network(latency=_latency(noise, seed)),
+        topic=tuple(_topic(capture, production, seed) for production in capture.productions),
+        group=(group,),
+        fault=acts_of(capture, noise, seed),
+    )
+    return Rebuilt(scenario, lambda: _replay(capture))
+
+
+def _first_topics(members: tuple[MemberSettings, ...]) -> tuple[str, ...]:
+    return next((member.topics for member in members if member.topics), ())
+
+
+# -- the cluster -----------------------------------------------------------------------------------
+
+
+def _latency(noise: Noise, seed: int | None) -> Distribution:
+    if seed is None:
+        return Constant(constant=noise.way)
+    return Lognormal(lognormal=LognormalShape(median=noise.way, p99=noise.way_p99))
+
+
+def _lateness(noise: Noise, seed: int | None) -> Distribution:
+    if seed is None:
+        return Constant(constant=noise.late_mean)
+    return Lognormal(lognormal=LognormalShape(median=noise.late, p99=noise.late_p99))
+
+
+def _replication_us(capture: Capture) -> int:
+    """Return how long an append takes to be durable: the median commitSync less its way."""
+    taken = facts.commit_sync_times(capture)
+    return max(1 * MS, int(median(taken)) - 1 * MS) if taken else 2 * MS
+
+
+# -- topics ----------------------------------------------------------------------------------------
+
+
+def _topic(capture: Capture, production: Production, seed: int | None) -> Topic:
+    leaders = facts.partition_leaders(capture)
+    partitions = [TopicPartition(production.topic, p) for p in range(production.partitions)]
+    late = any(act.do == "maketopic" and act.topic == production.topic for act in capture.actions)
+    lasting_us = _preload_us(capture, production, seed)
+    come_slowly = lasting_us > 0
+    return Topic(
+        name=production.topic,
+        partitions=production.partitions,
+        rate=_rate(capture, production, lasting_us),
+        backlog=0 if come_slowly else production.preload,
+        backlog_at=0 if come_slowly or not production.preload_when_formed else production.start_us,
+        record_size=RECORD_BYTES,
+        created="by act" if late else 0,
+        produce_from=production.start_us - lasting_us,
+        produce_until=_last_due(capture, production) + 1,
+        leaders=tuple(leaders.get(tp, tp.partition % 3 + 1) for tp in partitions),
+    )
+
+
+def _preload_us(capture: Capture, production: Production, seed: int | None) -> int:
+    """Return how long it took until all records of a preload were there, for a formed group.
+
+    No log tells: less than what lay between the group's forming and the rest of the production.
+    """
+    window_us = production.start_us - capture.formed_us
+    if seed is None or not production.preload_when_formed or window_us <= 0:
+        return 0
+    return int(draw(stream_key(seed, "preload", production.topic), 0) * window_us)
+
+
+def _rate(capture: Capture, production: Production, lasting_us: int) -> Bursts | float:
+    """Return how records come: at one rate, and a preload that takes its time at another before."""
+    steady = 1e9 / (production.tick_ns * production.partitions)
+    if not lasting_us:
+        return steady
+    fast = production.preload * 1e6 / lasting_us
+    shape = {"rate": fast, "for": lasting_us, "every": capture.end_us, "between": steady}
+    return Bursts.model_validate({"bursts": shape})
+
+
+def _last_due(capture: Capture, production: Production) -> int:
+    """Return when the last record of a topic was due; production ends by count."""
+    due = [
+        facts.due_us(production, partition, end - production.preload - 1)
+        for partition, end in enumerate(production.ends[: production.partitions])
+    ]
+    added = [
+        facts.due_us(addition, partition, production.ends[partition] - 1)
+        for addition in capture.additions
+        if addition.topic == production.topic
+        for partition in range(addition.first, addition.to)
+    ]
+    return max([*due, *added])
+
+
+# -- members ---------------------------------------------------------------------------------------
+
+
+def _member(capture: Capture, member: MemberSettings) -> Member:
+    first = next(up for up in facts.start_ups(capture) if up.member == member.member)
+    late = any(act.do == "start" and act.member == member.member for act in capture.actions)
+    begins_late = late and first.started_us >= capture.fault_us - 1_000_000
+    settings = {name: _value(text) for name, text in member.kafka.items()}
+    settings["client.id"] = member.member
+    settings["group.protocol"] = member.protocol
+    if member.instance_id is not None:
+        settings["group.instance.id"] = member.instance_id
+    return Member(
+        name=member.member,
+        settings=settings,
+        topics=member.topics or None,
+        pattern=member.pattern,
+        commit=_policy(member),
+        poll_timeout=member.poll_timeout_us,
+        start="by act" if begins_late else start_us(capture, first),
+    )
+
+
+def _value(text: str) -> object:
+    """Return a setting as a scenario has it, from the text a Java client was given."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.isdecimal() else text
+
+
+def _policy(member: MemberSettings) -> CommitPolicy:
+    if member.mode in _POLICIES:
+        return _POLICIES[member.mode]
+    return CommitPolicy(
+        call="sync",
+        when="every",
+        every=member.commit_every_us,
+        on_revoke=member.mode == "timer-sync-on-revoke",
+    )
+
+
+# -- what is replayed --------------------------------------------------------------------------------
+
+
+def _replay(capture: Capture) -> Replay:
+    return Replay(
+        work=_work_times(capture),
+        member_ids=_member_ids(capture),
+        topic_ids=facts.topic_ids(capture),
+        listened_us=listener_ends(capture),
+    )
+
+
+def _work_times(capture: Capture) -> WorkTimes:
+    """Replay the time each record really took, in order of its repetitions; else the median."""
+    taken = facts.service_times(capture)
+    hung = [act for act in capture.actions if act.do == "hang"]
+    every = [time for times in taken.values() for time in times]
+    usual = int(median(every)) if every else MS
+    most = 1_000_000 if hung else max(every, default=usual)
+    done: dict[tuple[TopicPartition, int], int] = {}
+
+    def time_of(tp: TopicPartition, offset: int) -> int:
+        key = (tp, offset)
+        times = taken.get(key, ())
+        number = done.get(key, 0)
+        done[key] = number + 1
+        time = times[number] if number < len(times) else usual
+        return time if time <= most else usual
+
+    return time_of
+
+
+def _member_ids(capture: Capture) -> Callable[[str], str | None]:
+    """Give out the ids members really had, in order, by client or instance id.
+
+    Classic members have them of the coordinator, others of themselves.
+    """
+    left: dict[str, Iterator[str]] = {}
+    by_prefix: dict[str, list[str]] = {}
+    for trace in sorted(capture.traces, key=lambda trace: trace.started_us):
+        for member_id in trace.member_ids():
+            prefix = trace.member if trace.protocol == "consumer" else member_id[:-37]
+            by_prefix.setdefault(prefix, []).append(member_id)
+    for prefix, ids in by_prefix.items():
+        left[prefix] = iter(dict.fromkeys(ids))
+    return lambda prefix: next(left.get(prefix, iter(())), None)

@@ -1,0 +1,209 @@
+"""The course of an audit, whoever does the work: read, survey, read again what needs it, account.
+
+An engine reads rows into ranges and lets a function see the ranges of each partition. One process
+does it here; Spark does it in :mod:`emulator.spark.audit_ranges`, with these same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+
+from emulator.logs.audit.errors import AuditError
+from emulator.logs.audit.partitions import Limits, PartitionLedger, account
+from emulator.logs.audit.ranges import RANGES, Cuts, CutsOf, PartitionName, encode
+from emulator.logs.audit.reading import Part, Source, parts_of, read_rows
+from emulator.logs.audit.rows import Rows
+from emulator.logs.audit.survey import cuts_for, joined, pieces_of
+
+Found = TypeVar("Found")
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What holds for all partitions of an audit."""
+
+    end_us: int | None = None
+    """The cut: what was finished later does not count."""
+
+    limits: Mapping[PartitionName, Limits] = field(default_factory=dict)
+
+    def of(self, name: PartitionName) -> Limits:
+        """Return what is known of a partition besides its processing log."""
+        return self.limits.get(name, NO_LIMITS)
+
+
+class Surveyed(NamedTuple):
+    """What a first look at a partition comes to: its ledger, or how to look once more."""
+
+    name: PartitionName
+    ledger: PartitionLedger | None
+    cuts: Cuts | None
+
+
+class Counts(NamedTuple):
+    """What became of rows."""
+
+    rows: int
+    late: int
+    """Finished after the cut, and left out."""
+
+
+Look = Callable[[PartitionName, pa.Table], Found]
+"""Sees all ranges of one partition."""
+
+
+class Engine(Protocol):
+    """Who reads rows into ranges, and hands on those of each partition."""
+
+    def look(self, look: Look[Found], cuts_of: CutsOf | None) -> Iterable[Found]:
+        """Read the log, only partitions of *cuts_of* if given; yield what *look* finds of each."""
+
+    def counts(self) -> Counts:
+        """Return what became of the rows of the first reading."""
+
+
+class Audited(NamedTuple):
+    """What an audit comes to, partition by partition."""
+
+    partitions: tuple[PartitionLedger, ...]
+    """By topic and number."""
+
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyLook:
+    """Keeps the books of a partition at once if no record of it was processed twice."""
+
+    terms: Terms
+
+    def __call__(self, name: PartitionName, table: pa.Table) -> Surveyed:
+        """Look at all ranges of one partition."""
+        pieces, consumers = pieces_of(table)
+        whole = joined(pieces)
+        cuts = cuts_for(whole)
+        if cuts is not None:
+            return Surveyed(name, None, cuts)
+        return Surveyed(name, account(name, whole, consumers, self.terms.of(name)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountLook:
+    """Keeps the books of a partition whose ranges were cut."""
+
+    terms: Terms
+
+    def __call__(self, name: PartitionName, table: pa.Table) -> PartitionLedger:
+        """Account all pieces of one partition."""
+        pieces, consumers = pieces_of(table)
+        return account(name, pieces, consumers, self.terms.of(name))
+
+
+def audit(engine: Engine, terms: Terms) -> Audited:
+    """Audit a log; raise AuditError for what cannot be used."""
+    ledgers, cuts_of = list[PartitionLedger](), dict[PartitionName, Cuts]()
+    for surveyed in engine.look(SurveyLook(terms), None):
+        if surveyed.ledger is not None:
+            ledgers.append(surveyed.ledger)
+        if surveyed.cuts is not None:
+            cuts_of[surveyed.name] = surveyed.cuts
+    counts = engine.counts()
+    if counts.rows == counts.late:
+        raise AuditError(_no_row(counts))
+    if cuts_of:
+        ledgers += engine.look(AccountLook(terms), cuts_of)
+    ledgers += _never_touched({ledger.name for ledger in ledgers}, terms)
+    return Audited(tuple(sorted(ledgers, key=lambda ledger: ledger.name)), counts)
+
+
+def _no_row(counts: Counts) -> str:
+    if not counts.rows:
+        return "empty: there is no processed record to audit"
+    return (
+        f"all {counts.rows:,} rows were finished after the cut; give --t-end in the unit of the log, "
+        "or --time-unit"
+    )
+
+
+def _never_touched(seen: set[PartitionName], terms: Terms) -> Iterator[PartitionLedger]:
+    """Yield the books of partitions that are known to be there and that nobody worked on."""
+    nothing = RANGES.empty_table()
+    for name in sorted(terms.limits.keys() - seen):
+        yield AccountLook(terms)(name, nothing)
+
+
+# -- one process -------------------------------------------------------------------------------
+
+
+class InProcess:
+    """Audits in this process: ranges are held in memory, rows a chunk at a time."""
+
+    def __init__(
+        self, source: Source, terms: Terms, tell: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Read *source*; *tell* hears how many rows or bytes of it are read."""
+        self._source = source
+        self._terms = terms
+        self._tell = tell
+        self._counts = Counts(0, 0)
+
+    def look(self, look: Look[Found], cuts_of: CutsOf | None) -> Iterator[Found]:
+        """Read the log; yield what *look* finds of each partition, by name."""
+        tables, counts = list[pa.RecordBatch](), Counts(0, 0)
+        for part in parts_of(self._source, 1 << 62):
+            for batch, counted in ranges_of(self._source, part, self._terms, cuts_of):
+                counts = Counts(counts.rows + counted.rows, counts.late + counted.late)
+                tables.append(batch)
+                self._tell(counts.rows)
+        if cuts_of is None:
+            self._counts = counts
+        for name, table in _by_partition(pa.Table.from_batches(tables, RANGES)):
+            yield look(name, table)
+
+    def counts(self) -> Counts:
+        """Return what became of the rows of the first reading."""
+        return self._counts
+
+
+def ranges_of(
+    source: Source, part: Part, terms: Terms, cuts_of: CutsOf | None
+) -> Iterator[tuple[pa.RecordBatch, Counts]]:
+    """Yield a part's ranges chunk by chunk, and what became of its rows."""
+    for rows, _ in read_rows(source, part):
+        yield ranges_of_rows(rows, terms, cuts_of)
+
+
+def ranges_of_rows(
+    rows: Rows, terms: Terms, cuts_of: CutsOf | None
+) -> tuple[pa.RecordBatch, Counts]:
+    """Return the ranges of a chunk before the cut, and what became of its rows."""
+    late = 0
+    if terms.end_us is not None and len(rows):
+        in_time = rows.ended_us <= terms.end_us
+        late = len(rows) - int(in_time.sum())
+        if late:
+            rows = rows.select(in_time.nonzero()[0])
+    return encode(rows, cuts_of), Counts(len(rows) + late, late)
+
+
+def _by_partition(table: pa.Table) -> Iterator[tuple[PartitionName, pa.Table]]:
+    """Cut a table of ranges into those of each partition, by name."""
+    if not table.num_rows:
+        return
+    ordered = table.sort_by([("topic", "ascending"), ("partition", "ascending")])
+    counted = ordered.group_by(["topic", "partition"], use_threads=False).aggregate(
+        [([], "count_all")]
+    )
+    at = 0
+    for row in counted.to_pylist():
+        yield (
+            PartitionName(row["topic"], row["partition"]),
+            ordered.slice(at, row["count_all"]),
+        )
+        at += row["count_all"]

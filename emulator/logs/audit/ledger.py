@@ -1,0 +1,191 @@
+"""The ledger of an audit: that of a run, as far as logs can tell it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
+
+import pyarrow as pa
+
+from emulator.ledger.entries import EntryKind
+from emulator.logs.audit.auditing import Audited, Counts
+from emulator.logs.audit.history import Committed
+from emulator.logs.audit.judging import AuditCause, Judgement, judge_again, judge_never
+from emulator.logs.audit.partitions import PartitionLedger, Stretch
+from emulator.logs.audit.ranges import PartitionName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One range that was processed again, or never; times in microseconds, epoch or of the run."""
+
+    id: str
+    """``D1``, … processed again; ``L1``, … lost; by time, then partition."""
+
+    kind: EntryKind
+    topic: str
+    partition: int
+    first: int
+    last: int
+    """The last offset of the range itself."""
+
+    cause: AuditCause
+    detail: str
+    first_owner: str | None
+    first_at_us: int | None
+    """Processed again: who was first, and when its first record was finished. Lost: who had
+    finished the record before it, and when."""
+
+    second_owner: str | None
+    second_at_us: int | None
+    """Processed again: the same of the second time. Lost: who finished the record after it."""
+
+    @property
+    def count(self) -> int:
+        """Records in the range."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLedger:
+    """What a processing log comes to, in records."""
+
+    group: str
+    entries: tuple[AuditEntry, ...]
+    partitions: tuple[PartitionLedger, ...]
+    rows: int
+    late: int
+    """Rows that were finished after the cut, and left out."""
+
+    def total(self, name: str) -> int:
+        """Return the sum over partitions of one of :data:`TOTALS`."""
+        return sum(getattr(partition, name) for partition in self.partitions)
+
+    def by_cause(self, kind: EntryKind | None = None) -> dict[str, int]:
+        """Return records by cause, most first; of one kind or of both."""
+        return self._tally(lambda each: each.cause.value if kind in (None, each.kind) else None)
+
+    def by_owners(self) -> dict[str, int]:
+        """Return records processed again by who was first and who was second, most first."""
+        again = EntryKind.REPROCESSED
+        return self._tally(
+            lambda each: f"{each.first_owner} > {each.second_owner}" if each.kind is again else None
+        )
+
+    def _tally(self, key: Callable[[AuditEntry], str | None]) -> dict[str, int]:
+        counts = Counter[str]()
+        for entry in self.entries:
+            name = key(entry)
+            if name is not None:
+                counts[name] += entry.count
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+TOTALS: Final = ("processed", "distinct", "reprocessed", "lost", "unread")
+
+ENTRIES: Final = pa.schema(
+    [
+        ("id", pa.string()),
+        ("kind", pa.string()),
+        ("group", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("first", pa.int64()),
+        ("last", pa.int64()),
+        ("count", pa.int64()),
+        ("cause", pa.string()),
+        ("detail", pa.string()),
+        ("first_owner", pa.string()),
+        ("first_at_us", pa.int64()),
+        ("second_owner", pa.string()),
+        ("second_at_us", pa.int64()),
+    ]
+)
+PARTITIONS: Final = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        *((name, pa.int64()) for name in ("base", "frontier", *TOTALS)),
+    ]
+)
+
+
+def draw_up(audited: Audited, log: Committed | None, group: str) -> AuditLedger:
+    """Return the ledger; *log*: what tells causes, None where there is none."""
+    again = _entries(audited, "again", lambda part, each: judge_again(each, part.name, log))
+    never = _entries(audited, "never", lambda part, each: judge_never(each, part.name, log))
+    entries = (
+        *_numbered(again, EntryKind.REPROCESSED, "D"),
+        *_numbered(never, EntryKind.LOST, "L"),
+    )
+    counts: Counts = audited.counts
+    return AuditLedger(
+        group=group,
+        entries=entries,
+        partitions=audited.partitions,
+        rows=counts.rows,
+        late=counts.late,
+    )
+
+
+Judged = tuple[PartitionName, Stretch, Judgement]
+
+
+def _entries(
+    audited: Audited, which: str, judge: Callable[[PartitionLedger, Stretch], Judgement]
+) -> list[Judged]:
+    found = [
+        (part.name, stretch, judge(part, stretch))
+        for part in audited.partitions
+        for stretch in attrgetter(which)(part)
+    ]
+    return sorted(found, key=lambda each: (_moment(each[1]), each[0], each[1].first))
+
+
+def _moment(stretch: Stretch) -> int:
+    return next((at for at in (stretch.second_us, stretch.first_us) if at is not None), 0)
+
+
+def _numbered(found: list[Judged], kind: EntryKind, letter: str) -> Iterator[AuditEntry]:
+    for number, (name, stretch, judgement) in enumerate(found, 1):
+        yield AuditEntry(
+            id=f"{letter}{number}",
+            kind=kind,
+            topic=name.topic,
+            partition=name.partition,
+            first=stretch.first,
+            last=stretch.next_offset - 1,
+            cause=judgement.cause,
+            detail=judgement.detail,
+            first_owner=stretch.first_owner,
+            first_at_us=stretch.first_us,
+            second_owner=stretch.second_owner,
+            second_at_us=stretch.second_us,
+        )
+
+
+def entries_table(ledger: AuditLedger) -> pa.Table:
+    """Return the entries as a table."""
+    rows = [_row(ledger.group, entry) for entry in ledger.entries]
+    return pa.Table.from_pylist(rows, ENTRIES)
+
+
+def _row(group: str, entry: AuditEntry) -> Mapping[str, object]:
+    row = {name: getattr(entry, name) for name in ENTRIES.names if name != "group"}
+    return {**row, "group": group, "kind": entry.kind.value, "cause": entry.cause.value}
+
+
+def partitions_table(ledger: AuditLedger) -> pa.Table:
+    """Return what each partition comes to as a table."""
+    rows = [
+        {
+            **{name: getattr(part, name) for name in PARTITIONS.names[2:]},
+            "topic": part.name.topic,
+            "partition": part.name.partition,
+        }
+        for part in ledger.partitions
+    ]
+    return pa.Table.from_pylist(rows, PARTITIONS)

@@ -1,0 +1,269 @@
+"""The books of one partition: its ranges in order of time, accounted as those of a run are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from assignors.types import TopicPartition
+from emulator.ledger.partition import PartitionBooks
+from emulator.logs.audit.columns import Array
+from emulator.logs.audit.courses import Courses
+from emulator.logs.audit.errors import AuditError
+from emulator.logs.audit.ranges import PartitionName
+from emulator.logs.audit.survey import Pieces, cut_alike
+from emulator.logs.audit.times import shown
+
+BLOCK: Final = 1 << 14
+"""Pieces that are accounted at once."""
+
+
+class Limits(NamedTuple):
+    """What is known of a partition besides its processing log."""
+
+    begin: int | None = None
+    """Its first offset; None: the lowest that was processed."""
+
+    end: int | None = None
+    """The end of its log at the cut; None: not known."""
+
+    committed: int | None = None
+    """What the group had committed at the cut."""
+
+
+class Stretch(NamedTuple):
+    """A range that was processed again, or never."""
+
+    first: int
+    next_offset: int
+    first_owner: str | None
+    first_us: int | None
+    """Processed again: who was first, and when its first record was finished. Never: who
+    finished the record before it."""
+
+    second_owner: str | None
+    second_us: int | None
+    """Processed again: by whom and when again. Never: who finished the record after it."""
+
+    second_began_us: int | None
+    overlap: bool = False
+    """Whether the first owner was still at work on the partition when the second one began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLedger:
+    """What was processed of one partition, in records."""
+
+    name: PartitionName
+    base: int
+    frontier: int
+    """The end of what was processed or committed."""
+
+    processed: int
+    distinct: int
+    reprocessed: int
+    lost: int
+    unread: int
+    """Beyond the frontier, and below the end of the log."""
+
+    again: tuple[Stretch, ...]
+    never: tuple[Stretch, ...]
+
+
+def account(
+    name: PartitionName, pieces: Pieces, consumers: list[str], limits: Limits
+) -> PartitionLedger:
+    """Keep the books of one partition; raise AuditError for what cannot be.
+
+    *pieces*: cut as :func:`cuts_for` says.
+    """
+    _refuse_beyond(name, pieces, limits)
+    pieces = cut_alike(pieces)
+    _refuse_twice_at_once(name, pieces, consumers)
+    base = _base(pieces, limits)
+    books = PartitionBooks(TopicPartition(*name), base)
+    order = np.lexsort((pieces.consumer, pieces.lo, pieces.ended_us, pieces.first_us))
+    ordered = pieces.at(order)
+    _work(books, ordered, consumers)
+    committed = -1 if limits.committed is None else limits.committed
+    books.pass_over(committed if limits.end is None else min(committed, limits.end))
+    again = tuple(_again(books, ordered, consumers))
+    never = tuple(_never(books, ordered, consumers))
+    processed = int((pieces.hi - pieces.lo).sum())
+    distinct = books.distinct()
+    assert processed - distinct == books.reprocessed == _records(again), "books are balanced"
+    return PartitionLedger(
+        name=name,
+        base=base,
+        frontier=books.frontier,
+        processed=processed,
+        distinct=distinct,
+        reprocessed=books.reprocessed,
+        lost=_records(never),
+        unread=0 if limits.end is None else max(0, limits.end - books.frontier),
+        again=again,
+        never=never,
+    )
+
+
+def _base(pieces: Pieces, limits: Limits) -> int:
+    """Return from where on a partition is counted.
+
+    One that nobody worked on, and of which no begin is given, is not of this log: what was
+    committed of it before is not held against anybody.
+    """
+    if len(pieces):
+        lowest = int(pieces.lo.min())
+        return lowest if limits.begin is None else min(lowest, limits.begin)
+    known = (limits.begin, limits.committed)
+    return next((offset for offset in known if offset is not None), 0)
+
+
+def _records(stretches: Iterable[Stretch]) -> int:
+    return sum(each.next_offset - each.first for each in stretches)
+
+
+def _work(books: PartitionBooks, pieces: Pieces, consumers: list[str]) -> None:
+    """Account pieces in order, a block at a time: numbers of Python's take room."""
+    for begin in range(0, len(pieces), BLOCK):
+        block = pieces.at(slice(begin, begin + BLOCK))
+        columns = (block.consumer, block.lo, block.hi, block.first_us)
+        for consumer, lo, hi, at_us in zip(*(column.tolist() for column in columns), strict=True):
+            books.work(consumers[consumer], lo, hi, at_us)
+
+
+def _refuse_beyond(name: PartitionName, pieces: Pieces, limits: Limits) -> None:
+    if not len(pieces):
+        return
+    lowest, highest = int(pieces.lo.min()), int(pieces.hi.max())
+    if limits.end is not None and highest > limits.end:
+        raise AuditError(
+            f"{name}: offset {highest - 1} was processed, and its log is said to end at "
+            f"{limits.end}; give the end offsets as of the cut, or a log of this topic"
+        )
+    if limits.begin is not None and lowest < limits.begin:
+        raise AuditError(
+            f"{name}: offset {lowest} was processed, and its log is said to begin at "
+            f"{limits.begin}; give the begin offsets as of the first row"
+        )
+
+
+def _refuse_twice_at_once(name: PartitionName, pieces: Pieces, consumers: list[str]) -> None:
+    """Refuse two ranges of one consumer that overlap both in offset and in time.
+
+    Each is held against the one before it in the order of offsets: that shows two processes under
+    one name, which have much in common, and need not show every single overlap.
+    """
+    order = np.lexsort((pieces.began_us, pieces.lo, pieces.consumer))
+    sorted_ = pieces.at(order)
+    same = (sorted_.consumer[1:] == sorted_.consumer[:-1]) & (sorted_.lo[1:] < sorted_.hi[:-1])
+    at_once = same & (sorted_.began_us[1:] < sorted_.ended_us[:-1])
+    at_once &= sorted_.began_us[:-1] < sorted_.ended_us[1:]
+    if not at_once.any():
+        return
+    place = int(at_once.argmax())
+    one, other = place, place + 1
+    text = " and ".join(
+        f"{sorted_.lo[at]}..{sorted_.hi[at] - 1} from {shown(int(sorted_.began_us[at]))} to "
+        f"{shown(int(sorted_.ended_us[at]))}"
+        for at in (one, other)
+    )
+    raise AuditError(
+        f"{name}: ranges of one consumer overlap: {consumers[int(sorted_.consumer[one])]} processed "
+        f"{text}, the same offsets at the same time; if these are two processes, let the column "
+        "for the consumer tell them apart (--column consumer=NAME)"
+    )
+
+
+def _again(books: PartitionBooks, pieces: Pieces, consumers: list[str]) -> Iterator[Stretch]:
+    """Yield what was processed again, with the times at which its first record was finished."""
+    repeats = list(books.repeats())
+    begun = _begun_at([each.start for each in repeats], pieces, consumers)
+    courses = Courses(pieces)
+    for each in repeats:
+        firsts = begun.get((each.start, each.first_owner), ())
+        seconds = begun.get((each.start, each.second_owner), ())
+        first = firsts[0] if firsts else None
+        second = next((one for one in seconds if one.first_us == each.second_us), None)
+        yield Stretch(
+            first=each.start,
+            next_offset=each.end,
+            first_owner=each.first_owner,
+            first_us=each.first_us if first is None else first.first_us,
+            second_owner=each.second_owner,
+            second_us=each.second_us,
+            second_began_us=each.second_us if second is None else second.began_us,
+            overlap=first is not None
+            and second is not None
+            and each.first_owner != each.second_owner
+            and courses.at_once(first.place, second.place),
+        )
+
+
+def _never(books: PartitionBooks, pieces: Pieces, consumers: list[str]) -> Iterator[Stretch]:
+    """Yield what nobody processed, with those who finished the records around it."""
+    gaps = list(books.gaps())
+    begun = _begun_at([end for _, end in gaps], pieces, consumers)
+    after = {lo: work for (lo, _), works in begun.items() for work in works[:1]}
+    for (lo, _), works in begun.items():
+        after[lo] = min(after[lo], works[0])
+    before = _ended_at([start for start, _ in gaps], pieces, consumers)
+    for start, end in gaps:
+        last, following = before.get(start), after.get(end)
+        yield Stretch(
+            first=start,
+            next_offset=end,
+            first_owner=None if last is None else last.consumer,
+            first_us=None if last is None else last.ended_us,
+            second_owner=None if following is None else following.consumer,
+            second_us=None if following is None else following.first_us,
+            second_began_us=None if following is None else following.began_us,
+        )
+
+
+class _Worked(NamedTuple):
+    """One piece, to be looked up by an end of it."""
+
+    first_us: int
+    began_us: int
+    ended_us: int
+    place: int
+    consumer: str
+
+
+def _looked_up(
+    pieces: Pieces, chosen: Array, consumers: list[str]
+) -> Iterator[tuple[int, _Worked]]:
+    """Yield the places of chosen pieces with what is asked of them, in order of time."""
+    for place in np.flatnonzero(chosen).tolist():
+        yield (
+            place,
+            _Worked(
+                int(pieces.first_us[place]),
+                int(pieces.began_us[place]),
+                int(pieces.ended_us[place]),
+                place,
+                consumers[int(pieces.consumer[place])],
+            ),
+        )
+
+
+def _begun_at(
+    offsets: list[int], pieces: Pieces, consumers: list[str]
+) -> dict[tuple[int, str], list[_Worked]]:
+    """Return, by offset and consumer, the pieces that begin at some offsets."""
+    found: dict[tuple[int, str], list[_Worked]] = {}
+    for place, work in _looked_up(pieces, np.isin(pieces.lo, offsets), consumers):
+        found.setdefault((int(pieces.lo[place]), work.consumer), []).append(work)
+    return found
+
+
+def _ended_at(offsets: list[int], pieces: Pieces, consumers: list[str]) -> dict[int, _Worked]:
+    """Return, by offset, the piece that ended there first."""
+    found: dict[int, _Worked] = {}
+    for place, work in _looked_up(pieces, np.isin(pieces.hi, offsets), consumers):
+        found.setdefault(int(pieces.hi[place]), work)
+    return found

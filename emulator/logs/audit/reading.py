@@ -1,0 +1,201 @@
+"""Reading a processing log in chunks: Parquet, JSON lines or CSV, files or folders of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from emulator.logs.audit.columns import is_text
+from emulator.logs.audit.csv_layout import CsvLayout, layout_in
+from emulator.logs.audit.errors import AuditError
+from emulator.logs.audit.files import LogFile
+from emulator.logs.audit.mapping import Mapped, map_columns
+from emulator.logs.audit.rows import Rows, rows_of
+from emulator.logs.audit.spans import Span
+from emulator.logs.audit.text import CHUNK_BYTES, lines_in, pieces_of
+from emulator.logs.audit.text_batches import Batches, csv_batches, json_batches
+from emulator.logs.audit.times import unit_of
+
+CHUNK_ROWS = 1 << 20
+"""Rows that are held in memory at once."""
+
+LONGEST_HEADER = 1 << 20
+"""The line with the names of columns, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one worker reads: a file, some row groups of a Parquet file, or some bytes of text."""
+
+    file: LogFile
+    groups: tuple[int, ...] | None = None
+    span: Span | None = None
+    """Bytes of whole rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A processing log that can be read."""
+
+    files: tuple[LogFile, ...]
+    mapped: Mapped
+    unit: str
+    """Of its times; empty for timestamps and ISO 8601."""
+
+    rows: int | None
+    """How many there are, where that can be told without reading."""
+
+    size: int
+    """In bytes."""
+
+    @property
+    def name(self) -> str:
+        """The first file, and how many more."""
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        return f"{self.files[0].path}{more}"
+
+
+def open_source(files: Sequence[LogFile], wanted: Mapping[str, str], unit: str | None) -> Source:
+    """Look at the columns of a log and the unit of its times.
+
+    *wanted*: columns the user named; *unit*: of numeric times, None: told by their size. Raise
+    AuditError if a column is missing, of another type, or the log holds no row.
+    """
+    first = next(
+        (batch for file in files for batch, _ in _batches(Part(file), None) if len(batch)), None
+    )
+    if first is None:
+        more = "" if len(files) == 1 else f" and the {len(files) - 1} files after it"
+        raise AuditError(f"{files[0].path}{more}: empty: there is no row to audit")
+    mapped = map_columns(first.schema.names, wanted, str(files[0].path))
+    ends = first.column(mapped.end)
+    return Source(
+        files=tuple(files),
+        mapped=mapped,
+        unit="us" if mapped.events else unit_of(ends, mapped.end, unit),
+        rows=_rows(files),
+        size=sum(file.path.stat().st_size for file in files),
+    )
+
+
+def _rows(files: Sequence[LogFile]) -> int | None:
+    if any(file.format != "parquet" for file in files):
+        return None
+    counts: list[int] = [_parquet(file.path).metadata.num_rows for file in files]
+    return sum(counts)
+
+
+def parts_of(
+    source: Source, rows: int, spans: Mapping[LogFile, Sequence[Span]] | None = None
+) -> list[Part]:
+    """Cut a log into parts of about so many rows; files of text only as *spans* say."""
+    cut, parts = spans or {}, list[Part]()
+    for file in source.files:
+        if file.format == "parquet":
+            parts += _row_groups(file, rows)
+        elif file in cut:
+            parts += [Part(file, span=span) for span in cut[file]]
+        else:
+            parts.append(Part(file))
+    return parts
+
+
+def _row_groups(file: LogFile, rows: int) -> Iterator[Part]:
+    metadata, groups, held = _parquet(file.path).metadata, list[int](), 0
+    for group in range(metadata.num_row_groups):
+        groups.append(group)
+        held += metadata.row_group(group).num_rows
+        if held >= rows:
+            yield Part(file, tuple(groups))
+            groups, held = [], 0
+    if groups:
+        yield Part(file, tuple(groups))
+
+
+def read_rows(source: Source, part: Part) -> Iterator[tuple[Rows, int]]:
+    """Yield the rows of a part chunk by chunk, and how many of it are read.
+
+    Raise AuditError for what cannot be used, with the file and the row.
+    """
+    read = 0
+    for batch, where in _batches(part, source.mapped):
+        read += len(batch)
+        yield rows_of(batch, source.mapped, source.unit, where), read
+
+
+def _batches(part: Part, mapped: Mapped | None) -> Batches:
+    """Yield a part's batches; raise AuditError for what is not of its format."""
+    read = {"parquet": _of_parquet, "json": _of_json, "csv": _of_csv}[part.file.format]
+    try:
+        yield from read(part, mapped)
+    except (pa.ArrowException, EOFError) as error:
+        kind = " as Parquet" if part.file.format == "parquet" else ""
+        raise AuditError(f"{part.file.path}: cannot be read{kind}: {_reason(error)}") from None
+    except OSError as error:
+        reason = error.strerror or " ".join(str(error).split())
+        raise AuditError(f"{part.file.path}: cannot be read: {reason}") from None
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+# -- text --------------------------------------------------------------------------------------
+
+
+def _of_json(part: Part, _: Mapped | None) -> Batches:
+    path, (begin, end) = part.file.path, part.span or (0, None)
+    pieces = pieces_of(path, begin, end, CHUNK_BYTES)
+    yield from json_batches(str(path), pieces, partial(lines_in, path, begin))
+
+
+def _of_csv(part: Part, mapped: Mapped | None) -> Batches:
+    path, layout = part.file.path, layout_of(part.file)
+    if layout is None:
+        return
+    begin, end = part.span or (layout.begin, None)
+    pieces = pieces_of(path, begin, end, CHUNK_BYTES)
+    yield from csv_batches(str(path), pieces, layout, mapped, partial(lines_in, path, begin))
+
+
+def layout_of(file: LogFile) -> CsvLayout | None:
+    """Return how a file of CSV is written; None if it is empty. Raise AuditError if it is no text."""
+    head = next(pieces_of(file.path, 0, LONGEST_HEADER, LONGEST_HEADER), b"")
+    return layout_in(head, str(file.path))
+
+
+# -- Parquet -----------------------------------------------------------------------------------
+
+
+def _parquet(path: Path, texts: Sequence[str] = ()) -> pq.ParquetFile:
+    """Open a file; *texts*: columns to be read as places in a list of their values."""
+    try:
+        if not texts:
+            return pq.ParquetFile(path)
+        there = pq.read_schema(path)
+        repeating = [field.name for field in there if field.name in texts and is_text(field.type)]
+        return pq.ParquetFile(path, read_dictionary=repeating, pre_buffer=False)
+    except pa.ArrowException as error:
+        raise AuditError(f"{path}: cannot be read as Parquet: {_reason(error)}") from None
+
+
+def _of_parquet(part: Part, mapped: Mapped | None) -> Batches:
+    file, read = _parquet(part.file.path, mapped.texts if mapped else ()), 0
+    there = file.schema_arrow.names
+    columns = None if mapped is None else [name for name in mapped.columns if name in there]
+    groups = None if part.groups is None else list(part.groups)
+    for batch in file.iter_batches(CHUNK_ROWS, row_groups=groups, columns=columns):
+        yield batch, partial(_rows_named, part, read, len(batch))
+        read += len(batch)
+
+
+def _rows_named(part: Part, read: int, rows: int, row: int | None) -> str:
+    """Say where rows of a Parquet file stand."""
+    groups = f", row groups from {part.groups[0]} on" if part.groups and part.groups[0] else ""
+    which = "" if row is None else f", row {row + 1:,} of these"
+    return f"{part.file.path}{groups}, rows {read + 1:,} to {read + rows:,}{which}"

@@ -1,0 +1,183 @@
+"""Rows of a processing log in one form: whose work on which offsets of which partition, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from emulator.logs.audit.columns import (
+    LARGEST_OFFSET,
+    LARGEST_PARTITION,
+    Array,
+    WrongValueError,
+    coded,
+    flat,
+    whole,
+)
+from emulator.logs.audit.errors import AuditError
+from emulator.logs.audit.mapping import Mapped
+from emulator.logs.audit.times import CLOCK_FROM_US, shown, to_us
+
+_LARGEST_KEY = 1 << 62
+PROCESSED = "Processed"
+_TIMES_AS_OLD = 100
+"""A start that lies so much nearer to 1970 than its end is of another unit."""
+
+Where = Callable[[int | None], str]
+"""Names the place of a row among those that are read together, or of all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Columns of equal length; a key names topic, partition and consumer."""
+
+    keys: Array
+    topics: list[str]
+    consumers: list[str]
+    partitions: int
+    """Above every partition's number: a key is (topic * partitions + partition) * consumers + consumer."""
+
+    lo: Array
+    hi: Array
+    began_us: Array
+    ended_us: Array
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def select(self, places: Array) -> Rows:
+        """Return some of the rows."""
+        return Rows(
+            keys=self.keys[places],
+            topics=self.topics,
+            consumers=self.consumers,
+            partitions=self.partitions,
+            lo=self.lo[places],
+            hi=self.hi[places],
+            began_us=self.began_us[places],
+            ended_us=self.ended_us[places],
+        )
+
+    def split_keys(self, keys: Array) -> tuple[Array, Array, Array]:
+        """Return the places of topics, the partitions, and the places of consumers of keys."""
+        rest, consumers = np.divmod(keys, max(1, len(self.consumers)))
+        topics, partitions = np.divmod(rest, self.partitions)
+        return topics, partitions, consumers
+
+
+def rows_of(batch: pa.RecordBatch, mapped: Mapped, unit: str, where: Where) -> Rows:
+    """Bring a batch into the one form; raise AuditError for what is missing or cannot be."""
+    missing = [name for name in mapped.columns if name not in batch.schema.names]
+    if missing:
+        raise AuditError(f"{where(None)}: there is no column {missing[0]!r}, which others have")
+    places: Array | None = None
+    if mapped.events:
+        chosen = pc.equal(batch.column("kind").cast(pa.string()), PROCESSED)
+        places = pc.indices_nonzero(chosen).to_numpy()
+        batch = batch.take(pa.array(places))
+    columns = {name: flat(batch.column(name)) for name in mapped.columns}
+    try:
+        return _read(columns, mapped, unit)
+    except WrongValueError as error:
+        row = error.place
+        row = row if row is None or places is None else int(places[row])
+        raise AuditError(f"{where(row)}: {error.words}") from None
+
+
+def _read(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> Rows:
+    for name, column in columns.items():
+        if column.null_count:
+            place = pc.index(pc.is_null(column), pa.scalar(value=True)).as_py()
+            raise WrongValueError(place, f"column {name!r} is empty")
+    topic_codes, topics = coded(columns[mapped.topic], mapped.topic)
+    consumer_codes, consumers = _consumers(columns, mapped)
+    numbers = whole(columns[mapped.partition], mapped.partition, LARGEST_PARTITION)
+    partitions = int(numbers.max(initial=0)) + 1
+    if partitions * max(1, len(topics)) * max(1, len(consumers)) > _LARGEST_KEY:
+        words = f"column {mapped.partition!r} holds {partitions - 1}, too much for a partition here"
+        raise WrongValueError(int(numbers.argmax()), words)
+    lo, hi = _range(columns, mapped)
+    began, ended = _times(columns, mapped, unit)
+    keys = topic_codes.astype(np.int64)
+    keys = (keys * partitions + numbers) * max(1, len(consumers)) + consumer_codes
+    return Rows(
+        keys=keys,
+        topics=topics,
+        consumers=consumers,
+        partitions=partitions,
+        lo=lo,
+        hi=hi,
+        began_us=began,
+        ended_us=ended,
+    )
+
+
+def _consumers(columns: Mapping[str, pa.Array], mapped: Mapped) -> tuple[Array, list[str]]:
+    """Return who worked; where lives of a consumer are told apart, ``m1.2`` is the second of m1."""
+    codes, names = coded(columns[mapped.consumer], mapped.consumer)
+    if mapped.incarnation is None:
+        return codes, names
+    life_codes, lives = coded(columns[mapped.incarnation], mapped.incarnation)
+    both = codes.astype(np.int64) * max(1, len(lives)) + life_codes
+    pairs, places = np.unique(both, return_inverse=True)
+    named = [divmod(pair, len(lives)) for pair in pairs.tolist()]
+    return places, [f"{names[name]}.{lives[life]}" for name, life in named]
+
+
+def _range(columns: Mapping[str, pa.Array], mapped: Mapped) -> tuple[Array, Array]:
+    """Return the first offset of each row, and the one behind its last."""
+
+    def offsets(name: str) -> Array:
+        return whole(columns[name], name, LARGEST_OFFSET)
+
+    if mapped.offset is not None:
+        lo = offsets(mapped.offset)
+        return lo, lo + 1
+    assert mapped.lo is not None, "a log tells offsets or ranges"
+    lo = offsets(mapped.lo)
+    if mapped.hi is not None:
+        hi = offsets(mapped.hi)
+    else:
+        assert mapped.last is not None, "a range has an end"
+        hi = offsets(mapped.last) + 1
+    _refuse_empty(lo, hi, inclusive=mapped.hi is None)
+    return lo, hi
+
+
+def _refuse_empty(lo: Array, hi: Array, *, inclusive: bool) -> None:
+    empty = hi <= lo
+    if empty.any():
+        place = int(empty.argmax())
+        end = f"{hi[place] - 1} (its last)" if inclusive else f"{hi[place]} (the next one)"
+        raise WrongValueError(place, f"the range from {lo[place]} to {end} holds no record")
+
+
+def _times(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> tuple[Array, Array]:
+    """Return when work on each row began and ended."""
+    ended = to_us(columns[mapped.end], unit, mapped.end)
+    if mapped.start is None:
+        return ended, ended
+    began = to_us(columns[mapped.start], unit, mapped.start)
+    wrong = began > ended
+    if wrong.any():
+        place = int(wrong.argmax())
+        raise WrongValueError(place, f"times out of order: {_from_to(began, ended, place)}")
+    wrong = (ended >= CLOCK_FROM_US) & (began * _TIMES_AS_OLD < ended)
+    if wrong.any():
+        place = int(wrong.argmax())
+        words = (
+            f"columns {mapped.start!r} and {mapped.end!r} seem to be of two units: "
+            f"{_from_to(began, ended, place)}; give both in one"
+        )
+        raise WrongValueError(place, words)
+    return began, ended
+
+
+def _from_to(began: Array, ended: Array, place: int) -> str:
+    first, last = int(began[place]), int(ended[place])
+    before = " before," if first > last else ""
+    return f"work began at {shown(first)} and ended{before} at {shown(last)}"

@@ -1,0 +1,190 @@
+"""What an audit came to, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich import box
+from rich.table import Table
+
+from emulator.ledger.entries import EntryKind
+from emulator.logs.audit.advice import ADVICE
+from emulator.logs.audit.judging import AuditCause
+from emulator.logs.audit.ledger import AuditEntry, AuditLedger
+from emulator.logs.audit.partitions import PartitionLedger
+from emulator.logs.audit.times import shown
+from emulator.metrics.checks import Expected
+from emulator.report.figures_shown import as_lines, cells
+from emulator.report.wording import counted, paragraph, span
+
+MOST_OWNERS = 5
+MOST_PARTITIONS = 10
+"""Lines a screen has for each; the rest is counted."""
+
+TITLES = {
+    EntryKind.LOST: "Never processed",
+    EntryKind.REPROCESSED: "Processed again",
+}
+MEANING = {
+    AuditCause.TWO_OWNERS: "One was at work on the partition, and went on when the other had begun.",
+    AuditCause.EXPIRED: "The committed offset had gone, and the position was reset.",
+    AuditCause.REWIND: "A lower offset was committed over a higher one, and work went on from there.",
+    AuditCause.REBALANCE: "The partition changed hands before what was done had been committed.",
+    AuditCause.COMMITTED_AHEAD: "An offset beyond them was committed, and nobody came back.",
+    AuditCause.RESET: "No offset was committed, and the reset policy passed them over.",
+    AuditCause.UNKNOWN: "The logs do not show why.",
+}
+
+
+def audit_screen(
+    source: str,
+    ledger: AuditLedger,
+    expectations: Sequence[Expected],
+    *,
+    has_commits: bool,
+    remarks: Iterable[str] = (),
+) -> Iterator[str]:
+    """Yield the lines of the report, none of them wider than 100 columns; *remarks*: below all."""
+    told = [source, f"group {ledger.group}" if ledger.group else "", _work(ledger)]
+    yield from paragraph(" | ".join(part for part in told if part), "", "  ")
+    yield ""
+    yield from paragraph(_verdict(ledger))
+    for kind, title in TITLES.items():
+        yield from _causes(ledger, kind, title)
+    yield from _owners(ledger)
+    yield from _partitions(ledger)
+    yield from _advice(ledger, has_commits=has_commits)
+    yield from _notes(ledger, remarks)
+    yield from _expectations(expectations)
+
+
+def _work(ledger: AuditLedger) -> str:
+    rows = counted(ledger.rows, "row")
+    return f"{rows}, {counted(len(ledger.partitions), 'partition')}"
+
+
+def _verdict(ledger: AuditLedger) -> str:
+    again, lost = ledger.total("reprocessed"), ledger.total("lost")
+    worked, distinct = ledger.total("processed"), ledger.total("distinct")
+    first = f"{counted(worked, 'record was', 'records were')} processed"
+    if not again and not lost:
+        return f"{first}: none of them twice, none passed over."
+    repeats = f"{again:,} of them again, {distinct:,} different ones" if again else "none twice"
+    missed = f"{counted(lost, 'was', 'were')} never processed" if lost else "none was passed over"
+    return f"{first}, {repeats}; {missed}."
+
+
+def _causes(ledger: AuditLedger, kind: EntryKind, title: str) -> Iterator[str]:
+    counts = ledger.by_cause(kind)
+    if not counts:
+        return
+    yield from ("", f"{title}: {counted(sum(counts.values()), 'record')}{_when(ledger, kind)}")
+    for cause, records in counts.items():
+        entries = [each for each in ledger.entries if each.kind is kind and each.cause == cause]
+        largest = max(entries, key=lambda entry: entry.count)
+        yield from paragraph(cause, f"{records:>9,}  ", " " * 11)
+        yield from paragraph(MEANING[AuditCause(cause)], " " * 11)
+        yield from paragraph(f"e.g. {_example(largest, len(entries))}", " " * 11, " " * 16)
+
+
+def _when(ledger: AuditLedger, kind: EntryKind) -> str:
+    """Say between which times work went on where it had been done, or beyond what nobody did."""
+    times = [each.second_at_us for each in ledger.entries if each.kind is kind]
+    told = sorted(at_us for at_us in times if at_us is not None)
+    if not told:
+        return ""
+    if told[0] == told[-1]:
+        return f", at {shown(told[0])}"
+    return f", from {shown(told[0])} on, within {span((told[-1] - told[0]) / 1_000_000)}"
+
+
+def _example(entry: AuditEntry, entries: int) -> str:
+    offsets = f"{entry.first}..{entry.last}" if entry.count > 1 else f"{entry.first}"
+    text = f"{entry.id}: {entry.topic}-{entry.partition} {offsets}"
+    if entry.kind is EntryKind.REPROCESSED:
+        text += f" by {_who(entry.first_owner, entry.first_at_us)}"
+        text += f", again by {_who(entry.second_owner, entry.second_at_us)}"
+    else:
+        if entry.first_owner is not None:
+            text += f", after {_who(entry.first_owner, entry.first_at_us)}"
+        if entry.second_owner is not None:
+            text += f", before {_who(entry.second_owner, entry.second_at_us)}"
+    if entry.detail:
+        text += f" ({entry.detail})"
+    return text if entries == 1 else f"{text}; {entries:,} entries in all"
+
+
+def _who(owner: str | None, at_us: int | None) -> str:
+    return f"{owner}" if at_us is None else f"{owner} at {shown(at_us)}"
+
+
+def _owners(ledger: AuditLedger) -> Iterator[str]:
+    counts = list(ledger.by_owners().items())
+    if not counts:
+        return
+    yield from ("", "By whom, first > again, in records")
+    for owners, records in counts[:MOST_OWNERS]:
+        yield f"{records:>9,}  {owners}"
+    if len(counts) > MOST_OWNERS:
+        yield f"           … and {len(counts) - MOST_OWNERS} more pairs"
+
+
+def _partitions(ledger: AuditLedger) -> Iterator[str]:
+    touched = [part for part in ledger.partitions if part.reprocessed or part.lost or part.unread]
+    if not touched:
+        return
+    ranked = sorted(touched, key=lambda part: (-(part.reprocessed + part.lost), part.name))
+    table = Table(box=box.MARKDOWN)
+    table.add_column("in records")
+    for label in ("processed", "again", "never", "unread"):
+        table.add_column(label, justify="right")
+    for part in ranked[:MOST_PARTITIONS]:
+        table.add_row(*cells(str(part.name), *(f"{number:,}" for number in _figures(part))))
+    yield ""
+    yield from as_lines(table)
+    more = len(ranked) - MOST_PARTITIONS
+    if more > 0:
+        yield f"… and {counted(more, 'more partition')}"
+
+
+def _figures(part: PartitionLedger) -> tuple[int, ...]:
+    return part.processed, part.reprocessed, part.lost, part.unread
+
+
+def _advice(ledger: AuditLedger, *, has_commits: bool) -> Iterator[str]:
+    causes = [AuditCause(cause) for cause in ledger.by_cause()]
+    if not causes:
+        return
+    yield from ("", "What would help")
+    for cause in causes:
+        if cause is AuditCause.UNKNOWN and not has_commits:
+            yield from paragraph(
+                "With the group's offsets log (--commits) more causes can be told.", "  - "
+            )
+        else:
+            yield from paragraph(f"{cause}: {ADVICE[cause]}", "  - ")
+
+
+def _notes(ledger: AuditLedger, remarks: Iterable[str]) -> Iterator[str]:
+    unread = ledger.total("unread")
+    notes = []
+    if unread:
+        notes.append(
+            f"{counted(unread, 'record lies', 'records lie')} beyond what anybody has processed or "
+            "committed: not read yet, and not counted as lost."
+        )
+    if ledger.late:
+        notes.append(
+            f"{counted(ledger.late, 'row was', 'rows were')} finished after the cut and left out."
+        )
+    for note in (*notes, *remarks):
+        yield ""
+        yield from paragraph(note)
+
+
+def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
+    if not expectations:
+        return
+    yield from ("", "Expectations")
+    for expected in expectations:
+        yield from paragraph(expected.message, "  ok      " if expected.ok else "  FAILED  ")

@@ -1,0 +1,237 @@
+"""A record about a group as a row of ``groups``: what its type says, field by field.
+
+Subscriptions and assignments of classic members are bytes of the clients' own; where they are not
+those of the consumer protocol, or cannot be read, topics and assignment are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, cast
+
+from protocols.offsets_topic.records import (
+    RECORD_TYPES,
+    AssignedPartitions,
+    AssignedTaskIds,
+    ClassicMemberMetadata,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    GroupMetadataValue,
+    Key,
+    MalformedRecordError,
+    MemberMetadata,
+    Record,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataValue,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataValue,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataValue,
+    StreamsGroupTopologyValue,
+    TaskIds,
+    TopicPartitions,
+    Value,
+    subscribed_topics,
+)
+from protocols.offsets_topic.records.embedded import read_assignment
+
+Row = dict[str, Any]
+"""Values by the columns of a table; what is not there is null."""
+
+CONSUMER_PROTOCOL: Final = "consumer"
+"""The protocol type whose bytes are known."""
+
+EMPTY, STABLE = "Empty", "Stable"
+MEMBER_STATES: Final = {0: "stable", 1: "unrevoked partitions", 2: "unreleased partitions"}
+"""Of a member of a consumer group; streams groups number theirs alike."""
+
+KINDS: Final = {
+    number: record_type.key.cls.__name__.removesuffix("Key")
+    for number, record_type in RECORD_TYPES.items()
+}
+"""Names of record types by their numbers."""
+
+
+def group_row(record: Record, log_offset: int, timestamp: int) -> Row:
+    """Return a record of a known type, that is no commit, as a row."""
+    key, value = record
+    row = {
+        "log_offset": log_offset,
+        "timestamp": timestamp,
+        "group": key[0],
+        "record_type": key.record_type,
+        "kind": KINDS[key.record_type],
+        "is_tombstone": value is None,
+        "member_id": getattr(key, "member_id", None),
+    }
+    if value is None:
+        return row
+    return row | _TOLD.get(type(value), _nothing)(key, value)
+
+
+# -- classic groups ----------------------------------------------------------------------------
+
+
+def _of_classic_group(_: Key, value: GroupMetadataValue) -> Row:
+    is_known = value.protocol_type == CONSUMER_PROTOCOL
+    return {
+        "epoch": value.generation,
+        "members": [_classic_member(member, is_known=is_known) for member in value.members],
+        "protocol": value.protocol,
+        "leader": value.leader,
+        "state": STABLE if value.members else EMPTY,
+    }
+
+
+def _classic_member(member: MemberMetadata, *, is_known: bool) -> Row:
+    row: Row = {
+        "member_id": member.member_id,
+        "instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "session_timeout_ms": member.session_timeout,
+        "rebalance_timeout_ms": member.rebalance_timeout,
+    }
+    if is_known:
+        row["topics"] = _read(subscribed_topics, member.subscription)
+        row["assignment"] = _read(_classic_assignment, member.assignment)
+    return row
+
+
+def _classic_assignment(data: bytes) -> list[Row]:
+    return [
+        {"topic": each.topic, "partitions": each.partitions}
+        for each in read_assignment(data).assigned_partitions
+    ]
+
+
+def _read(reader: Callable[[bytes], Iterable[Any]], data: bytes) -> list[Any] | None:
+    """Return what bytes of a client hold; None if there are none, or they are not as they should."""
+    if not data:
+        return None
+    try:
+        return list(reader(data))
+    except MalformedRecordError:
+        return None
+
+
+# -- members of the newer protocols ------------------------------------------------------------
+
+
+def _of_consumer_member(key: Key, value: ConsumerGroupMemberMetadataValue) -> Row:
+    classic: ClassicMemberMetadata | None = value.classic_member_metadata
+    member = _member(key, value) | {
+        "instance_id": value.instance_id,
+        "session_timeout_ms": classic.session_timeout_ms if classic else None,
+        "rebalance_timeout_ms": value.rebalance_timeout_ms,
+        "topics": list(value.subscribed_topic_names),
+    }
+    return {"members": [member], "protocol": value.server_assignor}
+
+
+def _of_share_member(key: Key, value: ShareGroupMemberMetadataValue) -> Row:
+    return {"members": [_member(key, value) | {"topics": list(value.subscribed_topic_names)}]}
+
+
+def _of_streams_member(key: Key, value: StreamsGroupMemberMetadataValue) -> Row:
+    member = _member(key, value) | {
+        "instance_id": value.instance_id,
+        "rebalance_timeout_ms": value.rebalance_timeout_ms,
+    }
+    return {"members": [member]}
+
+
+def _member(key: Key, value: Any) -> Row:
+    """Return what every kind of member tells of itself."""
+    member_id = cast("Any", key).member_id
+    return {
+        "member_id": member_id,
+        "client_id": value.client_id,
+        "client_host": value.client_host,
+    }
+
+
+# -- assignments of the newer protocols --------------------------------------------------------
+
+
+def _of_target(key: Key, value: Any) -> Row:
+    return _assigned(key, value.topic_partitions)
+
+
+def _of_streams_target(key: Key, value: StreamsGroupTargetAssignmentMemberValue) -> Row:
+    return _assigned(key, value.active_tasks)
+
+
+def _of_current(key: Key, value: Any) -> Row:
+    return _assigned(key, value.assigned_partitions) | _place(value)
+
+
+def _of_streams_current(key: Key, value: StreamsGroupCurrentMemberAssignmentValue) -> Row:
+    return _assigned(key, value.active_tasks) | _place(value)
+
+
+def _place(value: Any) -> Row:
+    return {
+        "epoch": value.member_epoch,
+        "state": MEMBER_STATES.get(value.state, f"unknown ({value.state})"),
+    }
+
+
+def _assigned(
+    key: Key, parts: Sequence[TopicPartitions | AssignedPartitions | TaskIds | AssignedTaskIds]
+) -> Row:
+    assignment = [
+        {
+            "topic": each.subtopology_id
+            if isinstance(each, TaskIds | AssignedTaskIds)
+            else each.topic_id,
+            "partitions": list(each.partitions),
+        }
+        for each in parts
+    ]
+    return {"members": [{"member_id": cast("Any", key).member_id, "assignment": assignment}]}
+
+
+# -- the rest ----------------------------------------------------------------------------------
+
+
+def _of_epoch(_: Key, value: Any) -> Row:
+    return {"epoch": value.epoch}
+
+
+def _of_target_epoch(_: Key, value: Any) -> Row:
+    return {"epoch": value.assignment_epoch}
+
+
+def _nothing(_: Key, __: Value) -> Row:
+    return {}
+
+
+_TOLD: Final[dict[type, Callable[[Key, Any], Row]]] = {
+    GroupMetadataValue: _of_classic_group,
+    ConsumerGroupMemberMetadataValue: _of_consumer_member,
+    ShareGroupMemberMetadataValue: _of_share_member,
+    StreamsGroupMemberMetadataValue: _of_streams_member,
+    ConsumerGroupTargetAssignmentMemberValue: _of_target,
+    ShareGroupTargetAssignmentMemberValue: _of_target,
+    StreamsGroupTargetAssignmentMemberValue: _of_streams_target,
+    ConsumerGroupCurrentMemberAssignmentValue: _of_current,
+    ShareGroupCurrentMemberAssignmentValue: _of_current,
+    StreamsGroupCurrentMemberAssignmentValue: _of_streams_current,
+    ConsumerGroupMetadataValue: _of_epoch,
+    ShareGroupMetadataValue: _of_epoch,
+    StreamsGroupMetadataValue: _of_epoch,
+    StreamsGroupTopologyValue: _of_epoch,
+    ConsumerGroupTargetAssignmentMetadataValue: _of_target_epoch,
+    ShareGroupTargetAssignmentMetadataValue: _of_target_epoch,
+    StreamsGroupTargetAssignmentMetadataValue: _of_target_epoch,
+    ConsumerGroupRegularExpressionValue: _nothing,
+}

@@ -1,0 +1,92 @@
+"""What of a segment is not in its columns: counted, and the first faults as they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from protocols.offsets_topic.segments.batch import Batch
+from protocols.offsets_topic.segments.reader import Gap
+from protocols.offsets_topic.segments.record import RecordFields
+
+if TYPE_CHECKING:
+    from protocols.offsets_topic.records import Key
+
+MOST_FAULTS: Final = 100
+
+
+class Unreadable(NamedTuple):
+    """A record whose key or value cannot be read, in a batch that can."""
+
+    log_offset: int
+    reason: str
+    """One sentence for people."""
+
+
+class Beside(Protocol):
+    """Is told of all that the rows of commits do not show, while a stream is read."""
+
+    unknown_parts: int
+    """As in :class:`LeftOut`."""
+
+    def gap(self, gap: Gap) -> None:
+        """Hear of bytes that are no batches."""
+
+    def record(self, log_offset: int, reason: str) -> None:
+        """Hear of a record that cannot be read."""
+
+    def marker(self, batch: Batch) -> None:
+        """Hear of a control batch."""
+
+    def other(self, key: Key, fields: RecordFields, place: int) -> None:
+        """Hear of a record that is no commit: its key, and where among these it stands."""
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """What the rows do not show; it grows while a stream is read."""
+
+    other_types: Counter[int] = field(default_factory=Counter)
+    """Records that are no commits, by the number of their type, known or not."""
+
+    markers: int = 0
+    """Control records: ends of transactions."""
+
+    gaps: int = 0
+    """Runs of bytes that cannot be read as batches."""
+
+    gap_bytes: int = 0
+    unreadable: int = 0
+    """Records whose key or value cannot be read."""
+
+    unknown_parts: int = 0
+    """Rows whose records hold more than the columns do: headers, tagged fields that 4.4 does not
+    know, bytes behind the last field."""
+
+    faults: list[Gap | Unreadable] = field(default_factory=list)
+    """The first gaps and unreadable records, at most ``MOST_FAULTS``."""
+
+    def gap(self, gap: Gap) -> None:
+        """Take note of bytes that are no batches."""
+        self.gaps += 1
+        self.gap_bytes += gap.size
+        self._fault(gap)
+
+    def record(self, log_offset: int, reason: str) -> None:
+        """Take note of a record that cannot be read."""
+        self.unreadable += 1
+        self._fault(Unreadable(log_offset, reason))
+
+    def marker(self, batch: Batch) -> None:
+        """Count control records."""
+        self.markers += batch.header.record_count
+
+    def other(self, key: Key, fields: RecordFields, place: int) -> None:
+        """Count a record of another type."""
+        del fields, place
+        self.other_types[key.record_type] += 1
+
+    def _fault(self, fault: Gap | Unreadable) -> None:
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(fault)

@@ -1,0 +1,201 @@
+"""Rows of committed offsets in one array, made of some hundred records at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+import numpy as np
+
+from emulator.logs.offsets_log.columns_layout import Array, fixed_layouts, native_type
+from emulator.logs.offsets_log.columns_left_out import Beside
+from protocols.offsets_topic.records import (
+    LegacyOffsetCommitKey,
+    MalformedRecordError,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    Record,
+    UnknownValue,
+    as_replayed,
+    decode_key,
+    decode_value,
+)
+from protocols.offsets_topic.records.commits import OFFSET_COMMIT
+from protocols.offsets_topic.records.layout import UUID, Fixed
+from protocols.offsets_topic.records.wire import uuid_bytes
+from protocols.offsets_topic.segments.record import RecordFields
+
+CommitKey = OffsetCommitKey | LegacyOffsetCommitKey
+Values = Sequence[bytes | None]
+
+NUMBERS: Final = {
+    field.attribute: field.fixed
+    for field in OFFSET_COMMIT.value.fields
+    if isinstance(field.type, Fixed)
+}
+"""The numbers and ids of a commit, by their attributes."""
+
+ROW: Final = np.dtype(
+    [
+        ("log_offset", "i8"),
+        ("timestamp", "i8"),
+        ("producer_id", "i8"),
+        ("key", "i4"),
+        ("is_tombstone", "?"),
+        ("value_version", "i2"),
+        ("metadata", "i4"),
+        *((name, native_type(kind)) for name, kind in NUMBERS.items()),
+    ]
+)
+"""One commit; ``key`` and ``metadata`` are places in the lists of :class:`RowMaker`."""
+
+_LAYOUTS: Final = fixed_layouts(OFFSET_COMMIT)
+_NO_COMMIT: Final = -1
+_NO_SIZE: Final = -1
+
+
+class RowMaker:
+    """Makes rows of records; all that it makes share its keys and its metadata."""
+
+    def __init__(self, left_out: Beside) -> None:
+        self._left_out = left_out
+        self._keys = _Keys()
+        self._metadata = {"": 0}
+
+    @property
+    def keys(self) -> list[CommitKey]:
+        """The different keys, in the order in which they came."""
+        return self._keys.held
+
+    @property
+    def metadata(self) -> list[str]:
+        """The different metadata, the empty one first."""
+        return list(self._metadata)
+
+    def rows(self, fields: RecordFields, producer_ids: Array) -> Array:
+        """Return the commits among some records, whose batches are of these producers."""
+        rows = np.zeros(len(fields.offsets), ROW)
+        rows["producer_id"] = producer_ids
+        rows["key"] = np.fromiter(map(self._keys.__getitem__, fields.keys), np.int32, len(rows))
+        readable = rows["key"] != _NO_COMMIT
+        for place in np.flatnonzero(~readable).tolist():
+            self._tell_of_other(fields, place)
+        try:
+            rows["log_offset"], rows["timestamp"] = fields.offsets, fields.timestamps
+        except OverflowError:
+            self._take_out_too_large(rows, fields, readable)
+        more = self._read_values(rows, fields.values, readable) | fields.headers.keys()
+        self._left_out.unknown_parts += int(readable[list(more)].sum())
+        return rows if readable.all() else rows[readable]
+
+    def _take_out_too_large(self, rows: Array, fields: RecordFields, readable: Array) -> None:
+        """Fill in offsets and times one by one; no Kafka wrote those that have over 64 bits."""
+        numbers = zip(fields.offsets, fields.timestamps, strict=True)
+        for place, (log_offset, timestamp) in enumerate(numbers):
+            try:
+                rows["log_offset"][place], rows["timestamp"][place] = log_offset, timestamp
+            except OverflowError:
+                if readable[place]:
+                    readable[place] = False
+                    reason = f"its offset or its time, {timestamp}, has over 64 bits"
+                    self._left_out.record(log_offset, reason)
+
+    def _tell_of_other(self, fields: RecordFields, place: int) -> None:
+        log_offset, data = fields.offsets[place], fields.keys[place]
+        if data is None:
+            self._left_out.record(log_offset, "the record has no key")
+            return
+        try:
+            key = decode_key(data)
+        except MalformedRecordError as error:
+            self._left_out.record(log_offset, str(error))
+        else:
+            self._left_out.other(key, fields, place)
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def _read_values(self, rows: Array, values: Values, readable: Array) -> set[int]:
+        """Fill in what the values of readable rows say; take out those that cannot be read.
+
+        Return the places of those that hold more than a row.
+        """
+        sizes = [_NO_SIZE if value is None else len(value) for value in values]
+        size_of = np.array(sizes)
+        rows["is_tombstone"] = size_of == _NO_SIZE
+        unread = readable & ~rows["is_tombstone"]
+        usual = unread & ~np.isin(rows["key"], self._keys.oldest) if self._keys.oldest else unread
+        for size in _LAYOUTS.keys() & set(sizes):
+            at = np.flatnonzero(usual & (size_of == size))
+            unread[_read_together(rows, values, at, size)] = False
+        more = set[int]()
+        for place in np.flatnonzero(unread).tolist():
+            try:
+                if self._read_alone(rows[place], values[place]):
+                    more.add(place)
+            except MalformedRecordError as error:
+                readable[place] = False
+                self._left_out.record(int(rows["log_offset"][place]), str(error))
+        return more
+
+    def _read_alone(self, row: np.void, data: bytes | None) -> bool:
+        """Fill in what the value decoder says of one value, or raise as it does.
+
+        Return whether it says more.
+        """
+        assert data is not None, "a tombstone has nothing to read"
+        key = self._keys.held[row["key"]]
+        held = decode_value(key.record_type, data)
+        if isinstance(held, UnknownValue):
+            problem = f"Kafka 4.4 does not know version {held.value_version}"
+            raise MalformedRecordError(0, "version", problem)
+        _, stored = as_replayed(Record(key, held))
+        assert isinstance(stored, OffsetCommitValue), "the value of a commit"
+        row["value_version"] = held.value_version
+        row["metadata"] = self._metadata.setdefault(stored.metadata, len(self._metadata))
+        for name, kind in NUMBERS.items():
+            number = getattr(stored, name)
+            row[name] = np.void(uuid_bytes(number)) if kind is UUID else number
+        return bool(stored.unknown_tags or held.trailing)
+
+
+def _read_together(rows: Array, values: Values, at: Array, size: int) -> Array:
+    """Fill in the values of one size that lie as can be expected; return where these are.
+
+    *at*: places of rows and of their values.
+    """
+    everything = len(at) == len(values)
+    present = cast("Sequence[bytes]", values)  # those of any size
+    joined = b"".join(present if everything else [present[place] for place in at])
+    read = []
+    for layout in _LAYOUTS[size]:
+        found = np.frombuffer(joined, layout.dtype)
+        fits = layout.fits(found)
+        if fits.all():
+            layout.fill(rows, slice(None) if everything else at, found)
+            return at
+        layout.fill(rows, at[fits], found[fits])
+        read.append(at[fits])
+    return np.concatenate(read)
+
+
+class _Keys(dict[bytes | None, int]):
+    """Places of commit keys, by their bytes; no others are remembered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[CommitKey] = []
+        self.oldest: list[int] = []
+        """Places of keys of the oldest form."""
+
+    def __missing__(self, data: bytes | None) -> int:
+        try:
+            key = None if data is None else decode_key(data)
+        except MalformedRecordError:
+            return _NO_COMMIT
+        if not isinstance(key, CommitKey):
+            return _NO_COMMIT
+        place = self[data] = len(self.held)
+        self.held.append(key)
+        if isinstance(key, LegacyOffsetCommitKey):
+            self.oldest.append(place)
+        return place

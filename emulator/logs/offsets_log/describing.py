@@ -1,0 +1,221 @@
+"""A group as values that JSON can hold: as a load of its log would know it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator.logs.offsets_log.words import Words
+from protocols.java_maps import NOTHING
+from protocols.offsets_topic.records import (
+    ZERO_TOPIC_ID,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberValue,
+    MalformedRecordError,
+    MemberMetadata,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupTargetAssignmentMemberValue,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupTargetAssignmentMemberValue,
+    decode_assignment,
+)
+from protocols.offsets_topic.replay import (
+    ClassicGroup,
+    GroupState,
+    GroupType,
+    Loaded,
+    Member,
+    MemberGroup,
+    OffsetsOfPartitions,
+)
+
+Numbers = dict[str, list[int]]
+"""Partitions by topic, or tasks by subtopology."""
+
+
+def groups_of(loaded: Loaded) -> list[str]:
+    """Return all that is known by a group's id: groups, and offsets whose group is gone."""
+    named = {*loaded.groups, *loaded.offsets.committed}
+    for of_producer in loaded.offsets.pending.values():
+        named.update(group_id for group_id, offsets in of_producer.items() if offsets)
+    return sorted(named)
+
+
+def group_words(loaded: Loaded, group_id: str) -> Words:
+    """Return a group's type, state, members and offsets; one that is not there is Dead."""
+    match loaded.groups.get(group_id):
+        case None:
+            words: Words = {"type": None, "state": GroupState.DEAD}
+        case ClassicGroup() as classic:
+            words = _classic_words(classic)
+        case MemberGroup() as group:
+            words = _member_group_words(group)
+    return words | _offset_words(loaded, group_id)
+
+
+# -- classic groups --------------------------------------------------------------------------
+
+
+def _classic_words(group: ClassicGroup) -> Words:
+    words: Words = {"type": GroupType.CLASSIC, "state": group.state}
+    metadata = group.metadata
+    if metadata is None:
+        return words | {"protocolType": "", "members": []}
+    return words | {
+        "protocolType": metadata.protocol_type,
+        "generation": metadata.generation,
+        "protocol": metadata.protocol,
+        "leader": metadata.leader,
+        "members": [_classic_member_words(member) for member in metadata.members],
+    }
+
+
+def _classic_member_words(member: MemberMetadata) -> Words:
+    return {
+        "memberId": member.member_id,
+        "groupInstanceId": member.group_instance_id,
+        "clientId": member.client_id,
+        "clientHost": member.client_host,
+        "assigned": _classic_assignment(member.assignment),
+    }
+
+
+def _classic_assignment(assignment: bytes) -> Numbers | Words:
+    """Return partitions by topic; other bytes than the consumer protocol's as they are."""
+    if not assignment:
+        return {}
+    try:
+        return _by_topic(decode_assignment(assignment))
+    except MalformedRecordError:
+        return {"raw": assignment.hex()}
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> Numbers:
+    topics = Numbers()
+    for topic, partition in sorted(partitions):
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+# -- groups that are written fact by fact ----------------------------------------------------
+
+
+def _member_group_words(group: MemberGroup) -> Words:
+    words: Words = {
+        "type": group.type,
+        "state": group.state,
+        "groupEpoch": group.epoch,
+        "targetEpoch": group.target_epoch,
+        "members": [_member_words(group, name) for name in sorted(group.members)],
+    }
+    waiting = sorted(set(group.targets) - set(group.members))
+    if waiting:
+        words["targetsOfOthers"] = {name: _numbers(group.targets[name]) for name in waiting}
+    patterns = {
+        key[1]: list(value.topics)
+        for key, value in sorted(group.more.items(), key=_in_order)
+        if isinstance(value, ConsumerGroupRegularExpressionValue)
+    }
+    return words | ({"regularExpressions": patterns} if patterns else {})
+
+
+def _in_order(item: tuple[Any, Any]) -> tuple[int, Any]:
+    key = item[0]
+    return key.record_type, key
+
+
+def _member_words(group: MemberGroup, member_id: str) -> Words:
+    member = group.members[member_id]
+    metadata, target = member.metadata, group.targets.get(member_id)
+    words: Words = {"memberId": member_id}
+    if group.type is not GroupType.SHARE:
+        words["instanceId"] = getattr(metadata, "instance_id", None)
+    return words | {
+        "clientId": metadata and metadata.client_id,
+        "clientHost": metadata and metadata.client_host,
+        "memberEpoch": member.epoch,
+        "previousMemberEpoch": member.current and member.current.previous_member_epoch,
+        "state": member.state,
+        **_current_words(member),
+        "target": {} if target is None else _numbers(target),
+    }
+
+
+def _current_words(member: Member) -> Words:
+    match member.current:
+        case ConsumerGroupCurrentMemberAssignmentValue() as current:
+            revoking = _partitions(current.partitions_pending_revocation)
+            return {
+                "assigned": _partitions(current.assigned_partitions),
+                "pendingRevocation": revoking,
+            }
+        case ShareGroupCurrentMemberAssignmentValue() as current:
+            return {"assigned": _partitions(current.assigned_partitions)}
+        case StreamsGroupCurrentMemberAssignmentValue() as current:
+            revoking = _tasks(
+                current.active_tasks_pending_revocation,
+                current.standby_tasks_pending_revocation,
+                current.warmup_tasks_pending_revocation,
+            )
+            return {
+                "assigned": _tasks(
+                    current.active_tasks, current.standby_tasks, current.warmup_tasks
+                ),
+                "pendingRevocation": revoking,
+            }
+    return {"assigned": {}}
+
+
+def _numbers(target: Any) -> Numbers | dict[str, Numbers]:
+    match target:
+        case ConsumerGroupTargetAssignmentMemberValue() | ShareGroupTargetAssignmentMemberValue():
+            return _partitions(target.topic_partitions)
+        case StreamsGroupTargetAssignmentMemberValue():
+            return _tasks(target.active_tasks, target.standby_tasks, target.warmup_tasks)
+    raise AssertionError(target)
+
+
+def _partitions(topics: Iterable[Any]) -> Numbers:
+    """Return partitions by the id of their topic."""
+    return {topic.topic_id: sorted(topic.partitions) for topic in topics}
+
+
+def _tasks(active: Iterable[Any], standby: Iterable[Any], warmup: Iterable[Any]) -> Words:
+    """Return tasks by their role, and by subtopology; roles without tasks are left out."""
+    roles = {"active": active, "standby": standby, "warmup": warmup}
+    found = {
+        role: {each.subtopology_id: sorted(each.partitions) for each in tasks}
+        for role, tasks in roles.items()
+    }
+    return {role: tasks for role, tasks in found.items() if tasks}
+
+
+# -- offsets ---------------------------------------------------------------------------------
+
+
+def _offset_words(loaded: Loaded, group_id: str) -> Words:
+    offsets = loaded.offsets
+    committed = offsets.committed.get(group_id, NOTHING)
+    words: Words = {"offsets": _offsets_by_topic(committed)}
+    producers = offsets.producers_of(group_id)
+    if producers:
+        words["pendingOffsets"] = [
+            {"producerId": each, "offsets": _offsets_by_topic(offsets.pending[each][group_id])}
+            for each in producers
+        ]
+    names = {stored.value.topic_id: partition.topic for partition, stored in committed.items()}
+    names.pop(ZERO_TOPIC_ID, None)
+    return words | ({"topicIds": _sorted(names)} if names else {})
+
+
+def _offsets_by_topic(offsets: OffsetsOfPartitions) -> dict[str, dict[int, int]]:
+    topics = dict[str, dict[int, int]]()
+    for partition, stored in sorted(offsets.items()):
+        topics.setdefault(partition.topic, {})[partition.partition] = stored.value.offset
+    return topics
+
+
+def _sorted(names: Mapping[str, str]) -> dict[str, str]:
+    return {topic_id: names[topic_id] for topic_id in sorted(names)}

@@ -1,0 +1,191 @@
+"""A log line by line: what is shown of each part, and what is odd about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from emulator.logs.offsets_log.describing import group_words
+from emulator.logs.offsets_log.faults import Fault, FaultKind
+from emulator.logs.offsets_log.following import NOTHING_LOADED, Followed, follow, follow_marker
+from emulator.logs.offsets_log.recognising import Part
+from emulator.logs.offsets_log.words import (
+    Content,
+    ControlContent,
+    Words,
+    batch_words,
+    content_words,
+    decoded,
+    decoded_control,
+    decoded_key,
+    front_words,
+    gap_words,
+)
+from protocols.offsets_topic.records import EndTxnMarker, Key, Record, UnknownKey
+from protocols.offsets_topic.replay import NO_PRODUCER_ID
+from protocols.offsets_topic.segments.batch import Batch
+from protocols.offsets_topic.segments.reader import BatchRecords, Gap
+from protocols.offsets_topic.segments.record import LogRecord
+
+_UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What of a log is asked for."""
+
+    group_ids: frozenset[str] = frozenset()
+    """None of them: all groups."""
+
+    batches: bool = False
+    """Show the headers of batches."""
+
+    records: bool = True
+    """Show records and gaps; if not, what is odd is told all the same."""
+
+    states: bool = False
+    """Follow the groups, and show with each record what it made of its group."""
+
+
+class Line(NamedTuple):
+    """What is to be shown, what is to be counted, or both."""
+
+    words: Words | None
+    fault: Fault | None = None
+
+
+class LogDump:
+    """One log on its way through its segments; ``loaded`` is what its groups came to so far."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.loaded = NOTHING_LOADED
+        self.group_ids = set[str]()
+        """The groups asked for that were met so far; kept where not all are."""
+
+        self._wanted = wanted
+        self._next_offset = 0
+        self._open_transactions = set[int]()
+        """Producers that wrote for the groups asked for; kept where not all are."""
+
+    def begin(self, base_offset: int | None) -> None:
+        """Go on with a segment whose name says this base offset."""
+        self._next_offset = max(self._next_offset, base_offset or 0)
+
+    def lines(self, part: Part) -> Iterator[Line]:
+        """Yield the lines of the next part of the segment."""
+        if isinstance(part, BatchRecords):
+            yield from self._batch_lines(part)
+        elif isinstance(part, Gap):
+            words = gap_words(part.kind, part.position, part.size, part.reason)
+            fault = Fault(FaultKind.GAP, part.position, part.reason, size=part.size)
+            yield self._shown(words, fault)
+        else:
+            words = gap_words(_UNREADABLE, part.position, None, part.reason)
+            yield self._shown(words, Fault(FaultKind.GAP, part.position, part.reason))
+
+    def _batch_lines(self, part: BatchRecords) -> Iterator[Line]:
+        batch, records = part
+        if batch.header.base_offset < self._next_offset:
+            yield self._disorder(batch)
+        self._next_offset = batch.header.next_offset
+        if self._wanted.batches:
+            yield Line(batch_words(batch))
+        one = self._control_line if batch.header.is_control else self._record_line
+        for record in records:
+            line = one(batch, record)
+            if line is not None:
+                yield line
+
+    def _disorder(self, batch: Batch) -> Line:
+        offset = batch.header.base_offset
+        reason = f"a batch begins at offset {offset}, where {self._next_offset} or more is next"
+        words = {"outOfOrder": offset, "position": batch.position, "reason": reason}
+        return self._shown(words, Fault(FaultKind.DISORDER, batch.position, reason))
+
+    def _shown(self, words: Words, fault: Fault) -> Line:
+        return Line(words if self._wanted.records else None, fault)
+
+    # -- records -----------------------------------------------------------------------------
+
+    def _record_line(self, batch: Batch, record: LogRecord) -> Line | None:
+        key = decoded_key(record)
+        if not self._is_wanted(key):
+            return None
+        producer_id = batch.header.producer_id
+        if self._wanted.group_ids:
+            self._note(key, producer_id)
+        said = decoded(record, key)
+        followed = None
+        if self._wanted.states and said.key is not None and said.error is None:
+            whole = Record(said.key, said.value)
+            followed = follow(self.loaded, whole, record.offset, producer_id)
+        return self._line(batch, record, said, followed)
+
+    def _control_line(self, batch: Batch, record: LogRecord) -> Line | None:
+        producer_id = batch.header.producer_id
+        if self._wanted.group_ids and producer_id not in self._open_transactions:
+            return None
+        said = decoded_control(record)
+        followed = None
+        if isinstance(said.control, EndTxnMarker):
+            self._open_transactions.discard(producer_id)
+            if self._wanted.states:
+                followed = follow_marker(self.loaded, said.control, producer_id)
+        return self._line(batch, record, said, followed)
+
+    def _line(
+        self,
+        batch: Batch,
+        record: LogRecord,
+        said: Content | ControlContent,
+        followed: Followed | None,
+    ) -> Line:
+        failure = None
+        if followed is not None:
+            self.loaded, failure = followed.loaded, followed.failure
+        fault = _fault(batch, record, said, failure)
+        if not self._wanted.records:
+            return Line(None, fault)
+        words = front_words(batch, record) | content_words(record, said)
+        if fault is not None:
+            words["position"] = batch.position
+        if failure is not None:
+            words["loadFails"] = failure
+        if followed is not None:
+            words["after"] = {each: group_words(self.loaded, each) for each in followed.group_ids}
+        return Line(words, fault)
+
+    def _note(self, key: Key | str, producer_id: int) -> None:
+        """Remember a group asked for, and the transaction whose end will be about it."""
+        if not isinstance(key, str):
+            self.group_ids.add(_group_id_of(key))
+        if producer_id != NO_PRODUCER_ID:
+            self._open_transactions.add(producer_id)
+
+    def _is_wanted(self, key: Key | str) -> bool:
+        """Say whether a record is about a group asked for; if nobody can tell, it may be."""
+        group_ids = self._wanted.group_ids
+        return not group_ids or isinstance(key, str) or _group_id_of(key) in group_ids
+
+
+def _group_id_of(key: Key) -> str:
+    """Return the id of the group a record is about; all keys there ever were begin with it."""
+    if not isinstance(key, UnknownKey):
+        return key[0]
+    length = int.from_bytes(key.content[:2])
+    return key.content[2 : 2 + length].decode(errors="replace")
+
+
+def _fault(
+    batch: Batch, record: LogRecord, said: Content | ControlContent, failure: str | None
+) -> Fault | None:
+    """Return what is odd about a record, the gravest of it."""
+    for kind, reason in (
+        (FaultKind.BAD_RECORD, said.error),
+        (FaultKind.UNKNOWN, said.unknown),
+        (FaultKind.BROKEN, failure),
+    ):
+        if reason is not None:
+            return Fault(kind, batch.position, reason, record.offset)
+    return None

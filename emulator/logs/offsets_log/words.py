@@ -1,0 +1,234 @@
+"""Batches, records and gaps as values that JSON can hold, in the words of Kafka's dump tool.
+
+Names and their order are those of ``kafka-dump-log.sh --offsets-decoder``; what the tool has no
+word for is behind or between them: the producer where there is one, bytes that mean nothing to
+4.4 as hexadecimal digits under ``raw``, and under ``unknown`` or ``error`` what is odd about them.
+
+Source: ``DumpLogSegments.dumpLog`` and ``printBatchLevel``.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final, NamedTuple
+
+from protocols.offsets_topic.records import (
+    EndTxnMarker,
+    Key,
+    MalformedRecordError,
+    UnknownControlRecord,
+    UnknownKey,
+    UnknownValue,
+    Value,
+    decode_control,
+    decode_key,
+    decode_value,
+    key_words,
+    marker_words,
+    value_words,
+)
+from protocols.offsets_topic.replay import NO_PRODUCER_ID
+from protocols.offsets_topic.segments.batch import Batch
+from protocols.offsets_topic.segments.compression import Compression
+from protocols.offsets_topic.segments.header import NO_SEQUENCE
+from protocols.offsets_topic.segments.record import LogRecord
+
+Words = dict[str, Any]
+
+TOMBSTONE: Final = "<DELETE>"
+_SEQUENCES: Final = 2**31
+_REMEMBERED: Final = 16_384
+_LONGEST_REMEMBERED: Final = 1_024
+"""Keys repeat, and so are put into words once; very long ones would fill the memory."""
+
+_VERSION_BYTES: Final = 2
+
+
+def printable(text: str) -> str:
+    r"""Return what a log says as a terminal can be trusted with it.
+
+    >>> print(printable("a group\nof \x1b[31mtwo\x1b[0m lines"))
+    a group\nof \x1b[31mtwo\x1b[0m lines
+    """
+    shown = (each if each.isprintable() else repr(each)[1:-1] for each in text)
+    return text if text.isprintable() else "".join(shown)
+
+
+def time_word(batch: Batch) -> str:
+    """Return what the times of a batch's records are."""
+    return "LogAppendTime" if batch.header.has_append_time else "CreateTime"
+
+
+def batch_words(batch: Batch) -> Words:
+    """Return the header of a batch whose checksum is right."""
+    header = batch.header
+    return {
+        "baseOffset": header.base_offset,
+        "lastOffset": header.last_offset,
+        "count": header.record_count,
+        "baseSequence": header.base_sequence,
+        "lastSequence": header.last_sequence,
+        "producerId": header.producer_id,
+        "producerEpoch": header.producer_epoch,
+        "partitionLeaderEpoch": header.partition_leader_epoch,
+        "isTransactional": header.is_transactional,
+        "isControl": header.is_control,
+        "deleteHorizonMs": header.delete_horizon_ms,
+        "position": batch.position,
+        time_word(batch): header.max_timestamp,
+        "size": header.size,
+        "magic": header.magic,
+        "compresscodec": Compression(header.compression).name.lower(),
+        "crc": header.crc,
+        "isvalid": True,
+    }
+
+
+def gap_words(kind: str, position: int, size: int | None, reason: str) -> Words:
+    """Return bytes that are no batch; *size* None: nobody knows how many are missing."""
+    return {"gap": kind, "position": position, "size": size, "reason": reason}
+
+
+def front_words(batch: Batch, record: LogRecord) -> Words:
+    """Return what is said of a record before its key."""
+    header = batch.header
+    words: Words = {
+        "offset": record.offset,
+        time_word(batch): record.timestamp,
+        "keySize": _size(record.key),
+        "valueSize": _size(record.value),
+        "sequence": _sequence(header.base_sequence, record.offset - header.base_offset),
+        "headerKeys": [name.decode(errors="replace") for name, _ in record.headers],
+    }
+    if header.producer_id != NO_PRODUCER_ID or header.is_transactional:
+        words["producerId"] = header.producer_id
+        words["producerEpoch"] = header.producer_epoch
+        words["isTransactional"] = header.is_transactional
+    return words
+
+
+def _size(part: bytes | None) -> int:
+    return -1 if part is None else len(part)
+
+
+def _sequence(base: int, delta: int) -> int:
+    return NO_SEQUENCE if base < 0 else (base + delta) % _SEQUENCES
+
+
+class Content(NamedTuple):
+    """What a record says, as far as it can be read."""
+
+    key: Key | None
+    """None: it cannot be decoded."""
+
+    value: Value | None = None
+    error: str | None = None
+    """Why key or value cannot be decoded."""
+
+    unknown: str | None = None
+    """Which type or version it is that 4.4 does not know."""
+
+
+class ControlContent(NamedTuple):
+    """What a control record says: the end of a transaction, or something else."""
+
+    control: EndTxnMarker | UnknownControlRecord | None
+    error: str | None = None
+    unknown: str | None = None
+
+
+def decoded_key(record: LogRecord) -> Key | str:
+    """Return a record's key, or why it cannot be decoded."""
+    if record.key is None:
+        return "no key; every record of the offsets topic has one"
+    try:
+        return decode_key(record.key)
+    except MalformedRecordError as error:
+        return str(error)
+
+
+def decoded(record: LogRecord, key: Key | str) -> Content:
+    """Return what a record says; *key*: what :func:`decoded_key` returned for it."""
+    if isinstance(key, str):
+        return Content(None, error=key)
+    unknown = f"record type {key.record_type}" if isinstance(key, UnknownKey) else None
+    if record.value is None:
+        return Content(key, unknown=unknown)
+    try:
+        value = decode_value(key.record_type, record.value)
+    except MalformedRecordError as error:
+        return Content(key, error=str(error))
+    if isinstance(value, UnknownValue) and unknown is None:
+        unknown = f"version {value.value_version} of a value of record type {key.record_type}"
+    return Content(key, value, unknown=unknown)
+
+
+def decoded_control(record: LogRecord) -> ControlContent:
+    """Return what a control record says."""
+    try:
+        control = decode_control(record.key or b"", record.value)
+    except MalformedRecordError as error:
+        return ControlContent(None, error=str(error))
+    if isinstance(control, EndTxnMarker):
+        return ControlContent(control)
+    return ControlContent(control, unknown=f"control record type {_control_type(control)}")
+
+
+def content_words(record: LogRecord, said: Content | ControlContent) -> Words:
+    """Return the words of a record behind its front."""
+    if isinstance(said, ControlContent):
+        words = _control_words(record, said)
+    else:
+        words = {"key": _key_words(record, said), "payload": _payload_words(record, said)}
+    for name in ("unknown", "error"):
+        mark = getattr(said, name)
+        if mark is not None:
+            words[name] = mark
+    return words
+
+
+def _control_words(record: LogRecord, said: ControlContent) -> Words:
+    if isinstance(said.control, EndTxnMarker):
+        return marker_words(said.control)
+    words: Words = {"key": _raw(record.key), "payload": _raw(record.value)}
+    if said.control is not None:
+        return {"controlType": _control_type(said.control), **words}
+    return words
+
+
+def _control_type(control: UnknownControlRecord) -> int:
+    """Return the number behind the version of a control record's key."""
+    return int.from_bytes(control.key[2:4], signed=True)
+
+
+def _key_words(record: LogRecord, said: Content) -> Words | None:
+    if said.key is None or record.key is None:
+        return _raw(record.key)
+    seldom = len(record.key) > _LONGEST_REMEMBERED
+    return _words_of_key(said.key) if seldom else _known_words_of_key(said.key)
+
+
+def _words_of_key(key: Key) -> Words:
+    if isinstance(key, UnknownKey):
+        return {"type": str(key.record_type), "raw": key.content.hex()}
+    return key_words(key)
+
+
+_known_words_of_key = functools.lru_cache(maxsize=_REMEMBERED)(_words_of_key)
+"""The same words each time, so nobody may change them."""
+
+
+def _payload_words(record: LogRecord, said: Content) -> Words | str | None:
+    if record.value is None:
+        return TOMBSTONE
+    value = said.value
+    if value is None:
+        return _raw(record.value)
+    if isinstance(value, UnknownValue):
+        version = None if value.value_version is None else str(value.value_version)
+        return {"version": version, "raw": value.raw[_VERSION_BYTES:].hex()}
+    return value_words(value)
+
+
+def _raw(part: bytes | None) -> Words | None:
+    return None if part is None else {"raw": part.hex()}

@@ -1,0 +1,93 @@
+"""The offsets log of a run as a broker keeps it: a folder a partition, in it a file a segment.
+
+While the run goes on, batches lie in one file a partition, in the order in which any replica
+appended them; in the end the leader's log is put together from it. All of that happens in a
+folder beside the one that was asked for, which is there when everything is, or not at all.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from emulator.output_files import beside
+from protocols.offsets_topic.partition import OFFSETS_TOPIC
+from protocols.offsets_topic.segments.segment import segment_file_name
+
+
+class SpoolFile:
+    """A file to which batches are written one behind the other, and read where they lie."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w+b")
+        self._end = 0
+
+    def add(self, data: bytes) -> int:
+        """Put some bytes behind those already there; return where they begin."""
+        begin = self._end
+        self._file.write(data)
+        self._end += len(data)
+        return begin
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return bytes that were put there."""
+        self._file.seek(position)
+        data = self._file.read(size)
+        self._file.seek(self._end)
+        return data
+
+    def close(self) -> None:
+        """Write nothing more."""
+        self._file.close()
+
+
+class LogFolder:
+    """Keeps a run's offsets log in a folder; used with ``with``, whole or not there at all.
+
+    Raises OSError where the folder cannot be written, or is there and not empty.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._part = beside(folder)
+        self._part.mkdir()
+        self._spools: dict[int, SpoolFile] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            for number, spool in self._spools.items():
+                spool.close()
+                self._spool_path(number).unlink()
+            if kind is None:
+                if self._folder.is_dir():
+                    self._folder.rmdir()
+                self._part.rename(self._folder)
+        finally:
+            shutil.rmtree(self._part, ignore_errors=True)
+
+    def spool(self, log_partition: int) -> SpoolFile:
+        """Return where the batches of a partition are put as they are appended."""
+        made = self._spools[log_partition] = SpoolFile(self._spool_path(log_partition))
+        return made
+
+    def keep(self, log_partition: int, segments: Iterable[tuple[int, Iterable[bytes]]]) -> None:
+        """Write the segments of a partition: the base offset and the bytes of each."""
+        folder = self._part / f"{OFFSETS_TOPIC}-{log_partition}"
+        folder.mkdir()
+        for base_offset, parts in segments:
+            with (folder / segment_file_name(base_offset)).open("wb") as file:
+                file.writelines(parts)
+
+    def _spool_path(self, log_partition: int) -> Path:
+        return self._part / f"{log_partition}.spool"

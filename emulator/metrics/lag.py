@@ -1,0 +1,165 @@
+"""Lag: how far a group is behind, at its peak, over time, and how long after a fault.
+
+*Committed* lag is the end of the log minus the committed offset, as monitors see it;
+*processed* lag is the end minus what the present or last owner has finished. Both are sums
+over the partitions of a group. Between samples lag is taken to stay as the last one said.
+Where nothing is committed, or nobody ever owned a partition, all of its log counts. Whoever is
+further than a log that was truncated has no lag.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import sub
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.metrics.readings import Handler, Number, Reading, Row, longest, seconds
+
+BASELINE_SAMPLES = 10
+"""The level before a fault is the largest of so many samples, and one record a partition."""
+
+
+@dataclass(slots=True)
+class Curve:
+    """A quantity sampled over time."""
+
+    now: int = 0
+    at_us: int | None = None
+    peak: int = 0
+    peak_partition: int = 0
+    area: int = 0
+    """In record-microseconds."""
+
+    def sample(self, lags: list[int], at_us: int) -> None:
+        """Take in the lag of each partition at one instant."""
+        self.close(at_us)
+        self.now = sum(lags)
+        self.peak = max(self.peak, self.now)
+        self.peak_partition = max(self.peak_partition, max(lags, default=0))
+
+    def close(self, at_us: int) -> None:
+        """Let the last sample hold until *at_us*."""
+        if self.at_us is not None:
+            self.area += self.now * (at_us - self.at_us)
+        self.at_us = at_us
+
+
+@dataclass(slots=True)
+class Drain:
+    """The wait for lag to come back to where it was before a fault."""
+
+    fault: str
+    group: str
+    began_us: int
+    level: int
+    drained_us: int | None = None
+    raised: bool = False
+
+    def lasted_us(self, ended_us: int) -> int:
+        """Return how long the wait was; until the end of the run if it has no other."""
+        return (ended_us if self.drained_us is None else self.drained_us) - self.began_us
+
+
+@dataclass(slots=True)
+class GroupLag:
+    """The lag of one group."""
+
+    committed: Curve = field(default_factory=Curve)
+    processed: Curve = field(default_factory=Curve)
+    recent: deque[int] = field(default_factory=lambda: deque(maxlen=BASELINE_SAMPLES))
+
+
+class LagMeter:
+    """Follows the samples of every group."""
+
+    def __init__(self) -> None:
+        self._drains: list[Drain] = []
+        self._groups: dict[str, GroupLag] = {}
+        self._log_starts: dict[str, tuple[int, ...]] = {}
+        self._waiting: list[Drain] = []
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return what to call for which kind of event."""
+        return {
+            ev.TopicCreated: self._topic_created,
+            ev.FaultBegan: self._fault_began,
+            ev.LagSampled: self._sampled,
+        }
+
+    def read(self, ended_us: int) -> Reading:
+        """Return lag over a run that ended at *ended_us*."""
+        for lag in self._groups.values():
+            lag.committed.close(ended_us)
+            lag.processed.close(ended_us)
+        values: dict[str, Number] = {}
+        tables: dict[str, dict[str, Number]] = {}
+        for kind in ("committed", "processed"):
+            curves: dict[str, Curve] = {
+                name: getattr(lag, kind) for name, lag in sorted(self._groups.items())
+            }
+            peaks = {name: curve.peak for name, curve in curves.items()}
+            tables[f"lag_{kind}_peak.by_group"] = {**peaks}
+            values[f"lag_{kind}_peak"] = max(peaks.values(), default=0)
+            values[f"lag_{kind}_peak_partition"] = max(
+                (curve.peak_partition for curve in curves.values()), default=0
+            )
+            values[f"lag_{kind}_area"] = seconds(sum(curve.area for curve in curves.values()))
+        raised = [drain for drain in self._drains if drain.raised]
+        values["drain_max_s"] = longest(drain.lasted_us(ended_us) for drain in raised)
+        values["undrained"] = sum(drain.drained_us is None for drain in raised)
+        rows = tuple(_row(drain, ended_us) for drain in raised)
+        return Reading(values, tables, {"drains": rows})
+
+    def _topic_created(self, _: ev.Event, what: ev.TopicCreated) -> None:
+        self._log_starts[what.topic] = what.log_starts
+
+    def _fault_began(self, event: ev.Event, what: ev.FaultBegan) -> None:
+        self._waiting = [drain for drain in self._waiting if drain.raised]
+        for name, lag in self._groups.items():
+            drain = Drain(what.fault, name, event.at_us, max(lag.recent, default=0))
+            self._drains.append(drain)
+            self._waiting.append(drain)
+
+    def _sampled(self, event: ev.Event, what: ev.LagSampled) -> None:
+        lag = self._groups.setdefault(what.group, GroupLag())
+        lag.committed.sample(self._lags(what, what.committed), event.at_us)
+        lag.processed.sample(self._lags(what, what.processed), event.at_us)
+        lag.recent.append(lag.processed.now)
+        if self._waiting:
+            noise = len(what.partitions)
+            self._drain(what.group, lag.processed.now - noise, event.at_us)
+
+    def _lags(self, what: ev.LagSampled, reached: tuple[int, ...]) -> list[int]:
+        if min(reached, default=0) < 0:
+            reached = tuple(
+                self._log_start(partition) if offset < 0 else offset
+                for partition, offset in zip(what.partitions, reached, strict=True)
+            )
+        behind = map(sub, what.log_ends, reached)
+        return [max(lag, 0) for lag in behind]
+
+    def _log_start(self, partition: TopicPartition) -> int:
+        starts = self._log_starts.get(partition.topic, ())
+        return starts[partition.partition] if partition.partition < len(starts) else 0
+
+    def _drain(self, group: str, lag: int, at_us: int) -> None:
+        """End the waits that *lag* has come back for, if it ever rose since the fault."""
+        for drain in [each for each in self._waiting if each.group == group]:
+            if lag > drain.level:
+                drain.raised = True
+            elif drain.raised:
+                drain.drained_us = at_us
+                self._waiting.remove(drain)
+
+
+def _row(drain: Drain, ended_us: int) -> Row:
+    return {
+        "fault": drain.fault,
+        "group": drain.group,
+        "level": drain.level,
+        "drain_s": seconds(drain.lasted_us(ended_us)),
+        "drained": drain.drained_us is not None,
+    }

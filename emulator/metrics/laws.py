@@ -1,0 +1,280 @@
+"""Laws that events alone can show, checked as they come.
+
+A broken law is an error of the emulator (or of a real cluster); a finding about what a scenario
+does on purpose, such as committing ahead of the work, is a warning. Laws that need a machine's
+state are checked where the machines are.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.ledger.entries import EntryKind, Ledger
+from emulator.ledger.leaders import Leaders
+from emulator.metrics.readings import Handler, Key
+
+OVERTAKEN = "out of range"
+"""Why a position was reset when retention had overtaken it: the topic does that to the run."""
+
+
+FORMER = -1
+"""Instead of the generation of who still reads by a count that has begun anew since."""
+
+
+class Law(enum.StrEnum):
+    """What must hold, or what is worth a warning."""
+
+    ONE_OWNER = "one owner of a partition in one generation"
+    GENERATIONS_RISE = "generations never fall"
+    NO_HOLES = "an owner processes without holes or repeats"
+    SUMS_AGREE = "entries and causes add up to the totals"
+    QUIET_IS_EMPTY = "an undisturbed run has an empty ledger"
+    COMMIT_AHEAD = "commit ahead of the work"
+    GIVEN_TWICE = "a partition assigned twice"
+    FAULT_MISSED = "a fault that never struck"
+    ACT_REFUSED = "an act that was refused"
+
+
+class Severity(enum.StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A law broken, or something done on purpose that costs."""
+
+    law: Law
+    severity: Severity
+    message: str
+    event: int | None = None
+    at_us: int | None = None
+    times: int = 1
+    """How often it was seen; event and time are of the first."""
+
+
+@dataclass(slots=True, eq=False)
+class Reader:
+    """One open epoch: who reads where, in which generation."""
+
+    generation: int
+    cursor: int
+
+
+class LawChecker:
+    """Watches the laws; ``feed`` it every event, then ``close`` it once.
+
+    *shared_assignors*: names of assignors that give a partition to several members on purpose.
+    """
+
+    def __init__(self, shared_assignors: Collection[str] = ()) -> None:
+        self._disturbed = False
+        self._findings: dict[tuple[Law, str], Finding] = {}
+        self._generations: dict[str, int] = {}
+        self._instances: dict[str, str | None] = {}
+        self._leaders = Leaders()
+        self._loose: set[str] = set()
+        """Groups whose coordinator moved, or that emptied: their generation may start anew."""
+
+        self._protocols: dict[str, str] = {}
+        self._readers: dict[Key, dict[str, Reader]] = {}
+        self._shared = frozenset(shared_assignors)
+        self._stable = False
+        self._warned: set[tuple[str, int, TopicPartition]] = set()
+        self._handlers = self._table()
+
+    def feed(self, event: ev.Event) -> None:
+        """Check one event."""
+        self._leaders.follow(event)
+        handler = self._handlers.get(type(event.what))
+        if handler is not None:
+            handler(event, event.what)
+
+    def close(self, ledger: Ledger, *, mistaken_policy: bool = False) -> tuple[Finding, ...]:
+        """Return all findings, errors first, then in order of the first event.
+
+        *mistaken_policy*: a commit policy of the run repeats or loses by itself.
+        """
+        try:
+            ledger.check()
+        except AssertionError as broken:
+            self._find(None, Law.SUMS_AGREE, Severity.ERROR, "", f"totals differ: {broken}")
+        counted = ledger.total(EntryKind.REPROCESSED) + ledger.total(EntryKind.LOST)
+        if counted and not self._disturbed and not mistaken_policy:
+            text = f"nothing was done to the run, yet {counted} records are in the ledger"
+            self._find(None, Law.QUIET_IS_EMPTY, Severity.ERROR, "", text)
+        found = self._findings.values()
+        return tuple(sorted(found, key=lambda f: (f.severity, f.event or 0, f.law, f.message)))
+
+    def _table(self) -> dict[type, Handler]:
+        return {
+            ev.FaultBegan: self._disturb,
+            ev.FaultMissed: self._missed,
+            ev.ActRefused: self._refused,
+            ev.MessageLost: self._disturb,
+            ev.OffsetsDropped: self._disturb,
+            ev.ConsumerStarted: self._started,
+            ev.ConsumerStopped: self._stopped,
+            ev.TopicCreated: self._act,
+            ev.PartitionsAdded: self._act,
+            ev.MemberAdded: self._act,
+            ev.JoinPhaseEnded: self._joined,
+            ev.AssignmentWarning: self._given_twice,
+            ev.GroupStabilised: self._stabilised,
+            ev.GroupConverted: self._converted,
+            ev.GroupEmptied: self._loosened,
+            ev.CoordinatorMoved: self._loosened,
+            ev.EpochOpened: self._opened,
+            ev.EpochClosed: self._closed,
+            ev.Processed: self._processed,
+            ev.NotProcessed: self._not_processed,
+            ev.CommitSent: self._sent,
+        }
+
+    def _find(
+        self, event: ev.Event | None, law: Law, severity: Severity, who: str, message: str
+    ) -> None:
+        """Note a finding; one law and one party make one finding, however often."""
+        old = self._findings.get((law, who))
+        if old is not None:
+            new = Finding(law, severity, old.message, old.event, old.at_us, old.times + 1)
+        elif event is None:
+            new = Finding(law, severity, message)
+        else:
+            new = Finding(law, severity, message, event.id, event.at_us)
+        self._findings[law, who] = new
+
+    # -- what disturbs -----------------------------------------------------------------------
+
+    def _disturb(self, _: ev.Event, _what: object) -> None:
+        self._disturbed = True
+
+    def _missed(self, _: ev.Event, what: ev.FaultMissed) -> None:
+        text = f"never struck: {what.fault}, {what.target}: {what.why}"
+        self._find(None, Law.FAULT_MISSED, Severity.WARNING, what.fault, text)
+
+    def _refused(self, event: ev.Event, what: ev.ActRefused) -> None:
+        reason = ": ".join(part for part in (what.error, what.why) if part)
+        text = f"refused: {what.fault}, {what.target}: {reason}"
+        self._find(event, Law.ACT_REFUSED, Severity.WARNING, what.fault, text)
+
+    def _act(self, _: ev.Event, _what: object) -> None:
+        """Take what would form a group, had it come earlier, as an act upon it."""
+        self._disturbed |= self._stable
+
+    def _started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
+        self._disturbed |= self._stable
+        self._instances[what.consumer] = what.instance_id
+
+    def _stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
+        self._disturbed |= self._stable
+        for readers in self._readers.values():
+            readers.pop(what.consumer, None)
+
+    # -- generations and owners --------------------------------------------------------------
+
+    def _joined(self, _: ev.Event, what: ev.JoinPhaseEnded) -> None:
+        self._protocols[what.group] = what.protocol
+
+    def _loosened(self, _: ev.Event, what: ev.GroupEmptied | ev.CoordinatorMoved) -> None:
+        self._loose.add(what.group)
+
+    def _converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
+        """Let a group count anew that had no members; with members the other count goes on."""
+        self._protocols.pop(what.group, None)
+        if what.members:
+            return
+        self._loose.add(what.group)
+        for key, readers in self._readers.items():
+            for reading in readers.values() if key[0] == what.group else ():
+                reading.generation = FORMER
+
+    def _given_twice(self, event: ev.Event, what: ev.AssignmentWarning) -> None:
+        self._disturbed = True
+        self._warned.add((what.group, what.generation, what.partition))
+        text = (
+            f"{what.assignor} gave {what.partition} to {', '.join(what.consumers)} "
+            f"without declaring exclusive = False"
+        )
+        self._find(event, Law.GIVEN_TWICE, Severity.WARNING, what.assignor, text)
+
+    def _stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
+        self._stable = True
+        before = self._generations.get(what.group, what.generation)
+        if what.generation < before and not (what.group in self._loose or self._split(what.group)):
+            text = f"{what.group} went from generation {before} to {what.generation}"
+            self._find(event, Law.GENERATIONS_RISE, Severity.ERROR, what.group, text)
+        self._generations[what.group] = what.generation
+        if self._split(what.group):
+            self._loose.add(what.group)
+        else:
+            self._loose.discard(what.group)
+        if not self._may_share(what.group):
+            self._check_assignment(event, what)
+
+    def _split(self, group: str) -> bool:
+        """Say whether two coordinators count the generations of a group, each for itself."""
+        return self._leaders.of(group).split is not None
+
+    def _may_share(self, group: str) -> bool:
+        return self._protocols.get(group, "") in self._shared
+
+    def _check_assignment(self, event: ev.Event, what: ev.GroupStabilised) -> None:
+        owners: dict[TopicPartition, str] = {}
+        for name, partitions in what.assignment:
+            for partition in partitions:
+                other = owners.setdefault(partition, name)
+                if other != name and (what.group, what.generation, partition) not in self._warned:
+                    text = f"generation {what.generation} gives {partition} to {other} and {name}"
+                    self._find(event, Law.ONE_OWNER, Severity.ERROR, what.group, text)
+
+    # -- work and commits --------------------------------------------------------------------
+
+    def _opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
+        self._disturbed |= what.why == OVERTAKEN
+        readers = self._readers.setdefault((what.group, what.partition), {})
+        for name, other in readers.items():
+            if self._collide(what, name, other):
+                text = f"{name} and {what.consumer} both own {what.partition} in one generation"
+                self._find(event, Law.ONE_OWNER, Severity.ERROR, what.consumer, text)
+        readers[what.consumer] = Reader(what.generation, what.offset)
+
+    def _collide(self, what: ev.EpochOpened, name: str, other: Reader) -> bool:
+        """Say whether two owners break the law: not where one replaced the other's instance."""
+        if name == what.consumer or other.generation != what.generation or what.generation < 0:
+            return False
+        if (what.group, what.generation, what.partition) in self._warned:
+            return False
+        instance = self._instances.get(name)
+        replaced = instance is not None and instance == self._instances.get(what.consumer)
+        return not (replaced or self._may_share(what.group) or self._split(what.group))
+
+    def _closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
+        self._readers.get((what.group, what.partition), {}).pop(what.consumer, None)
+
+    def _processed(self, event: ev.Event, what: ev.Processed) -> None:
+        reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
+        if reading is None:
+            return
+        if reading.cursor != what.first:
+            text = f"{what.consumer} was at {reading.cursor} of {what.partition}, then {what.first}"
+            self._find(event, Law.NO_HOLES, Severity.ERROR, what.consumer, text)
+        reading.cursor = what.next_offset
+
+    def _not_processed(self, _: ev.Event, what: ev.NotProcessed) -> None:
+        reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
+        if reading is not None:
+            reading.cursor = what.next_offset
+
+    def _sent(self, event: ev.Event, what: ev.CommitSent) -> None:
+        for (partition, offset), done in zip(what.offsets, what.processed, strict=True):
+            if offset > done >= 0:
+                text = f"{what.consumer} commits {offset} of {partition} with {done} processed"
+                self._find(event, Law.COMMIT_AHEAD, Severity.WARNING, what.consumer, text)
+                return

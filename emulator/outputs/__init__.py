@@ -1,1 +1,0 @@
-"""Files that leave: each is whole, or it is not there."""

@@ -1,0 +1,62 @@
+"""A Parquet file that is whole or not there."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from emulator.output_files import beside
+
+COMPRESSION: Final = "zstd"
+
+
+class ParquetOutput:
+    """Takes rows, and gives the file its name at the end; used with ``with``.
+
+    Raises OSError from the constructor if the file cannot be written. Who has last rows to add
+    when the block ends calls ``finish`` and ``discard`` instead.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path = path
+        self._part = beside(path)
+        self._file = self._part.open("wb")
+        self._writer = pq.ParquetWriter(self._file, schema, compression=COMPRESSION)
+
+    def write(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Append some rows as they come; raise OSError if there is no room for them."""
+        self._writer.write(rows)
+
+    def finish(self) -> None:
+        """Close the file and give it its name."""
+        self._writer.close()
+        self._file.close()
+        self._part.replace(self._path)
+
+    def discard(self) -> None:
+        """Close what is open, and remove what did not get its name."""
+        for close in (self._writer.close, self._file.close):
+            with suppress(OSError):
+                close()
+        self._part.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give the file its name; after an error, also one of these last steps, leave nothing."""
+        try:
+            if error is None:
+                self.finish()
+        finally:
+            self.discard()

@@ -1,0 +1,273 @@
+"""One ledger entry as a sequence: who owned, who polled, which commits came to what.
+
+The chain of an entry says which events to start from; this adds what the two owners, their
+group and their commits did on that partition from the first of them on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.ledger.entries import Cause, Entry, EntryKind
+from emulator.report.coordination import Coordination, position_of
+from emulator.report.event_wording import in_words, instant_in_words, offset_of, span, term_of
+from emulator.report.refrains import Line, without_refrains
+
+Commit = ev.CommitSent | ev.CommitAccepted | ev.CommitRefused
+ReplicaEvent = ev.LeaderChanged | ev.IsrChanged | ev.PartitionStalled | ev.PartitionResumed
+
+PRELUDE = 4
+"""So many commits are told from before the first event of the chain, and so much of replicas."""
+
+GROUP_EVENTS = (
+    ev.RebalanceStarted,
+    ev.JoinPhaseEnded,
+    ev.GroupConverted,
+    ev.GroupEpochRaised,
+    ev.TargetComputed,
+    ev.GroupStabilised,
+    ev.GroupEmptied,
+    ev.CoordinatorMoved,
+)
+MEMBER_EVENTS = (ev.MemberAdded, ev.MemberRemoved, ev.MemberMoved, ev.ClientDropped)
+PROCESS_EVENTS = (
+    ev.ConsumerStarted,
+    ev.ConsumerStopped,
+    ev.ConsumerPaused,
+    ev.ConsumerResumed,
+)
+PARTITION_EVENTS = (ev.EpochOpened, ev.EpochClosed, ev.NotProcessed, ev.PartlyProcessed)
+TOPIC_EVENTS = (ev.TopicCreated, ev.PartitionsAdded, ev.TopicDeleted)
+
+OF_COMMITS_IN_SYNC = frozenset({Cause.NOT_REPLICATED, Cause.STALE_COORDINATOR})
+OF_RECORDS_IN_SYNC = frozenset({Cause.TRUNCATED, Cause.LEADER_ALONE, Cause.OUT_OF_RANGE})
+"""Causes that may begin with replicas that fell behind, of the offsets topic or of the entry's."""
+
+
+def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
+    """Return the sequence of events that shows how *entry* came about, in order."""
+    story = _Story(entry, events)
+    for event in events:
+        if event.id > story.until:
+            break
+        story.hear(event)
+    return tuple(without_refrains(list(story.lines())))
+
+
+def _instants(events: Iterable[ev.Event]) -> frozenset[str]:
+    """Return the faults that were over as they began: a crash that lasts, a topic created.
+
+    What lasts is what they left behind; as faults they have no end that would be worth a line.
+    """
+    began: dict[str, int] = {}
+    over = set()
+    for event in events:
+        match event.what:
+            case ev.FaultBegan(fault=fault):
+                began[fault] = event.at_us
+            case ev.FaultEnded(fault=fault) if began.get(fault) == event.at_us:
+                over.add(fault)
+    return frozenset(over)
+
+
+def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
+    """Return the first event of the chain but the first owner's beginning, often long before."""
+    chain = {link.event for link in entry.chain}
+    first = entry.first_owner.consumer if entry.first_owner else ""
+    for event in events:
+        what = event.what
+        if event.id in chain and not (isinstance(what, ev.EpochOpened) and what.consumer == first):
+            return event.id
+    return min(chain, default=0)
+
+
+class _Story:
+    """Selects, out of the events of a run, what belongs to one entry."""
+
+    def __init__(self, entry: Entry, events: Sequence[ev.Event]) -> None:
+        owners = [owner for owner in (entry.first_owner, entry.second_owner) if owner]
+        links = [link.event for link in entry.chain]
+        self._entry = entry
+        self._partition = entry.topic_partition
+        self._names = {owner.consumer for owner in owners}
+        self._chain = frozenset(links)
+        self._coordination = Coordination(entry.group, events)
+        self._instants = _instants(events)
+        self._term = term_of(entry.group, events)
+        self._since = _since(entry, events)
+        self._ends_us = max((owner.at_us for owner in owners), default=0)
+        self._base: ev.Event | None = None
+        self._covering: set[str] = set()
+        self._kept: list[ev.Event] = []
+        self._prelude: deque[ev.Event] = deque(maxlen=PRELUDE)
+        self._replicas: deque[ev.Event] = deque(maxlen=PRELUDE)
+        self._faults: dict[int | None, ev.Event] = {}
+        self.until = 1 << 62
+
+    def hear(self, event: ev.Event) -> None:
+        """Keep *event* if it belongs to the story; end the story after its last work."""
+        what = event.what
+        if isinstance(what, ev.FaultBegan):
+            self._faults[event.id] = event
+        if isinstance(what, ev.CommitAccepted) and not self._covers(what):
+            self._note_base(event, what)
+        elif self._shows(event) or (event.id >= self._since and self._belongs(what)):
+            self._kept.append(event)
+        elif isinstance(what, Commit) and self._covers(what):
+            self._prelude.append(event)
+        elif isinstance(what, ReplicaEvent) and self._leads_up(what):
+            self._replicas.append(event)
+        if event.id >= max(self._chain, default=0) and self._is_last(event):
+            self.until = event.id
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines, neighbouring work and polls of one owner joined."""
+        bases = [] if self._base is None else [self._base]
+        told = (*self._prelude, *self._behind(), *bases, *self._kept)
+        kept = sorted(told, key=lambda event: event.id)
+        at = 0
+        while at < len(kept):
+            run = at + 1
+            while run < len(kept) and self._continues(kept[run - 1].what, kept[run].what):
+                run += 1
+            yield self._line(kept[at], kept[run - 1], run - at)
+            at = run
+
+    def _behind(self) -> Iterator[ev.Event]:
+        """Yield how replicas fell behind, each fault that made them first."""
+        told = {id(event) for event in self._kept}
+        for event in self._replicas:
+            fault = self._faults.get(event.cause)
+            if fault is not None and id(fault) not in told:
+                told.add(id(fault))
+                yield fault
+            yield event
+
+    def _continues(self, one: ev.What, other: ev.What) -> bool:
+        """Say whether two pieces of work, or two polls, are one in the telling."""
+        if isinstance(one, ev.Processed) and isinstance(other, ev.Processed):
+            return one.consumer == other.consumer and one.next_offset == other.first
+        if isinstance(one, ev.Polled) and isinstance(other, ev.Polled):
+            (_, end), (first, _) = self._handed(one), self._handed(other)
+            return one.consumer == other.consumer and end == first
+        return False
+
+    def _handed(self, what: ev.Polled) -> tuple[int, int]:
+        """Return the range of this partition that a poll handed out."""
+        ends = [(first, end) for each, first, end in what.ranges if each == self._partition]
+        return ends[0][0], ends[-1][1]
+
+    def _line(self, first: ev.Event, last: ev.Event, events: int) -> Line:
+        text = self._words(first)
+        began_us = first.what.began_us if isinstance(first.what, ev.Processed) else None
+        if isinstance(first.what, ev.Processed) and isinstance(last.what, ev.Processed):
+            worked = span(first.what.first, last.what.next_offset)
+            text = f"{first.what.consumer} processes {self._partition} {worked}"
+        elif isinstance(first.what, ev.Polled) and isinstance(last.what, ev.Polled) and events > 1:
+            got = span(self._handed(first.what)[0], self._handed(last.what)[1])
+            text = f"the last of {events} polls that hand {first.what.consumer} {got} of "
+            text += str(self._partition)
+        return Line(
+            last.at_us,
+            text,
+            first.id,
+            shown=self._shows(first),
+            began_us=began_us,
+            log=position_of(first.what),
+        )
+
+    def _words(self, event: ev.Event) -> str:
+        what = event.what
+        if isinstance(what, ev.FaultBegan) and what.fault in self._instants:
+            return instant_in_words(what)
+        successor = self._coordination.successor(event)
+        return in_words(what, self._partition, self._term(event.at_us), successor)
+
+    def _shows(self, event: ev.Event) -> bool:
+        """Say whether the chain names an event; a poll has no id of its own."""
+        return event.id in self._chain and not isinstance(event.what, ev.Polled)
+
+    def _note_base(self, event: ev.Event, what: ev.CommitAccepted) -> None:
+        """Remember the last commit from which the next owner could begin."""
+        ours = what.group == self._entry.group and _speaks_of(what, self._partition)
+        if ours and event.at_us <= self._ends_us:
+            self._base = event
+
+    def _is_last(self, event: ev.Event) -> bool:
+        what = event.what
+        if self._entry.kind is not EntryKind.REPROCESSED or self._entry.second_owner is None:
+            return True
+        return (
+            isinstance(what, ev.Processed)
+            and what.consumer == self._entry.second_owner.consumer
+            and what.partition == self._partition
+            and what.next_offset > self._entry.last
+            and event.at_us >= self._entry.second_owner.at_us
+        )
+
+    def _belongs(self, what: ev.What) -> bool:
+        if isinstance(what, ev.CommitSent | ev.CommitAccepted | ev.CommitRefused):
+            return self._covers(what)
+        if isinstance(what, ev.CommitAnswered):
+            return what.commit in self._covering and what.consumer in self._names
+        if isinstance(what, ev.MessageLost):
+            return what.commit in self._covering or bool(
+                not what.commit and {what.sender, what.receiver} & self._names
+            )
+        if isinstance(what, ev.Processed):
+            return self._concerns(what.group, what.partition) and what.consumer in self._names
+        return self._belongs_elsewhere(what)
+
+    def _belongs_elsewhere(self, what: ev.What) -> bool:
+        if isinstance(what, GROUP_EVENTS):
+            return what.group == self._entry.group
+        if isinstance(what, MEMBER_EVENTS + PROCESS_EVENTS):
+            return what.consumer in self._names
+        if isinstance(what, PARTITION_EVENTS):
+            return self._concerns(what.group, what.partition)
+        if isinstance(what, ev.ListenerCalled | ev.OffsetsDropped):
+            return what.group == self._entry.group and self._partition in what.partitions
+        if isinstance(what, ev.Polled):
+            ranges = (each for each, _, _ in what.ranges)
+            return what.consumer in self._names and self._partition in ranges
+        if isinstance(what, ReplicaEvent) and what.partition == self._partition:
+            return self._leads_up(what) or not isinstance(what, ev.IsrChanged)
+        if isinstance(what, TOPIC_EVENTS):
+            return what.topic == self._entry.topic
+        if isinstance(what, ev.FaultBegan):
+            return self._is_root(what.fault)
+        if isinstance(what, ev.FaultEnded):
+            return self._is_root(what.fault) and what.fault not in self._instants
+        return self._coordination.concerns(what)
+
+    def _leads_up(self, what: ReplicaEvent) -> bool:
+        """Say whether it tells how replicas fell behind that the entry's cause begins with."""
+        if what.partition == self._partition:
+            return self._entry.cause in OF_RECORDS_IN_SYNC
+        return self._entry.cause in OF_COMMITS_IN_SYNC and self._coordination.concerns(what)
+
+    def _is_root(self, fault: str) -> bool:
+        return self._entry.root is not None and self._entry.root.id == fault
+
+    def _concerns(self, group: str, partition: TopicPartition) -> bool:
+        return group == self._entry.group and partition == self._partition
+
+    def _covers(self, what: Commit) -> bool:
+        """Say whether a commit would have spared, or passed over, the entry's records."""
+        offset = offset_of(what.offsets, self._partition)
+        covers = (
+            what.group == self._entry.group
+            and what.consumer in self._names
+            and offset is not None
+            and offset > self._entry.first
+        )
+        if covers:
+            self._covering.add(what.commit)
+        return covers
+
+
+def _speaks_of(what: ev.CommitAccepted, partition: TopicPartition) -> bool:
+    return offset_of(what.offsets, partition) is not None

@@ -1,0 +1,132 @@
+"""The files of an audit on Spark: cut into parts, which workers open and read themselves.
+
+Parquet is cut at row groups, text at rows; CSV is looked at first, by all workers, for where its
+rows end. What is packed stays whole.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import pyarrow as pa
+
+from emulator.logs.audit.auditing import Terms, ranges_of
+from emulator.logs.audit.csv_layout import CsvLayout
+from emulator.logs.audit.files import LogFile
+from emulator.logs.audit.ranges import CutsOf
+from emulator.logs.audit.reading import CHUNK_ROWS, Part, Source, layout_of, parts_of
+from emulator.logs.audit.spans import Seen, Span, lines_cut, look, rows_cut, stretches_of
+from emulator.spark.audit_notes import RANGES_DDL, with_notes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from emulator.spark.session import Session
+
+SEEN_DDL: Final = "seen binary"
+_SEEN: Final = pa.schema([("seen", pa.binary())])
+
+Work = TypeVar("Work")
+
+
+def found_anywhere(source: Source) -> Source:
+    """Name files so that workers find them, who are in folders of their own."""
+    files = tuple(replace(file, path=file.path.absolute()) for file in source.files)
+    return replace(source, files=files)
+
+
+def parts_on(session: Session, source: Source, least: int) -> list[Part]:
+    """Cut a log for the workers of a session; *least*: bytes of text in a part."""
+    rows = max(CHUNK_ROWS, (source.rows or 0) // session.tasks)
+    size = max(least, source.size // session.tasks)
+    texts = [file for file in source.files if file.format != "parquet" and not file.is_packed]
+    spans = dict[LogFile, Sequence[Span]]()
+    for file in texts:
+        stretches = stretches_of(0, file.path.stat().st_size, size)
+        if file.format == "json" and len(stretches) > 1:
+            spans[file] = lines_cut(file.path, stretches)
+    csv = [file for file in texts if file.format == "csv"]
+    return parts_of(source, rows, spans | _csv_spans(session, csv, size))
+
+
+def _csv_spans(
+    session: Session, files: Sequence[LogFile], size: int
+) -> dict[LogFile, Sequence[Span]]:
+    """Look at big files, and cut those that can be."""
+    looks, spans = list[tuple[LogFile, Span, CsvLayout]](), dict[LogFile, Sequence[Span]]()
+    for file in files:
+        length, layout = file.path.stat().st_size, layout_of(file)
+        if layout is not None and length >= 2 * size:
+            looks += [(file, each, layout) for each in stretches_of(layout.begin, length, size)]
+    seen = dict[LogFile, list[Seen]]()
+    for file, found in _looked_at(session, looks):
+        seen.setdefault(file, []).append(found)
+    for file, all_ in seen.items():
+        cut = rows_cut(sorted(all_), file.path.stat().st_size)
+        if cut is not None:
+            spans[file] = cut
+    return spans
+
+
+def _looked_at(
+    session: Session, looks: Sequence[tuple[LogFile, Span, CsvLayout]]
+) -> Iterator[tuple[LogFile, Seen]]:
+    if looks:
+        tasks = min(session.tasks, len(looks))
+        seen = _numbered(session, tasks).mapInArrow(partial(_look, _dealt(looks, tasks)), SEEN_DDL)
+        for row in seen.toLocalIterator():
+            yield pickle.loads(row["seen"])  # noqa: S301  a worker of this job made it
+
+
+def ranges_of_parts(
+    session: Session, source: Source, parts: Sequence[Part], terms: Terms, cuts_of: CutsOf | None
+) -> DataFrame:
+    """Let workers read parts into ranges."""
+    tasks = min(session.tasks, len(parts))
+    read = partial(_read_parts, source, _dealt(parts, tasks), terms, cuts_of)
+    return _numbered(session, tasks).mapInArrow(read, RANGES_DDL)
+
+
+def _numbered(session: Session, tasks: int) -> DataFrame:
+    """Return a table that tells each task its number, and nothing else."""
+    return session.spark.range(0, tasks, 1, tasks)
+
+
+def _dealt(work: Sequence[Work], tasks: int) -> list[Sequence[Work]]:
+    """Share work among tasks."""
+    return [work[number::tasks] for number in range(tasks)]
+
+
+# -- in the workers ----------------------------------------------------------------------------
+
+
+def _own(dealt: Sequence[Sequence[Work]], batches: Iterator[pa.RecordBatch]) -> Iterator[Work]:
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            yield from dealt[number]
+
+
+def _look(
+    dealt: Sequence[Sequence[tuple[LogFile, Span, CsvLayout]]], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Look at stretches of CSV."""
+    for file, stretch, layout in _own(dealt, batches):
+        seen = pickle.dumps((file, look(file.path, stretch, layout)))
+        yield pa.RecordBatch.from_pydict({"seen": [seen]}, _SEEN)
+
+
+def _read_parts(
+    source: Source,
+    dealt: Sequence[Sequence[Part]],
+    terms: Terms,
+    cuts_of: CutsOf | None,
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Read parts of files into ranges."""
+    chunks = (ranges_of(source, part, terms, cuts_of) for part in _own(dealt, batches))
+    yield from with_notes(chain.from_iterable(chunks))

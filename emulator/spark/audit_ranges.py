@@ -1,0 +1,106 @@
+"""An audit on Spark: rows become ranges where they are read, then each partition is looked at.
+
+Only ranges are shuffled, never rows, so that a partition with most of the rows is no trouble. Of
+files that every executor can open, workers read their parts themselves (:mod:`audit_files`); other
+logs come through Spark (:mod:`audit_tables`). What a look at a partition finds comes back pickled,
+and so does what is wrong with a log.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pyarrow as pa
+
+from emulator.logs.audit.auditing import Counts, Look, Terms
+from emulator.logs.audit.errors import AuditError
+from emulator.logs.audit.ranges import CutsOf, PartitionName
+from emulator.logs.audit.reading import Source
+from emulator.logs.audit.text import CHUNK_BYTES
+from emulator.spark.audit_files import found_anywhere, parts_on, ranges_of_parts
+from emulator.spark.audit_notes import noted
+from emulator.spark.audit_tables import SparkTable, opened, ranges_of_table
+from emulator.spark.jobs import told
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from emulator.spark.session import Session
+
+Found = TypeVar("Found")
+
+SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
+"""Of a session that audits: its rows are narrow."""
+
+FOUND_DDL: Final = "found binary"
+_FOUND: Final = pa.schema([("found", pa.binary())])
+
+
+class OnSpark:
+    """Audits with a Spark session."""
+
+    def __init__(
+        self,
+        session: Session,
+        log: Source | SparkTable,
+        terms: Terms,
+        least_bytes: int = CHUNK_BYTES,
+    ) -> None:
+        """Look at *log*, whose files every executor must reach; raise AuditError if it is none.
+
+        *least_bytes*: of text, in what is read apart.
+        """
+        self._counts = Counts(0, 0)
+        self._ranges: Callable[[CutsOf | None], DataFrame]
+        with told():
+            if isinstance(log, Source):
+                source = found_anywhere(log)
+                parts = parts_on(session, source, least_bytes)
+                self._ranges = partial(ranges_of_parts, session, source, parts, terms)
+            else:
+                self._ranges = partial(ranges_of_table, opened(session, log), terms)
+
+    def look(self, look: Look[Found], cuts_of: CutsOf | None) -> Iterator[Found]:
+        """Read the log; yield what *look* finds of each partition."""
+
+        def looked_at(table: pa.Table) -> pa.Table:
+            return _looked_at(look, table)
+
+        with told():
+            ranges = self._ranges(cuts_of).groupBy("topic", "partition")
+            found = ranges.applyInArrow(looked_at, FOUND_DDL)
+            for row in found.toLocalIterator():
+                value = pickle.loads(row["found"])  # noqa: S301  a worker of this job made it
+                if isinstance(value, AuditError):
+                    raise value
+                if not isinstance(value, Counts):
+                    yield value
+                elif cuts_of is None:
+                    self._counts = value
+
+    def counts(self) -> Counts:
+        """Return what became of the rows of the first reading."""
+        return self._counts
+
+
+def on_spark(session: Session, log: Source | SparkTable, terms: Terms) -> OnSpark:
+    """Return the engine of a session."""
+    return OnSpark(session, log, terms)
+
+
+# -- in the workers ----------------------------------------------------------------------------
+
+
+def _looked_at(look: Look[Any], table: pa.Table) -> pa.Table:
+    """Look at all ranges of one partition, or sum up the notes."""
+    name = PartitionName(table["topic"][0].as_py(), table["partition"][0].as_py())
+    found: Any = noted(name.partition, table)
+    if found is None:
+        try:
+            found = look(name, table)
+        except AuditError as error:
+            found = error
+    return pa.Table.from_pydict({"found": [pickle.dumps(found)]}, _FOUND)

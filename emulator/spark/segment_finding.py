@@ -1,0 +1,116 @@
+"""Segment files on any file system that Spark reads: which ones a URI names.
+
+Spark's source ``binaryFile`` lists files with their sizes and opens none, with the configuration
+and the credentials of its cluster, and through Spark Connect as well. It passes over folders whose
+names begin with ``_`` unless somebody names them, as patterns do: those of the offsets topic begin so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from threading import Thread
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import unquote
+
+from emulator.logs.imported.reading.errors import WANTED, LogFileError
+from emulator.logs.imported.reading.segments import Segment, is_named_as_segment, segment_at
+from emulator.spark.errors import SparkError
+from emulator.spark.segment_errors import NOTHING, told_of
+
+if TYPE_CHECKING:
+    from emulator.spark.session import Session
+
+PATIENCE_S: Final = 120.0
+"""For a file system to say what is there; Hadoop's own clients ask for a quarter of an hour."""
+
+_MAGIC: Final = re.compile(r"[*?\[\]{}\\]")
+_INFLATED_BY_HADOOP: Final = re.compile(r"\.(bz2|deflate|lz4|snappy|zst)$", re.IGNORECASE)
+
+Result = TypeVar("Result")
+
+
+def find_segments(session: Session, uri: str) -> list[Segment]:
+    """Return the segments that a URI names: a file, a pattern, or a folder as a path names one.
+
+    Empty ones are of size 0. Raise LogFileError if there is none, or if they cannot be listed;
+    SparkError if there is no answer.
+    """
+    with told_of(uri):
+        found = _in_time(session, uri, lambda: _found(session, uri.rstrip("/")))
+    for each in found:
+        if _INFLATED_BY_HADOOP.search(each.path):
+            raise LogFileError(each.path, f"is compressed as a whole; {WANTED}")
+    return found
+
+
+def literally(path: str) -> str:
+    """Return a pattern that nothing but a path fits."""
+    return _MAGIC.sub(r"\\\g<0>", path)
+
+
+def _in_time(session: Session, uri: str, call: Callable[[], Result]) -> Result:
+    """Call aside: nothing ends a client of Hadoop's that waits."""
+    outcome = Future[Result]()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except Exception as error:  # noqa: BLE001  is raised where it is waited for
+            outcome.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        return outcome.result(PATIENCE_S)
+    except TimeoutError:
+        session.cancel()
+        raise SparkError(
+            f"{uri}: its file system gave no answer within {PATIENCE_S:.0f} s; is it where the URI "
+            "says, and reached from where Spark runs? Or has Spark too much else to do?"
+        ) from None
+
+
+def _found(session: Session, uri: str) -> list[Segment]:
+    if is_named_as_segment(uri):
+        return _listed(session, uri)
+    if _MAGIC.search(uri):
+        return _segments_among(_listed(session, uri), uri, "nothing that fits is a segment")
+    for inside in ("*.log*", "__consumer_offsets-*/*.log*"):
+        found = [*filter(_is_named, _listed(session, f"{uri}/{inside}", may_be_missing=True))]
+        if found:
+            return found
+    name = uri.rpartition("/")[2]
+    alone = _listed(session, uri, only=name)
+    return alone if len(alone) == 1 else _segments_among([], uri, "no segment in this folder")
+
+
+def _is_named(segment: Segment) -> bool:
+    return is_named_as_segment(segment.path)
+
+
+def _segments_among(found: Sequence[Segment], uri: str, problem: str) -> list[Segment]:
+    segments = [*filter(_is_named, found)]
+    if not segments:
+        raise LogFileError(uri, f"{problem}; {WANTED}")
+    return segments
+
+
+def _listed(
+    session: Session, path: str, *, only: str = "*", may_be_missing: bool = False
+) -> list[Segment]:
+    """Return all files that a path or a pattern names, or that are in its folders."""
+    from pyspark.errors import AnalysisException  # noqa: PLC0415  only where Spark is used
+
+    options = {"recursiveFileLookup": "true", "pathGlobFilter": only}
+    try:
+        files = session.spark.read.format("binaryFile").options(**options).load(path)
+        rows = files.selectExpr("path", "length", "unix_micros(modificationTime) AS at").collect()
+        every = {unquote(each) for each in files.inputFiles()}
+    except AnalysisException as error:
+        if may_be_missing and error.getCondition() == NOTHING:
+            return []
+        raise
+    found = [segment_at(row.path, row.length, str(row.at)) for row in rows]
+    empty = sorted(every - {row.path for row in rows})
+    return [*found, *(segment_at(each, 0, "") for each in empty)]

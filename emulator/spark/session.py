@@ -1,0 +1,271 @@
+"""The one way to a Spark session: on this machine by default, unchanged on a user's cluster.
+
+A master is set only where nobody else has decided it: ``spark-submit`` (which leaves the port of
+its gateway in the environment) and Spark Connect (``SPARK_REMOTE``) have. On one machine, workers
+are this very Python, everything listens on loopback alone, and what Spark leaves behind lies in a
+folder that goes when the session does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emulator.spark.errors import SparkError
+from emulator.spark.java import find_java, home_for_spark
+from emulator.spark.jobs import told
+from emulator.spark.masters import CONNECT, PATIENCE_S, REMOTE, is_local, master_to_set
+from emulator.spark.shipping import write_zip
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASKS_A_CORE = 3
+"""A Python task costs some 50 ms of its own, and cores should end together."""
+
+EXECUTOR_PATIENCE_S = 120.0
+"""For a cluster to work on something; Spark itself would wait for ever."""
+
+LOOPBACK = "127.0.0.1"
+
+QUIET = """rootLogger.level = fatal
+rootLogger.appenderRef.stderr.ref = stderr
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = fatal
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = Spark: %p %c{1}: %m%n
+"""
+"""Log4j's settings: what goes wrong arrives as an exception, and is told once, by us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session that runs, and what is known of it."""
+
+    spark: SparkSession
+    java: str
+    """Which Java it runs on; empty where another process started it."""
+
+    cores: int
+
+    @property
+    def tasks(self) -> int:
+        """Into how many tasks work should be cut."""
+        return self.cores * TASKS_A_CORE
+
+    def cancel(self) -> None:
+        """Let nobody work on what nobody waits for; a Spark that has died does not."""
+        with _dead_or_alive():
+            if _is_connect(self.spark):
+                self.spark.interruptAll()
+            else:
+                self.spark.sparkContext.cancelAllJobs()
+
+    def stop(self) -> None:
+        """End it, if it has not died."""
+        with _dead_or_alive():
+            self.spark.stop()
+
+
+@contextmanager
+def _dead_or_alive() -> Iterator[None]:
+    """Say nothing more of a Spark that is gone."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415  only where Spark is used
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    with suppress(Py4JError, PySparkException, ConnectionError, EOFError):
+        yield
+
+
+@contextmanager
+def open_session(
+    name: str, *, master: str | None = None, settings: Mapping[str, str] | None = None
+) -> Iterator[Session]:
+    """Start Spark, and stop it at the end.
+
+    *master*: by default all cores of this machine. *settings*: Spark's own, over ours.
+    Raise SparkError if pyspark or Java is missing, or Spark does not start.
+    """
+    if find_spec("pyspark") is None:
+        raise SparkError(
+            "pyspark is not installed: pip install 'rebalance-emulator[spark]', or take --engine pool"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="rebalance-spark-"))
+    try:
+        session = _started(name, master_to_set(os.environ, master), settings or {}, folder)
+        try:
+            _ship(session.spark, write_zip(folder / "rebalance_emulator.zip"))
+            if not _has_workers(session.spark):
+                _await_executor(session, master)
+            yield session
+        finally:
+            session.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _started(name: str, master: str | None, settings: Mapping[str, str], folder: Path) -> Session:
+    from py4j.protocol import Py4JError  # noqa: PLC0415  only where Spark is used
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    builder = SparkSession.builder.appName(name)
+    java, home = "", None
+    if master is not None:
+        found = find_java(os.environ)
+        java, home = str(found), home_for_spark(found, folder)
+        builder = builder.master(master)
+    for key, value in {**_settings(master, folder), **settings}.items():
+        builder = builder.config(key, value)
+    try:
+        _greet(os.environ.get(REMOTE, ""))
+        with _environment(_variables(master, home)):
+            spark = builder.getOrCreate()
+    except (Py4JError, PySparkException, ImportError, OSError) as error:
+        where = java or "as it was set up"
+        raise SparkError(f"Spark does not start ({where}): {_no_start(error, master)}") from None
+    return Session(spark, java, _cores(spark))
+
+
+def _greet(remote: str) -> None:
+    """Let a Connect server say that it is one; Spark's client would ask anybody for ten minutes."""
+    if not remote.startswith(CONNECT):
+        return
+    import grpc  # noqa: PLC0415
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415  needs [connect]
+
+    with DefaultChannelBuilder(remote).toChannel() as channel:
+        try:
+            grpc.channel_ready_future(channel).result(PATIENCE_S)
+        except grpc.FutureTimeoutError:
+            raise SparkError(
+                f"{REMOTE}={remote.partition(';')[0]}: somebody listens there, but no Spark "
+                "Connect server that takes us"
+            ) from None
+
+
+def _no_start(error: Exception, master: str | None) -> str:
+    """Return why Spark did not start, and what helps where that is known."""
+    text = str(error)
+    if "PACKAGE_NOT_INSTALLED" in text or isinstance(error, ImportError):
+        return f"{text.rstrip('.')}; Spark Connect needs pip install 'pyspark[connect]'"
+    if "stopped SparkContext" in text:
+        return (
+            f"{master} did not take us; is it a master of Spark {_version()}, or of another "
+            "version, or something else?"
+        )
+    reason = next((line for line in text.splitlines() if "Exception: " in line), "")
+    return reason.strip(": ") or text.rstrip(".")
+
+
+def _version() -> str:
+    import pyspark  # noqa: PLC0415  only where Spark is used
+
+    return pyspark.__version__
+
+
+def _await_executor(session: Session, master: str | None) -> None:
+    """Wait until a cluster has worked on something; raise SparkError if it does not."""
+    with ThreadPoolExecutor(1, "first-task") as aside:
+        first = aside.submit(lambda: session.spark.range(0, 1, 1, 1).collect())
+        try:
+            with told():
+                first.result(EXECUTOR_PATIENCE_S)
+        except TimeoutError:
+            session.cancel()
+            raise SparkError(
+                f"{master or 'the cluster'} gave no executor within {EXECUTOR_PATIENCE_S:.0f} s: "
+                "has it a worker that is alive, with a free core and enough memory "
+                "(spark.executor.memory)? If it is busy, try again later"
+            ) from None
+        except BaseException:
+            session.cancel()
+            raise
+
+
+def _settings(master: str | None, folder: Path) -> dict[str, str]:
+    """Return what holds for every session; more on this machine, less where others decide."""
+    common = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1000"}
+    if REMOTE in os.environ:
+        return common
+    common |= {"spark.ui.showConsoleProgress": "false"}
+    if master is None:
+        return common
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(QUIET)
+    common |= {
+        "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
+        "spark.sql.shuffle.partitions": "4",
+    }
+    if not is_local(master):
+        return common
+    return common | {
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.driver.host": LOOPBACK,
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+
+
+def _variables(master: str | None, home: Path | None) -> dict[str, str | None]:
+    if master is None:
+        return {}
+    variables: dict[str, str | None] = {"JAVA_HOME": str(home)}
+    if is_local(master):
+        variables |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}
+        variables["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    return variables
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Set environment variables, None takes one away; afterwards all is as before."""
+    before = {name: os.environ.get(name) for name in variables}
+    _set(variables)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _ship(spark: Any, archive: Path) -> None:
+    """Send our packages to the executors, in Spark's classic way or through Spark Connect."""
+    if _is_connect(spark):
+        spark.addArtifacts(str(archive), pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(str(archive))
+
+
+def _cores(spark: Any) -> int:
+    """Return how many tasks run at once; Spark Connect does not tell, so a guess."""
+    return 8 if _is_connect(spark) else int(spark.sparkContext.defaultParallelism)
+
+
+def _has_workers(spark: Any) -> bool:
+    """Say whether workers are processes of this machine, there whenever they are wanted."""
+    return not _is_connect(spark) and is_local(spark.sparkContext.master)
+
+
+def _is_connect(spark: Any) -> bool:
+    return "connect" in type(spark).__module__

@@ -1,0 +1,90 @@
+"""What an administrator's client makes of answers, and where it resets offsets to.
+
+Pure rules; who sends and waits is the world's business. Source: ``CoordinatorStrategy``,
+``AlterConsumerGroupOffsetsHandler``, ``DeleteConsumerGroupOffsetsHandler``,
+``DeleteConsumerGroupsHandler``, and ``ConsumerGroupCommand`` of the command line tool.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+from protocols.messages import (
+    DeleteGroupsResponse,
+    DescribeGroupResponse,
+    Message,
+    OffsetCommitResponse,
+    OffsetDeleteResponse,
+    OffsetFetchResponse,
+)
+from protocols.messages.errors import ErrorCode
+
+RETRY_BACKOFF_US: Final = 100_000
+RETRY_BACKOFF_MAX_US: Final = 1_000_000
+"""The admin client's ``retry.backoff.ms`` and ``retry.backoff.max.ms``, without their jitter."""
+
+
+class Next(enum.Enum):
+    """What an admin client does after an answer of a group's coordinator."""
+
+    BELIEVE = "believe"
+    """The answer is the end of it, for better or worse."""
+
+    AGAIN = "again"
+    """Ask the same broker once more."""
+
+    LOOK_UP = "look up"
+    """Look for the coordinator anew, then ask again."""
+
+
+_AGAIN: Final = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+_ELSEWHERE: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+
+
+def what_next(answer: Message | None) -> Next:
+    """Say how to go on after *answer*; None: the connection broke."""
+    if answer is None:
+        return Next.LOOK_UP
+    errors = errors_of(answer)
+    if any(error in _ELSEWHERE for error in errors):
+        return Next.LOOK_UP
+    waits = ErrorCode.REBALANCE_IN_PROGRESS if isinstance(answer, OffsetCommitResponse) else None
+    again = any(error in _AGAIN or error is waits for error in errors)
+    return Next.AGAIN if again else Next.BELIEVE
+
+
+def errors_of(answer: Message) -> tuple[ErrorCode, ...]:
+    """Return the errors an answer to an administrator carries; raise TypeError for others."""
+    match answer:
+        case DescribeGroupResponse(error=error) | OffsetFetchResponse(error=error):
+            found = [error]
+        case OffsetDeleteResponse(error=error, errors=errors):
+            found = [error, *(said for _, said in errors)]
+        case OffsetCommitResponse(errors=errors):
+            found = [said for _, said in errors]
+        case DeleteGroupsResponse(results=results):
+            found = [said for _, said in results]
+        case _:
+            raise TypeError(f"no administrator is answered by a {type(answer).__name__}")
+    return tuple(dict.fromkeys(error for error in found if error is not ErrorCode.NONE))
+
+
+def backoff_us(failures: int) -> int:
+    """Return how long to wait after so many failures in a row (KIP-580)."""
+    longer = RETRY_BACKOFF_US << min(failures - 1, 10)
+    return int(min(longer, RETRY_BACKOFF_MAX_US))
+
+
+def may_reset(description: DescribeGroupResponse) -> bool:
+    """Say whether the tool goes on to reset the offsets of a group that looks like this."""
+    missing = description.error is ErrorCode.GROUP_ID_NOT_FOUND
+    return missing or description.state in _INACTIVE
+
+
+_INACTIVE: Final = frozenset({"Empty", "Dead"})
+
+
+def within(wanted: int, earliest: int, latest: int) -> int:
+    """Return the offset the tool takes instead of one that the log does not have."""
+    return max(earliest, min(wanted, latest))

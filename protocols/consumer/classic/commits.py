@@ -1,0 +1,268 @@
+"""Committing offsets: automatic, commitSync, commitAsync, and what refusals do (spec 4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from protocols.consumer import metadata
+from protocols.consumer.asking import on_reads, take_number
+from protocols.consumer.backoff import MS
+from protocols.consumer.calls import Failed
+from protocols.consumer.classic.membership import request_rejoin, reset_by
+from protocols.consumer.classic.rebalancing import Prepare, PrepareCommitted, PrepareCommitting
+from protocols.consumer.classic.requests import ask, forget_coordinator
+from protocols.consumer.classic.values import Asked, ClientState, Consumer, InFlight, Membership
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
+from protocols.consumer.offsets import RETRIED, all_consumed, automatic_order
+from protocols.facts import CommitEnded, CommitSent
+from protocols.machine import Step, Tell
+from protocols.messages import OffsetCommitRequest, OffsetToCommit
+from protocols.messages.errors import ErrorCode
+
+REBALANCING = "RebalanceInProgressException"
+COMMIT_FAILED = "CommitFailedException"
+FENCED = "FencedInstanceIdException"
+
+
+def enter(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Begin a commit of the application: callbacks of earlier ones run, its epochs are heard."""
+    heard = ((entry.partition, entry.leader_epoch) for entry in offsets)
+    step = run_callbacks(state, consumer, now)
+    return step.then(
+        lambda s: on_reads(s, lambda reads: metadata.heard_epochs(reads, consumer, heard, now))
+    )
+
+
+def refused_locally(state: ClientState) -> str | None:
+    """Return the exception a commit gets without being sent, None if it may be sent (2.1)."""
+    match state.membership:
+        case Membership.UNJOINED:
+            return COMMIT_FAILED
+        case Membership.PREPARING_REBALANCE | Membership.COMPLETING_REBALANCE:
+            return REBALANCING
+        case Membership.STABLE:
+            return None
+
+
+def send_commit(
+    state: ClientState,
+    consumer: Consumer,
+    offsets: tuple[OffsetToCommit, ...],
+    kind: str,
+    now: int,
+) -> Step[ClientState]:
+    """Send one OffsetCommit; the state must allow it and the coordinator be known."""
+    generation = state.generation
+    request = OffsetCommitRequest(
+        group_id=consumer.group_id,
+        generation_id=generation.id,
+        member_id=generation.member_id,
+        group_instance_id=consumer.settings.group_instance_id,
+        offsets=offsets,
+    )
+    number = state.reads.next_correlation_id
+    sent = CommitSent(correlation_id=number, kind=kind, generation=generation.id, offsets=offsets)
+    step = ask(state, consumer, Asked.COMMIT, request, now, commit=offsets, kind=kind)
+    return Step(step.state, (Tell(sent), *step.effects))
+
+
+def refuse(
+    state: ClientState, offsets: tuple[OffsetToCommit, ...], kind: str, error: ErrorCode
+) -> Step[ClientState]:
+    """Tell of a commit that the client itself refused to send."""
+    number, after = take_number(state)
+    sent = CommitSent(
+        correlation_id=number, kind=kind, generation=state.generation.id, offsets=offsets
+    )
+    ended = CommitEnded(
+        correlation_id=number, kind=kind, error=error, offsets=offsets, refused_locally=True
+    )
+    return Step(after, (Tell(sent), Tell(ended)))
+
+
+def local_error(exception: str) -> ErrorCode:
+    """Return the code that stands for a commit's local refusal."""
+    if exception == REBALANCING:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.UNKNOWN_MEMBER_ID
+
+
+# -- automatic commits -------------------------------------------------------------------------
+
+
+def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the periodic commit if its time has come (step 2f, 4.2)."""
+    settings = consumer.settings
+    if not settings.enable_auto_commit or now < state.autocommit_us:
+        return Step(state)
+    interval = settings.auto_commit_interval_ms * MS
+    return commit_automatically(replace(state, autocommit_us=now + interval), consumer, "auto", now)
+
+
+def commit_automatically(
+    state: ClientState, consumer: Consumer, kind: str, now: int
+) -> Step[ClientState]:
+    """Commit all positions asynchronously; nothing to commit completes at once, unsent."""
+    offsets = automatic_order(all_consumed(consumer))
+    if not offsets or not isinstance(state.coordinator, Known):
+        return Step(state)
+    exception = refused_locally(state)
+    if exception is not None:
+        return refuse(state, offsets, kind, local_error(exception))
+    return send_commit(state, consumer, offsets, kind, now)
+
+
+# -- commitAsync --------------------------------------------------------------------------------
+
+
+def send_async(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Send a commit without waiting for it; a refusal reaches its callback (4.4)."""
+    exception = refused_locally(state)
+    if exception is not None:
+        return _unsent(state, offsets, local_error(exception), now)
+    return send_commit(state, consumer, offsets, "async", now)
+
+
+def _unsent(
+    state: ClientState, offsets: tuple[OffsetToCommit, ...], error: ErrorCode, now: int
+) -> Step[ClientState]:
+    flight = InFlight(Asked.COMMIT, -1, now, state.generation, offsets, "async")
+    callbacks = (*state.callbacks, (flight, state.reads.next_correlation_id, error))
+    return refuse(replace(state, callbacks=callbacks), offsets, "async", error)
+
+
+def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the commits that were chained to the lookup, in their order: it has succeeded."""
+    step = Step(replace(state, pending_commits=()))
+    for offsets in state.pending_commits:
+        step = step.then(partial(send_async, consumer=consumer, offsets=offsets, now=now))
+    return step
+
+
+def end_pending(state: ClientState, now: int) -> Step[ClientState]:
+    """End the commits that were chained to the lookup: it has failed (RetriableCommitFailed).
+
+    Another lookup could send them later than newer ones.
+    """
+    step = Step(replace(state, pending_commits=()))
+    error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    for offsets in state.pending_commits:
+        step = step.then(partial(_unsent, offsets=offsets, error=error, now=now))
+    return step
+
+
+def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Run the callbacks of asynchronous commits that ended (step 2b).
+
+    A retriable failure of an automatic commit brings its next try forward (4.2).
+    """
+    if not state.callbacks:
+        return Step(state)
+    for flight, _, error in state.callbacks:
+        if flight.kind == "auto" and error in RETRIED:
+            retry = now + consumer.settings.retry_backoff_ms * MS
+            state = replace(state, autocommit_us=retry)
+    return Step(replace(state, callbacks=()))
+
+
+# -- answers ------------------------------------------------------------------------------------
+
+
+def commit_answered(
+    state: ClientState,
+    consumer: Consumer,
+    number: int,
+    flight: InFlight,
+    error: ErrorCode,
+    now: int,
+) -> Step[ClientState]:
+    """React to what a commit was answered, and note it for whoever waits (4.5)."""
+    return _side_effects(state, consumer, flight, error, now).then(
+        lambda s: commit_ended(s, number, flight, error)
+    )
+
+
+def _side_effects(
+    state: ClientState, consumer: Consumer, flight: InFlight, error: ErrorCode, now: int
+) -> Step[ClientState]:
+    gone = error in LOSES_COORDINATOR or error is ErrorCode.REQUEST_TIMED_OUT
+    if gone and isinstance(state.coordinator, Known):
+        return forget_coordinator(state, consumer, f"commit answered {error.name}", now)
+    if error is ErrorCode.REBALANCE_IN_PROGRESS:
+        return Step(
+            request_rejoin(state, "offset commit failed since group is already rebalancing")
+        )
+    if error is ErrorCode.FENCED_INSTANCE_ID:
+        return Step(_poisoned(state, flight))
+    if _moved_on(state, flight):
+        return Step(state)
+    if error is ErrorCode.ILLEGAL_GENERATION:
+        return reset_by(state, error.name, "OFFSET_COMMIT", keep_member_id=True)
+    if error is ErrorCode.UNKNOWN_MEMBER_ID:
+        return reset_by(state, error.name, "OFFSET_COMMIT", keep_member_id=False)
+    return Step(state)
+
+
+def _moved_on(state: ClientState, flight: InFlight) -> bool:
+    """Say whether a newer join is under way, so that a refusal of the old generation is no news."""
+    preparing = state.membership is Membership.PREPARING_REBALANCE
+    return preparing and flight.generation != state.generation
+
+
+def _poisoned(state: ClientState, flight: InFlight) -> ClientState:
+    """Note that a newer process has our instance id: after such a commit every call throws (4.4).
+
+    A commitSync throws by itself.
+    """
+    if flight.kind in ("sync", "close") or flight.generation != state.generation:
+        return state
+    return replace(state, poisoned=Failed(FENCED, ErrorCode.FENCED_INSTANCE_ID))
+
+
+def commit_ended(
+    state: ClientState, number: int, flight: InFlight, error: ErrorCode
+) -> Step[ClientState]:
+    """Note the fate of a commit where whoever waits for it will look."""
+    tell = Tell(
+        CommitEnded(correlation_id=number, kind=flight.kind, error=error, offsets=flight.commit)
+    )
+    match flight.kind:
+        case "prepare":
+            return Step(replace(state, prepare=_prepared(state, number, error)), (tell,))
+        case "auto" | "async":
+            return Step(
+                replace(state, callbacks=(*state.callbacks, (flight, number, error))), (tell,)
+            )
+        case _:
+            return Step(state, (tell,))
+
+
+def _prepared(state: ClientState, number: int, error: ErrorCode) -> Prepare:
+    prepare = state.prepare
+    if not isinstance(prepare, PrepareCommitting) or prepare.commit != number:
+        return prepare
+    if error in RETRIED:
+        return replace(prepare, commit=None)
+    return PrepareCommitted()
+
+
+def exception_for(state: ClientState, flight: InFlight, error: ErrorCode) -> str:
+    """Return the exception that ends a commitSync after a refusal that is not retried (4.5)."""
+    match error:
+        case ErrorCode.REBALANCE_IN_PROGRESS:
+            return REBALANCING
+        case ErrorCode.FENCED_INSTANCE_ID if flight.generation == state.generation:
+            return FENCED
+        case (
+            ErrorCode.ILLEGAL_GENERATION
+            | ErrorCode.UNKNOWN_MEMBER_ID
+            | ErrorCode.FENCED_INSTANCE_ID
+        ):
+            return REBALANCING if _moved_on(state, flight) else COMMIT_FAILED
+        case _:
+            return "KafkaException"

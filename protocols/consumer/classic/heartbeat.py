@@ -1,0 +1,229 @@
+"""The heartbeat thread, and leaving when the application stopped polling (spec 2).
+
+Source: ``AbstractCoordinator.HeartbeatThread``, ``Heartbeat``. The thread turns at multiples of
+``retry.backoff.ms`` after it was enabled, or last sent a heartbeat; a poll wakes it when one is
+due.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.consumer.asking import look_up
+from protocols.consumer.backoff import MS, backoff_us
+from protocols.consumer.calls import CloseOperation, Failed
+from protocols.consumer.classic.lookup import look_up_again
+from protocols.consumer.classic.membership import LEFT_BY_ITSELF, request_rejoin, reset, reset_by
+from protocols.consumer.classic.requests import ask, forget_coordinator
+from protocols.consumer.classic.values import (
+    Asked,
+    Beat,
+    ClientState,
+    Consumer,
+    InFlight,
+    Membership,
+)
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known, Unknown
+from protocols.machine import SetTimer, Step
+from protocols.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    LeaveGroupRequest,
+    LeavingMember,
+)
+from protocols.messages.errors import ErrorCode
+
+HEARTBEAT = "heartbeat"
+"""Timer: the heartbeat thread has something to do at this turn."""
+
+POLL_EXPIRED = "consumer poll timeout has expired."
+
+
+def enable(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Start the thread with all three timers reset (a JoinGroup succeeded, N5)."""
+    settings = consumer.settings
+    consumer.clock.polled_us = now
+    beat = Beat(
+        phase_us=now,
+        due_us=now + settings.heartbeat_interval_ms * MS,
+        session_us=now + settings.session_timeout_ms * MS,
+    )
+    after = replace(state, beat=beat)
+    return Step(after, (next_turn(after, consumer, now),))
+
+
+def tick_at_or_after(beat: Beat, consumer: Consumer, instant_us: int) -> int:
+    """Return the thread's first turn at or after ``instant_us``."""
+    rho = max(consumer.settings.retry_backoff_ms, 1) * MS
+    turns = max(0, -(-(instant_us - beat.phase_us) // rho))
+    return beat.phase_us + turns * rho
+
+
+def last_tick(beat: Beat, consumer: Consumer, now: int) -> int:
+    """Return the thread's last turn at or before ``now``."""
+    rho = max(consumer.settings.retry_backoff_ms, 1) * MS
+    return beat.phase_us + (now - beat.phase_us) // rho * rho
+
+
+def poll_deadline_us(consumer: Consumer) -> int:
+    """Return when the application will have been away from poll for too long."""
+    return consumer.clock.polled_us + consumer.settings.max_poll_interval_ms * MS
+
+
+def next_turn(state: ClientState, consumer: Consumer, now: int) -> SetTimer:
+    """Return the timer for the next turn at which the thread will find something to do."""
+    beat = state.beat
+    assert beat is not None
+    soonest = min(beat.due_us, beat.session_us, poll_deadline_us(consumer))
+    if state.inbox or isinstance(state.coordinator, Unknown):
+        soonest = now
+    return SetTimer(HEARTBEAT, tick_at_or_after(beat, consumer, max(soonest, now + 1)))
+
+
+def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> Step[ClientState]:
+    """Run one turn of the thread; what has arrived was handled just before (2.3).
+
+    A thread that gets to send ``late_us`` after it was woken sleeps from then on.
+    """
+    beat = state.beat
+    if beat is None:
+        return Step(state)
+    if isinstance(state.coordinator, Unknown):
+        step = look_up_again(state, consumer, now)
+    elif now >= beat.session_us:
+        reason = "session timed out without receiving a heartbeat response"
+        step = forget_coordinator(state, consumer, reason, now).then(
+            lambda s: look_up(s, consumer, now)
+        )
+    elif now >= poll_deadline_us(consumer):
+        step = leave(state, consumer, POLL_EXPIRED, now)
+    elif now >= beat.due_us:
+        step = _send_heartbeat(state, beat, consumer, now, late_us)
+    else:
+        step = Step(state)
+    if isinstance(step.state.coordinator, Unknown):
+        step = step.then(lambda s: _asleep(s, now))
+    if step.state.beat is None:
+        return step
+    return step.also(next_turn(step.state, consumer, now))
+
+
+def _asleep(state: ClientState, now: int) -> Step[ClientState]:
+    """Sleep from here on, as after a lookup: the answer has all of ``retry.backoff.ms`` to come."""
+    beat = state.beat
+    return Step(state if beat is None else replace(state, beat=replace(beat, phase_us=now)))
+
+
+def _send_heartbeat(
+    state: ClientState, beat: Beat, consumer: Consumer, now: int, late_us: int
+) -> Step[ClientState]:
+    """Send a heartbeat; the thread sleeps from here on, so one that comes late delays the next."""
+    phase = now + late_us
+    due = phase + consumer.settings.heartbeat_interval_ms * MS
+    request = HeartbeatRequest(
+        group_id=consumer.group_id,
+        generation_id=state.generation.id,
+        member_id=state.generation.member_id,
+        group_instance_id=consumer.settings.group_instance_id,
+    )
+    waiting = replace(state, beat=replace(beat, phase_us=phase, due_us=due))
+    return ask(waiting, consumer, Asked.HEARTBEAT, request, now)
+
+
+def heartbeat_answered(
+    state: ClientState,
+    consumer: Consumer,
+    flight: InFlight,
+    response: HeartbeatResponse,
+    now: int,
+) -> Step[ClientState]:
+    """Handle a Heartbeat response (2.5); errors for an older generation are ignored."""
+    error = response.error
+    match error:
+        case ErrorCode.NONE:
+            return Step(_session_reset(state, consumer, now))
+        case ErrorCode.REBALANCE_IN_PROGRESS:
+            state = _session_reset(state, consumer, now)
+            if state.membership is Membership.STABLE:
+                state = request_rejoin(state, "group is already rebalancing")
+            return Step(state)
+    if error in LOSES_COORDINATOR:
+        return _failed(state, consumer, f"heartbeat answered {error.name}", now)
+    if flight.generation != state.generation:
+        return Step(_session_reset(state, consumer, now))
+    match error:
+        case ErrorCode.UNKNOWN_MEMBER_ID:
+            return reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
+        case ErrorCode.ILLEGAL_GENERATION:
+            return reset_by(state, error.name, "HEARTBEAT", keep_member_id=True)
+        case ErrorCode.FENCED_INSTANCE_ID:
+            return _fenced(state, error)
+        case _:
+            died = replace(state, beat=None, died=Failed("KafkaException", error))
+            return Step(request_rejoin(died, f"heartbeat answered {error.name}"))
+
+
+def _session_reset(state: ClientState, consumer: Consumer, now: int) -> ClientState:
+    if state.beat is None:
+        return state
+    session = now + consumer.settings.session_timeout_ms * MS
+    return replace(state, beat=replace(state.beat, session_us=session, failures=0))
+
+
+def _failed(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:
+    """Forget the coordinator and back the next heartbeat off."""
+    if isinstance(state.coordinator, Known):
+        step = forget_coordinator(state, consumer, reason, now)
+    else:
+        step = Step(state)
+    return step.then(lambda s: heartbeat_lost(s, consumer, now))
+
+
+def heartbeat_lost(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the next heartbeat after a back-off instead of the interval: this one failed."""
+    beat = state.beat
+    if beat is None:
+        return Step(state)
+    due = now + backoff_us(consumer, "heartbeat", beat.failures, now)
+    after = replace(state, beat=replace(beat, due_us=due, failures=beat.failures + 1))
+    return Step(after, (next_turn(after, consumer, now),))
+
+
+def _fenced(state: ClientState, error: ErrorCode) -> Step[ClientState]:
+    """Let the thread die; the next poll throws (a newer process has our instance id)."""
+    step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
+    failed = Failed("FencedInstanceIdException", error)
+    return Step(replace(step.state, died=failed), step.effects)
+
+
+def leave(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:
+    """Leave the group by oneself: LeaveGroup for dynamic members, best effort, then a reset."""
+    return send_leave(state, consumer, reason, now).then(
+        lambda s: reset(s, LEFT_BY_ITSELF, keep_member_id=False)
+    )
+
+
+def send_leave(
+    state: ClientState,
+    consumer: Consumer,
+    reason: str,
+    now: int,
+    *,
+    operation: CloseOperation = CloseOperation.DEFAULT,
+) -> Step[ClientState]:
+    """Send LeaveGroup if the member leaves, has an id, and the coordinator is known."""
+    member_id = state.generation.member_id
+    joined = member_id and state.membership is not Membership.UNJOINED
+    if not _leaves(consumer, operation) or not joined or not isinstance(state.coordinator, Known):
+        return Step(state)
+    request = LeaveGroupRequest(
+        group_id=consumer.group_id, members=(LeavingMember(member_id, None, reason),)
+    )
+    return ask(state, consumer, Asked.LEAVE, request, now)
+
+
+def _leaves(consumer: Consumer, operation: CloseOperation) -> bool:
+    """Say whether a member says that it goes: by default dynamic members do (KIP-1092)."""
+    if operation is CloseOperation.DEFAULT:
+        return consumer.settings.group_instance_id is None
+    return operation is CloseOperation.LEAVE_GROUP

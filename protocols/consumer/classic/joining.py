@@ -1,0 +1,281 @@
+"""JoinGroup and SyncGroup responses, and the leader's part (spec 3.2-3.4).
+
+Source: ``JoinGroupResponseHandler``, ``SyncGroupResponseHandler``,
+``ConsumerCoordinator.onLeaderElected``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from assignors.errors import AssignorDefectError, CooperativeViolationError
+from assignors.plugin import check_cooperative, run_assignor
+from assignors.types import (
+    Assignment,
+    Assignor,
+    RebalanceProtocol,
+    Subscription,
+    TopicPartition,
+    Topics,
+)
+from protocols.consumer.classic import heartbeat, metadata
+from protocols.consumer.classic.membership import request_rejoin, reset_by
+from protocols.consumer.classic.rebalancing import (
+    AwaitingMetadata,
+    JoinFailed,
+    Joining,
+    Reaction,
+    Synced,
+)
+from protocols.consumer.classic.requests import ask, forget_coordinator
+from protocols.consumer.classic.values import (
+    Asked,
+    ClientState,
+    Consumer,
+    Generation,
+    InFlight,
+    Membership,
+)
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
+from protocols.facts import AssignorFailed, PartitionGivenTwice
+from protocols.machine import Step, Tell
+from protocols.messages import (
+    JoinGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from protocols.messages.errors import ErrorCode
+
+Assignments = tuple[tuple[str, tuple[TopicPartition, ...]], ...]
+
+_FATAL = frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED})
+_FATAL_TO_JOIN = _FATAL | {
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    ErrorCode.INVALID_SESSION_TIMEOUT,
+    ErrorCode.INVALID_GROUP_ID,
+    ErrorCode.GROUP_MAX_SIZE_REACHED,
+    ErrorCode.UNSUPPORTED_VERSION,
+}
+"""Errors with an exception of their own; what else is not expected becomes a KafkaException."""
+
+
+def _fail(
+    state: ClientState, exception: str, reaction: Reaction, error: ErrorCode = ErrorCode.NONE
+) -> ClientState:
+    return replace(state, future=JoinFailed(exception, reaction, error))
+
+
+def join_answered(
+    state: ClientState,
+    consumer: Consumer,
+    flight: InFlight,
+    response: JoinGroupResponse,
+    now: int,
+) -> Step[ClientState]:
+    """Handle a JoinGroup response."""
+    error = response.error
+    match error:
+        case ErrorCode.NONE:
+            return _joined(state, consumer, response, now)
+        case ErrorCode.MEMBER_ID_REQUIRED:
+            state = replace(state, generation=Generation(member_id=response.member_id))
+            reason = f"need to re-join with the given member-id: {response.member_id}"
+            state = request_rejoin(state, reason)
+            return Step(_fail(state, "MemberIdRequiredException", Reaction.AT_ONCE, error))
+        case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            exception = "CoordinatorLoadInProgressException"
+            return Step(_fail(state, exception, Reaction.LATER, error))
+        case ErrorCode.REBALANCE_IN_PROGRESS:
+            exception = "RebalanceInProgressException"
+            return Step(_fail(state, exception, Reaction.AT_ONCE, error))
+        case ErrorCode.UNKNOWN_MEMBER_ID:
+            failed = _fail(state, "UnknownMemberIdException", Reaction.AT_ONCE, error)
+            if flight.generation != state.generation:
+                return Step(failed)
+            return reset_by(failed, error.name, "JOIN_GROUP", keep_member_id=False)
+    if error in LOSES_COORDINATOR:
+        return _coordinator_gone(state, consumer, error, "JoinGroup", now)
+    exception = _exception_name(error) if error in _FATAL_TO_JOIN else "KafkaException"
+    return Step(_fail(state, exception, Reaction.THROW, error))
+
+
+def _coordinator_gone(
+    state: ClientState, consumer: Consumer, error: ErrorCode, api: str, now: int
+) -> Step[ClientState]:
+    failed = _fail(state, _exception_name(error), Reaction.LATER, error)
+    if not isinstance(state.coordinator, Known):
+        return Step(failed)
+    return forget_coordinator(failed, consumer, f"{api} answered {error.name}", now)
+
+
+def _exception_name(error: ErrorCode) -> str:
+    words = error.name.removesuffix("_FAILED").split("_")
+    return "".join(word.capitalize() for word in words) + "Exception"
+
+
+def _joined(
+    state: ClientState, consumer: Consumer, response: JoinGroupResponse, now: int
+) -> Step[ClientState]:
+    if state.membership is not Membership.PREPARING_REBALANCE:
+        return Step(_fail(state, "UnjoinedGroupException", Reaction.LATER))
+    generation = Generation(response.generation_id, response.member_id, response.protocol_name)
+    state = replace(state, membership=Membership.COMPLETING_REBALANCE, generation=generation)
+    step = heartbeat.enable(state, consumer, now)
+    if response.leader == response.member_id:
+        return step.then(lambda s: elected(s, consumer, response, now))
+    return step.then(lambda s: _send_sync(s, consumer, (), now))
+
+
+# -- the leader ---------------------------------------------------------------------------------
+
+
+def elected(
+    state: ClientState, consumer: Consumer, response: JoinGroupResponse, now: int
+) -> Step[ClientState]:
+    """Act as leader: watch everybody's topics, assign, send the result (3.3).
+
+    Topics the client has no metadata of are fetched first; the leader waits for them.
+    """
+    wanted = frozenset(topic for member in response.members for topic in member.metadata.topics)
+    state = metadata.watch(state, consumer, wanted)
+    known = state.metadata
+    unseen = [topic for topic in wanted if topic not in known.topics]
+    if unseen and state.future != AwaitingMetadata(response):
+        waiting = replace(state, future=AwaitingMetadata(response))
+        return metadata.want(waiting, consumer, now)
+    watched = wanted.union(state.subscribed)
+    snapshot = metadata.snapshot(watched, known, consumer)
+    state = replace(state, future=Joining(), snapshot=snapshot, leader_snapshot=snapshot)
+    if response.skip_assignment:
+        return _send_sync(state, consumer, (), now)
+    return _assign(state, consumer, response, now)
+
+
+def _assign(
+    state: ClientState, consumer: Consumer, response: JoinGroupResponse, now: int
+) -> Step[ClientState]:
+    assignor = next(a for a in consumer.assignors if a.name == response.protocol_name)
+    subscriptions = {
+        member.member_id: replace(member.metadata, group_instance_id=member.group_instance_id)
+        for member in response.members
+    }
+    try:
+        checked = run_assignor(assignor, _topics(state, subscriptions), subscriptions)
+    except AssignorDefectError as defect:
+        return _assignor_failed(state, assignor, str(defect), "KafkaException")
+    violation = _violation(consumer, assignor, subscriptions, checked.assignment)
+    if violation:
+        return _assignor_failed(state, assignor, violation, "IllegalStateException")
+    odd = tuple(
+        Tell(
+            PartitionGivenTwice(
+                assignor=assignor.name,
+                generation=state.generation.id,
+                partition=given.partition,
+                member_ids=given.members,
+            )
+        )
+        for given in checked.given_twice
+    )
+    step = _send_sync(state, consumer, tuple(checked.assignment.items()), now)
+    return Step(step.state, (*odd, *step.effects))
+
+
+def _assignor_failed(
+    state: ClientState, assignor: Assignor, message: str, exception: str
+) -> Step[ClientState]:
+    """Throw from poll: the leader's own assignor failed."""
+    told = Tell(AssignorFailed(name=assignor.name, message=message))
+    return Step(_fail(state, exception, Reaction.THROW), (told,))
+
+
+def _violation(
+    consumer: Consumer,
+    assignor: Assignor,
+    subscriptions: Mapping[str, Subscription],
+    assignment: Assignment,
+) -> str | None:
+    """Check a custom cooperative assignor as the leader does; the built-in one is trusted."""
+    if consumer.protocol is not RebalanceProtocol.COOPERATIVE:
+        return None
+    if assignor.name == "cooperative-sticky":
+        return None
+    try:
+        check_cooperative(subscriptions, assignment)
+    except CooperativeViolationError as violation:
+        return str(violation)
+    return None
+
+
+def _topics(state: ClientState, subscriptions: Mapping[str, Subscription]) -> Topics:
+    names = sorted({topic for wanted in subscriptions.values() for topic in wanted.topics})
+    known = [state.metadata.topics[name] for name in names if name in state.metadata.topics]
+    return Topics(
+        partition_counts={topic.name: len(topic.leaders) for topic in known},
+        racks={topic.name: topic.racks for topic in known if topic.racks},
+    )
+
+
+def _send_sync(
+    state: ClientState,
+    consumer: Consumer,
+    assignments: Assignments,
+    now: int,
+) -> Step[ClientState]:
+    if not isinstance(state.coordinator, Known):
+        return Step(_fail(state, "CoordinatorNotAvailableException", Reaction.LATER))
+    generation = state.generation
+    request = SyncGroupRequest(
+        group_id=consumer.group_id,
+        generation_id=generation.id,
+        member_id=generation.member_id,
+        group_instance_id=consumer.settings.group_instance_id,
+        protocol_name=generation.protocol,
+        assignments=assignments,
+    )
+    return ask(state, consumer, Asked.SYNC, request, now)
+
+
+# -- SyncGroup ----------------------------------------------------------------------------------
+
+
+def sync_answered(
+    state: ClientState,
+    consumer: Consumer,
+    flight: InFlight,
+    response: SyncGroupResponse,
+    now: int,
+) -> Step[ClientState]:
+    """Handle a SyncGroup response; a success is applied later, by the application thread."""
+    error = response.error
+    current = flight.generation == state.generation
+    match error:
+        case ErrorCode.NONE:
+            return Step(_synced(state, response, current=current))
+        case ErrorCode.REBALANCE_IN_PROGRESS:
+            exception = "RebalanceInProgressException"
+            return Step(_fail(state, exception, Reaction.AT_ONCE, error))
+        case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
+            failed = _fail(state, _exception_name(error), Reaction.AT_ONCE, error)
+            if not current:
+                return Step(failed)
+            keep = error is ErrorCode.ILLEGAL_GENERATION
+            return reset_by(failed, error.name, "SYNC_GROUP", keep_member_id=keep)
+    if error in LOSES_COORDINATOR:
+        return _coordinator_gone(state, consumer, error, "SyncGroup", now)
+    exception = _exception_name(error) if error in _FATAL else "KafkaException"
+    return Step(_fail(state, exception, Reaction.THROW, error))
+
+
+def _synced(state: ClientState, response: SyncGroupResponse, *, current: bool) -> ClientState:
+    if not current or state.membership is not Membership.COMPLETING_REBALANCE:
+        return _fail(
+            state, "IllegalGenerationException", Reaction.AT_ONCE, ErrorCode.ILLEGAL_GENERATION
+        )
+    return replace(
+        state,
+        membership=Membership.STABLE,
+        rejoin=None,
+        future=Synced(response.assignment, state.generation.id, state.generation.protocol),
+    )

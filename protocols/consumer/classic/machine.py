@@ -1,0 +1,339 @@
+"""The Java consumer's classic client: verbs in, steps out (spec consumer-client).
+
+The control plane is a frozen :class:`~protocols.consumer.classic.values.ClientState`, changed by
+the functions of this package; this class owns the data plane, knows whether poll is waiting,
+and takes the short way when a poll finds a calm group, which is nearly always.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from protocols.consumer import fetch_errors
+from protocols.consumer.asking import on_reads
+from protocols.consumer.backoff import MS
+from protocols.consumer.calls import CloseOperation, Failed
+from protocols.consumer.classic import (
+    async_commit,
+    closing,
+    commits,
+    heartbeat,
+    metadata,
+    rejoin,
+    responses,
+    sync_commit,
+    timers,
+    turn,
+)
+from protocols.consumer.classic.calls import Calling, Closing, CommittingSync, Outside, Resume
+from protocols.consumer.classic.values import ClientState, Consumer
+from protocols.consumer.fetching import Handed
+from protocols.consumer.offsets import all_consumed, explicit_order
+from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
+from protocols.messages import (
+    Envelope,
+    FetchResponse,
+    OffsetToCommit,
+)
+
+POLL = "poll"
+"""Timer: a waiting poll turns, or returns empty."""
+
+Records = tuple[Handed, ...]
+"""What poll returns: ranges of records, in the order the application meets them."""
+
+NO_RECORDS: Final = Return(())
+
+
+class Client:
+    """One consumer's end of the classic protocol."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.consumer = consumer
+        self.state = turn.first(consumer)
+        self._calm = False
+        self._poll_until: int | None = None
+        self._arrived: list[tuple[int, FetchResponse]] = []
+
+    # -- the application's calls ---------------------------------------------------------------
+
+    def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
+        """Poll: the step holds ``Return(records)``, or the machine waits and returns later."""
+        self._poll_until = now + timeout_us
+        return Step(self.state, self._turn(now))
+
+    def commit_sync(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit and wait; None commits all that poll ever returned. Ends in ``Return``."""
+        if offsets is None:
+            offsets = tuple(all_consumed(self.consumer))
+        wanted = explicit_order(offsets)
+        deadline = now + self.consumer.settings.default_api_timeout_ms * MS
+        step = commits.enter(self.state, self.consumer, wanted, now).then(
+            lambda s: sync_commit.begin(s, self.consumer, wanted, "sync", deadline, now)
+        )
+        return self._took(step.then(lambda s: self._pump_once(s, now)), now)
+
+    def commit_async(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit without waiting; None commits all that poll ever returned."""
+        if offsets is None:
+            offsets = tuple(all_consumed(self.consumer))
+        wanted = explicit_order(offsets)
+        step = commits.enter(self.state, self.consumer, wanted, now).then(
+            lambda s: async_commit.begin(s, self.consumer, wanted, now)
+        )
+        return self._took(step.then(lambda s: self._pump_once(s, now)), now)
+
+    def close(
+        self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
+    ) -> Step[ClientState]:
+        """Close: final commit, listener call, LeaveGroup; ends in ``Return(Closed())``."""
+        self._poll_until = None
+        step = closing.begin(self.state, self.consumer, timeout_us, operation, now)
+        return self._took(step.then(lambda s: self._pump_once(s, now)), now)
+
+    def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
+        """Read these topics instead of what was subscribed to; the next poll joins with them."""
+        self.consumer = replace(self.consumer, topics=topics, matches=None)
+        step = metadata.subscribe(self.state, self.consumer, now)
+        self.consumer.fetcher.pending = metadata.unread(step.state)
+        return self._took(step, now)
+
+    def unsubscribe(self, now: int) -> Step[ClientState]:
+        """Drop the subscription; ends in ``Return``."""
+        return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
+
+    def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
+        """Go on after a listener call has returned, or thrown; close() makes nothing of that."""
+        calling = self.state.app
+        assert isinstance(calling, Calling), f"no listener call is running: {call}"
+        failed = calling.thrown or threw
+        if failed is not None and calling.poll_until_us is not None:
+            step = rejoin.threw(self.state, self.consumer, call, failed, now)
+            return Step(self.state, self._become(step))
+        step = self._after_call(calling, call, now)
+        if calling.poll_until_us is None:
+            return self._took(step, now)
+        effects = self._become(step)
+        if isinstance(self.state.app, Calling):
+            return Step(self.state, effects)
+        self._poll_until = calling.poll_until_us
+        return Step(self.state, effects + self._turn(now))
+
+    def _after_call(self, calling: Calling, call: Call, now: int) -> Step[ClientState]:
+        match calling.resume:
+            case Resume.JOIN:
+                return rejoin.prepared(self.state, self.consumer, call.partitions, now)
+            case Resume.REVOKED:
+                return rejoin.revoked(self.state, self.consumer, calling, now)
+            case Resume.ASSIGNED:
+                return Step(replace(self.state, app=Outside()))
+            case Resume.CLOSE:
+                assert calling.closing is not None
+                step = closing.after_callbacks(self.state, self.consumer, calling.closing, now)
+                return step.then(lambda s: self._pump_once(s, now))
+            case Resume.UNSUBSCRIBE:
+                return closing.after_unsubscribe(self.state, self.consumer, now)
+
+    # -- for a host that polls in our place ------------------------------------------------------
+
+    def quiet_until(self, now: int) -> int | None:
+        """Return until when a poll would do nothing but look at its records; None: not now.
+
+        Until then a host may play the poll loop itself (fetch, hand out, work), as long as
+        nothing but records arrives; it says so by ``waits`` and ``arrived_at`` when it stops.
+        """
+        idle = self._calm and self._poll_until is None and not self._arrived
+        if not idle or not self.consumer.fetcher.idle:
+            return None
+        due = turn.due_us(self.state, self.consumer)
+        return due if now < due else None
+
+    def waits(self, until_us: int) -> Step[ClientState]:
+        """Be inside a poll that has found nothing yet and returns at ``until_us``."""
+        self._poll_until = until_us
+        return Step(self.state, (SetTimer(POLL, self._wait_until(until_us)),))
+
+    def arrived_at(self, at_us: int, response: FetchResponse) -> None:
+        """Have a fetch response unread that arrived at ``at_us``, while the application worked."""
+        self._arrived.append((at_us, response))
+
+    # -- the network ---------------------------------------------------------------------------
+
+    def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
+        """Take a response that has arrived; it is handled now only if somebody pumps."""
+        body = envelope.body
+        if type(body) is FetchResponse:
+            return self._fetched(body, now)
+        if self._pumping() and not self.state.inbox:
+            return self._took(responses.respond(self.state, self.consumer, envelope, now), now)
+        after = replace(self.state, inbox=(*self.state.inbox, envelope))
+        if self._pumping():
+            return self._took(responses.pump(after, self.consumer, now), now)
+        effects: tuple[Effect, ...] = ()
+        if after.beat is not None:
+            effects = (heartbeat.next_turn(after, self.consumer, now),)
+        return Step(self.state, self._become(Step(after, effects)))
+
+    def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
+        """Buffer records at once if poll waits for them, else when somebody pumps."""
+        if self._poll_until is None:
+            self._arrived.append((now, response))
+            return Step(self.state)
+        effects = self._become(self._buffer(self.state, response, now))
+        return Step(self.state, effects + self._again(now))
+
+    def _pumping(self) -> bool:
+        """Whether the application thread is inside a call that waits for the network (N1)."""
+        if self._poll_until is not None:
+            return True
+        return isinstance(self.state.app, CommittingSync | Closing)
+
+    def _pump_once(self, state: ClientState, now: int) -> Step[ClientState]:
+        step = self._absorb(state, now)
+        return step.then(lambda s: responses.pump(s, self.consumer, now))
+
+    def _absorb(self, state: ClientState, until_us: int) -> Step[ClientState]:
+        """Buffer the fetch responses that somebody has pumped by ``until_us``."""
+        step = Step(state)
+        while self._arrived and self._arrived[0][0] <= until_us:
+            _, response = self._arrived.pop(0)
+            step = step.then(partial(self._buffer, response=response, now=until_us))
+        return step
+
+    def _buffer(self, state: ClientState, response: FetchResponse, now: int) -> Step[ClientState]:
+        """Buffer a response's records; after an error the next turn has positions to look at."""
+        failed = self.consumer.fetcher.arrived(response)
+        if not failed:
+            return Step(state)
+        self._calm = False
+        return on_reads(
+            state, lambda reads: fetch_errors.fetch_failed(reads, self.consumer, failed, now)
+        )
+
+    # -- timers ----------------------------------------------------------------------------------
+
+    def wake(self, timer: str, now: int) -> Step[ClientState]:
+        """A timer has run out."""
+        if timer in (POLL, rejoin.RETRY):
+            if self._poll_until is None:
+                return Step(self.state)
+            return Step(self.state, self._turn(now))
+        return self._took(timers.TIMERS[timer](self.state, self.consumer, now), now)
+
+    # -- the poll loop -------------------------------------------------------------------------
+
+    def _turn(self, now: int) -> tuple[Effect, ...]:
+        """Turn the poll loop until poll returns, waits, or makes a listener call."""
+        until = self._poll_until
+        assert until is not None
+        self.consumer.clock.polled_us = now
+        effects: tuple[Effect, ...] = ()
+        if not self._calm or now >= turn.due_us(self.state, self.consumer):
+            effects = self._group_turn(now, until)
+            if self._poll_until is None:
+                return effects
+            if now < until and not turn.may_collect(self.state, self.consumer):
+                return (*effects, SetTimer(POLL, until))
+        return effects + self._collect(now, until)
+
+    def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
+        effects = self._become(self._absorb(self.state, now))
+        step = turn.take(self.state, self.consumer, now, until)
+        if turn.interrupted(step):
+            self._poll_until = None
+        return effects + self._become(step)
+
+    def _collect(self, now: int, until: int) -> tuple[Effect, ...]:
+        """Return records if there are any, else wait for the network."""
+        fetcher = self.consumer.fetcher
+        beat = self.state.beat
+        effects: tuple[Effect, ...] = ()
+        if self._arrived and beat is not None:
+            tick = heartbeat.last_tick(beat, self.consumer, now)
+            effects = self._become(self._absorb(self.state, tick))
+        handed = fetcher.collect(self.consumer.settings.max_poll_records)
+        if not handed and (self._arrived or self.state.inbox):
+            effects += self._become(self._pump_once(self.state, now))
+            if effects or not self._calm:
+                return effects + self._again(now)
+            handed = fetcher.collect(self.consumer.settings.max_poll_records)
+        if not handed and self.state.reads.out_of_range:
+            thrown = self._become(self._off_its_log())
+            if thrown:
+                self._poll_until = None
+                return effects + thrown
+        sends = effects + tuple(
+            [Send(broker, request) for broker, request in fetcher.requests(now)]
+        )
+        if handed:
+            self._poll_until = None
+            return (*sends, Return(handed))
+        if now >= until:
+            self._poll_until = None
+            return (*sends, NO_RECORDS)
+        ready_us = fetcher.next_ready_us(now)
+        if ready_us is not None:
+            until = min(until, ready_us)
+        return (*sends, SetTimer(POLL, self._wait_until(until)))
+
+    def _off_its_log(self) -> Step[ClientState]:
+        return on_reads(
+            self.state, lambda reads: fetch_errors.throw_out_of_range(reads, self.consumer)
+        )
+
+    def _again(self, now: int) -> tuple[Effect, ...]:
+        """Turn once more: what was pumped changed something."""
+        if self._poll_until is None:
+            return ()
+        return self._turn(now)
+
+    def _wait_until(self, until: int) -> int:
+        if self._calm:
+            return min(until, turn.due_us(self.state, self.consumer))
+        return turn.wait_until_us(self.state, self.consumer, until)
+
+    # -- carrying a step over --------------------------------------------------------------------
+
+    def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
+        """Take a step and let whoever waited for it go on."""
+        effects = self._become(step)
+        if any(isinstance(effect, Return) for effect in effects):
+            self._poll_until = None
+        elif self._poll_until is not None:
+            effects += self._turn(now)
+        elif isinstance(self.state.app, CommittingSync):
+            effects += self._become(sync_commit.advance(self.state, self.consumer, now))
+            effects += self._become(closing.advance(self.state, self.consumer, now))
+        elif isinstance(self.state.app, Closing):
+            effects += self._become(closing.advance(self.state, self.consumer, now))
+        return Step(self.state, effects)
+
+    def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:
+        """Make a step's state ours; the data plane follows the assignment."""
+        before, after = self.state, step.state
+        if after is before:
+            return step.effects
+        self.state = after
+        fetcher = self.consumer.fetcher
+        if after.assignment is not before.assignment:
+            fetcher.assign(after.assignment)
+            fetcher.pending = frozenset()
+        fetcher.revoking = after.revoking
+        self._calm = turn.calm(after, self.consumer)
+        return step.effects
+
+    def check(self) -> None:
+        """Assert what always holds (tests, and the world in debug runs)."""
+        state = self.state
+        self.consumer.fetcher.check()
+        assert set(self.consumer.positions.assigned) == set(state.assignment)
+        assert self._poll_until is None or isinstance(state.app, Outside)
+        assert len(set(state.assignment)) == len(state.assignment)
+        for number in state.in_flight:
+            assert number < state.reads.next_correlation_id

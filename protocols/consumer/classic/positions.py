@@ -1,0 +1,138 @@
+"""Committed offsets of new partitions, fetched by the application thread in poll (spec 5).
+
+Source: ``ConsumerCoordinator.initWithCommittedOffsetsIfNeeded``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from assignors.types import TopicPartition
+from protocols.consumer import starts, validation
+from protocols.consumer.asking import on_reads
+from protocols.consumer.backoff import MS, backoff_us
+from protocols.consumer.calls import Failed
+from protocols.consumer.classic.rejoin import RETRY
+from protocols.consumer.classic.requests import ask, forget_coordinator
+from protocols.consumer.classic.values import (
+    Asked,
+    ClientState,
+    Consumer,
+    OffsetsAsked,
+    OffsetsFailure,
+)
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
+from protocols.consumer.reading import Phase
+from protocols.machine import Return, SetTimer, Step
+from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
+from protocols.messages.errors import ErrorCode
+
+
+def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Ask for what positions still need (step 3): validation, committed offsets, resets."""
+    step = on_reads(state, lambda reads: validation.advance(reads, consumer, now))
+    thrown = any(isinstance(effect, Return) for effect in step.effects)
+    if thrown or consumer.positions.all_reading():
+        return step
+    return step.then(lambda s: _initialise(s, consumer, now))
+
+
+def _initialise(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Ask for committed offsets first, then for resets."""
+    initializing = consumer.positions.in_phase(Phase.INITIALIZING)
+    failure = state.offsets_failure
+    if failure is not None:
+        state = replace(state, offsets_failure=None)
+        if failure[1:] == (state.generation, initializing):
+            return Step(state, (Return(failure.failed),))
+    step = Step(state)
+    if initializing:
+        step = _fetch_committed(state, consumer, now)
+    step = step.then(lambda s: on_reads(s, lambda reads: starts.list_offsets(reads, consumer, now)))
+    again = _next_try_us(step.state, consumer, now)
+    return step if again is None else step.also(SetTimer(RETRY, again))
+
+
+def _next_try_us(state: ClientState, consumer: Consumer, now: int) -> int | None:
+    """Return when the next question about positions may be asked, if one has to wait.
+
+    One that became due in this turn waits for the network no longer than rho.
+    """
+    waits = [consumer.positions.next_due_us(now)]
+    if waiting_for_committed(consumer):
+        waits.append(state.offsets_retry_us)
+    if consumer.positions.due(Phase.VALIDATING, now):
+        waits.append(now + consumer.settings.retry_backoff_ms * MS)
+    return min((wait for wait in waits if wait is not None and wait > now), default=None)
+
+
+def waiting_for_committed(consumer: Consumer) -> bool:
+    """Say whether poll has to wait for committed offsets before it may return."""
+    return bool(consumer.positions.in_phase(Phase.INITIALIZING))
+
+
+def _fetch_committed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Ask the coordinator, unless the same is asked already in this generation."""
+    if now < state.offsets_retry_us or not isinstance(state.coordinator, Known):
+        return Step(state)
+    partitions = consumer.positions.in_phase(Phase.INITIALIZING)
+    asking = OffsetsAsked(state.reads.next_correlation_id, state.generation, partitions)
+    known = state.offsets_asked
+    if known is not None and known[1:] == asking[1:]:
+        return Step(state)
+    request = OffsetFetchRequest(group_id=consumer.group_id, partitions=partitions)
+    return ask(replace(state, offsets_asked=asking), consumer, Asked.OFFSETS, request, now)
+
+
+def offsets_answered(
+    state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
+) -> Step[ClientState]:
+    """Take committed offsets as positions; where there is none the reset policy decides.
+
+    A leader epoch newer than the metadata's says that they are out of date.
+    """
+    error = starts.error_of(response)
+    if error is not ErrorCode.NONE:
+        return offsets_failed(state, consumer, error, now)
+    state = replace(state, offsets_asked=None, offsets_attempt=0, offsets_retry_us=0)
+    step = on_reads(state, lambda reads: starts.take_committed(reads, consumer, response, now))
+    missing = starts.without_offset(consumer, response)
+    return step.then(lambda s: _without_offset(s, consumer, missing, now))
+
+
+def offsets_failed(
+    state: ClientState, consumer: Consumer, error: ErrorCode, now: int
+) -> Step[ClientState]:
+    """Try the OffsetFetch again after the back-off, or let poll throw what no try would mend."""
+    asked = state.offsets_asked
+    assert asked is not None, "an OffsetFetch that nobody waits for fails nobody"
+    if not error.retriable:
+        failure = OffsetsFailure(
+            Failed("KafkaException", error), asked.generation, asked.partitions
+        )
+        return Step(replace(state, offsets_asked=None, offsets_failure=failure))
+    retry = now + backoff_us(consumer, "offsets", state.offsets_attempt, now)
+    state = replace(
+        state,
+        offsets_asked=None,
+        offsets_attempt=state.offsets_attempt + 1,
+        offsets_retry_us=retry,
+    )
+    if error in LOSES_COORDINATOR and isinstance(state.coordinator, Known):
+        return forget_coordinator(state, consumer, f"OffsetFetch answered {error.name}", now)
+    return Step(state)
+
+
+def _without_offset(
+    state: ClientState, consumer: Consumer, missing: list[TopicPartition], now: int
+) -> Step[ClientState]:
+    if not missing:
+        return Step(state)
+    if consumer.settings.auto_offset_reset == "none":
+        failed = Failed("NoOffsetForPartitionException")
+        without = consumer.positions.in_phase(Phase.INITIALIZING)
+        failure = OffsetsFailure(failed, state.generation, without)
+        return Step(replace(state, offsets_failure=failure))
+    for tp in missing:
+        consumer.positions.reset(tp)
+    return on_reads(state, lambda reads: starts.list_offsets(reads, consumer, now))

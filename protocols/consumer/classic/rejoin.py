@@ -1,0 +1,297 @@
+"""The rejoin flow of the application thread: prepare, join, apply (spec 3.1, 3.5).
+
+Source: ``joinGroupIfNeeded``, ``ConsumerCoordinator.onJoinPrepare``, ``onJoinComplete``. Each
+call goes on until the network or the listener has to answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from assignors.types import RebalanceProtocol, Subscription, TopicPartition
+from protocols.consumer.backoff import MS
+from protocols.consumer.calls import Failed
+from protocols.consumer.classic.calls import Calling, Outside, Resume
+from protocols.consumer.classic.commits import commit_automatically
+from protocols.consumer.classic.membership import request_rejoin, reset
+from protocols.consumer.classic.metadata import changed, watch
+from protocols.consumer.classic.rebalancing import (
+    JoinFailed,
+    Joining,
+    PrepareCommitted,
+    PrepareCommitting,
+    PrepareDone,
+    PrepareNeeded,
+    Reaction,
+    Synced,
+)
+from protocols.consumer.classic.requests import ask
+from protocols.consumer.classic.values import Asked, ClientState, Consumer, Membership
+from protocols.consumer.lookup import Known
+from protocols.consumer.offsets import all_consumed
+from protocols.machine import Call, Return, SetTimer, Step
+from protocols.messages import JoinGroupRequest, Protocol
+
+RETRY = "poll-retry"
+"""Timer: a turn of the poll loop although nothing has arrived."""
+
+
+def needed(state: ClientState) -> bool:
+    """Say whether a rejoin is needed or pending (``rejoinNeededOrPending``)."""
+    return state.rejoin is not None or state.future is not None
+
+
+def pauses(state: ClientState) -> bool:
+    """Say whether the next join has to wait for another turn of the poll loop."""
+    return isinstance(state.future, JoinFailed) and state.future.reaction is Reaction.LATER
+
+
+def advance(
+    state: ClientState, consumer: Consumer, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    """Go one network step further, or start the listener call that comes next."""
+    if not isinstance(state.coordinator, Known):
+        return Step(state)
+    match state.future:
+        case Synced() as synced:
+            return _complete(state, consumer, synced, now, poll_until_us)
+        case JoinFailed() as failed:
+            return _failed(state, consumer, failed, now, poll_until_us)
+        case None:
+            return _prepare(state, consumer, now, poll_until_us)
+        case _:
+            return Step(state)
+
+
+def _failed(
+    state: ClientState, consumer: Consumer, failed: JoinFailed, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    state = replace(state, future=None)
+    if failed.exception != "MemberIdRequiredException":
+        state = request_rejoin(state, f"rebalance failed due to {failed.exception}")
+    match failed.reaction:
+        case Reaction.AT_ONCE:
+            return advance(state, consumer, now, poll_until_us)
+        case Reaction.LATER:
+            pause = now + consumer.settings.retry_backoff_ms * MS
+            return Step(state, (SetTimer(RETRY, pause),))
+        case Reaction.THROW:
+            return Step(state, (Return(Failed(failed.exception, failed.error)),))
+
+
+# -- prepare -------------------------------------------------------------------------------------
+
+
+def _prepare(
+    state: ClientState, consumer: Consumer, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    match state.prepare:
+        case PrepareDone():
+            return _send_join(state, consumer, now)
+        case PrepareCommitted():
+            return _before_joining(state, consumer, now, poll_until_us)
+        case PrepareNeeded():
+            deadline = now + consumer.settings.max_poll_interval_ms * MS
+            return _commit_first(state, consumer, deadline, now, poll_until_us)
+        case PrepareCommitting(deadline, commit):
+            if now >= deadline:
+                return _before_joining(state, consumer, now, poll_until_us)
+            if commit is None:
+                return _commit_first(state, consumer, deadline, now, poll_until_us)
+            return Step(state)
+
+
+def _commit_first(
+    state: ClientState, consumer: Consumer, deadline: int, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    """Send the automatic commit of onJoinPrepare; without one go on at once.
+
+    An eager client stops handing out records first, so the commit covers all it returned.
+    """
+    if consumer.settings.enable_auto_commit:
+        if consumer.protocol is RebalanceProtocol.EAGER:
+            state = replace(state, revoking=True)
+        if all_consumed(consumer) and state.membership is Membership.STABLE:
+            number = state.reads.next_correlation_id
+            waiting = replace(state, prepare=PrepareCommitting(deadline, number))
+            return commit_automatically(waiting, consumer, "prepare", now)
+        step = commit_automatically(state, consumer, "prepare", now)
+        return step.then(lambda s: _before_joining(s, consumer, now, poll_until_us))
+    return _before_joining(state, consumer, now, poll_until_us)
+
+
+def _before_joining(
+    state: ClientState, consumer: Consumer, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    """Make the listener calls of onJoinPrepare, then join."""
+    owned = state.assignment
+    state = replace(state, prepare=PrepareDone(), leader_snapshot=None)
+    state = watch(state, consumer, frozenset())
+    if state.generation.lost:
+        call = Call("lost", tuple(sorted(owned))) if owned else None
+    elif consumer.protocol is RebalanceProtocol.EAGER:
+        call = Call("revoked", tuple(sorted(owned)))
+    else:
+        gone = tuple(tp for tp in owned if tp.topic not in state.subscribed)
+        call = Call("revoked", tuple(sorted(gone))) if gone else None
+    if call is None:
+        return prepared(state, consumer, (), now)
+    return Step(replace(state, app=Calling(Resume.JOIN, poll_until_us)), (call,))
+
+
+def prepared(
+    state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
+) -> Step[ClientState]:
+    """Go on after the listener call of onJoinPrepare: what it was told of goes, then JoinGroup."""
+    return _send_join(_without(state, gone), consumer, now)
+
+
+def _without(state: ClientState, gone: tuple[TopicPartition, ...]) -> ClientState:
+    given_up = frozenset(gone)
+    kept = tuple(tp for tp in state.assignment if tp not in given_up)
+    return replace(state, app=Outside(), assignment=kept, revoking=False)
+
+
+def _send_join(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    if not isinstance(state.coordinator, Known):
+        return Step(state)
+    settings = consumer.settings
+    request = JoinGroupRequest(
+        group_id=consumer.group_id,
+        session_timeout_ms=settings.session_timeout_ms,
+        rebalance_timeout_ms=settings.max_poll_interval_ms,
+        member_id=state.generation.member_id,
+        group_instance_id=settings.group_instance_id,
+        protocols=_protocols(state, consumer),
+        reason=(state.rejoin or "")[:255],
+    )
+    joining = replace(
+        state,
+        membership=Membership.PREPARING_REBALANCE,
+        future=Joining(),
+        joined_with=state.subscribed,
+        beat=None,
+    )
+    return ask(joining, consumer, Asked.JOIN, request, now)
+
+
+def _protocols(state: ClientState, consumer: Consumer) -> tuple[Protocol, ...]:
+    topics = frozenset(state.subscribed)
+    return tuple(
+        Protocol(
+            assignor.name,
+            Subscription(
+                topics=state.subscribed,
+                user_data=assignor.subscription_user_data(topics),
+                owned_partitions=tuple(sorted(state.assignment)),
+                generation_id=state.generation.id,
+                rack_id=consumer.settings.client_rack or None,
+            ),
+        )
+        for assignor in consumer.assignors
+    )
+
+
+# -- apply ---------------------------------------------------------------------------------------
+
+
+def _complete(
+    state: ClientState, consumer: Consumer, synced: Synced, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    """Apply a finished join (onJoinComplete), unless the generation was reset meanwhile."""
+    if state.generation.id != synced.generation or state.membership is not Membership.STABLE:
+        now_is = f"{state.generation.id}/{state.membership.name}"
+        reason = (
+            "rebalance failed since the generation/state was modified by heartbeat thread to "
+            f"{now_is} before the rebalance callback triggered"
+        )
+        step = reset(replace(state, future=None), reason, keep_member_id=False)
+        return step.then(lambda s: advance(s, consumer, now, poll_until_us))
+    if any(not _subscribes(state, consumer, tp) for tp in synced.assignment):
+        reason = "received assignments that do not match the current subscription"
+        again = replace(state, future=None, prepare=PrepareNeeded())
+        return advance(request_rejoin(again, reason), consumer, now, poll_until_us)
+    gone = set(state.assignment).difference(synced.assignment)
+    if consumer.protocol is RebalanceProtocol.COOPERATIVE and gone:
+        calling = Calling(Resume.REVOKED, poll_until_us, synced)
+        return Step(replace(state, app=calling), (Call("revoked", tuple(sorted(gone))),))
+    return _take(state, consumer, synced, now, poll_until_us)
+
+
+def _subscribes(state: ClientState, consumer: Consumer, tp: TopicPartition) -> bool:
+    if consumer.matches is not None:
+        return consumer.matches(tp.topic)
+    return tp.topic in state.subscribed
+
+
+def revoked(
+    state: ClientState, consumer: Consumer, calling: Calling, now: int
+) -> Step[ClientState]:
+    """Go on after the revocation of a cooperative onJoinComplete: another join will follow."""
+    assert calling.synced is not None
+    assert calling.poll_until_us is not None
+    state = request_rejoin(replace(state, app=Outside()), "need to revoke partitions and re-join")
+    return _take(state, consumer, calling.synced, now, calling.poll_until_us, calling.thrown)
+
+
+def threw(
+    state: ClientState, consumer: Consumer, call: Call, failed: Failed, now: int
+) -> Step[ClientState]:
+    """Go on after a listener call in poll that threw: poll throws it once the calls are over.
+
+    In onJoinPrepare what the call was told of goes all the same, and the next poll joins without
+    another call. In onJoinComplete the assignment is taken all the same, but the join stays to be
+    applied (``resetJoinGroupFuture`` comes after it): the next poll does so again, with nothing
+    new in it, before it looks for records.
+    """
+    calling = state.app
+    assert isinstance(calling, Calling), f"no listener call is running: {call}"
+    match calling.resume:
+        case Resume.JOIN:
+            return Step(_without(state, call.partitions), (Return(failed),))
+        case Resume.REVOKED:
+            return revoked(state, consumer, replace(calling, thrown=failed), now)
+        case _:
+            again = replace(state, app=Outside(), future=calling.synced, prepare=PrepareDone())
+            return Step(again, (Return(failed),))
+
+
+def _take(
+    state: ClientState,
+    consumer: Consumer,
+    synced: Synced,
+    now: int,
+    poll_until_us: int,
+    thrown: Failed | None = None,
+) -> Step[ClientState]:
+    """Take the new assignment and tell the listener what is new in it."""
+    owned = frozenset(state.assignment)
+    assignment = tuple(sorted(synced.assignment))
+    state = _extended(state, consumer, assignment)
+    assignor = next(a for a in consumer.assignors if a.name == synced.protocol)
+    assignor.on_assignment(synced.assignment, synced.generation)
+    interval = consumer.settings.auto_commit_interval_ms * MS
+    added = tuple(tp for tp in assignment if tp not in owned)
+    after = replace(
+        state,
+        assignment=assignment,
+        autocommit_us=now + interval,
+        future=None,
+        prepare=PrepareNeeded(),
+        app=Calling(Resume.ASSIGNED, poll_until_us, synced, thrown=thrown),
+    )
+    return Step(changed(after), (Call("assigned", added),))
+
+
+def _extended(
+    state: ClientState, consumer: Consumer, assignment: tuple[TopicPartition, ...]
+) -> ClientState:
+    """Subscribe to assigned topics that match the pattern but were not seen yet (3.5, 6.11)."""
+    if consumer.matches is None:
+        return state
+    given = {tp.topic for tp in assignment}
+    return replace(
+        state,
+        subscribed=tuple(sorted(given.union(state.subscribed))),
+        joined_with=tuple(sorted(given.union(state.joined_with or ()))),
+    )

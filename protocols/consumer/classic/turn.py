@@ -1,0 +1,143 @@
+"""One turn of the poll loop up to the data: coordinator.poll and positions (spec 1.1, 2-3).
+
+Source: ``ClassicKafkaConsumer.updateAssignmentMetadataIfNeeded``, ``ConsumerCoordinator.poll``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.consumer.asking import look_up
+from protocols.consumer.calls import Failed
+from protocols.consumer.classic import commits, heartbeat, metadata, positions, rejoin
+from protocols.consumer.classic.calls import Calling
+from protocols.consumer.classic.responses import pump
+from protocols.consumer.classic.values import ClientState, Consumer, Membership
+from protocols.consumer.lookup import Known, Unknown
+from protocols.machine import Return, Step
+
+
+def calm(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether a turn would do nothing but look at its clocks."""
+    return (
+        state.membership is Membership.STABLE
+        and state.rejoin is None
+        and state.future is None
+        and isinstance(state.coordinator, Known)
+        and state.metadata.seen == state.metadata.version
+        and not state.callbacks
+        and not state.inbox
+        and not state.reads.out_of_range
+        and state.poisoned is None
+        and state.died is None
+        and consumer.positions.all_reading()
+        and not consumer.positions.behind
+        and not consumer.positions.leaderless
+    )
+
+
+def due_us(state: ClientState, consumer: Consumer) -> int:
+    """Return when even a calm client has something to do in poll: a heartbeat or a commit."""
+    assert state.beat is not None, "a stable client has a heartbeat thread"
+    if not consumer.settings.enable_auto_commit:
+        return state.beat.due_us
+    return min(state.beat.due_us, state.autocommit_us)
+
+
+def wait_until_us(state: ClientState, consumer: Consumer, until: int) -> int:
+    """Return when a client that is not calm turns again by itself, at the latest at ``until``."""
+    if state.beat is not None:
+        until = min(until, state.beat.due_us)
+    commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
+    if commits_due and isinstance(state.coordinator, Known):
+        until = min(until, state.autocommit_us)
+    return until
+
+
+def take(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -> Step[ClientState]:
+    """Run one turn; afterwards the application thread may be in a listener call."""
+    if without_subscription(state):
+        failed = Failed("IllegalStateException", message="nothing is subscribed")
+        return Step(state, (Return(failed),))
+    if state.poisoned is not None:
+        return Step(state, (Return(state.poisoned),))
+    if state.died is not None:
+        return Step(replace(state, died=None), (Return(state.died),))
+    step = metadata.refresh(metadata.look(state, consumer), consumer, now)
+    step = step.then(lambda s: commits.run_callbacks(s, consumer, now))
+    step = step.then(lambda s: _wake_heartbeat(s, consumer, now))
+    if isinstance(step.state.coordinator, Unknown):
+        step = step.then(lambda s: pump(s, consumer, now))
+    if isinstance(step.state.coordinator, Unknown):
+        return step.then(lambda s: look_up(s, consumer, now))
+    if rejoin.needed(step.state):
+        step = step.then(lambda s: _join(s, consumer, now, poll_until_us))
+        if rejoin.needed(step.state) or interrupted(step):
+            return step
+    step = step.then(lambda s: commits.autocommit_due(s, consumer, now))
+    step = step.then(lambda s: positions.advance(s, consumer, now))
+    if consumer.positions.leaderless:
+        return step.then(lambda s: metadata.want(s, consumer, now))
+    return step
+
+
+def interrupted(step: Step[ClientState]) -> bool:
+    """Say whether the turn ended in a listener call or threw."""
+    if isinstance(step.state.app, Calling):
+        return True
+    return any(isinstance(effect, Return) for effect in step.effects)
+
+
+def _wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Wake the heartbeat thread if a heartbeat is due; the thread may be late all the same."""
+    if state.beat is None or now < state.beat.due_us:
+        return Step(state)
+    due = state.beat.due_us
+    late_us = max(0, due + consumer.late(due) - now)
+    return heartbeat.turn(state, consumer, now, late_us)
+
+
+def _join(
+    state: ClientState, consumer: Consumer, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    """Advance the join machine; each of its network steps pumps once, never waiting (2e).
+
+    A pattern subscriber asks for fresh metadata first, as often as the back-off allows, and
+    waits for them: so most members learn of a new topic in one rebalance.
+    """
+    step = Step(state)
+    if consumer.topics is None:
+        if now >= state.metadata.retry_us:
+            step = metadata.want(state, consumer, now)
+        if step.state.metadata.in_flight is not None:
+            return step
+    step = step.then(lambda s: pump(metadata.look(s, consumer), consumer, now))
+    while True:
+        before = step.state
+        step = step.then(lambda s: rejoin.advance(s, consumer, now, poll_until_us))
+        if interrupted(step) or not rejoin.needed(step.state) or rejoin.pauses(before):
+            return step
+        step = step.then(lambda s: pump(s, consumer, now))
+        if step.state is before:
+            return step
+
+
+def may_collect(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether the turn got far enough for poll to look at its records.
+
+    Looking up the coordinator and fetching committed offsets block poll up to its timeout.
+    """
+    if isinstance(state.coordinator, Unknown):
+        return False
+    return rejoin.needed(state) or not positions.waiting_for_committed(consumer)
+
+
+def without_subscription(state: ClientState) -> bool:
+    """Say whether nothing is subscribed (after unsubscribe)."""
+    return state.rejoin is None and state.membership is Membership.UNJOINED
+
+
+def first(consumer: Consumer) -> ClientState:
+    """Return the state of a consumer that has subscribed and never polled."""
+    state = metadata.watch(ClientState(), consumer, frozenset())
+    return replace(state, subscribed=metadata.subscription(consumer, state.metadata))

@@ -1,0 +1,247 @@
+"""The values a classic client is made of, and what it was built with.
+
+There are three parties inside one consumer (spec consumer-client, section 0.3). The
+*application thread* runs poll, commits and listener calls, one at a time
+(:data:`~protocols.consumer.classic.calls.App`). The
+*heartbeat thread* exists while the client is completing a rebalance or stable
+(:class:`Beat`). The *network* belongs to neither: responses lie in ``inbox`` until one of the
+two pumps it. Membership is a fourth, small machine (``AbstractCoordinator.MemberState``).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from assignors.types import Assignor, RebalanceProtocol, TopicPartition
+from protocols.consumer.calls import Failed
+from protocols.consumer.classic.calls import OUTSIDE, App
+from protocols.consumer.classic.rebalancing import UNPREPARED, JoinFuture, Prepare
+from protocols.consumer.fetching import Fetcher
+from protocols.consumer.lookup import NEVER_ASKED, Known, Unknown
+from protocols.consumer.positions import Positions
+from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
+from protocols.messages import (
+    UNKNOWN_GENERATION,
+    UNKNOWN_MEMBER_ID,
+    Envelope,
+    OffsetToCommit,
+)
+from protocols.messages.errors import ErrorCode
+from protocols.settings.consumer import ConsumerSettings
+
+
+class Membership(enum.Enum):
+    """``AbstractCoordinator.MemberState``: which group requests the client may send."""
+
+    UNJOINED = "unjoined"
+    PREPARING_REBALANCE = "preparing rebalance"
+    COMPLETING_REBALANCE = "completing rebalance"
+    STABLE = "stable"
+
+
+class Generation(NamedTuple):
+    """What the coordinator calls this member (``AbstractCoordinator.Generation``)."""
+
+    id: int = UNKNOWN_GENERATION
+    member_id: str = UNKNOWN_MEMBER_ID
+    protocol: str | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the member dropped out: its partitions are lost, not revoked."""
+        return self.id == UNKNOWN_GENERATION or self.member_id == UNKNOWN_MEMBER_ID
+
+
+NO_GENERATION = Generation()
+
+
+# -- the heartbeat thread ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The heartbeat thread while it is enabled; it turns at ``phase_us`` plus multiples of rho."""
+
+    phase_us: int
+    due_us: int
+    session_us: int
+    """The client's own copy of its session: past it the coordinator counts as unknown."""
+
+    failures: int = 0
+
+
+# -- requests in flight ------------------------------------------------------------------------
+
+
+class Asked(enum.Enum):
+    """What a request in flight to the coordinator was for."""
+
+    JOIN = "JoinGroup"
+    SYNC = "SyncGroup"
+    HEARTBEAT = "Heartbeat"
+    COMMIT = "OffsetCommit"
+    OFFSETS = "OffsetFetch"
+    LEAVE = "LeaveGroup"
+
+
+class InFlight(NamedTuple):
+    """One unanswered request to the coordinator."""
+
+    asked: Asked
+    broker: int
+    deadline_us: int
+    generation: Generation
+    commit: tuple[OffsetToCommit, ...] = ()
+    kind: str = ""
+    """For a commit: auto, prepare, close, sync or async."""
+
+
+class OffsetsAsked(NamedTuple):
+    """An OffsetFetch whose answer is waited for, as long as nobody has to ask for more."""
+
+    number: int
+    generation: Generation
+    partitions: tuple[TopicPartition, ...]
+
+
+class OffsetsFailure(NamedTuple):
+    """Why these partitions got no position; the application thread throws it in this generation."""
+
+    failed: Failed
+    generation: Generation
+    partitions: tuple[TopicPartition, ...]
+
+
+Snapshot = tuple[tuple[str, int, tuple[tuple[str, ...], ...]], ...]
+"""Topic, partition count and racks, as compared by the leader (J4)."""
+
+
+class Reconnect(NamedTuple):
+    """The connection to a coordinator that broke last, and when it may be opened again."""
+
+    broker: int
+    ready_us: int
+    failures: int
+    """How often it broke without an answer in between."""
+
+
+NEVER_BROKEN = Reconnect(-1, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientState:
+    """Everything of a classic client but its data plane."""
+
+    membership: Membership = Membership.UNJOINED
+    generation: Generation = NO_GENERATION
+    coordinator: Known | Unknown = NEVER_ASKED
+    reconnect: Reconnect = NEVER_BROKEN
+
+    rejoin: str | None = ""
+    """Why a rejoin is needed, None if it is not (``rejoinNeeded``, ``rejoinReason``)."""
+
+    prepare: Prepare = UNPREPARED
+    future: JoinFuture = None
+    subscribed: tuple[str, ...] = ()
+    """Topics of the subscription, or those its pattern matches; sorted."""
+
+    joined_with: tuple[str, ...] | None = None
+    """The topics last sent in a JoinGroup (J3)."""
+
+    snapshot: Snapshot = ()
+    leader_snapshot: Snapshot | None = None
+    """On the leader: the snapshot its last assignment was made with."""
+
+    group_topics: frozenset[str] = frozenset()
+    """On the leader: topics of all members, watched too."""
+
+    assignment: tuple[TopicPartition, ...] = ()
+    revoking: bool = False
+    """The eager prepare has begun: nothing assigned is handed out any more."""
+
+    beat: Beat | None = None
+    autocommit_us: int = 0
+    """When the next automatic commit is due."""
+
+    app: App = OUTSIDE
+    inbox: tuple[Envelope, ...] = ()
+    in_flight: dict[int, InFlight] = field(default_factory=dict)
+    request_timer_us: int | None = None
+    pending_commits: tuple[tuple[OffsetToCommit, ...], ...] = ()
+    """Asynchronous commits chained to a lookup, none once the coordinator is known."""
+
+    callbacks: tuple[tuple[InFlight, int, ErrorCode], ...] = ()
+    """Asynchronous commits that ended and whose callbacks have not run."""
+
+    offsets_asked: OffsetsAsked | None = None
+    """The OffsetFetch in flight for new partitions."""
+
+    offsets_failure: OffsetsFailure | None = None
+    """What the next poll throws if it still needs the same positions."""
+
+    offsets_retry_us: int = 0
+    offsets_attempt: int = 0
+    reads: Reads = NOTHING_ASKED
+    died: Failed | None = None
+    """What the heartbeat thread died of; the next poll throws it."""
+
+    poisoned: Failed | None = None
+    """An error every later call throws (a fenced asynchronous commit)."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """What the client knows of topics and leaders."""
+        return self.reads.metadata
+
+
+class PollClock:
+    """When the application last entered poll; changed in place, by every poll."""
+
+    __slots__ = ("polled_us",)
+
+    def __init__(self) -> None:
+        self.polled_us = 0
+
+
+def punctual(now: int) -> int:
+    """Return the lateness of a thread that runs as soon as it is woken: 0."""
+    del now
+    return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumer:
+    """What a client is built with; only its data plane (fetcher, clock) ever changes."""
+
+    name: str
+    group_id: str
+    settings: ConsumerSettings
+    assignors: tuple[Assignor, ...]
+    protocol: RebalanceProtocol
+    topics: tuple[str, ...] | None
+    """The subscription; None with a pattern."""
+
+    matches: Callable[[str], bool] | None
+    """Whether a topic name matches the pattern; None with topics."""
+
+    jitter: Callable[[str, int], float]
+    """A draw in [0, 1) for (what it is for, when)."""
+
+    epoch_ms: int
+    """Wall clock, in epoch ms, at time 0."""
+
+    late: Callable[[int], int] = punctual
+    """How many microseconds after it is due the heartbeat thread gets to send, at the least."""
+
+    fetcher: Fetcher = field(default_factory=Fetcher)
+    clock: PollClock = field(default_factory=PollClock)
+    brokers: tuple[int, ...]
+    """The bootstrap list."""
+
+    @property
+    def positions(self) -> Positions:
+        """Where each assigned partition is read."""
+        return self.fetcher.positions

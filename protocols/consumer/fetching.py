@@ -1,0 +1,302 @@
+"""A consumer's data plane: fetches and buffered records (spec consumer-client 1.2-1.4).
+
+Follows Kafka's ``AbstractFetch``, ``FetchBuffer`` and ``FetchCollector`` (4.4.0). Unlike the machines around it a :class:`Fetcher` is changed in place: it is touched by
+every poll, and a copy a poll would double the cost of a run. Records are ranges of offsets.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from assignors.java import DEFAULT_LENGTH, hash_map_order, spread_hash, topic_partition_hash
+from assignors.types import TopicPartition
+from protocols.consumer.positions import Positions
+from protocols.consumer.reading import Phase, Reading
+from protocols.messages import (
+    NO_LEADER,
+    EpochStart,
+    FetchedRecords,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+)
+
+_FEW = 8
+"""So many keys never make a hash map of the default length grow, nor a chain of it too long."""
+
+
+class Handed(NamedTuple):
+    """Records handed to the application: ``first`` up to ``next_offset``, exclusive."""
+
+    partition: TopicPartition
+    first: int
+    next_offset: int
+
+
+class _Completed:
+    """One partition's part of a fetch response, drained from the front."""
+
+    __slots__ = ("epochs", "next_offset", "position", "reading")
+
+    def __init__(self, reading: Reading, part: FetchedRecords) -> None:
+        self.reading = reading
+        self.position = part.first
+        self.next_offset = part.next_offset
+        self.epochs = part.epochs
+
+
+class Broken(NamedTuple):
+    """A connection to a broker that broke and was not answered on since."""
+
+    failures: int
+    ready_us: int
+    """Not before then is it opened again."""
+
+
+class Fetcher:
+    """Positions and buffers of one consumer, and which fetches to send."""
+
+    __slots__ = ("_broken", "_buffer", "_in_flight", "_line", "pending", "positions", "revoking")
+
+    def __init__(self) -> None:
+        self.positions = Positions()
+        self._in_flight: set[int] = set()
+        self._broken: dict[int, Broken] = {}
+        self._buffer: deque[_Completed] = deque()
+        self.revoking = False
+        """All partitions are about to be revoked (eager join prepare): nothing is handed out."""
+
+        self.pending: frozenset[TopicPartition] = frozenset()
+        """Partitions about to be revoked: neither fetched nor handed out, but committed."""
+
+        self._line: _Completed | None = None
+        """The completed fetch that was last handed out of (``nextInLineFetch``)."""
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Take this assignment; what is buffered of partitions no longer held is dropped."""
+        self.positions.assign(partitions)
+        self.revoking = False
+        self._buffer = deque(c for c in self._buffer if self._is_current(c))
+
+    def _is_current(self, completed: _Completed) -> bool:
+        return self.positions.readings.get(completed.reading.partition) is completed.reading
+
+    # -- fetching ----------------------------------------------------------------------------
+
+    def requests(self, now: int = 0) -> list[tuple[int, FetchRequest]]:
+        """Return the fetches to send now, by broker, and count them as in flight.
+
+        One fetch a broker (F2), none to a broker of which records are still buffered (F1b), nor
+        to one that may not be connected to yet (``AbstractFetch.isUnavailable``).
+        """
+        positions = self.positions
+        if positions.behind:
+            positions.follow_leaders()
+        if self.revoking or self._in_flight.issuperset(positions.by_leader):
+            return []
+        buffered = {c.reading.leader for c in self._buffer if self._wanted(c)}
+        pending = self.pending
+        found = []
+        for leader, readings in positions.by_leader.items():
+            if leader == NO_LEADER or leader in self._in_flight or leader in buffered:
+                continue
+            if leader in self._broken and now < self._broken[leader].ready_us:
+                continue
+            wanted = tuple(
+                [
+                    FetchPartition(tp, reading.position, reading.current.epoch)
+                    for tp, reading in readings.items()
+                    if reading.phase is Phase.READING and not (pending and tp in pending)
+                ]
+            )
+            if wanted:
+                self._in_flight.add(leader)
+                found.append((leader, FetchRequest(partitions=wanted)))
+        return found
+
+    def take_free(self) -> list[int]:
+        """Return the brokers to ask for records now, and count them as asked.
+
+        Those of :meth:`requests`, if all positions are read and all brokers connected.
+        """
+        in_flight, leaders = self._in_flight, self.positions.by_leader
+        if len(in_flight) == len(leaders):
+            return []
+        buffered = {c.reading.leader for c in self._buffer if self._wanted(c)}
+        free = [b for b in leaders if b not in in_flight and b not in buffered]
+        in_flight.update(free)
+        return free
+
+    def arrived(self, response: FetchResponse) -> list[FetchedRecords]:
+        """Buffer a response; return its partitions that carry an error."""
+        self._in_flight.discard(response.node)
+        if self._broken:
+            self._broken.pop(response.node, None)
+        failed = []
+        for part in response.partitions:
+            reading = self.positions.readings.get(part.partition)
+            if part.error:
+                failed.append(part)
+                if reading is not None:
+                    self._refused(reading, part)
+            elif reading is not None and part.next_offset > part.first:
+                self._buffer.append(_Completed(reading, part))
+        return failed
+
+    def _refused(self, reading: Reading, part: FetchedRecords) -> None:
+        self.positions.to_the_end(reading)
+        if part.current_leader is not None:
+            self.positions.heard_leader(part.partition, part.current_leader)
+
+    def move_on(
+        self, partition: TopicPartition, offset: int, epochs: tuple[EpochStart, ...]
+    ) -> bool:
+        """Move past records that went straight to the application; say whether there were any.
+
+        What ``arrived`` and ``collect`` do for a consumer that waits and has nothing buffered, if
+        all that comes fits into one poll; its brokers are asked again at once.
+        """
+        reading = self.positions.readings[partition]
+        if reading.position == offset:
+            return False
+        reading.position = offset
+        reading.epochs = epochs
+        self.positions.to_the_end(reading)
+        return True
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is buffered and everything assigned may be handed out."""
+        return not self._buffer and not self.revoking
+
+    def asked_for(self, wanted: Collection[tuple[TopicPartition, int]]) -> bool:
+        """Say whether everything that can be read is asked for, where it is to be read."""
+        valid = self.positions.valid()
+        unled = len(self.positions.by_leader.get(NO_LEADER, ()))
+        return len(wanted) == len(valid) - unled and all(
+            valid.get(partition) == offset for partition, offset in wanted
+        )
+
+    def place_of(self, broker: int) -> int:
+        """Return a broker's place in the order in which brokers are asked."""
+        return list(self.positions.by_leader).index(broker)
+
+    def disconnected(self, broker: int, ready_us: int = 0) -> None:
+        """Forget the fetch in flight to ``broker``; ask it again only after a metadata update.
+
+        Nor before *ready_us*, when its reconnect back-off is over.
+        """
+        self._in_flight.discard(broker)
+        self._broken[broker] = Broken(self.failures(broker) + 1, ready_us)
+        self.positions.lost(broker)
+
+    def failures(self, broker: int) -> int:
+        """Return how often the connection to a broker broke without an answer in between."""
+        broken = self._broken.get(broker)
+        return 0 if broken is None else broken.failures
+
+    def next_ready_us(self, now: int) -> int | None:
+        """Return when, after *now*, the next broker may be connected to again, if any waits."""
+        leaders = self.positions.by_leader
+        waiting = [broken.ready_us for b, broken in self._broken.items() if b in leaders]
+        return min((when for when in waiting if when > now), default=None)
+
+    @property
+    def connected(self) -> bool:
+        """Whether no broker that is to be read from has yet to answer on a new connection."""
+        return not any(broker in self.positions.by_leader for broker in self._broken)
+
+    @property
+    def in_flight(self) -> frozenset[int]:
+        """The brokers that still owe an answer."""
+        return frozenset(self._in_flight)
+
+    # -- handing out -------------------------------------------------------------------------
+
+    def collect(self, limit: int) -> tuple[Handed, ...]:
+        """Hand out up to ``limit`` records and move the positions past them.
+
+        The completed fetch at the front is drained before the next one is begun; one whose
+        last record is handed out exactly at the limit counts as buffered until the next call
+        (1.2 rule 5). Within one call the application meets the partitions in the order of the
+        Java HashMap that ``ConsumerRecords`` is built from.
+        """
+        if self.revoking or not self._buffer:
+            return ()
+        handed = []
+        while limit > 0:
+            share = self.share(limit)
+            if share is None:
+                break
+            handed.append(share)
+            limit -= share.next_offset - share.first
+        return tuple(handed) if len(handed) < 2 else in_record_order(handed)
+
+    def share(self, limit: int) -> Handed | None:
+        """Hand out up to ``limit`` records of one partition and move its position past them."""
+        while self._buffer:
+            completed = self._buffer[0]
+            if completed.position == completed.next_offset or not self._wanted(completed):
+                self._buffer.popleft()
+                continue
+            reading = completed.reading
+            first = completed.position
+            end = min(completed.next_offset, first + limit)
+            completed.position = reading.position = end
+            reading.epochs = completed.epochs
+            self.positions.to_the_end(reading)
+            self._line = completed
+            if end - first < limit:
+                self._buffer.popleft()
+            return Handed(reading.partition, first, end)
+        return None
+
+    def shares_ahead(self, limit: int) -> tuple[int, ...]:
+        """Return how many records of each partition the next :meth:`collect` would hand out."""
+        sizes = []
+        for completed in self._buffer:
+            if limit > 0 and self._wanted(completed):
+                sizes.append(min(completed.next_offset - completed.position, limit))
+                limit -= sizes[-1]
+        return tuple(size for size in sizes if size)
+
+    @property
+    def queued(self) -> bool:
+        """Whether whole fetches lie in the buffer besides the one that is being handed out."""
+        return len(self._buffer) > (1 if self._buffer and self._buffer[0] is self._line else 0)
+
+    def _wanted(self, completed: _Completed) -> bool:
+        reading = completed.reading
+        return (
+            self.positions.readings.get(reading.partition) is reading
+            and reading.phase is Phase.READING
+            and reading.position == completed.position
+            and not (self.pending and reading.partition in self.pending)
+        )
+
+    @property
+    def buffered(self) -> int:
+        """Records that have arrived and were not handed out."""
+        return sum(c.next_offset - c.position for c in self._buffer if self._wanted(c))
+
+    def check(self) -> None:
+        """Assert what always holds."""
+        self.positions.check()
+        for completed in self._buffer:
+            assert completed.position <= completed.next_offset
+
+
+@lru_cache(maxsize=1 << 16)  # a poll asks for the same few again and again
+def _spread(partition: TopicPartition) -> int:
+    return spread_hash(topic_partition_hash(partition))
+
+
+def in_record_order(handed: list[Handed]) -> tuple[Handed, ...]:
+    """Order as ``ConsumerRecords`` iterates: it is built on a HashMap (seen in every capture)."""
+    if len(handed) <= _FEW:
+        return tuple(sorted(handed, key=lambda part: _spread(part.partition) & DEFAULT_LENGTH - 1))
+    by_partition = {part.partition: part for part in handed}
+    return tuple(by_partition[tp] for tp in hash_map_order(by_partition, topic_partition_hash))

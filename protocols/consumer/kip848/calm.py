@@ -1,0 +1,258 @@
+"""Polls of a calm member, as arithmetic: until something is due, nothing but records can happen.
+
+What a pass of poll and a round of the background thread do then is all here, on a handful of
+numbers instead of a whole state: the poll event goes through its slot, records are taken, waits
+end, fetches are asked for (spec kip848 3.10). A host may let it poll in the client's place, as
+long as nothing but records arrives. It is what :mod:`~protocols.consumer.kip848.passes`,
+:mod:`~protocols.consumer.kip848.background` and the machine would do; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.consumer import metadata
+from protocols.consumer.backoff import MS
+from protocols.consumer.fetching import Fetcher, Handed
+from protocols.consumer.kip848.background import WOKEN
+from protocols.consumer.kip848.calls import OUTSIDE, Event, FetchesWanted, Outside, Polled, Polling
+from protocols.consumer.kip848.events import BACKGROUND
+from protocols.consumer.kip848.membership import MemberState
+from protocols.consumer.kip848.threads import Lag
+from protocols.consumer.kip848.values import ClientState, Consumer, Progress, Slot
+from protocols.consumer.kip848.waiting import POLL, Wait
+from protocols.consumer.lookup import Known
+from protocols.machine import Effect, SetTimer, Step
+
+NEVER = 1 << 62
+"""Later than anything that is due."""
+
+_FETCHES_WANTED = FetchesWanted()
+
+
+def quiet_until(state: ClientState, consumer: Consumer, now: int) -> int | None:
+    """Return until when nothing but records can happen to a consumer between two polls.
+
+    Then a heartbeat, a commit or an update of metadata is due. None: something may happen now.
+    """
+    if not (_settled(state) and _reads_all(state, consumer)):
+        return None
+    beat = state.beat
+    if beat.number is not None or beat.armed_us is None or beat.retry_us > beat.due_us:
+        return None
+    if beat.armed_us > min(beat.due_us, state.poll_due_us):
+        return None
+    due = min(beat.armed_us, metadata.due_us(state.metadata, consumer))
+    if consumer.settings.enable_auto_commit:
+        due = min(due, state.autocommit_us)
+    return due if now < due else None
+
+
+def _settled(state: ClientState) -> bool:
+    """Say whether the member stands where it is to stand, and waits for nothing."""
+    return (
+        type(state.app) is Outside
+        and state.member.state is MemberState.STABLE
+        and type(state.coordinator) is Known
+        and state.subscribed is not None
+        and not state.in_flight
+        and not state.commits
+        and not state.needed
+        and state.died is None
+        and state.thrown is None
+        and _goes_well(state.slot, state.events)
+    )
+
+
+def _goes_well(slot: Slot | None, events: tuple[Event, ...]) -> bool:
+    """Say whether all that is queued is to fetch, and the poll event if it was not taken yet."""
+    queued = [event for event in events if type(event) is not FetchesWanted]
+    if slot is None:
+        return not queued
+    if slot.failed is not None or slot.progress is Progress.TAKEN:
+        return False
+    return queued == ([] if slot.progress is Progress.COMPLETE else [Polled(slot.at_us)])
+
+
+def _reads_all(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether there is no doubt about any position, nor about who leads what."""
+    reads, positions = state.reads, consumer.positions
+    return (
+        state.offsets_asked is None
+        and not reads.listing
+        and not reads.out_of_range
+        and reads.validation_failure is None
+        and reads.metadata.in_flight is None
+        and reads.metadata.seen == reads.metadata.version
+        and not state.awaiting
+        and not state.pending
+        and not positions.behind
+        and not positions.leaderless
+        and positions.all_reading()
+        and consumer.fetcher.connected
+    )
+
+
+class CalmPoll:
+    """Both threads of one consumer while it is calm; changed in place.
+
+    The application thread is outside poll, or it waits till ``wait_us``; the background thread
+    takes what is queued for it at ``events_us``.
+    """
+
+    __slots__ = (
+        "_answered",
+        "_at_us",
+        "_collect",
+        "_deadline_us",
+        "_duty_us",
+        "_events",
+        "_fetcher",
+        "_interval_us",
+        "_lags",
+        "_limit",
+        "_poll_due_us",
+        "_progress",
+        "_rho_us",
+        "_until_us",
+        "_wait",
+        "events_us",
+        "wait_us",
+    )
+
+    def __init__(self, state: ClientState, consumer: Consumer, *, answered: bool) -> None:
+        """Begin where *state* stands, outside poll.
+
+        *answered*: a fetch was answered since the last wait that ended for that.
+        """
+        settings, slot = consumer.settings, state.slot
+        self._fetcher: Fetcher = consumer.fetcher
+        self._collect = consumer.fetcher.collect
+        self._lags = consumer.lags
+        self._limit = settings.max_poll_records
+        self._rho_us = max(settings.retry_backoff_ms, 1) * MS
+        self._interval_us = settings.max_poll_interval_ms * MS
+        self._duty_us = state.beat.due_us
+        if settings.enable_auto_commit:
+            self._duty_us = min(self._duty_us, state.autocommit_us)
+        self._answered = answered
+        self._events: list[Event] = list(state.events)
+        self.events_us = NEVER if state.events_us is None else state.events_us
+        """When the background thread takes events; ``NEVER``: there are none."""
+
+        self._progress = None if slot is None else slot.progress
+        self._at_us = 0 if slot is None else slot.at_us
+        self._deadline_us = 0 if slot is None else slot.deadline_us
+        self._poll_due_us = state.poll_due_us
+        self._wait = Wait.NONE
+        self._until_us = 0
+        self.wait_us = NEVER
+        """When the wait in poll ends; ``NEVER``: the application is outside."""
+
+    # -- the application thread ----------------------------------------------------------------
+
+    def poll(self, now: int, timeout_us: int) -> tuple[Handed, ...] | None:
+        """Enter poll: return what it returns at once; None: it waits."""
+        self._until_us = now + timeout_us
+        return self._pass(now)
+
+    def turn(self, now: int) -> tuple[Handed, ...] | None:
+        """End the wait: return what poll returns; None: it waits again."""
+        self._wait, self.wait_us = Wait.NONE, NEVER
+        handed = self._collect(self._limit)
+        if handed:
+            return self._hand_out(handed, now)
+        return () if now >= self._until_us else self._pass(now)
+
+    def _pass(self, now: int) -> tuple[Handed, ...] | None:
+        """Make a pass: issue an event if there is room for it, then look for records."""
+        progress = self._progress
+        if progress is None or (progress is Progress.COMPLETE and not self._fetcher.queued):
+            self._progress, self._at_us, self._deadline_us = Progress.QUEUED, now, self._until_us
+            self._queue(Polled(now), now)
+        elif progress is Progress.COMPLETE:
+            self._progress = None
+        handed = self._collect(self._limit)
+        if handed:
+            return self._hand_out(handed, now)
+        if now >= self._until_us:
+            return ()
+        if self._answered:
+            self._answered = False
+            return self._pass(now)
+        self._wait, self.wait_us = Wait.RECORDS, self._wait_until(now)
+        return None
+
+    def _hand_out(self, handed: tuple[Handed, ...], now: int) -> tuple[Handed, ...]:
+        self._queue(_FETCHES_WANTED, now)
+        return handed
+
+    def _wait_until(self, now: int) -> int:
+        """Return what :func:`~protocols.consumer.kip848.waiting.wait_until` does."""
+        half = (self._poll_due_us - now) // 2
+        most = self._rho_us if self._rho_us < half or half <= 0 else half
+        return min(self._until_us, now + most, self._duty_us)
+
+    def _queue(self, event: Event, now: int) -> None:
+        self._events.append(event)
+        if self.events_us == NEVER:
+            self.events_us = now + self._lags(Lag.EVENT, now)
+
+    # -- the background thread -----------------------------------------------------------------
+
+    def take_events(self) -> None:
+        """Take what is queued; free brokers are asked for records after that."""
+        for event in self._events:
+            if type(event) is Polled:
+                self._poll_due_us = event.at_us + self._interval_us
+                self._progress = Progress.COMPLETE
+        self._events.clear()
+        self.events_us = NEVER
+
+    def answered(self, now: int, *, brought: bool) -> None:
+        """A fetch was answered, its records are buffered: a wait for them ends, events are taken.
+
+        *brought*: there were any.
+        """
+        if self._wait is Wait.RECORDS:
+            self._answered = brought
+            self._wait = Wait.WOKEN
+            self.wait_us = now + self._lags(Lag.WAKE, now)
+        else:
+            self._answered = True
+        if self.events_us != NEVER:
+            self.events_us = min(self.events_us, now + self._lags(Lag.ROUND, now))
+
+    # -- back to the client --------------------------------------------------------------------
+
+    @property
+    def waits_for(self) -> str | None:
+        """The timer whose end ends the wait in poll; None: the application is outside."""
+        if self._wait is Wait.NONE:
+            return None
+        return POLL if self._wait is Wait.RECORDS else WOKEN
+
+    @property
+    def marks(self) -> tuple[Wait, bool]:
+        """What poll does, and whether a fetch was answered since the last wait that ended so."""
+        return self._wait, self._answered
+
+    def leave(self, state: ClientState) -> Step[ClientState]:
+        """Return *state*, from which this began, as it is by now, with its timers set."""
+        slot = None
+        if self._progress is not None:
+            slot = Slot(self._at_us, self._deadline_us, self._progress)
+        timers: tuple[Effect, ...] = ()
+        if self.events_us != NEVER:
+            timers += (SetTimer(BACKGROUND, self.events_us),)
+        if self.waits_for is not None:
+            timers += (SetTimer(self.waits_for, self.wait_us),)
+        after = replace(
+            state,
+            app=OUTSIDE if self.waits_for is None else Polling(self._until_us),
+            slot=slot,
+            events=tuple(self._events),
+            events_us=None if self.events_us == NEVER else self.events_us,
+            poll_due_us=self._poll_due_us,
+        )
+        return Step(after, timers)

@@ -1,0 +1,170 @@
+"""When a member sends a heartbeat, what is in it, and what an answer means (spec kip848 2, 3.5).
+
+Source: ``ConsumerHeartbeatRequestManager``, ``AbstractHeartbeatRequestManager``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.consumer.backoff import MS, backoff_us
+from protocols.consumer.kip848 import joining, leaving, losing
+from protocols.consumer.kip848.membership import MemberState, Release
+from protocols.consumer.kip848.release import give_up
+from protocols.consumer.kip848.requests import ask, mark_unknown
+from protocols.consumer.kip848.values import NOTHING_SAID, Asked, Beat, ClientState, Consumer, Said
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
+from protocols.machine import SetTimer, Step
+from protocols.messages import (
+    LEAVE_EPOCH,
+    TEMPORARY_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from protocols.messages.errors import ErrorCode
+
+HEARTBEAT = "heartbeat"
+"""Timer: a heartbeat is due, or the application has been away from poll for too long."""
+
+_AT_ONCE = frozenset({MemberState.JOINING, MemberState.ACKNOWLEDGING})
+_PUT_OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
+
+
+def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send what is due: a heartbeat, or the last one of a member that leaves."""
+    member = state.member
+    if not isinstance(state.coordinator, Known) or not member.state.in_group:
+        return leaving.skipped(state)
+    if now >= state.poll_due_us and not member.state.leaving:
+        step = leaving.poll_expired(state, consumer)
+        step = step.then(lambda s: _leave(s, consumer, MemberState.STALE, now))
+        return step.then(lambda s: give_up(s, consumer, Release.RUNNING, now))
+    if member.state is MemberState.LEAVING:
+        return _leave(state, consumer, MemberState.UNSUBSCRIBED, now)
+    if state.beat.number is None and (
+        member.state in _AT_ONCE or now >= max(state.beat.due_us, state.beat.retry_us)
+    ):
+        step = _send(state, consumer, Asked.HEARTBEAT, now)
+        return step.then(joining.acknowledged).then(lambda s: _arm(s, now))
+    return _arm(state, now)
+
+
+def _arm(state: ClientState, now: int) -> Step[ClientState]:
+    """Have the thread wake up for what comes next, if nothing wakes it before that."""
+    beat = state.beat
+    moments = [] if state.member.state.leaving else [state.poll_due_us]
+    if beat.number is None:
+        moments.append(max(beat.due_us, beat.retry_us))
+    when = min(moments, default=None)
+    if when is None or (beat.armed_us is not None and now < beat.armed_us <= when):
+        return Step(state)
+    armed = replace(state, beat=beat._replace(armed_us=when))
+    return Step(armed, (SetTimer(HEARTBEAT, when),))
+
+
+def _leave(
+    state: ClientState, consumer: Consumer, after: MemberState, now: int
+) -> Step[ClientState]:
+    """Send the heartbeat that leaves, even if another is in flight; it is never sent again."""
+    if state.member.epoch in (LEAVE_EPOCH, TEMPORARY_LEAVE_EPOCH):
+        step = _send(state, consumer, Asked.LEAVE, now)
+    else:
+        step = Step(state)
+    return step.then(lambda s: leaving.left(forgotten(s), after))
+
+
+def forgotten(state: ClientState) -> ClientState:
+    """Return the state with nothing said and nothing in flight: the next heartbeat says all."""
+    fresh = Beat(interval_us=state.beat.interval_us)
+    return replace(state, beat=fresh)
+
+
+# -- requests ----------------------------------------------------------------------------------------
+
+
+def _send(state: ClientState, consumer: Consumer, asked: Asked, now: int) -> Step[ClientState]:
+    """Send a heartbeat: what it need not say again it leaves out."""
+    number = state.reads.next_correlation_id
+    request, said = _request(state, consumer)
+    beat = state.beat._replace(said=said, number=number, due_us=now + state.beat.interval_us)
+    return ask(replace(state, beat=beat), consumer, asked, request, now)
+
+
+def _request(state: ClientState, consumer: Consumer) -> tuple[ConsumerGroupHeartbeatRequest, Said]:
+    member, settings = state.member, consumer.settings
+    says_all = member.state is MemberState.JOINING
+    before = NOTHING_SAID if says_all else state.beat.said
+    taken_back = "" if consumer.regex is None and before.regex else None
+    says = Said(
+        rebalance_timeout_ms=settings.max_poll_interval_ms,
+        names=() if consumer.regex is not None else state.subscribed or (),
+        regex=consumer.regex or taken_back,
+        assignor=consumer.server_assignor,
+        local=member.current,
+    )
+    request = ConsumerGroupHeartbeatRequest(
+        group_id=consumer.group_id,
+        member_id=state.member_id,
+        member_epoch=member.epoch,
+        instance_id=settings.group_instance_id,
+        rack_id=(settings.client_rack or None) if says_all else None,
+        rebalance_timeout_ms=-1 if before.rebalance_timeout_ms != -1 else says.rebalance_timeout_ms,
+        subscribed_topic_names=None if before.names == says.names else says.names,
+        subscribed_topic_regex=None if before.regex == says.regex else says.regex,
+        server_assignor=None if before.assignor == says.assignor else says.assignor,
+        topic_partitions=None if before.local == says.local else member.current.partitions,
+    )
+    return request, says
+
+
+# -- answers -----------------------------------------------------------------------------------------
+
+
+def answered(
+    state: ClientState,
+    consumer: Consumer,
+    number: int,
+    response: ConsumerGroupHeartbeatResponse,
+    now: int,
+) -> Step[ClientState]:
+    """Take the answer to a heartbeat; one to a heartbeat from before a reset tells nothing."""
+    if state.beat.number != number:
+        return Step(state)
+    if response.error is not ErrorCode.NONE:
+        return _refused(state, consumer, response, now)
+    beat = state.beat._replace(number=None, attempt=0, retry_us=0)
+    interval = response.heartbeat_interval_ms * MS
+    if interval != beat.interval_us:
+        beat = beat._replace(interval_us=interval, due_us=now + interval)
+    return joining.heard(replace(state, beat=beat), response)
+
+
+def failed(state: ClientState, consumer: Consumer, number: int, now: int) -> Step[ClientState]:
+    """A heartbeat got no answer: the next one says all, after the back-off."""
+    if state.beat.number != number:
+        return Step(state)
+    return Step(_backed_off(state, consumer, now))
+
+
+def _backed_off(state: ClientState, consumer: Consumer, now: int) -> ClientState:
+    before = state.beat
+    retry = now + backoff_us(consumer, "heartbeat", before.attempt, now)
+    beat = Beat(before.interval_us, now, None, before.attempt + 1, retry)
+    return replace(state, beat=beat)
+
+
+def _refused(
+    state: ClientState, consumer: Consumer, response: ConsumerGroupHeartbeatResponse, now: int
+) -> Step[ClientState]:
+    """React to an error (spec kip848 2.4)."""
+    error = response.error
+    if error in LOSES_COORDINATOR:
+        return mark_unknown(forgotten(state), f"heartbeat answered {error.name}", now)
+    if error in _PUT_OUT:
+        return losing.fenced(forgotten(state), consumer, error, now)
+    state = _backed_off(state, consumer, now)
+    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or not state.member.state.in_group:
+        return Step(state)
+    if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return Step(losing.throw_once(state, error))
+    return losing.died(state, consumer, error, response.error_message or "", now)

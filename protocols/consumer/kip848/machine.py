@@ -1,0 +1,320 @@
+"""The Java consumer's client of the consumer protocol: verbs in, steps out (spec kip848 3).
+
+The control plane is a frozen :class:`~protocols.consumer.kip848.values.ClientState`, changed by
+the functions of this package; this class owns the data plane, and plays the two threads: the
+background thread handles what arrives and what is queued for it, the application thread goes
+through the passes of poll.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.consumer.asking import on_reads
+from protocols.consumer.calls import CloseOperation, Failed
+from protocols.consumer.fetch_errors import throw_out_of_range
+from protocols.consumer.fetching import Handed
+from protocols.consumer.kip848 import (
+    background,
+    closing,
+    passes,
+    responses,
+    subscription,
+    sync_commit,
+    timers,
+)
+from protocols.consumer.kip848.calls import (
+    OUTSIDE,
+    AwaitingCheck,
+    Calling,
+    Closing,
+    FetchesWanted,
+    Polling,
+)
+from protocols.consumer.kip848.calm import CalmPoll, quiet_until
+from protocols.consumer.kip848.events import BACKGROUND, hurry, queue
+from protocols.consumer.kip848.taking import Taking
+from protocols.consumer.kip848.threads import Lag
+from protocols.consumer.kip848.values import ClientState, Consumer
+from protocols.consumer.kip848.waiting import POLL, Wait, held_back, raced, wait_until
+from protocols.consumer.offsets import all_consumed, explicit_order
+from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
+from protocols.messages import Envelope, FetchResponse, OffsetToCommit
+
+Records = tuple[Handed, ...]
+"""What poll returns: ranges of records, in the order the application meets them."""
+
+Effects = tuple[Effect, ...]
+
+
+class Client:
+    """One consumer's end of the consumer protocol."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.consumer = consumer
+        self.state = subscription.first(consumer)
+        self._taking: Taking | None = None
+        self._wait = Wait.NONE
+        self._answered = False
+        """A fetch was answered since the last wait that ended for that: the next one ends at once."""
+
+    # -- the application's calls ---------------------------------------------------------------
+
+    def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
+        """Poll: the step holds ``Return(records)``, or the machine waits and returns later."""
+        return self._pass(passes.enter(self.state, self.consumer, timeout_us, now), now)
+
+    def commit_sync(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit and wait; None commits all that poll ever returned. Ends in ``Return``."""
+        wanted = self._to_commit(offsets)
+        return self._took(sync_commit.begin(self.state, self.consumer, wanted, now), now)
+
+    def commit_async(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit without waiting; None commits all that poll ever returned."""
+        wanted = self._to_commit(offsets)
+        return self._took(sync_commit.begin_async(self.state, self.consumer, wanted, now), now)
+
+    def _to_commit(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
+        """Return what a commit covers: the caller waits until its positions are read."""
+        return explicit_order(all_consumed(self.consumer) if offsets is None else offsets)
+
+    def close(
+        self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
+    ) -> Step[ClientState]:
+        """Close: final commit, listener call, last heartbeat; ends in ``Return(Closed())``."""
+        stopped = self._stop_polling()
+        step = closing.begin(self.state, self.consumer, timeout_us, operation, now)
+        return self._took(Step(step.state, stopped + step.effects), now)
+
+    def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
+        """Read these topics instead of what was subscribed to; nobody is called for it."""
+        self.consumer = replace(self.consumer, topics=topics, matches=None, regex=None)
+        return self._took(subscription.change(self.state, self.consumer, now), now)
+
+    def unsubscribe(self, now: int) -> Step[ClientState]:
+        """Drop the subscription; ends in ``Return``."""
+        return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
+
+    def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
+        """Go on after a listener call has returned, or thrown."""
+        calling = self.state.app
+        assert isinstance(calling, Calling), f"no listener call is running: {call}"
+        if isinstance(calling.outer, Closing):
+            return self._took(closing.called(self.state, self.consumer, now), now)
+        step = passes.called(self.state, self.consumer, now, threw=threw)
+        go_on = self._pass if isinstance(calling.outer, Polling) else self._took
+        return go_on(step, now)
+
+    # -- for a host that polls in our place ----------------------------------------------------
+
+    def calm(self, now: int) -> tuple[int, CalmPoll] | None:
+        """Return what may poll in our place, and until when it may; None: not now.
+
+        Till then nothing but records may arrive; else :meth:`resume` is called first.
+        """
+        due = quiet_until(self.state, self.consumer, now)
+        if due is None or self._taking is not None:
+            return None
+        return due, CalmPoll(self.state, self.consumer, answered=self._answered)
+
+    def resume(self, calm: CalmPoll) -> Step[ClientState]:
+        """Go on from where that has come to."""
+        self._wait, self._answered = calm.marks
+        step = calm.leave(self.state)
+        return Step(step.state, self._become(step))
+
+    # -- the passes of poll ----------------------------------------------------------------------
+
+    def _pass(self, step: Step[ClientState], now: int) -> Step[ClientState]:
+        """Go on with a pass after its calls: throw, or look for records."""
+        effects = self._become(step)
+        if any(isinstance(effect, Return) for effect in effects):
+            return self._leave_poll(effects)
+        if not isinstance(self.state.app, Polling):
+            return Step(self.state, effects)
+        effects += self._become(Step(passes.end_pass(self.state)))
+        effects += self._look(self.state.app, now)
+        return Step(self.state, effects)
+
+    def _look(self, polling: Polling, now: int) -> Effects:
+        """Look for records, unless the background thread has to look at something first."""
+        if held_back(self.state, self.consumer):
+            return self._become(Step(replace(self.state, app=AwaitingCheck(polling.until_us))))
+        return self._take(polling, now)
+
+    def _take(self, polling: Polling, now: int) -> Effects:
+        """Take records if there are any, else wait for them."""
+        limit = self.consumer.settings.max_poll_records
+        if raced(self.state, self.consumer, now):
+            begins = now + self.consumer.lags(Lag.TAKE, now)
+            taking = Taking(self.consumer.fetcher, limit, begins)
+            if taking.ends_us > begins:
+                self._taking = taking
+                return (SetTimer(background.WOKEN, taking.ends_us),)
+        handed = self.consumer.fetcher.collect(limit)
+        if handed:
+            return self._hand_out(handed, now)
+        if self.state.reads.out_of_range:
+            step = on_reads(self.state, lambda reads: throw_out_of_range(reads, self.consumer))
+            thrown = self._become(step)
+            if thrown:
+                return self._leave_poll(thrown).effects
+        return self._await_records(polling, now)
+
+    def _hand_out(self, handed: Records, now: int) -> Effects:
+        """Return records; the background thread fetches more."""
+        effects = self._become(queue(self.state, self.consumer, FetchesWanted(), now))
+        return self._leave_poll((*effects, Return(handed))).effects
+
+    def _await_records(self, polling: Polling, now: int) -> Effects:
+        """Wait for records, or return empty."""
+        if now >= polling.until_us:
+            return self._leave_poll((Return(()),)).effects
+        if self._answered:
+            self._answered = False
+            return self._pass(passes.begin(self.state, self.consumer, now), now).effects
+        self._wait = Wait.RECORDS
+        return (SetTimer(POLL, wait_until(self.state, self.consumer, polling, now)),)
+
+    def _leave_poll(self, effects: Effects) -> Step[ClientState]:
+        """End poll: its Return is among *effects*."""
+        self._wait, self._taking = Wait.NONE, None
+        self.state = replace(self.state, app=OUTSIDE)
+        return Step(self.state, effects)
+
+    def _stop_polling(self) -> Effects:
+        """Break poll off, for close(): records that were not returned are not taken."""
+        taking, self._taking, self._wait = self._taking, None, Wait.NONE
+        if taking is not None:
+            taking.put_back()
+        return (CancelTimer(POLL), CancelTimer(background.WOKEN))
+
+    def _turn(self, now: int) -> Effects:
+        """Go on in poll when its wait is over: look once more, then make another pass."""
+        state = self.state
+        if self._taking is not None:
+            taking, self._taking = self._taking, None
+            taking.catch_up(now)
+            handed = taking.finish()
+            if handed:
+                return self._hand_out(handed, now)
+        elif isinstance(state.app, AwaitingCheck):
+            self.state = replace(state, app=Polling(state.app.until_us))
+            return self._take(Polling(state.app.until_us), now)
+        elif self._wait is Wait.NONE:
+            return ()
+        self._wait = Wait.NONE
+        polling = self.state.app
+        assert isinstance(polling, Polling), "only poll waits for records"
+        if held_back(self.state, self.consumer):
+            return self._look(polling, now)
+        handed = self.consumer.fetcher.collect(self.consumer.settings.max_poll_records)
+        if handed:
+            return self._hand_out(handed, now)
+        if now >= polling.until_us:
+            return self._leave_poll((Return(()),)).effects
+        return self._pass(passes.begin(self.state, self.consumer, now), now).effects
+
+    # -- the background thread -----------------------------------------------------------------
+
+    def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
+        """Handle a response that has arrived; events that are queued come right after it."""
+        self._catch_up(now)
+        body = envelope.body
+        if type(body) is FetchResponse:
+            effects = self._fetched(body, now)
+        else:
+            untold = not self.state.beat.interval_us
+            effects = self._become(responses.respond(self.state, self.consumer, envelope, now))
+            effects += self._round(now)
+            if untold and self.state.beat.interval_us:
+                effects += self._end_wait(now)
+        effects += self._become(hurry(self.state, self.consumer, now))
+        return self._took(Step(self.state, effects), now)
+
+    def _fetched(self, response: FetchResponse, now: int) -> Effects:
+        """Buffer records; a poll that waits for them wakes up."""
+        failed = self.consumer.fetcher.arrived(response)
+        effects: Effects = ()
+        if failed:
+            step = responses.fetch_failed(self.state, self.consumer, failed, now)
+            effects = self._become(step) + self._round(now)
+        brought = any(
+            not part.error and part.next_offset > part.first for part in response.partitions
+        )
+        self._answered = self._wait is not Wait.RECORDS or brought
+        return effects + self._end_wait(now)
+
+    def _end_wait(self, now: int) -> Effects:
+        """End a wait for records: there are some, or it was none (until the interval is told)."""
+        if self._wait is not Wait.RECORDS:
+            return ()
+        self._wait = Wait.WOKEN
+        woken = SetTimer(background.WOKEN, now + self.consumer.lags(Lag.WAKE, now))
+        return (CancelTimer(POLL), woken)
+
+    def wake(self, timer: str, now: int) -> Step[ClientState]:
+        """A timer has run out."""
+        if timer in {POLL, background.WOKEN}:
+            is_over = timer != POLL or self._wait is Wait.RECORDS
+            effects = self._turn(now) if is_over else ()
+            return Step(self.state, effects)
+        if timer in timers.WAITS:
+            return self._took(timers.WAITS[timer](self.state, self.consumer, now), now)
+        self._catch_up(now)
+        if timer == BACKGROUND:
+            effects = self._take_events(now)
+        else:
+            effects = self._become(timers.TIMERS[timer](self.state, self.consumer, now))
+        effects += self._round(now)
+        return self._took(Step(self.state, effects), now)
+
+    def _catch_up(self, now: int) -> None:
+        """Let the application have taken what it has taken by now: positions are looked at."""
+        if self._taking is not None:
+            self._taking.catch_up(now)
+
+    def _take_events(self, now: int) -> Effects:
+        events = self.state.events
+        effects = self._become(Step(replace(self.state, events=(), events_us=None)))
+        for event in events:
+            effects += self._become(background.take(self.state, self.consumer, event, now))
+        return effects
+
+    def _round(self, now: int) -> Effects:
+        effects = self._become(background.a_round(self.state, self.consumer, now))
+        return effects + self._become(background.complete(self.state, self.consumer, now))
+
+    # -- carrying a step over --------------------------------------------------------------------
+
+    def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
+        """Take a step and let close() or unsubscribe() go on."""
+        effects = self._become(step)
+        effects += self._become(closing.advance(self.state, self.consumer, now))
+        return Step(self.state, effects)
+
+    def _become(self, step: Step[ClientState]) -> Effects:
+        """Make a step's state ours; the data plane follows the assignment."""
+        before, after = self.state, step.state
+        self.state = after
+        fetcher = self.consumer.fetcher
+        if after.assignment is not before.assignment or after.awaiting is not before.awaiting:
+            waiting = frozenset(after.awaiting)
+            fetcher.assign(tp for tp in after.assignment if tp not in waiting)
+        fetcher.pending = after.pending
+        return step.effects
+
+    def check(self) -> None:
+        """Assert what always holds (tests, and the world in debug runs)."""
+        state = self.state
+        self.consumer.fetcher.check()
+        assert set(self.consumer.positions.assigned) == set(state.assignment) - set(state.awaiting)
+        assert self._wait is Wait.NONE or isinstance(state.app, Polling)
+        assert self._taking is None or isinstance(state.app, Polling)
+        assert len(set(state.assignment)) == len(state.assignment)
+        assert (state.events_us is None) == (not state.events)
+        assert all(number < state.reads.next_correlation_id for number in state.in_flight)

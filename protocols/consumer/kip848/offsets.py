@@ -1,0 +1,125 @@
+"""Positions of new partitions: committed offsets first, then resets (spec kip848 4.2).
+
+Source: ``OffsetsRequestManager.updateFetchPositions``, ``OffsetFetchRequestState``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from assignors.types import TopicPartition
+from protocols.consumer import starts, validation
+from protocols.consumer.asking import on_reads
+from protocols.consumer.backoff import backoff_us
+from protocols.consumer.calls import Failed
+from protocols.consumer.kip848.requests import BY_TOPIC_ID, ask, mark_unknown
+from protocols.consumer.kip848.values import Asked, ClientState, Consumer, OffsetsAsked
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
+from protocols.consumer.reading import Phase
+from protocols.machine import SetTimer, Step
+from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
+from protocols.messages.errors import ErrorCode
+
+OFFSETS = "offsets"
+"""Timer: committed offsets are asked for again."""
+
+
+def look(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Ask for what positions need, as a poll event has it done; no failure is thrown here."""
+    step = on_reads(state, lambda reads: validation.advance(reads, consumer, now))
+    if consumer.positions.all_reading():
+        return step
+    missing = initializing(state, consumer)
+    asked = state.offsets_asked
+    if missing and (asked is None or asked.partitions != missing):
+        step = Step(replace(step.state, offsets_asked=OffsetsAsked(missing)), step.effects)
+        step = step.then(lambda s: send_due(s, consumer, now))
+    return step.then(lambda s: on_reads(s, lambda reads: starts.list_offsets(reads, consumer, now)))
+
+
+def initializing(state: ClientState, consumer: Consumer) -> tuple[TopicPartition, ...]:
+    """Return the partitions that wait for their committed offset and are not to be given up."""
+    waiting = consumer.positions.in_phase(Phase.INITIALIZING)
+    return tuple(tp for tp in waiting if tp not in state.pending)
+
+
+def settled(state: ClientState) -> bool:
+    """Say whether no answer about positions is outstanding."""
+    return state.offsets_asked is None and not state.reads.listing
+
+
+def send_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the OffsetFetch that is wanted, with the epoch known now, if it may be sent."""
+    asked = state.offsets_asked
+    if asked is None or asked.number is not None or not isinstance(state.coordinator, Known):
+        return Step(state)
+    if now < asked.retry_us:
+        return Step(state, (SetTimer(OFFSETS, asked.retry_us),))
+    member = state.member.epoch > 0
+    request = OffsetFetchRequest(
+        group_id=consumer.group_id,
+        partitions=asked.partitions,
+        member_id=state.member_id if member else None,
+        member_epoch=state.member.epoch if member else -1,
+        version=BY_TOPIC_ID,
+    )
+    sent = asked._replace(number=state.reads.next_correlation_id)
+    return ask(replace(state, offsets_asked=sent), consumer, Asked.OFFSETS, request, now)
+
+
+def answered(
+    state: ClientState, consumer: Consumer, number: int, response: OffsetFetchResponse, now: int
+) -> Step[ClientState]:
+    """Take committed offsets as positions; where there is none the reset policy decides."""
+    if state.offsets_asked is None or state.offsets_asked.number != number:
+        return Step(state)
+    error = starts.error_of(response)
+    if error is not ErrorCode.NONE:
+        return failed(state, consumer, number, error, now)
+    state = replace(state, offsets_asked=None)
+    step = on_reads(state, lambda reads: starts.take_committed(reads, consumer, response, now))
+    return step.then(lambda s: _without_offset(s, consumer, response, now))
+
+
+def _without_offset(
+    state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
+) -> Step[ClientState]:
+    missing = starts.without_offset(consumer, response)
+    if not missing:
+        return Step(state)
+    if consumer.settings.auto_offset_reset == "none":
+        return Step(_fail(state, Failed("NoOffsetForPartitionException")))
+    for tp in missing:
+        consumer.positions.reset(tp)
+    return on_reads(state, lambda reads: starts.list_offsets(reads, consumer, now))
+
+
+def failed(
+    state: ClientState, consumer: Consumer, number: int, error: ErrorCode, now: int
+) -> Step[ClientState]:
+    """Try again after the back-off, or let poll throw what no try would mend.
+
+    A member whose epoch was not the newest asks again with the one it has by then.
+    """
+    asked = state.offsets_asked
+    if asked is None or asked.number != number:
+        return Step(state)
+    stale = error is ErrorCode.STALE_MEMBER_EPOCH and state.member.epoch > 0
+    if not stale and not error.retriable:
+        ended = replace(state, offsets_asked=None)
+        if not set(asked.partitions).intersection(initializing(state, consumer)):
+            return Step(ended)
+        return Step(_fail(ended, Failed("KafkaException", error)))
+    retry = now + backoff_us(consumer, "offsets", asked.attempt, now)
+    again = OffsetsAsked(asked.partitions, None, asked.attempt + 1, retry)
+    state = replace(state, offsets_asked=again)
+    if error in LOSES_COORDINATOR:
+        return mark_unknown(state, f"OffsetFetch answered {error.name}", now)
+    return Step(state)
+
+
+def _fail(state: ClientState, failed: Failed) -> ClientState:
+    """Let the poll event end in an exception; one that was given up tells nobody."""
+    if state.slot is None:
+        return state
+    return replace(state, slot=state.slot._replace(failed=failed))

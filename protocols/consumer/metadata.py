@@ -1,0 +1,152 @@
+"""The client's copy of topics and leaders: when to ask, what to take (``Metadata``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+
+from assignors.types import TopicPartition
+from protocols.consumer.backoff import MS, backoff_us
+from protocols.consumer.reader import Metadata, Reader, Reads
+from protocols.machine import Send, SetTimer, Step
+from protocols.messages import (
+    UNKNOWN_EPOCH,
+    LeaderAndEpoch,
+    MetadataRequest,
+    MetadataResponse,
+    TopicDescription,
+)
+
+METADATA = "metadata"
+"""Timer: metadata reached its age limit, or a back-off ended."""
+
+
+def due_us(metadata: Metadata, reader: Reader) -> int:
+    """Return when the next request may leave."""
+    if metadata.wanted or metadata.fetched_us is None:
+        return metadata.retry_us
+    age_limit = metadata.fetched_us + reader.settings.metadata_max_age_ms * MS
+    return max(metadata.retry_us, age_limit)
+
+
+def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+    """Ask for metadata if it is due and nothing is in flight (``NetworkClient`` does, each pump)."""
+    metadata = reads.metadata
+    if metadata.in_flight is not None:
+        return Step(reads)
+    due = due_us(metadata, reader)
+    if now < due:
+        return Step(reads, (SetTimer(METADATA, due),))
+    brokers = metadata.brokers or reader.brokers
+    node = brokers[metadata.attempt % len(brokers)]
+    number, reads = reads.numbered()
+    limit = now + reader.settings.request_timeout_ms * MS
+    request = MetadataRequest(topics=metadata.watched)
+    asking = replace(metadata, in_flight=number, retry_us=limit, asked=metadata.watched)
+    return Step(
+        replace(reads, metadata=asking), (Send(node, request, number), SetTimer(METADATA, limit))
+    )
+
+
+def covers_all(metadata: Metadata) -> bool:
+    """Say whether the last request asked for all that is watched now."""
+    return metadata.asked == metadata.watched
+
+
+def want(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+    """Ask for an update before the age limit; it leaves after the back-off."""
+    metadata = reads.metadata
+    if metadata.wanted or metadata.in_flight is not None:
+        return refresh(reads, reader, now)
+    wait = backoff_us(reader, "metadata", metadata.attempt, now)
+    last = metadata.fetched_us if metadata.fetched_us is not None else now - wait
+    wanted = replace(metadata, wanted=True, retry_us=max(now, last + wait))
+    return refresh(replace(reads, metadata=wanted), reader, now)
+
+
+def failed(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+    """Try again at another broker after the back-off."""
+    metadata = reads.metadata
+    retry = now + backoff_us(reader, "metadata", metadata.attempt, now)
+    after = replace(
+        metadata, in_flight=None, wanted=True, attempt=metadata.attempt + 1, retry_us=retry
+    )
+    return Step(replace(reads, metadata=after), (SetTimer(METADATA, retry),))
+
+
+def late(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+    """Metadata reached its age limit, or a request for it got no answer."""
+    if reads.metadata.in_flight is not None:
+        return failed(reads, reader, now)
+    return refresh(reads, reader, now)
+
+
+def received(reads: Reads, reader: Reader, response: MetadataResponse, now: int) -> Step[Reads]:
+    """Take the new copy; poll looks at its topics (2a), and then follows its leaders (5.2)."""
+    topics = {topic.name: topic for topic in response.topics}
+    incomplete = _incomplete(topics.values()) or any(
+        name not in topics for name in reader.topics or ()
+    )
+    before = reads.metadata
+    attempt = before.attempt + 1 if incomplete else 0
+    outdated = not covers_all(before)
+    wait = 0 if outdated else backoff_us(reader, "metadata", attempt, now)
+    after = Metadata(
+        topics=topics,
+        version=before.version + 1,
+        seen=before.seen,
+        fetched_us=now,
+        wanted=incomplete or outdated,
+        watched=before.watched,
+        asked=before.asked,
+        attempt=attempt,
+        retry_us=now + wait,
+        brokers=response.brokers,
+    )
+    recreated = _recreated(before.topics, topics)
+    reader.positions.leaders_changed(leaders_of(topics.values()), recreated)
+    return Step(replace(reads, metadata=after), (SetTimer(METADATA, due_us(after, reader)),))
+
+
+def _incomplete(topics: Iterable[TopicDescription]) -> bool:
+    return any(leader < 0 for topic in topics for leader in topic.leaders)
+
+
+def _recreated(
+    before: dict[str, TopicDescription], after: dict[str, TopicDescription]
+) -> frozenset[str]:
+    """Return the topics that are not what they were: their leader epochs begin anew."""
+    return frozenset(
+        name
+        for name, topic in after.items()
+        if name not in before or before[name].topic_id != topic.topic_id
+    )
+
+
+def leaders_of(topics: Iterable[TopicDescription]) -> dict[TopicPartition, LeaderAndEpoch]:
+    """Return who leads each partition, in which leader epoch."""
+    found: dict[TopicPartition, LeaderAndEpoch] = {}
+    for topic in topics:
+        found |= _leaders_of(topic)
+    return found
+
+
+@lru_cache(maxsize=256)  # all members of a group are told the same
+def _leaders_of(topic: TopicDescription) -> dict[TopicPartition, LeaderAndEpoch]:
+    epochs = topic.leader_epochs or (UNKNOWN_EPOCH,) * len(topic.leaders)
+    return {
+        TopicPartition(topic.name, number): LeaderAndEpoch(*leader)
+        for number, leader in enumerate(zip(topic.leaders, epochs, strict=True))
+    }
+
+
+def heard_epochs(
+    reads: Reads, reader: Reader, epochs: Iterable[tuple[TopicPartition, int]], now: int
+) -> Step[Reads]:
+    """Ask for an update if a leader epoch came by that is newer than what metadata told.
+
+    Source: ``Metadata.updateLastSeenEpochIfNewer``.
+    """
+    newer = [tp for tp, epoch in epochs if reader.positions.heard_epoch(tp, epoch)]
+    return want(reads, reader, now) if newer else Step(reads)

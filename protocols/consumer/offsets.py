@@ -1,0 +1,62 @@
+"""What a commit of everything covers, in which order, and which refusals are tried again (spec 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from assignors.java import (
+    DEFAULT_LENGTH,
+    hash_map_order,
+    java_hash,
+    length_of_map_copy,
+    topic_partition_hash,
+)
+from assignors.types import TopicPartition
+from protocols.consumer.lookup import LOSES_COORDINATOR
+from protocols.consumer.reader import Reader
+from protocols.messages import OffsetCommitResponse, OffsetToCommit
+from protocols.messages.errors import ErrorCode
+
+RETRIED = LOSES_COORDINATOR | {
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NETWORK_EXCEPTION,
+}
+"""Errors after which commitSync tries again; NETWORK_EXCEPTION stands for a lost connection."""
+
+
+def automatic_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
+    """Order as a Java HashMap that was filled one by one does (4.1 rule 8, automatic commits)."""
+    return _in_map_order(offsets, DEFAULT_LENGTH)
+
+
+def explicit_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
+    """Order as a copy of such a map does (4.1 rule 8, commitSync and commitAsync)."""
+    entries = automatic_order(offsets)
+    return _in_map_order(entries, length_of_map_copy(len(entries)))
+
+
+def _in_map_order(offsets: Iterable[OffsetToCommit], length: int) -> tuple[OffsetToCommit, ...]:
+    by_partition = {entry.partition: entry for entry in offsets}
+    ordered = hash_map_order(by_partition, topic_partition_hash, length)
+    by_topic = {topic: index for index, topic in enumerate(_topic_order(ordered))}
+    return tuple(by_partition[tp] for tp in sorted(ordered, key=lambda tp: by_topic[tp.topic]))
+
+
+def _topic_order(partitions: Iterable[TopicPartition]) -> list[str]:
+    return hash_map_order((tp.topic for tp in partitions), java_hash)
+
+
+def all_consumed(reader: Reader) -> list[OffsetToCommit]:
+    """Return the position of every partition that has a valid one: all that poll ever returned.
+
+    With the leader epoch of the last record before it; none after a reset.
+    """
+    return [OffsetToCommit(*entry) for entry in reader.positions.consumed()]
+
+
+def first_error(response: OffsetCommitResponse) -> ErrorCode:
+    """Return the error that decides what becomes of a commit (4.5)."""
+    errors = (error for _, error in response.errors if error is not ErrorCode.NONE)
+    return next(errors, ErrorCode.NONE)

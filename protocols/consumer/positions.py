@@ -1,0 +1,228 @@
+"""Where a consumer reads each partition, and who leads it (``SubscriptionState``, ``Metadata``).
+
+Changed in place, like the :class:`~protocols.consumer.fetching.Fetcher` that reads from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from assignors.types import TopicPartition
+from protocols.consumer.reading import NOBODY, UNSET, FetchPosition, Phase, Reading
+from protocols.messages import NO_LEADER, UNKNOWN_EPOCH, LeaderAndEpoch
+
+_WITHOUT_POSITION = (Phase.INITIALIZING, Phase.RESETTING)
+_ASKED_FOR = (Phase.RESETTING, Phase.VALIDATING)
+
+
+class Positions:
+    """The assigned partitions of one consumer with their positions and leaders."""
+
+    __slots__ = ("_leaders", "behind", "by_leader", "readings")
+
+    def __init__(self) -> None:
+        self.readings: dict[TopicPartition, Reading] = {}
+        """In order of assignment; those that gave records last."""
+
+        self.by_leader: dict[int, dict[TopicPartition, Reading]] = {}
+        """The same by the broker to fetch from."""
+
+        self._leaders: Mapping[TopicPartition, LeaderAndEpoch] = {}
+        self.behind = False
+        """Leaders were learned that no position has been compared with yet."""
+
+    # -- assignment --------------------------------------------------------------------------
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Take this assignment, in this order; partitions held before keep what they have."""
+        held = self.readings
+        self.readings = {
+            tp: held[tp] if tp in held else Reading(tp, self.leader(tp).leader) for tp in partitions
+        }
+        self._group_by_leader()
+
+    def _group_by_leader(self) -> None:
+        self.by_leader = {}
+        for tp, reading in self.readings.items():
+            self.by_leader.setdefault(reading.leader, {})[tp] = reading
+
+    @property
+    def assigned(self) -> tuple[TopicPartition, ...]:
+        """The partitions it reads: in order of assignment, those that gave records last."""
+        return tuple(self.readings)
+
+    def to_the_end(self, reading: Reading) -> None:
+        """Let a partition that gave records wait for its next turn behind the others."""
+        tp = reading.partition
+        for readings in (self.readings, self.by_leader.get(reading.leader, {})):
+            if len(readings) > 1:
+                del readings[tp]
+                readings[tp] = reading
+
+    # -- leaders -----------------------------------------------------------------------------
+
+    def leader(self, partition: TopicPartition) -> LeaderAndEpoch:
+        """Return who leads ``partition`` as far as the client knows."""
+        return self._leaders.get(partition, NOBODY)
+
+    @property
+    def leaderless(self) -> bool:
+        """Whether nobody is known to lead some assigned partition."""
+        return NO_LEADER in self.by_leader
+
+    def leaders_changed(
+        self, leaders: Mapping[TopicPartition, LeaderAndEpoch], recreated: Collection[str] = ()
+    ) -> None:
+        """Learn who leads each partition, whom to fetch from next.
+
+        A leader epoch older than one heard of before tells nothing, but of a topic that was
+        *recreated*. Positions are compared with it later, in :meth:`follow_leaders`.
+        """
+        newer = {
+            tp: known
+            for tp, known in self._leaders.items()
+            if UNKNOWN_EPOCH < leaders.get(tp, NOBODY).epoch < known.epoch
+            and tp.topic not in recreated
+        }
+        self._leaders = {**leaders, **newer} if newer else leaders
+        for tp, reading in self.readings.items():
+            reading.leader = self.leader(tp).leader
+        self._group_by_leader()
+        self.behind = True
+
+    def follow_leaders(self) -> None:
+        """Compare the positions with the leaders learned: those that moved await validation.
+
+        For the application thread, inside poll (``validatePositionsOnMetadataChange``).
+        """
+        self.behind = False
+        for tp, reading in self.readings.items():
+            reading.follow(self.leader(tp))
+
+    def heard_epoch(self, partition: TopicPartition, epoch: int) -> bool:
+        """Hear of a leader epoch; say whether it is newer than what is known of the leader.
+
+        Then it is not known any more who leads (``Metadata.updateLastSeenEpochIfNewer``).
+        """
+        known = self.leader(partition)
+        if known.epoch == UNKNOWN_EPOCH or epoch <= known.epoch:
+            return False
+        self._leaders = {**self._leaders, partition: LeaderAndEpoch(NO_LEADER, epoch)}
+        return True
+
+    def heard_leader(self, partition: TopicPartition, told: LeaderAndEpoch) -> None:
+        """Follow the leader that another broker names, if that is news (KIP-951)."""
+        if told.leader == NO_LEADER or told.epoch <= self.leader(partition).epoch:
+            return
+        self._leaders = {**self._leaders, partition: told}
+        reading = self.readings[partition]
+        reading.leader = told.leader
+        reading.follow(told)
+        self._group_by_leader()
+
+    def lost(self, broker: int) -> None:
+        """Fetch nothing from a broker before the next metadata update."""
+        for reading in self.by_leader.get(broker, {}).values():
+            reading.leader = NO_LEADER
+        self._group_by_leader()
+
+    def stale(self, partition: TopicPartition) -> None:
+        """Fetch nothing of ``partition`` before the next metadata update."""
+        self.readings[partition].leader = NO_LEADER
+        self._group_by_leader()
+
+    # -- what positions wait for -------------------------------------------------------------
+
+    def in_phase(self, phase: Phase) -> tuple[TopicPartition, ...]:
+        """Return the partitions whose position is in ``phase``."""
+        return tuple(tp for tp, reading in self.readings.items() if reading.phase is phase)
+
+    def holds(self, partition: TopicPartition, phase: Phase) -> bool:
+        """Say whether ``partition`` is assigned and in ``phase``."""
+        reading = self.readings.get(partition)
+        return reading is not None and reading.phase is phase
+
+    def all_reading(self) -> bool:
+        """Say whether every assigned partition has a valid position."""
+        return all(reading.phase is Phase.READING for reading in self.readings.values())
+
+    def seek(self, partition: TopicPartition, offset: int, epoch: int = UNKNOWN_EPOCH) -> None:
+        """Set where to read next; what was buffered from elsewhere is dropped later.
+
+        *epoch*: of the last record before it. If that is known, so that the leader can tell
+        whether the position lies on its log, the position awaits validation first.
+        """
+        reading = self.readings[partition]
+        reading.seek(offset, epoch, self.leader(partition))
+        reading.await_validation()
+
+    def move_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
+        """Set a position to where its leader's log parted from what was read: it is valid."""
+        reading = self.readings[partition]
+        reading.seek(offset, epoch, reading.current)
+
+    def validated(self, partition: TopicPartition) -> None:
+        """Go on reading where the leader has confirmed the position."""
+        reading = self.readings[partition]
+        reading.phase = Phase.READING
+        reading.retry_us = 0
+
+    def reset(self, partition: TopicPartition, why: str = "no offset") -> None:
+        """Give up a position: the reset policy decides where to go on."""
+        self.readings[partition].reset(why)
+
+    def reset_reason(self, partition: TopicPartition) -> str:
+        """Return why the last reset of ``partition`` was needed."""
+        return self.readings[partition].why
+
+    def due(self, phase: Phase, now: int) -> tuple[TopicPartition, ...]:
+        """Return the partitions whose reset or validation may be asked for now."""
+        readings = self.readings.items()
+        return tuple(tp for tp, r in readings if r.phase is phase and r.retry_us <= now)
+
+    def ask_again(self, phase: Phase, partitions: Iterable[TopicPartition], at_us: int) -> None:
+        """Let what *partitions* wait for be asked for again at *at_us*, not before."""
+        for tp in partitions:
+            if self.holds(tp, phase):
+                self.readings[tp].retry_us = at_us
+
+    def next_due_us(self, now: int) -> int | None:
+        """Return when, after *now*, the next reset or validation may be asked for, if any."""
+        waiting = [r.retry_us for r in self.readings.values() if r.phase in _ASKED_FOR]
+        return min((when for when in waiting if when > now), default=None)
+
+    # -- where they are ----------------------------------------------------------------------
+
+    def reads_at(self, partition: TopicPartition, offset: int) -> bool:
+        """Say whether ``partition`` is read, and at this offset."""
+        reading = self.readings.get(partition)
+        return reading is not None and reading.position == offset != UNSET
+
+    def fetch_position(self, partition: TopicPartition) -> FetchPosition:
+        """Return where an assigned partition is read, with its epoch and leader."""
+        return self.readings[partition].fetch_position
+
+    def valid(self) -> dict[TopicPartition, int]:
+        """Return the next offset to hand out of every partition that is read."""
+        return {
+            tp: reading.position
+            for tp, reading in self.readings.items()
+            if reading.phase is Phase.READING
+        }
+
+    def consumed(self) -> list[tuple[TopicPartition, int, int]]:
+        """Return what a commit of everything covers: partition, position, leader epoch."""
+        return [
+            (tp, reading.position, reading.epoch)
+            for tp, reading in self.readings.items()
+            if reading.phase is Phase.READING
+        ]
+
+    def check(self) -> None:
+        """Assert what always holds."""
+        grouped = [tp for readings in self.by_leader.values() for tp in readings]
+        assert sorted(grouped) == sorted(self.readings)
+        for tp, reading in self.readings.items():
+            assert reading.partition == tp
+            assert (reading.position == UNSET) == (reading.phase in _WITHOUT_POSITION)
+            assert reading.phase is not Phase.VALIDATING or reading.epoch != UNKNOWN_EPOCH

@@ -1,0 +1,124 @@
+"""What a consumer knows of where to read, and what it is built with, under either protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from assignors.types import TopicPartition
+from protocols.consumer.calls import Failed
+from protocols.consumer.fetching import Fetcher
+from protocols.consumer.positions import Positions
+from protocols.consumer.reading import FetchPosition
+from protocols.messages import TopicDescription
+from protocols.settings.consumer import ConsumerSettings
+
+
+class Reader(Protocol):
+    """What a client is built with, as far as reading and asking go."""
+
+    @property
+    def group_id(self) -> str:
+        """The group it is to be a member of."""
+        ...
+
+    @property
+    def settings(self) -> ConsumerSettings:
+        """Its configuration."""
+        ...
+
+    @property
+    def topics(self) -> tuple[str, ...] | None:
+        """The topics subscribed to by name; None with a pattern."""
+        ...
+
+    @property
+    def jitter(self) -> Callable[[str, int], float]:
+        """A draw in [0, 1) for (what it is for, when)."""
+        ...
+
+    @property
+    def epoch_ms(self) -> int:
+        """Wall clock, in epoch ms, at time 0."""
+        ...
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """The bootstrap list."""
+        ...
+
+    @property
+    def fetcher(self) -> Fetcher:
+        """Its data plane."""
+        ...
+
+    @property
+    def positions(self) -> Positions:
+        """Where each assigned partition is read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The client's copy of topics and leaders, and when to ask again."""
+
+    topics: dict[str, TopicDescription] = field(default_factory=dict)
+    version: int = 0
+    seen: int = 0
+    """The version that poll has looked at."""
+
+    fetched_us: int | None = None
+    in_flight: int | None = None
+    wanted: bool = True
+    """An update was asked for before the age limit."""
+
+    watched: tuple[str, ...] | None = ()
+    """The topics to ask for; None: all."""
+
+    asked: tuple[str, ...] | None = ()
+    """The topics of the last request."""
+
+    attempt: int = 0
+    retry_us: int = 0
+    brokers: tuple[int, ...] = ()
+
+
+NOTHING_KNOWN = Metadata()
+
+
+class Validation(NamedTuple):
+    """An OffsetsForLeaderEpoch in flight: whom it asks, and about which positions."""
+
+    node: int
+    positions: dict[TopicPartition, FetchPosition]
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a client has asked any broker, and what it has been told, about where to read."""
+
+    next_correlation_id: int = 0
+    metadata: Metadata = NOTHING_KNOWN
+    listing: dict[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    """ListOffsets in flight: correlation id to partitions."""
+
+    validating: dict[int, Validation] = field(default_factory=dict)
+    """OffsetsForLeaderEpoch in flight, by correlation id."""
+
+    validation_failure: Failed | None = None
+    """What the next poll throws because a log was truncated."""
+
+    out_of_range: dict[TopicPartition, int] = field(default_factory=dict)
+    """Positions off their log that no policy resets: polls throw, one for each."""
+
+    taken_us: int | None = None
+    """When committed offsets last became positions."""
+
+    def numbered(self) -> tuple[int, Reads]:
+        """Return a fresh correlation id."""
+        number = self.next_correlation_id
+        return number, replace(self, next_correlation_id=number + 1)
+
+
+NOTHING_ASKED = Reads()

@@ -1,0 +1,154 @@
+"""Where reading starts: committed offsets, and resets where there are none (spec 5).
+
+Source: ``OffsetFetcher``, ``OffsetsRequestManager``, ``ConsumerUtils.refreshCommittedOffsets``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+from assignors.types import TopicPartition
+from protocols.consumer import metadata
+from protocols.consumer.backoff import MS
+from protocols.consumer.reader import Reader, Reads
+from protocols.consumer.reading import Phase
+from protocols.facts import PositionSet
+from protocols.machine import Effect, Send, Step, Tell
+from protocols.messages import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    NO_LEADER,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetFetchResponse,
+)
+from protocols.messages.errors import ErrorCode
+from protocols.settings.consumer import by_duration_ms
+
+
+def error_of(response: OffsetFetchResponse) -> ErrorCode:
+    """Return what an OffsetFetch failed of: its own error, or the first of its partitions."""
+    errors = [entry.error for entry in response.offsets if entry.error is not ErrorCode.NONE]
+    return response.error or (errors[0] if errors else ErrorCode.NONE)
+
+
+def take_committed(
+    reads: Reads, reader: Reader, response: OffsetFetchResponse, now: int
+) -> Step[Reads]:
+    """Take committed offsets as positions of the partitions that have none.
+
+    A leader epoch newer than the metadata's says that they are out of date.
+    """
+    heard = ((entry.partition, entry.leader_epoch) for entry in response.offsets)
+    step = metadata.heard_epochs(replace(reads, taken_us=now), reader, heard, now)
+    told: list[Effect] = []
+    for entry in response.offsets:
+        if entry.offset >= 0 and reader.positions.holds(entry.partition, Phase.INITIALIZING):
+            reader.positions.seek(entry.partition, entry.offset, entry.leader_epoch)
+            fact = PositionSet(partition=entry.partition, offset=entry.offset, source="committed")
+            told.append(Tell(fact))
+    return step.also(*told)
+
+
+def without_offset(reader: Reader, response: OffsetFetchResponse) -> list[TopicPartition]:
+    """Return the partitions that wait for a committed offset and have none."""
+    return [
+        entry.partition
+        for entry in response.offsets
+        if entry.offset < 0 and reader.positions.holds(entry.partition, Phase.INITIALIZING)
+    ]
+
+
+def _timestamp(reader: Reader, now: int) -> int:
+    policy = reader.settings.auto_offset_reset
+    if policy == "earliest":
+        return EARLIEST_TIMESTAMP
+    if policy == "latest":
+        return LATEST_TIMESTAMP
+    back = by_duration_ms(policy)
+    assert back is not None, f"no reset policy: {policy}"
+    return reader.epoch_ms + now // MS - back
+
+
+def list_offsets(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+    """Ask the leaders for the reset positions, each partition once in request.timeout.ms."""
+    wanted = reader.positions.due(Phase.RESETTING, now)
+    if not wanted:
+        return Step(reads)
+    step = Step(reads)
+    gate = now + reader.settings.request_timeout_ms * MS
+    timestamp = _timestamp(reader, now)
+    for leader, partitions in _by_leader(wanted, reader).items():
+        if leader == NO_LEADER:
+            step = step.then(lambda r: metadata.want(r, reader, now))
+            continue
+        reader.positions.ask_again(Phase.RESETTING, partitions, gate)
+        number, after = step.state.numbered()
+        listing = {**after.listing, number: partitions}
+        request = ListOffsetsRequest(partitions=tuple((tp, timestamp) for tp in partitions))
+        sent = Send(leader, request, number)
+        step = Step(replace(after, listing=listing), (*step.effects, sent))
+    return step
+
+
+def _by_leader(
+    partitions: Iterable[TopicPartition], reader: Reader
+) -> dict[int, tuple[TopicPartition, ...]]:
+    found: dict[int, tuple[TopicPartition, ...]] = {}
+    for tp in partitions:
+        leader = reader.positions.leader(tp).leader
+        found[leader] = (*found.get(leader, ()), tp)
+    return found
+
+
+def listed(
+    reads: Reads, reader: Reader, number: int, response: ListOffsetsResponse, now: int
+) -> Step[Reads]:
+    """Take the answers; after an error, or if no record is that young, another try comes later."""
+    reads = _settled(reads, number)
+    told: list[Effect] = []
+    failed = []
+    for entry in response.offsets:
+        if not reader.positions.holds(entry.partition, Phase.RESETTING):
+            continue
+        if entry.error is ErrorCode.NONE and entry.offset >= 0:
+            reader.positions.seek(entry.partition, entry.offset)
+            told.append(Tell(_reset_fact(reader, entry.partition, entry.offset)))
+        elif entry.error is not ErrorCode.NONE:
+            failed.append(entry.partition)
+    step = Step(reads, tuple(told))
+    if not failed:
+        return step
+    retry = now + reader.settings.retry_backoff_ms * MS
+    reader.positions.ask_again(Phase.RESETTING, failed, retry)
+    return step.then(lambda r: metadata.want(r, reader, now))
+
+
+def _settled(reads: Reads, number: int) -> Reads:
+    left = {n: partitions for n, partitions in reads.listing.items() if n != number}
+    return replace(reads, listing=left)
+
+
+def _reset_fact(reader: Reader, partition: TopicPartition, offset: int) -> PositionSet:
+    source = reader.settings.auto_offset_reset.partition(":")[0]
+    why = reader.positions.reset_reason(partition)
+    return PositionSet(partition=partition, offset=offset, source=source, why=why)
+
+
+def listing_failed(reads: Reads, reader: Reader, number: int, now: int) -> Step[Reads]:
+    """A ListOffsets got no answer: its partitions are asked for again after rho."""
+    retry = now + reader.settings.retry_backoff_ms * MS
+    reader.positions.ask_again(Phase.RESETTING, reads.listing[number], retry)
+    return Step(_settled(reads, number))
+
+
+def connection_lost(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+    """A data connection broke: listings and metadata in flight are tried again."""
+    step = Step(reads)
+    for number in reads.listing:
+        step = step.then(partial(listing_failed, reader=reader, number=number, now=now))
+    if reads.metadata.in_flight is not None:
+        return step.then(lambda r: metadata.failed(r, reader, now))
+    return step.then(lambda r: metadata.want(r, reader, now))

@@ -1,0 +1,177 @@
+"""Does a position still lie on its leader's log? (KIP-320, spec 5.2).
+
+A position whose epoch is known is validated before anything is read from it: when it comes from a
+committed offset, and when metadata name another leader, or the same one in a later leader epoch.
+The leader is asked where the records of the position's epoch end in its log. An end below the
+position tells that the log was truncated: what was read beyond it is no part of the partition's
+history any more.
+
+Source: ``OffsetFetcher.validatePositionsAsync``, ``SubscriptionState.maybeCompleteValidation``,
+``OffsetsForLeaderEpochUtils``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+from assignors.types import TopicPartition
+from protocols.consumer import metadata
+from protocols.consumer.backoff import MS
+from protocols.consumer.calls import Failed
+from protocols.consumer.reader import Reader, Reads, Validation
+from protocols.consumer.reading import FetchPosition, Phase
+from protocols.facts import PositionSet
+from protocols.machine import Return, Send, Step, Tell
+from protocols.messages import (
+    NO_LEADER,
+    UNKNOWN_EPOCH,
+    UNKNOWN_OFFSET,
+    EpochEndOffset,
+    EpochToCheck,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
+)
+from protocols.messages.errors import ErrorCode
+
+TRUNCATED = "truncated"
+"""Why a position was set anew: the log it lay on has lost its end."""
+
+
+def advance(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+    """Throw what the last answers found, or ask the leaders of positions that await validation.
+
+    Committed offsets that became positions in this very turn are asked about in the next one.
+    """
+    if reads.validation_failure is not None:
+        failed = Return(reads.validation_failure)
+        return Step(replace(reads, validation_failure=None), (failed,))
+    if reader.positions.behind:
+        reader.positions.follow_leaders()
+    if reads.taken_us == now:
+        return Step(reads)
+    return _ask(reads, reader, now)
+
+
+def _ask(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+    """Ask each leader about its partitions, once in request.timeout.ms."""
+    gate = now + reader.settings.request_timeout_ms * MS
+    effects: tuple[Send, ...] = ()
+    for leader, positions in _by_leader(reader, now).items():
+        reader.positions.ask_again(Phase.VALIDATING, positions, gate)
+        number, reads = reads.numbered()
+        validating = {**reads.validating, number: Validation(leader, positions)}
+        reads = replace(reads, validating=validating)
+        effects += (Send(leader, _request(positions), number),)
+    return Step(reads, effects)
+
+
+def _by_leader(reader: Reader, now: int) -> dict[int, dict[TopicPartition, FetchPosition]]:
+    """Return what to ask whom; where nobody is known to lead, poll has metadata read anyway."""
+    found: dict[int, dict[TopicPartition, FetchPosition]] = {}
+    for tp in reader.positions.due(Phase.VALIDATING, now):
+        position = reader.positions.fetch_position(tp)
+        if position.current.leader != NO_LEADER:
+            found.setdefault(position.current.leader, {})[tp] = position
+    return found
+
+
+def _request(positions: dict[TopicPartition, FetchPosition]) -> OffsetsForLeaderEpochRequest:
+    checks = (
+        EpochToCheck(tp, position.epoch, position.current.epoch)
+        for tp, position in positions.items()
+    )
+    return OffsetsForLeaderEpochRequest(partitions=tuple(checks))
+
+
+def answered(
+    reads: Reads,
+    reader: Reader,
+    number: int,
+    response: OffsetsForLeaderEpochResponse,
+    now: int,
+) -> Step[Reads]:
+    """Take a leader's answer; what it could not tell is asked for again, after new metadata."""
+    reads, asked = _settled(reads, number)
+    told = {end.partition: end for end in response.end_offsets if end.error is ErrorCode.NONE}
+    step = _retry(reads, reader, [tp for tp in asked if tp not in told], now)
+    truncated: list[str] = []
+    for tp, position in asked.items():
+        if tp not in told or not _awaited(reader, tp, position):
+            continue
+        found = _diverging(position, told[tp])
+        if found is None:
+            reader.positions.validated(tp)
+        elif reader.settings.auto_offset_reset == "none":
+            truncated.append(f"{tp} was read up to {position.offset}, {found}")
+        else:
+            step = step.also(*_go_back(reader, tp, told[tp]))
+    return step.then(lambda s: _keep_failure(s, truncated))
+
+
+def _settled(reads: Reads, number: int) -> tuple[Reads, dict[TopicPartition, FetchPosition]]:
+    left = {n: validation for n, validation in reads.validating.items() if n != number}
+    return replace(reads, validating=left), reads.validating[number].positions
+
+
+def _awaited(reader: Reader, partition: TopicPartition, position: FetchPosition) -> bool:
+    """Say whether the answer is about where the partition stands now."""
+    positions = reader.positions
+    return (
+        positions.holds(partition, Phase.VALIDATING)
+        and positions.fetch_position(partition) == position
+    )
+
+
+def _diverging(position: FetchPosition, end: EpochEndOffset) -> str | None:
+    """Return how the leader's log differs from what was read; None: not at all."""
+    if _is_unknown(end):
+        return f"leader epoch {position.epoch} is unknown to its leader"
+    if end.end_offset < position.offset:
+        return f"its leader's log of epoch {end.leader_epoch} ends at {end.end_offset}"
+    return None
+
+
+def _is_unknown(end: EpochEndOffset) -> bool:
+    return end.end_offset == UNKNOWN_OFFSET or end.leader_epoch == UNKNOWN_EPOCH
+
+
+def _go_back(reader: Reader, partition: TopicPartition, end: EpochEndOffset) -> tuple[Tell, ...]:
+    """Read on where the logs part, if the leader knows; else let the reset policy decide."""
+    if _is_unknown(end):
+        reader.positions.reset(partition, TRUNCATED)
+        return ()
+    reader.positions.move_back(partition, end.end_offset, end.leader_epoch)
+    return (Tell(PositionSet(partition=partition, offset=end.end_offset, source=TRUNCATED)),)
+
+
+def _keep_failure(reads: Reads, truncated: list[str]) -> Step[Reads]:
+    """Let the next poll throw what no policy resolves, unless it has something to throw already."""
+    if not truncated or reads.validation_failure is not None:
+        return Step(reads)
+    failed = Failed("LogTruncationException", message="; ".join(truncated))
+    return Step(replace(reads, validation_failure=failed))
+
+
+def _retry(
+    reads: Reads, reader: Reader, partitions: Iterable[TopicPartition], now: int
+) -> Step[Reads]:
+    """Let partitions be asked about again after rho, and have metadata read again."""
+    again = list(partitions)
+    if not again:
+        return Step(reads)
+    retry = now + reader.settings.retry_backoff_ms * MS
+    reader.positions.ask_again(Phase.VALIDATING, again, retry)
+    return metadata.want(reads, reader, now)
+
+
+def lost(reads: Reads, reader: Reader, node: int, now: int) -> Step[Reads]:
+    """A data connection broke: what was asked over it is asked again."""
+    step = Step(reads)
+    for number, validation in reads.validating.items():
+        if validation.node == node:
+            after, asked = _settled(step.state, number)
+            again = partial(_retry, reader=reader, partitions=asked, now=now)
+            step = Step(after, step.effects).then(again)
+    return step

@@ -1,0 +1,100 @@
+"""What administrators ask of groups of any type: delete groups, drop offsets.
+
+Source: ``GroupCoordinatorShard.deleteGroups``, ``OffsetMetadataManager.deleteOffsets`` (spec
+classic-coordinator 3.8 to 3.10).
+"""
+
+from __future__ import annotations
+
+import functools
+
+from assignors.types import TopicPartition
+from protocols.groups.expiry import KindOf
+from protocols.groups.kinds import AnyShard, GroupKind
+from protocols.groups.offsets import committed, dropped, tombstones
+from protocols.groups.turn import Broker, Moment, Turn
+from protocols.machine import Send
+from protocols.messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    Header,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+)
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import ZERO_TOPIC_ID
+
+
+def delete_groups(
+    shard: AnyShard, header: Header, request: DeleteGroupsRequest, kind_of: KindOf
+) -> Turn[AnyShard]:
+    """Delete every empty group named, with its offsets, in one batch."""
+    turn: Turn[AnyShard] = Turn(shard)
+    results = list[tuple[str, ErrorCode]]()
+    for group_id in dict.fromkeys(request.group_ids):
+        kind = kind_of(shard, group_id)
+        error = kind.delete_error(shard, group_id)
+        results.append((group_id, error or ErrorCode.NONE))
+        if error is None:
+            turn = turn.then(functools.partial(_deleted, group_id=group_id, kind=kind))
+    answer = DeleteGroupsResponse(results=tuple(results))
+    return turn.at_last(Send(header, answer))
+
+
+def _deleted(shard: AnyShard, group_id: str, kind: GroupKind) -> Turn[AnyShard]:
+    """Delete a group and all its offsets, in the order of the coordinator's tables."""
+    partitions = committed(shard.durable, group_id)
+    told = dropped(group_id, partitions, "deleted")
+    turn: Turn[AnyShard] = Turn(shard, (), tombstones(group_id, partitions), told)
+    return turn.then(functools.partial(kind.deleted, group_id=group_id))
+
+
+def offset_delete(
+    shard: AnyShard, header: Header, request: OffsetDeleteRequest, kind: GroupKind, at: Moment
+) -> Turn[AnyShard]:
+    """Drop offsets of topics to which nobody in the group subscribes."""
+    group_id = request.group_id
+    refused = kind.offset_delete_error(shard, group_id)
+    if refused is not None:
+        return Turn(shard, (Send(header, OffsetDeleteResponse(error=refused)),))
+    errors = tuple(
+        (partition, _error(shard, group_id, partition, kind, at.broker))
+        for partition in request.partitions
+    )
+    gone = tuple(
+        partition
+        for partition in dict.fromkeys(name for name, said in errors if said is ErrorCode.NONE)
+        if shard.durable.offset(group_id, *partition) is not None
+    )
+    told = dropped(group_id, gone, "deleted")
+    answer = Send(header, OffsetDeleteResponse(errors=errors))
+    return Turn(shard, (), tombstones(group_id, gone), (*told, answer))
+
+
+def _error(
+    shard: AnyShard, group_id: str, partition: TopicPartition, kind: GroupKind, broker: Broker
+) -> ErrorCode:
+    if broker.topics is not None:
+        topic = broker.topics.get(partition.topic)
+        if topic is None or partition.partition >= len(topic.leaders):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    subscribed = kind.reads(shard, group_id, partition.topic)
+    return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
+
+
+def topic_deleted(shard: AnyShard, topic: str, topic_id: str) -> Turn[AnyShard]:
+    """Drop every group's offsets of a deleted topic, also while the group reads it.
+
+    Offsets of a later topic of the same name carry another id and stay.
+    """
+    turn: Turn[AnyShard] = Turn(shard)
+    for group_id in shard.durable.groups:
+        partitions = shard.durable.topics_of(group_id).get(topic)
+        gone = tuple(
+            TopicPartition(topic, number)
+            for number, value in (partitions.items() if partitions else ())
+            if value.topic_id in {topic_id, ZERO_TOPIC_ID}
+        )
+        told = dropped(group_id, gone, "topic deleted")
+        turn = Turn(shard, (), turn.records + tombstones(group_id, gone), turn.waits + told)
+    return turn

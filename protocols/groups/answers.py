@@ -1,0 +1,183 @@
+"""Answers that refuse, and which error the client sees when an append failed.
+
+Source: ``GroupCoordinatorService.handleOperationException`` and the ``getErrorResponse`` of
+each request (spec classic-coordinator 0.3 and 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from protocols.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupRequest,
+    DescribeGroupResponse,
+    FetchedOffset,
+    GroupRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeftMember,
+    Message,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from protocols.messages.errors import ErrorCode
+
+_FAILED_WRITES: Final = MappingProxyType(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+        ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+        ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    }
+)
+
+
+def seen_as(error: ErrorCode) -> ErrorCode:
+    """Return the error a client is told when an append failed with *error*."""
+    return _FAILED_WRITES.get(error, error)
+
+
+def seen_as_by_fetch(error: ErrorCode) -> ErrorCode:
+    """Return the same for an OffsetFetch that waited for earlier appends."""
+    seen = seen_as(error)
+    looked_up_again = seen is not error and seen is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return ErrorCode.NOT_COORDINATOR if looked_up_again else seen
+
+
+# -- whole requests --------------------------------------------------------------------------
+
+
+def refusal(request: GroupRequest, error: ErrorCode) -> Message:
+    """Return the answer that refuses *request* as a whole.
+
+    Hosts use it too: for requests to a broker that does not lead the group's partition.
+    """
+    refuse = _REFUSALS[type(request)]
+    return refuse(request, error)
+
+
+def join_refused(error: ErrorCode, member_id: str = "", version: int = 9) -> JoinGroupResponse:
+    """Return a JoinGroup answer that only says no; the protocol is null from version 7 on."""
+    name = None if version >= 7 else ""
+    return JoinGroupResponse(error=error, member_id=member_id, protocol_name=name)
+
+
+def leave_answer(request: LeaveGroupRequest, errors: Sequence[ErrorCode]) -> LeaveGroupResponse:
+    """Answer entry by entry; up to version 2 there is one, and its error is the whole answer."""
+    if request.version < 3:
+        return LeaveGroupResponse(error=errors[0] if errors else ErrorCode.NONE)
+    return LeaveGroupResponse(
+        members=tuple(
+            LeftMember(entry.member_id, entry.group_instance_id, error)
+            for entry, error in zip(request.members, errors, strict=True)
+        )
+    )
+
+
+def commit_refused(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    """Return *error* for every partition of a commit."""
+    return OffsetCommitResponse(errors=tuple((entry[0], error) for entry in request.offsets))
+
+
+def _fetch_refused(request: OffsetFetchRequest, error: ErrorCode) -> OffsetFetchResponse:
+    if request.version > 1 or request.partitions is None:
+        return OffsetFetchResponse(error=error)
+    return OffsetFetchResponse(
+        offsets=tuple(FetchedOffset(partition, error=error) for partition in request.partitions)
+    )
+
+
+def _delete_refused(request: DeleteGroupsRequest, error: ErrorCode) -> DeleteGroupsResponse:
+    groups = dict.fromkeys(request.group_ids)
+    return DeleteGroupsResponse(results=tuple((group, error) for group in groups))
+
+
+def _describe_refused(request: DescribeGroupRequest, error: ErrorCode) -> DescribeGroupResponse:
+    return DescribeGroupResponse(group_id=request.group_id, state="", error=error)
+
+
+def _consumer_describe_refused(
+    request: ConsumerGroupDescribeRequest, error: ErrorCode
+) -> ConsumerGroupDescribeResponse:
+    return ConsumerGroupDescribeResponse(group_id=request.group_id, error=error, state="Dead")
+
+
+_REFUSALS: Final[MappingProxyType[type, Callable[[Any, ErrorCode], Message]]] = MappingProxyType(
+    {
+        JoinGroupRequest: lambda request, error: join_refused(error, version=request.version),
+        SyncGroupRequest: lambda _, error: SyncGroupResponse(error=error),
+        HeartbeatRequest: lambda _, error: HeartbeatResponse(error=error),
+        ConsumerGroupHeartbeatRequest: lambda _, error: ConsumerGroupHeartbeatResponse(error=error),
+        LeaveGroupRequest: lambda _, error: LeaveGroupResponse(error=error),
+        OffsetCommitRequest: commit_refused,
+        OffsetFetchRequest: _fetch_refused,
+        OffsetDeleteRequest: lambda _, error: OffsetDeleteResponse(error=error),
+        DeleteGroupsRequest: _delete_refused,
+        DescribeGroupRequest: _describe_refused,
+        ConsumerGroupDescribeRequest: _consumer_describe_refused,
+    }
+)
+
+
+# -- replies that waited for an append -------------------------------------------------------
+
+_NEVER_FORWARDED: Final = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
+)
+"""Errors by which a broker answers for a partition before its coordinator is asked."""
+
+
+def failed(reply: Message, error: ErrorCode) -> Message:
+    """Return what is said instead of *reply*, whose turn failed with the append error *error*."""
+    match reply:
+        case JoinGroupResponse():
+            return JoinGroupResponse(error=seen_as(error))
+        case SyncGroupResponse():
+            return SyncGroupResponse(error=seen_as(error))
+        case HeartbeatResponse():
+            return HeartbeatResponse(error=seen_as(error))
+        case ConsumerGroupHeartbeatResponse():
+            return ConsumerGroupHeartbeatResponse(error=seen_as(error))
+        case LeaveGroupResponse():
+            return LeaveGroupResponse(error=seen_as(error))
+        case OffsetCommitResponse():
+            return _commit_failed(reply, seen_as(error))
+        case OffsetFetchResponse():
+            return OffsetFetchResponse(error=seen_as_by_fetch(error))
+        case OffsetDeleteResponse():
+            return OffsetDeleteResponse(error=seen_as(error))
+        case DeleteGroupsResponse():
+            results = tuple((group, seen_as(error)) for group, _ in reply.results)
+            return DeleteGroupsResponse(results=results)
+        case _:
+            raise TypeError(f"a {type(reply).__name__} never waits for an append")
+
+
+def _commit_failed(reply: OffsetCommitResponse, error: ErrorCode) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        errors=tuple(
+            (partition, said if said in _NEVER_FORWARDED else error)
+            for partition, said in reply.errors
+        )
+    )

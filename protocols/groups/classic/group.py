@@ -1,0 +1,222 @@
+"""A classic group as its coordinator holds it in memory, and its members.
+
+Values are frozen, their maps persistent: who joins, waits or syncs is a map of its own beside
+the members, so that one request costs O(log n) and the end of a phase empties a map instead of
+touching every member. What of a group survives its coordinator is kept elsewhere
+(``shard.py``), built by replay alone.
+
+Source: ``ClassicGroup``, ``ClassicGroupMember`` (spec classic-coordinator 1.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+from immutables import Map
+
+from assignors.java import DEFAULT_LENGTH, hash_map_order, java_hash
+from assignors.types import Subscription, TopicPartition
+from protocols.groups.classic.states import PREDECESSORS, State
+from protocols.java_maps import NOTHING
+from protocols.messages import CONSUMER_PROTOCOL_TYPE, Header, Protocol
+
+V = TypeVar("V")
+
+Partitions = tuple[TopicPartition, ...]
+
+ANSWERED = Header("", -1, "", "")
+"""Stands for a parked request that was answered with an error while its member still waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The coordinator's record of one consumer."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocols: tuple[Protocol, ...]
+    """The most wanted assignor first."""
+
+    timer: str
+    """Name of its session timer."""
+
+    spread: int
+    """Hash of its id; decides its place in the member map."""
+
+    arrived: int
+    """Counts the insertions into the member map; decides among equal slots."""
+
+
+class Window(NamedTuple):
+    """One window of the initial rebalance delay (KIP-134)."""
+
+    length_ms: int
+    remaining_ms: int
+    """How much longer than this window the delay may last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One classic group, in full."""
+
+    group_id: str
+    state: State = State.EMPTY
+    previous_state: State = State.DEAD
+    state_since_ms: int | None = None
+    """Epoch ms of the last transition; None if an old record did not say."""
+
+    generation: int = 0
+    protocol_type: str | None = None
+    """Survives the group's becoming empty."""
+
+    protocol_name: str | None = None
+    leader_id: str | None = None
+    members: Map[str, Member] = NOTHING
+    static_members: Map[str, str] = NOTHING
+    """Instance id to member id."""
+
+    pending_joins: Map[str, None] = NOTHING
+    """Ids handed out and not yet used to join."""
+
+    joining: Map[str, Header] = NOTHING
+    """Members whose JoinGroup is parked."""
+
+    syncing: Map[str, Header] = NOTHING
+    """Members whose SyncGroup is parked."""
+
+    pending_syncs: Map[str, Member] = NOTHING
+    """Ids that have not sent SyncGroup in this generation; a replaced id stays in it [Q13]."""
+
+    newcomers: Map[str, None] = NOTHING
+    """Members that have not yet seen the end of a join phase."""
+
+    assignments: Map[str, Partitions] = NOTHING
+    """What the last durable assignment gave; no entry: nothing."""
+
+    support: Map[str, int] = NOTHING
+    """Protocol name to how many members offer it."""
+
+    subscribed_topics: frozenset[str] | None = None
+    """None: not known."""
+
+    new_member_added: bool = False
+    """A member came during the current window of the initial delay; may survive it [Q8]."""
+
+    window: Window | None = None
+    """Set while the initial rebalance delay runs."""
+
+    table_length: int = DEFAULT_LENGTH
+    """Slots of the member map, which never shrinks."""
+
+    insertions: int = 0
+
+
+def moved(group: Group, state: State, now_ms: int) -> Group:
+    """Return the group in another state; a transition that cannot be is our own bug."""
+    assert group.state in PREDECESSORS[state], f"{group.state.label} to {state.label}"
+    return replace(group, state=state, previous_state=group.state, state_since_ms=now_ms)
+
+
+# -- what follows from a group ---------------------------------------------------------------
+
+
+def all_joined(group: Group) -> bool:
+    """Say whether everyone, also each holder of an id handed out, has sent JoinGroup."""
+    return len(group.joining) == len(group.members) and not group.pending_joins
+
+
+def rebalance_timeout_ms(group: Group) -> int:
+    """Return the largest rebalance timeout of the members, 0 without members."""
+    return max((member.rebalance_timeout_ms for member in group.members.values()), default=0)
+
+
+def in_order(group: Group) -> list[Member]:
+    """Return the members in the order of the coordinator's hash map (spec 10.3)."""
+    mask = group.table_length - 1
+    return sorted(
+        group.members.values(), key=lambda member: (member.spread & mask) << 40 | member.arrived
+    )
+
+
+def by_member(group: Group) -> tuple[tuple[str, Partitions], ...]:
+    """Return every member with what it was last assigned."""
+    ids = (member.member_id for member in in_order(group))
+    return tuple((member_id, group.assignments.get(member_id, ())) for member_id in ids)
+
+
+def first_in_order(group: Group, among: Iterable[Member]) -> Member | None:
+    """Return the member that the hash map lists first, or None if there is none."""
+    mask = group.table_length - 1
+    return min(among, key=lambda member: (member.spread & mask, member.arrived), default=None)
+
+
+def metadata_of(member: Member, protocol_name: str | None) -> Subscription:
+    """Return what a member told the leader of one protocol; it must offer it."""
+    return next(offer.metadata for offer in member.protocols if offer.name == protocol_name)
+
+
+def shared_protocols(group: Group) -> frozenset[str]:
+    """Return the names that every member offers."""
+    everyone = len(group.members)
+    return frozenset(name for name, count in group.support.items() if count == everyone)
+
+
+def supports(group: Group, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
+    """Say whether a JoinGroup with these protocols is acceptable.
+
+    An empty group takes any type. Otherwise one name must be offered by all members, which any
+    is while there are none, as in the initial delay after the first one left; a requester that
+    is one of them counts with its old list [Q6].
+
+    Source: ``ClassicGroup.supportsProtocols``.
+    """
+    if group.state is State.EMPTY:
+        return bool(protocol_type) and bool(protocols)
+    if protocol_type != group.protocol_type:
+        return False
+    everyone = len(group.members)
+    return any(group.support.get(offer.name, 0) == everyone for offer in protocols)
+
+
+def select_protocol(group: Group) -> str:
+    """Return the assignor of the next generation; the group must have members.
+
+    Each member votes for the first of its protocols that all offer; most votes win. A tie goes
+    to the name that Java's hash map lists first.
+    """
+    candidates = shared_protocols(group)
+    votes = dict[str, int]()
+    for member in in_order(group):
+        vote = next(offer.name for offer in member.protocols if offer.name in candidates)
+        votes[vote] = votes.get(vote, 0) + 1
+    return max(hash_map_order(votes, java_hash), key=votes.__getitem__)
+
+
+def topics_of(group: Group) -> frozenset[str] | None:
+    """Return the topics the members read, or None where that cannot be known (spec 5.6)."""
+    if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        return None
+    if not group.members:
+        return frozenset()
+    topics = set[str]()
+    for member in group.members.values():
+        topics.update(metadata_of(member, group.protocol_name).topics)
+    return frozenset(topics)
+
+
+def reads(group: Group, topic: str) -> bool:
+    """Say whether offsets of *topic* are protected by a subscription (spec 5.6)."""
+    if group.subscribed_topics is None:
+        return group.protocol_type == CONSUMER_PROTOCOL_TYPE
+    return topic in group.subscribed_topics
+
+
+def without(entries: Map[str, V], key: str) -> Map[str, V]:
+    """Return *entries* without *key*, if it was there."""
+    return entries.delete(key) if key in entries else entries

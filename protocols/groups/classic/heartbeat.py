@@ -1,0 +1,92 @@
+"""Heartbeats, and what happens to members that send none.
+
+There is no "last heard of": a session is a timer, set again by what counts as a sign of life.
+
+Source: ``GroupMetadataManager.classicGroupHeartbeat``, ``expireClassicGroupMemberHeartbeat``
+(spec classic-coordinator 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.facts import Departure, MemberRemoved
+from protocols.groups.classic.group import Group
+from protocols.groups.classic.identity import of_generation
+from protocols.groups.classic.parked import refused_join
+from protocols.groups.classic.rebalance import begin, end_without_absent
+from protocols.groups.classic.roster import without_member
+from protocols.groups.classic.shard import Shard, on_group
+from protocols.groups.classic.states import HEARTBEAT, Act, State, Who
+from protocols.groups.classic.timers import splits
+from protocols.groups.turn import Moment, Turn
+from protocols.machine import Send, SetTimer, Tell
+from protocols.messages import Header, HeartbeatRequest, HeartbeatResponse
+from protocols.messages.errors import ErrorCode
+
+_ALIVE = HeartbeatResponse()
+_REJOIN = HeartbeatResponse(error=ErrorCode.REBALANCE_IN_PROGRESS)
+_OF_MEMBER = HEARTBEAT[Who.MEMBER]  # the hot row: a lookup less for each heartbeat
+
+
+def heartbeat(shard: Shard, header: Header, request: HeartbeatRequest, at: Moment) -> Turn[Shard]:
+    """Keep a member's session and say whether it must rejoin; nothing is copied."""
+    group = shard.groups.get(request.group_id)
+    if group is None:
+        return _refused(shard, header, HEARTBEAT[Who.STRANGER][State.ABSENT])
+    member_id = request.member_id
+    who = of_generation(group, member_id, request.group_instance_id, request.generation_id)
+    verdict = (_OF_MEMBER if who is Who.MEMBER else HEARTBEAT[who])[group.state]
+    if verdict is not Act.KEEP and verdict is not Act.WARN:
+        return _refused(shard, header, verdict)
+    member = group.members[member_id]
+    kept = SetTimer(member.timer, at.now_us + member.session_timeout_ms * 1000)
+    answer = _ALIVE if verdict is Act.KEEP else _REJOIN
+    return Turn(shard, (kept,), (), (Send(header, answer),))
+
+
+def _refused(shard: Shard, header: Header, verdict: ErrorCode | Act | None) -> Turn[Shard]:
+    assert isinstance(verdict, ErrorCode)
+    return Turn(shard, (Send(header, HeartbeatResponse(error=verdict)),))
+
+
+def session_over(shard: Shard, timer: str, at: Moment) -> Turn[Shard]:
+    """A session timer ran out: drop whoever it belongs to, unless it waits for us."""
+    for group_id, member_id in splits(timer):
+        group = shard.groups.get(group_id)
+        if group is None:
+            continue
+        if member_id in group.pending_joins:
+            return on_group(shard, _forgotten(group, member_id, at))
+        if member_id in group.members:
+            return on_group(shard, _expired(group, member_id, at))
+    return Turn(shard)
+
+
+def _forgotten(group: Group, member_id: str, at: Moment) -> Turn[Group]:
+    """An id that was handed out was not used in time."""
+    group = replace(group, pending_joins=group.pending_joins.delete(member_id))
+    if group.state is State.PREPARING_REBALANCE:
+        return end_without_absent(group, at)
+    return Turn(group)
+
+
+def _expired(group: Group, member_id: str, at: Moment) -> Turn[Group]:
+    if _waits_for_us(group, member_id):
+        return Turn(group)
+    removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.EXPIRED)
+    turn = (
+        Turn(group, (Tell(removed),))
+        .then(lambda group: refused_join(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+        .then(lambda group: Turn(without_member(group, member_id)))
+    )
+    if group.state is State.PREPARING_REBALANCE:
+        return turn.then(lambda group: end_without_absent(group, at))
+    reason = f"removing member {member_id} on heartbeat expiration."
+    return turn.then(lambda group: begin(group, at, reason, member_id))
+
+
+def _waits_for_us(group: Group, member_id: str) -> bool:
+    """Say whether a member's silence is ours: it is no newcomer and has a request parked."""
+    parked = member_id in group.joining or member_id in group.syncing
+    return parked and member_id not in group.newcomers

@@ -1,0 +1,178 @@
+"""JoinGroup: ids are handed out, members enter, rejoin, or are turned away.
+
+Source: ``GroupMetadataManager.classicGroupJoin`` (KIP-394, KIP-389; spec classic-coordinator
+1.7 and 3.1). Static members that come back are in ``static.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from protocols.facts import Departure, MemberAdded, MemberRemoved
+from protocols.groups.answers import join_refused
+from protocols.groups.classic import static
+from protocols.groups.classic.group import Group, Member
+from protocols.groups.classic.identity import who_joins
+from protocols.groups.classic.metadata import newborn_record
+from protocols.groups.classic.rebalance import (
+    begin,
+    begin_or_go_on,
+    client_reason,
+    end_if_last,
+    joined,
+)
+from protocols.groups.classic.roster import with_member, with_protocols, without_member
+from protocols.groups.classic.shard import JoinWaits, Shard, on_group, state_of
+from protocols.groups.classic.states import JOIN_GROUP, Act, State, Who
+from protocols.groups.classic.timers import session_timer
+from protocols.groups.turn import Moment, Turn
+from protocols.java_maps import spread
+from protocols.machine import Send, SetTimer, Tell
+from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
+from protocols.messages.errors import ErrorCode
+
+NEW_MEMBER_TIMEOUT_MS: Final = 300_000
+"""How long a member may wait for its first join phase to end."""
+
+
+def join_group(shard: Shard, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Shard]:
+    """Answer or park a JoinGroup; one without a member id may make the group."""
+    known = shard.groups.get(request.group_id)
+    if known is not None:
+        return on_group(shard, _joined(known, header, request, at))
+    if request.member_id:
+        refused = join_refused(
+            _refusal(Who.STRANGER, State.ABSENT), request.member_id, request.version
+        )
+        return Turn(shard, (Send(header, refused),))
+    newborn = Group(request.group_id, state_since_ms=at.now_ms)
+    turn = _joined(newborn, header, request, at, State.ABSENT)
+    records = turn.records or (newborn_record(newborn),)
+    return on_group(shard, Turn(turn.state, turn.effects, records, turn.waits))
+
+
+def _joined(
+    group: Group, header: Header, request: JoinGroupRequest, at: Moment, state: State | None = None
+) -> Turn[Group]:
+    who = who_joins(group, request, at)
+    verdict = JOIN_GROUP[who][state_of(group) if state is None else state]
+    assert verdict is not None, f"{who} in {group.state.label}"
+    if isinstance(verdict, Act):
+        return _ACTS[verdict](group, header, request, at)
+    named = "" if who is Who.PENDING_INSTANCE else request.member_id
+    return Turn(group, (Send(header, join_refused(verdict, named, request.version)),))
+
+
+def _refusal(who: Who, state: State) -> ErrorCode:
+    verdict = JOIN_GROUP[who][state]
+    assert isinstance(verdict, ErrorCode)
+    return verdict
+
+
+def _hand_out_id(
+    group: Group, header: Header, request: JoinGroupRequest, at: Moment
+) -> Turn[Group]:
+    """Ask the newcomer to come back with an id; whoever does not is soon forgotten."""
+    member_id = at.broker.new_id(header.client_id)
+    pending = replace(group, pending_joins=group.pending_joins.set(member_id, None))
+    deadline_us = at.after(request.session_timeout_ms)
+    answer = join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id, request.version)
+    timer = session_timer(group.group_id, member_id)
+    return Turn(pending, (SetTimer(timer, deadline_us), Send(header, answer)))
+
+
+def _admit(group: Group, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Group]:
+    """Add a member, its JoinGroup parked; the first of an empty group starts its delay."""
+    prefix = request.group_instance_id or header.client_id
+    member_id = request.member_id or at.broker.new_id(prefix)
+    member = Member(
+        member_id=member_id,
+        instance_id=request.group_instance_id,
+        client_id=header.client_id,
+        client_host=header.client_host,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        session_timeout_ms=request.session_timeout_ms,
+        protocols=request.protocols,
+        timer=session_timer(group.group_id, member_id),
+        spread=spread(member_id),
+        arrived=group.insertions,
+    )
+    added = Tell(
+        MemberAdded(
+            group=group.group_id,
+            member_id=member_id,
+            instance_id=member.instance_id,
+            client=header.client,
+            protocol="classic",
+        )
+    )
+    if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
+        group = replace(group, new_member_added=True)
+    turn = Turn(
+        with_member(group, member, request.protocol_type, header),
+        (added, SetTimer(member.timer, at.after(NEW_MEMBER_TIMEOUT_MS))),
+        waits=(JoinWaits(group.group_id, member_id, header),),
+    )
+    reason = (
+        f"Adding new member {member_id} with group instance id {member.instance_id or 'null'}; "
+        f"client reason: {client_reason(request)}"
+    )
+    return turn.then(lambda group: begin_or_go_on(group, at, reason, member_id))
+
+
+def _park(group: Group, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Group]:
+    return _parked(group, header, request).then(lambda group: end_if_last(group, at))
+
+
+def _rebalance(group: Group, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Group]:
+    member_id, state = request.member_id, group.state
+    if state is State.STABLE and member_id == group.leader_id:
+        what = f"Leader {member_id} re-joining group during {state.label}"
+    else:
+        what = f"Updating metadata for member {member_id} during {state.label}"
+    reason = f"{what}; client reason: {client_reason(request)}"
+    return _parked(group, header, request).then(lambda group: begin(group, at, reason, member_id))
+
+
+def _parked(group: Group, header: Header, request: JoinGroupRequest) -> Turn[Group]:
+    """Take over what a known member says of itself; its session is not touched [Q16]."""
+    member = group.members[request.member_id]
+    timeouts_ms = request.rebalance_timeout_ms, request.session_timeout_ms
+    group = with_protocols(group, member, request.protocols, timeouts_ms)
+    group = replace(group, joining=group.joining.set(member.member_id, header))
+    return Turn(group, waits=(JoinWaits(group.group_id, member.member_id, header),))
+
+
+def _repeat(group: Group, header: Header, request: JoinGroupRequest, _: Moment) -> Turn[Group]:
+    """Say again what the current generation is; nothing changes."""
+    return Turn(group, (Send(header, joined(group, group.members[request.member_id])),))
+
+
+def _evict(group: Group, header: Header, request: JoinGroupRequest, _: Moment) -> Turn[Group]:
+    """Turn someone away for want of room; the join phase is not looked at again [Q9]."""
+    member_id = request.member_id
+    refused = Send(header, JoinGroupResponse(error=ErrorCode.GROUP_MAX_SIZE_REACHED))
+    if member_id not in group.members:
+        return Turn(without_member(group, member_id), (refused,))
+    removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.GROUP_FULL)
+    return Turn(without_member(group, member_id), (Tell(removed), refused))
+
+
+_ACTS: Final[
+    MappingProxyType[Act, Callable[[Group, Header, JoinGroupRequest, Moment], Turn[Group]]]
+] = MappingProxyType(
+    {
+        Act.HAND_OUT_ID: _hand_out_id,
+        Act.ADMIT: _admit,
+        Act.PARK: _park,
+        Act.REBALANCE: _rebalance,
+        Act.REPEAT: _repeat,
+        Act.EVICT: _evict,
+        Act.RETURN: static.come_back,
+        Act.RETURN_AND_REBALANCE: static.come_back_and_rebalance,
+        Act.RETURN_AND_PARK: static.come_back_and_park,
+    }
+)

@@ -1,0 +1,95 @@
+"""LeaveGroup: members go, one or many at a time.
+
+Source: ``GroupMetadataManager.classicGroupLeave`` (KIP-345, KIP-800; spec classic-coordinator
+1.12 and 3.4).
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+from protocols.facts import Departure, MemberRemoved
+from protocols.groups.answers import leave_answer
+from protocols.groups.classic.group import Group
+from protocols.groups.classic.identity import who_leaves
+from protocols.groups.classic.parked import refused_join
+from protocols.groups.classic.rebalance import begin, end_if_last
+from protocols.groups.classic.roster import without_member
+from protocols.groups.classic.shard import Shard, on_group
+from protocols.groups.classic.states import LEAVE_GROUP, Act, State, Who
+from protocols.groups.classic.timers import session_timer
+from protocols.groups.turn import Moment, Turn
+from protocols.machine import CancelTimer, Send, Tell
+from protocols.messages import (
+    Header,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeavingMember,
+)
+from protocols.messages.errors import ErrorCode
+
+
+def leave_group(
+    shard: Shard, header: Header, request: LeaveGroupRequest, at: Moment
+) -> Turn[Shard]:
+    """Remove the members named, then rebalance once; the answer waits for what that writes."""
+    group = shard.groups.get(request.group_id)
+    if group is None:
+        refused = _refusal(Who.STRANGER, State.ABSENT)
+        return Turn(shard, (Send(header, leave_answer(request, [refused] * len(request.members))),))
+    if group.state is State.DEAD:
+        gone = LeaveGroupResponse(error=_refusal(Who.STRANGER, State.DEAD))
+        return Turn(shard, (Send(header, gone),))
+    turn: Turn[Group] = Turn(group)
+    errors = list[ErrorCode]()
+    for entry in request.members:
+        verdict = LEAVE_GROUP[who_leaves(turn.state, entry)][group.state]
+        errors.append(verdict if isinstance(verdict, ErrorCode) else ErrorCode.NONE)
+        turn = turn.then(functools.partial(_left, entry=entry, verdict=verdict))
+    left = [
+        entry.member_id or group.static_members.get(entry.group_instance_id or "", "")
+        for entry, error in zip(request.members, errors, strict=True)
+        if error is ErrorCode.NONE
+    ]
+    turn = turn.then(lambda group: _rebalanced(group, left, at))
+    return on_group(shard, turn.at_last(Send(header, leave_answer(request, errors))))
+
+
+def _refusal(who: Who, state: State) -> ErrorCode:
+    verdict = LEAVE_GROUP[who][state]
+    assert isinstance(verdict, ErrorCode)
+    return verdict
+
+
+def _left(group: Group, entry: LeavingMember, verdict: ErrorCode | Act | None) -> Turn[Group]:
+    """Take out whom one entry means; its parked SyncGroup is never answered [Q12]."""
+    match verdict:
+        case Act.REMOVE:
+            member_id = entry.member_id or group.static_members[entry.group_instance_id or ""]
+            removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.LEFT)
+            return (
+                Turn(group, (Tell(removed), CancelTimer(group.members[member_id].timer)))
+                .then(lambda group: refused_join(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+                .then(lambda group: Turn(without_member(group, member_id)))
+            )
+        case Act.FORGET:
+            timer = session_timer(group.group_id, entry.member_id)
+            forgotten = replace(group, pending_joins=group.pending_joins.delete(entry.member_id))
+            return Turn(forgotten, (CancelTimer(timer),))
+        case _:
+            return Turn(group)
+
+
+def _rebalanced(group: Group, left: list[str], at: Moment) -> Turn[Group]:
+    """Anyone's going counts, also that of an id only handed out [Q4]."""
+    if not left:
+        return Turn(group)
+    match group.state:
+        case State.STABLE | State.COMPLETING_REBALANCE:
+            reason = f"explicit `LeaveGroup` request for ({', '.join(left)}) members."
+            return begin(group, at, reason, left[0])
+        case State.PREPARING_REBALANCE:
+            return end_if_last(group, at)
+        case _:
+            return Turn(group)

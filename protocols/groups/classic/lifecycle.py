@@ -1,0 +1,111 @@
+"""How groups come to a coordinator and leave it: load, unload, an append that failed.
+
+Source: ``GroupMetadataManager.onLoaded``, ``onUnloaded``, and the rollback of
+``CoordinatorRuntime`` (spec classic-coordinator 4.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from immutables import Map
+
+from protocols.facts import GroupLoaded
+from protocols.groups.answers import seen_as
+from protocols.groups.classic.group import ANSWERED, Group, in_order, moved, rebalance_timeout_ms
+from protocols.groups.classic.metadata import restored
+from protocols.groups.classic.parked import answered_joins, answered_syncs
+from protocols.groups.classic.rebalance import begin
+from protocols.groups.classic.shard import Shard, on_group
+from protocols.groups.classic.states import State
+from protocols.groups.classic.timers import join_timer, session_timer, sync_timer
+from protocols.groups.turn import Moment, Turn
+from protocols.machine import CancelTimer, Effect, Send, SetTimer, Tell
+from protocols.messages import JoinGroupResponse, SyncGroupResponse
+from protocols.messages.errors import ErrorCode
+
+
+def taken_over(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
+    """Begin to coordinate a group of a log that was read to its end.
+
+    Every member starts a full session. A group that is too large has to rebalance.
+    """
+    group = restored(group_id, shard.durable.groups.get(group_id), at.now_ms)
+    return _started(shard.with_group(group_id, group), group_id, at)
+
+
+def _started(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
+    group = shard.groups[group_id]
+    members = in_order(group)
+    loaded = GroupLoaded(
+        group=group_id,
+        generation=group.generation,
+        members=tuple(member.member_id for member in members),
+    )
+    effects: list[Effect] = [Tell(loaded)]
+    effects += (SetTimer(member.timer, at.after(member.session_timeout_ms)) for member in members)
+    size_max = at.settings.group_max_size
+    if len(members) <= size_max:
+        return Turn(shard, tuple(effects))
+    reason = (
+        f"Freshly-loaded group {group_id} (size {len(members)}) is over capacity {size_max}. "
+        "Rebalancing in order to give a chance for consumers to commit offsets"
+    )
+    turn = Turn(group, tuple(effects)).then(
+        lambda group: begin(group, at, reason, members[0].member_id)
+    )
+    return on_group(shard, turn)
+
+
+def given_away(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
+    """Stop coordinating a group: it is dead, whoever still waits is sent elsewhere."""
+    group = shard.groups[group_id]
+    gone = ErrorCode.NOT_COORDINATOR
+    turn = answered_joins(
+        group, lambda member: JoinGroupResponse(error=gone, member_id=member.member_id)
+    ).then(lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=gone)))
+    dead = moved(turn.state, State.DEAD, at.now_ms)
+    return on_group(shard, Turn(dead, turn.effects).also(*timers_of(group)))
+
+
+def back_again(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
+    """Return to a group whose end could not be appended; each member has a session again.
+
+    Whoever waits in it was told to join again, and is not told twice.
+    """
+    back = replace(
+        group,
+        joining=Map(dict.fromkeys(group.joining, ANSWERED)),
+        syncing=Map(dict.fromkeys(group.syncing, ANSWERED)),
+    )
+    sessions = [
+        SetTimer(member.timer, at.after(member.session_timeout_ms)) for member in in_order(group)
+    ]
+    if group.state is State.PREPARING_REBALANCE:
+        deadline_us = at.after(rebalance_timeout_ms(group))
+        sessions.append(SetTimer(join_timer(group.group_id), deadline_us))
+    return on_group(shard, Turn(back, tuple(sessions)))
+
+
+def vanished(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[Shard]:
+    """Forget a group whose first record could not be appended; who waits in it is told."""
+    group = shard.groups[group_id]
+    seen = seen_as(error)
+    turn = answered_joins(group, lambda _: JoinGroupResponse(error=seen)).then(
+        lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=seen))
+    )
+    answers = (effect for effect in turn.effects if isinstance(effect, Send))
+    return Turn(shard.without_group(group_id), (*answers, *timers_of(group)))
+
+
+def timers_of(group: Group) -> tuple[CancelTimer, ...]:
+    """Return what ends every timer of a group that is given up."""
+    pending = (
+        session_timer(group.group_id, member_id) for member_id in sorted(group.pending_joins)
+    )
+    return (
+        *(CancelTimer(member.timer) for member in in_order(group)),
+        *(CancelTimer(name) for name in pending),
+        CancelTimer(join_timer(group.group_id)),
+        CancelTimer(sync_timer(group.group_id)),
+    )

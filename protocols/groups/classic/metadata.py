@@ -1,0 +1,170 @@
+"""A group as a record of the log, and back.
+
+Source: ``GroupCoordinatorRecordHelpers.newGroupMetadataRecord`` and
+``GroupMetadataManager.replay`` (spec classic-coordinator 5.2 to 5.4).
+"""
+
+from __future__ import annotations
+
+from immutables import Map
+
+from assignors.java import hash_map_length
+from assignors.types import Subscription
+from protocols.groups.classic.group import Group, Member, Partitions, in_order, metadata_of
+from protocols.groups.classic.roster import support_of
+from protocols.groups.classic.states import State
+from protocols.groups.classic.timers import session_timer
+from protocols.java_maps import spread
+from protocols.messages import CONSUMER_PROTOCOL_TYPE, Protocol
+from protocols.offsets_topic.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MalformedRecordError,
+    MemberMetadata,
+    Record,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+    subscribed_topics,
+)
+
+UNKNOWN_TIMESTAMP = -1
+
+
+def group_record(group: Group, assignments: Map[str, Partitions]) -> Record:
+    """Return the record of a group whose members have these assignments."""
+    return Record(
+        GroupMetadataKey(group.group_id),
+        GroupMetadataValue(
+            protocol_type=group.protocol_type or "",
+            generation=group.generation,
+            protocol=group.protocol_name,
+            leader=group.leader_id,
+            current_state_timestamp=(
+                UNKNOWN_TIMESTAMP if group.state_since_ms is None else group.state_since_ms
+            ),
+            members=tuple(
+                _member_metadata(member, group.protocol_name, assignments)
+                for member in in_order(group)
+            ),
+        ),
+    )
+
+
+def newborn_record(group: Group) -> Record:
+    """Return the record of a group that has just been made and never had a member (W1)."""
+    value = GroupMetadataValue(
+        protocol_type="",
+        generation=0,
+        protocol=None,
+        leader=None,
+        current_state_timestamp=(
+            UNKNOWN_TIMESTAMP if group.state_since_ms is None else group.state_since_ms
+        ),
+    )
+    return Record(GroupMetadataKey(group.group_id), value)
+
+
+def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Group:
+    """Return the group that a coordinator holds after loading its record.
+
+    None is a simple group. Of each member's protocols only the one in the record is left [Q20];
+    nobody waits, nobody is new, no id is pending. Of bytes that are not the consumer protocol's
+    nothing is taken over; a real coordinator would hand them on unread.
+    """
+    if value is None:
+        return Group(group_id, state_since_ms=now_ms)
+    members = [
+        _member(group_id, place, value.protocol, stored)
+        for place, stored in enumerate(value.members)
+    ]
+    leader = value.leader or (members[0].member_id if members else None)
+    since_ms = value.current_state_timestamp
+    return Group(
+        group_id,
+        state=State.STABLE if members else State.EMPTY,
+        state_since_ms=None if since_ms == UNKNOWN_TIMESTAMP else since_ms,
+        generation=value.generation,
+        protocol_type=value.protocol_type or None,
+        protocol_name=value.protocol,
+        leader_id=leader,
+        members=Map((member.member_id, member) for member in members),
+        static_members=Map(
+            (member.instance_id, member.member_id)
+            for member in members
+            if member.instance_id is not None
+        ),
+        assignments=Map(
+            (stored.member_id, _assignment(stored.assignment))
+            for stored in value.members
+            if stored.assignment
+        ),
+        support=support_of(members),
+        table_length=hash_map_length(len(members)),
+        insertions=len(members),
+        subscribed_topics=_topics_read(value),
+    )
+
+
+def _topics_read(value: GroupMetadataValue) -> frozenset[str] | None:
+    """Return the topics the members read, or None where that cannot be known (spec 5.6)."""
+    if value.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        return None
+    topics = set[str]()
+    try:
+        for stored in value.members:
+            topics.update(subscribed_topics(stored.subscription))
+    except MalformedRecordError:
+        return None
+    return frozenset(topics)
+
+
+def _subscription(data: bytes) -> Subscription:
+    try:
+        return decode_subscription(data)
+    except MalformedRecordError:
+        return Subscription(topics=())
+
+
+def _assignment(data: bytes) -> Partitions:
+    try:
+        return decode_assignment(data)
+    except MalformedRecordError:
+        return ()
+
+
+def _member_metadata(
+    member: Member, protocol_name: str | None, assignments: Map[str, Partitions]
+) -> MemberMetadata:
+    return MemberMetadata(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout=member.rebalance_timeout_ms,
+        session_timeout=member.session_timeout_ms,
+        subscription=encode_subscription(metadata_of(member, protocol_name)),
+        assignment=(
+            encode_assignment(assignments[member.member_id])
+            if member.member_id in assignments
+            else b""
+        ),
+    )
+
+
+def _member(group_id: str, place: int, protocol: str | None, stored: MemberMetadata) -> Member:
+    assert protocol is not None, "a record with members names their protocol"
+    rebalance_ms = stored.rebalance_timeout
+    return Member(
+        member_id=stored.member_id,
+        instance_id=stored.group_instance_id,
+        client_id=stored.client_id,
+        client_host=stored.client_host,
+        rebalance_timeout_ms=stored.session_timeout if rebalance_ms == -1 else rebalance_ms,
+        session_timeout_ms=stored.session_timeout,
+        protocols=(Protocol(protocol, _subscription(stored.subscription)),),
+        timer=session_timer(group_id, stored.member_id),
+        spread=spread(stored.member_id),
+        arrived=place,
+    )

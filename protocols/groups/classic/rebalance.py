@@ -1,0 +1,251 @@
+"""The join phase: how it begins, when it is over, and what its end does.
+
+Source: ``GroupMetadataManager.prepareRebalance``, ``completeClassicGroupJoin``,
+``tryCompleteInitialRebalanceElseSchedule`` (KIP-134; spec classic-coordinator 1.8 and 1.9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.facts import Departure, GroupEmptied, JoinPhaseEnded, MemberRemoved, RebalanceStarted
+from protocols.groups.classic.group import (
+    Group,
+    Member,
+    Window,
+    all_joined,
+    first_in_order,
+    in_order,
+    metadata_of,
+    moved,
+    rebalance_timeout_ms,
+    select_protocol,
+    topics_of,
+)
+from protocols.groups.classic.metadata import group_record
+from protocols.groups.classic.parked import answered_joins, answered_syncs
+from protocols.groups.classic.roster import without_members
+from protocols.groups.classic.states import State
+from protocols.groups.classic.timers import join_timer, sync_timer
+from protocols.groups.turn import Moment, Turn
+from protocols.java_maps import NOTHING
+from protocols.machine import CancelTimer, Effect, SetTimer, Tell
+from protocols.messages import (
+    JoinGroupMember,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
+from protocols.messages.errors import ErrorCode
+
+
+def client_reason(request: JoinGroupRequest) -> str:
+    """Return the client's reason as logs show it (KIP-800)."""
+    return request.reason or "not provided"
+
+
+def begin_or_go_on(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
+    """Begin a join phase; if one is under way, end it if this was the last JoinGroup needed."""
+    if group.state is State.PREPARING_REBALANCE:
+        return end_if_last(group, at)
+    return begin(group, at, reason, member_id)
+
+
+def begin(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
+    """Enter the join phase; unless the group was empty, it ends at once if nobody is missing.
+
+    *reason*: as the coordinator's log words it. *member_id*: whose doing it is.
+    """
+    began = Tell(
+        RebalanceStarted(
+            group=group.group_id, generation=group.generation, reason=reason, member_id=member_id
+        )
+    )
+    turn = Turn(group, (began,)).then(
+        lambda group: released_syncs(group, at, ErrorCode.REBALANCE_IN_PROGRESS)
+    )
+    was_empty = group.state is State.EMPTY
+    if not was_empty:
+        turn = turn.also(CancelTimer(sync_timer(group.group_id)))
+    group = moved(turn.state, State.PREPARING_REBALANCE, at.now_ms)
+    turn = Turn(replace(group, pending_syncs=NOTHING), turn.effects)
+    return turn.then(lambda group: (_open_first if was_empty else _end_or_wait)(group, at))
+
+
+def released_syncs(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]:
+    """Take a sync phase back: no assignment, and *error* to every parked SyncGroup.
+
+    In any other state it changes nothing.
+    """
+    if group.state is not State.COMPLETING_REBALANCE:
+        return Turn(group)
+    answer = SyncGroupResponse(error=error)
+    return answered_syncs(replace(group, assignments=NOTHING), at, lambda _: answer)
+
+
+# -- waiting ---------------------------------------------------------------------------------
+
+
+def _open_first(group: Group, at: Moment) -> Turn[Group]:
+    """Wait for more members, whoever has come: the initial rebalance delay."""
+    delay_ms = at.settings.group_initial_rebalance_delay_ms
+    remaining_ms = max(rebalance_timeout_ms(group) - delay_ms, 0)
+    return _open(group, at, Window(delay_ms, remaining_ms))
+
+
+def _open(group: Group, at: Moment, window: Window) -> Turn[Group]:
+    deadline_us = at.after(window.length_ms)
+    return Turn(replace(group, window=window), (SetTimer(join_timer(group.group_id), deadline_us),))
+
+
+def _end_or_wait(group: Group, at: Moment) -> Turn[Group]:
+    return end(group, at) if all_joined(group) else _wait(group, at)
+
+
+def _wait(group: Group, at: Moment) -> Turn[Group]:
+    return _wait_for_ms(group, at, rebalance_timeout_ms(group))
+
+
+def _wait_for_ms(group: Group, at: Moment, length_ms: int) -> Turn[Group]:
+    deadline_us = at.after(length_ms)
+    return Turn(group, (SetTimer(join_timer(group.group_id), deadline_us),))
+
+
+def end_if_last(group: Group, at: Moment) -> Turn[Group]:
+    """End the join phase if nobody is missing; never during the initial delay (rule C2)."""
+    waits = group.previous_state is State.EMPTY or not all_joined(group)
+    return Turn(group) if waits else end(group, at)
+
+
+def end_without_absent(group: Group, at: Moment) -> Turn[Group]:
+    """End the join phase if who has just gone was the last missing; also early [Q7] (rule C3)."""
+    return end(group, at) if all_joined(group) else Turn(group)
+
+
+def time_is_up(group: Group, at: Moment) -> Turn[Group]:
+    """The join timer ran out: end the phase, or open the next window of the initial delay."""
+    if group.state is not State.PREPARING_REBALANCE:
+        return Turn(group)
+    window = group.window
+    if window is None or not (group.new_member_added and window.remaining_ms):
+        return end(group, at)
+    length_ms = min(at.settings.group_initial_rebalance_delay_ms, window.remaining_ms)
+    remaining_ms = max(window.remaining_ms - window.length_ms, 0)
+    later = replace(group, new_member_added=False)
+    return _open(later, at, Window(length_ms, remaining_ms))
+
+
+# -- the end ---------------------------------------------------------------------------------
+
+
+def end(group: Group, at: Moment) -> Turn[Group]:
+    """End the join phase: a new generation of those who have joined (``completeClassicGroupJoin``).
+
+    Dynamic members that are missing are out. If nobody has joined but static members are left,
+    the phase goes on.
+    """
+    turn = _drop_absent(replace(group, window=None)).then(
+        lambda group: Turn(replace(group, leader_id=_elected(group)))
+    )
+    group = turn.state
+    if group.members and group.leader_id not in group.joining:
+        # A request may bring a rebalance timeout of nothing. The coordinator's own timers tick by
+        # the millisecond; without a tick the phase would end, and begin, at this instant for ever.
+        length_ms = max(rebalance_timeout_ms(group), 1)
+        return turn.then(lambda group: _wait_for_ms(group, at, length_ms))
+    return turn.then(lambda group: (_next if group.members else _none_left)(group, at))
+
+
+def _drop_absent(group: Group) -> Turn[Group]:
+    over = CancelTimer(join_timer(group.group_id))
+    if len(group.joining) == len(group.members):
+        return Turn(group, (over,))
+    absent = [
+        member
+        for member in in_order(group)
+        if member.instance_id is None and member.member_id not in group.joining
+    ]
+    effects: list[Effect] = [over]
+    for member in absent:
+        effects.append(Tell(_left_behind(group, member)))
+        effects.append(CancelTimer(member.timer))
+    return Turn(without_members(group, absent), tuple(effects))
+
+
+def _left_behind(group: Group, member: Member) -> MemberRemoved:
+    return MemberRemoved(
+        group=group.group_id, member_id=member.member_id, why=Departure.DID_NOT_REJOIN
+    )
+
+
+def _elected(group: Group) -> str | None:
+    """Keep the leader if it has joined, else take the first who has; else nothing changes."""
+    if group.leader_id in group.joining or not group.joining:
+        return group.leader_id
+    joined = (group.members[member_id] for member_id in group.joining)
+    heir = first_in_order(group, joined)
+    return None if heir is None else heir.member_id
+
+
+def _none_left(group: Group, at: Moment) -> Turn[Group]:
+    """The generation ends with nobody in it (W3)."""
+    group = replace(
+        moved(group, State.EMPTY, at.now_ms),
+        generation=group.generation + 1,
+        protocol_name=None,
+        pending_syncs=NOTHING,
+        subscribed_topics=topics_of(group),
+    )
+    emptied = Tell(GroupEmptied(group=group.group_id, generation=group.generation))
+    return Turn(group, (emptied,), (group_record(group, NOTHING),))
+
+
+def _next(group: Group, at: Moment) -> Turn[Group]:
+    group = replace(
+        moved(group, State.COMPLETING_REBALANCE, at.now_ms),
+        generation=group.generation + 1,
+        protocol_name=select_protocol(group),
+        pending_syncs=group.members,
+        newcomers=NOTHING,
+    )
+    group = replace(group, subscribed_topics=topics_of(group))
+    members = in_order(group)
+    ended = JoinPhaseEnded(
+        group=group.group_id,
+        generation=group.generation,
+        protocol=group.protocol_name,
+        leader=group.leader_id,
+        members=tuple(member.member_id for member in members),
+    )
+    effects: list[Effect] = [Tell(ended)]
+    effects += (SetTimer(member.timer, at.after(member.session_timeout_ms)) for member in members)
+    sync_by_us = at.after(rebalance_timeout_ms(group))
+    effects.append(SetTimer(sync_timer(group.group_id), sync_by_us))
+    return Turn(group, tuple(effects)).then(
+        lambda group: answered_joins(group, lambda member: joined(group, member))
+    )
+
+
+def joined(group: Group, member: Member) -> JoinGroupResponse:
+    """Return the answer to a JoinGroup that made *member* part of the current generation.
+
+    The leader learns of everyone, also of static members that are away.
+    """
+    is_leader = member.member_id == group.leader_id
+    return JoinGroupResponse(
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader_id or "",
+        member_id=member.member_id,
+        members=everyone(group) if is_leader else (),
+    )
+
+
+def everyone(group: Group) -> tuple[JoinGroupMember, ...]:
+    """Return the members with their metadata for the group's protocol, as the leader sees them."""
+    name = group.protocol_name
+    return tuple(
+        JoinGroupMember(member.member_id, member.instance_id, metadata_of(member, name))
+        for member in in_order(group)
+    )

@@ -1,0 +1,175 @@
+"""Who is in a group: members come, change, are renamed and go.
+
+Everything that hangs on a member moves with it: its instance id, the count of those who offer
+its protocols, its place in the member map, the leadership (spec classic-coordinator 1.5, 1.6).
+
+Source: ``ClassicGroup.add``, ``remove``, ``updateMember``, ``replaceStaticMember``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from immutables import Map
+
+from assignors.java import hash_map_length
+from protocols.groups.classic.group import Group, Member, V, first_in_order, without
+from protocols.java_maps import spread
+from protocols.messages import Header, Protocol
+
+
+def with_member(group: Group, member: Member, protocol_type: str, header: Header) -> Group:
+    """Return the group with a new member whose JoinGroup is parked."""
+    count = len(group.members) + 1
+    return replace(
+        group,
+        protocol_type=group.protocol_type if group.members else protocol_type,
+        leader_id=member.member_id if group.leader_id is None else group.leader_id,
+        members=group.members.set(member.member_id, member),
+        static_members=(
+            group.static_members
+            if member.instance_id is None
+            else group.static_members.set(member.instance_id, member.member_id)
+        ),
+        pending_joins=without(group.pending_joins, member.member_id),
+        joining=group.joining.set(member.member_id, header),
+        newcomers=group.newcomers.set(member.member_id, None),
+        support=_recounted(group.support, (), member.protocols),
+        table_length=hash_map_length(count, group.table_length),
+        insertions=group.insertions + 1,
+    )
+
+
+def without_member(group: Group, member_id: str) -> Group:
+    """Return the group without an id, be it a member's or one handed out; a leader is followed.
+
+    Its parked requests go with it; whoever calls answers them first, if they are answered.
+    """
+    member = group.members.get(member_id)
+    if member is None:
+        return replace(
+            group,
+            pending_joins=without(group.pending_joins, member_id),
+            pending_syncs=without(group.pending_syncs, member_id),
+        )
+    rest = replace(
+        group,
+        members=group.members.delete(member_id),
+        static_members=(
+            group.static_members
+            if member.instance_id is None
+            else group.static_members.delete(member.instance_id)
+        ),
+        pending_syncs=without(group.pending_syncs, member_id),
+        joining=without(group.joining, member_id),
+        syncing=without(group.syncing, member_id),
+        newcomers=without(group.newcomers, member_id),
+        assignments=without(group.assignments, member_id),
+        support=_recounted(group.support, member.protocols, ()),
+    )
+    if rest.leader_id != member_id:
+        return rest
+    heir = first_in_order(rest, rest.members.values())
+    return replace(rest, leader_id=None if heir is None else heir.member_id)
+
+
+def without_members(group: Group, gone: Sequence[Member]) -> Group:
+    """Return the group without several members, none of whom waits for anything."""
+    if not gone:
+        return group
+    members = group.members.mutate()
+    for member in gone:
+        del members[member.member_id]
+    rest = members.finish()
+
+    def left(entries: Map[str, V]) -> Map[str, V]:
+        return Map((key, value) for key, value in entries.items() if key in rest)
+
+    heir = group.leader_id
+    if heir not in rest:
+        first = first_in_order(group, rest.values())
+        heir = None if first is None else first.member_id
+    return replace(
+        group,
+        leader_id=heir,
+        members=rest,
+        static_members=Map(
+            (instance, holder)
+            for instance, holder in group.static_members.items()
+            if holder in rest
+        ),
+        pending_syncs=left(group.pending_syncs),
+        newcomers=left(group.newcomers),
+        assignments=left(group.assignments),
+        support=support_of(rest.values()),
+    )
+
+
+def with_protocols(
+    group: Group, member: Member, protocols: tuple[Protocol, ...], timeouts_ms: tuple[int, int]
+) -> Group:
+    """Return the group with a member's protocols and (rebalance, session) timeouts replaced."""
+    rebalance_ms, session_ms = timeouts_ms
+    if (
+        member.protocols == protocols
+        and member.rebalance_timeout_ms == rebalance_ms
+        and member.session_timeout_ms == session_ms
+    ):
+        return group
+    changed = replace(
+        member,
+        protocols=protocols,
+        rebalance_timeout_ms=rebalance_ms,
+        session_timeout_ms=session_ms,
+    )
+    return replace(
+        group,
+        members=group.members.set(member.member_id, changed),
+        support=_recounted(group.support, member.protocols, protocols),
+    )
+
+
+def renamed(group: Group, old: Member, new_id: str, timer: str) -> Group:
+    """Return the group with a static member under a new id; nobody is waiting under the old one.
+
+    Leadership, instance and assignment move along. Ids that still owe a SyncGroup stay as they
+    are [Q13]. For the member map it is a removal and an insertion.
+    """
+    assert old.instance_id is not None
+    new = replace(
+        old, member_id=new_id, timer=timer, spread=spread(new_id), arrived=group.insertions
+    )
+    assigned = group.assignments.get(old.member_id)
+    kept = without(group.assignments, old.member_id)
+    return replace(
+        group,
+        leader_id=new_id if group.leader_id == old.member_id else group.leader_id,
+        members=group.members.delete(old.member_id).set(new_id, new),
+        static_members=group.static_members.set(old.instance_id, new_id),
+        joining=without(group.joining, old.member_id),
+        syncing=without(group.syncing, old.member_id),
+        newcomers=without(group.newcomers, old.member_id),
+        assignments=kept if assigned is None else kept.set(new_id, assigned),
+        insertions=group.insertions + 1,
+    )
+
+
+def support_of(members: Iterable[Member]) -> Map[str, int]:
+    """Return how many of *members* offer each protocol."""
+    counts = Counter(name for member in members for name in {p.name for p in member.protocols})
+    return Map(counts)
+
+
+def _recounted(
+    support: Map[str, int], old: tuple[Protocol, ...], new: tuple[Protocol, ...]
+) -> Map[str, int]:
+    """Return how many members offer each protocol after one changed its list."""
+    before, after = {offer.name for offer in old}, {offer.name for offer in new}
+    for name in before - after:
+        count = support[name] - 1
+        support = support.set(name, count) if count else support.delete(name)
+    for name in after - before:
+        support = support.set(name, support.get(name, 0) + 1)
+    return support

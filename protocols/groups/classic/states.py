@@ -1,0 +1,311 @@
+"""What a classic group answers, to whom, in which state: the rules as tables.
+
+A group is one machine with five states; a sixth column stands for "no group of this id". For
+each request there is one table: its rows say who asks (:class:`Who`, as the handler of that
+request made out), its columns in which state the group is. A cell is either an error to answer
+with or an :class:`Act` to carry out. Handlers look their verdict up here and nowhere else;
+``docs/classic-verdicts.md`` is printed from here; a test visits every cell.
+
+Who moves the group from state to state: JoinGroup, LeaveGroup and timers begin a join phase
+(``rebalance.py``), its end begins the sync phase, and the leader's SyncGroup, once its record
+is durable, ends that (``sync.py``). Nothing else changes the state.
+
+Source: ``GroupMetadataManager`` and ``ClassicGroup`` of Kafka 4.4.0, not the comments of
+``ClassicGroupState``, which differ from its code (spec classic-coordinator 3).
+"""
+
+from __future__ import annotations
+
+import enum
+from types import MappingProxyType
+from typing import Final
+
+from protocols.messages.errors import ErrorCode
+
+_NOT_AVAILABLE: Final = ErrorCode.COORDINATOR_NOT_AVAILABLE
+_FENCED: Final = ErrorCode.FENCED_INSTANCE_ID
+_ILLEGAL: Final = ErrorCode.ILLEGAL_GENERATION
+_INCONSISTENT: Final = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+_IN_REBALANCE: Final = ErrorCode.REBALANCE_IN_PROGRESS
+_NO_GROUP: Final = ErrorCode.GROUP_ID_NOT_FOUND
+_NON_EMPTY: Final = ErrorCode.NON_EMPTY_GROUP
+_UNKNOWN: Final = ErrorCode.UNKNOWN_MEMBER_ID
+
+
+class State(enum.IntEnum):
+    """The states of a group; the number is the column of its verdicts."""
+
+    ABSENT = 0
+    """No group of this id; never the state of a group."""
+
+    EMPTY = 1
+    """No members; may hold offsets and ids handed out."""
+
+    PREPARING_REBALANCE = 2
+    """The join phase: JoinGroups are collected."""
+
+    COMPLETING_REBALANCE = 3
+    """The sync phase: a new generation waits for its leader's assignment to be durable."""
+
+    STABLE = 4
+    """The assignment is durable and handed out."""
+
+    DEAD = 5
+    """The shard was unloaded."""
+
+    @property
+    def label(self) -> str:
+        """Kafka's spelling, as DescribeGroups and logs show it."""
+        return "Absent" if self is State.ABSENT else self.name.title().replace("_", "")
+
+
+PREDECESSORS: Final = MappingProxyType(
+    {
+        State.EMPTY: frozenset({State.PREPARING_REBALANCE}),
+        State.PREPARING_REBALANCE: frozenset(
+            {State.STABLE, State.COMPLETING_REBALANCE, State.EMPTY}
+        ),
+        State.COMPLETING_REBALANCE: frozenset({State.PREPARING_REBALANCE}),
+        State.STABLE: frozenset({State.COMPLETING_REBALANCE}),
+        State.DEAD: frozenset(State) - {State.ABSENT},
+    }
+)
+"""The states from which each may be entered."""
+
+
+class Request(enum.Enum):
+    """What a group can be asked, apart from reading it."""
+
+    JOIN_GROUP = "JoinGroup"
+    SYNC_GROUP = "SyncGroup"
+    HEARTBEAT = "Heartbeat"
+    LEAVE_GROUP = "LeaveGroup"
+    OFFSET_COMMIT = "OffsetCommit"
+    OFFSET_DELETE = "OffsetDelete"
+    DELETE_GROUPS = "DeleteGroups"
+
+
+class Who(enum.Enum):
+    """Who asks, as far as the answer depends on it; the first kind that fits."""
+
+    SURPLUS = "one for whom `group.max.size` leaves no room"
+    UNSUPPORTED = "one whose protocols the group cannot use"
+    NEWCOMER = "a dynamic member without an id"
+    OLD_NEWCOMER = "a dynamic member without an id, JoinGroup v0-v3"
+    NEW_INSTANCE = "a static member without an id, its instance not known"
+    RESTARTED = "a static member without an id, its instance known"
+    PENDING = "the holder of an id handed out, not yet joined"
+    PENDING_INSTANCE = "the same, naming an instance"
+    INSTANCE = "nobody in person: an instance id names a static member"
+    FENCED = "one whose instance id now belongs to another member id"
+    STRANGER = "one whose member or instance id is not known"
+    NOBODY = "one without a generation, to whom no member answers"
+    STALE = "a member that names another generation"
+    OTHER_PROTOCOL = "a member that names another protocol than the group's"
+    CHANGED = "a member with new metadata"
+    LEADER = "the leader"
+    MEMBER = "a member"
+    OTHER_GROUP = "anyone, to a group of another type than consumer"
+    ANYONE = "anyone"
+
+
+class Act(enum.Enum):
+    """What a group does with a request it does not refuse."""
+
+    HAND_OUT_ID = "MEMBER_ID_REQUIRED with a new id"
+    ADMIT = "added and parked; a rebalance begins or goes on"
+    RETURN = "replaced under a new id; answered when stored, unless another protocol wins"
+    RETURN_AND_REBALANCE = "replaced under a new id and parked; new rebalance"
+    RETURN_AND_PARK = "replaced under a new id and parked"
+    PARK = "parked until all have joined"
+    REBALANCE = "parked; new rebalance"
+    REPEAT = "current generation at once"
+    EVICT = "GROUP_MAX_SIZE_REACHED, and out of the group"
+    AWAIT_ASSIGNMENT = "parked until the leader's assignment is durable"
+    STORE_ASSIGNMENT = "parked; assignment stored"
+    GIVE_ASSIGNMENT = "assignment at once"
+    KEEP = "NONE; session kept"
+    WARN = "REBALANCE_IN_PROGRESS; session kept"
+    REMOVE = "NONE; member removed, a rebalance begins or goes on"
+    FORGET = "NONE; id forgotten, a rebalance begins or goes on where there are members"
+    STORE_OFFSETS = "NONE; offsets stored"
+    STORE_AND_KEEP = "NONE; offsets stored, session kept"
+    DROP_OFFSETS = "by topic: NONE, or GROUP_SUBSCRIBED_TO_TOPIC"
+    DELETE = "NONE; group and offsets deleted"
+
+
+Verdict = ErrorCode | Act
+Row = tuple[Verdict | None, Verdict | None, Verdict, Verdict, Verdict, Verdict]
+"""Verdicts by :class:`State`; None where such a one cannot be."""
+
+Table = MappingProxyType[Who, Row]
+
+JOIN_GROUP: Final[Table] = MappingProxyType(
+    {
+        Who.SURPLUS: (None, None, Act.EVICT, Act.EVICT, Act.EVICT, _NOT_AVAILABLE),
+        Who.UNSUPPORTED: (
+            _INCONSISTENT,
+            _INCONSISTENT,
+            _INCONSISTENT,
+            _INCONSISTENT,
+            _INCONSISTENT,
+            _NOT_AVAILABLE,
+        ),
+        Who.NEWCOMER: (
+            Act.HAND_OUT_ID,
+            Act.HAND_OUT_ID,
+            Act.HAND_OUT_ID,
+            Act.HAND_OUT_ID,
+            Act.HAND_OUT_ID,
+            _NOT_AVAILABLE,
+        ),
+        Who.OLD_NEWCOMER: (Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, _NOT_AVAILABLE),
+        Who.NEW_INSTANCE: (Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, _NOT_AVAILABLE),
+        Who.RESTARTED: (
+            None,
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            Act.RETURN_AND_PARK,
+            Act.RETURN_AND_REBALANCE,
+            Act.RETURN,
+            _NOT_AVAILABLE,
+        ),
+        Who.PENDING: (_UNKNOWN, Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, _NOT_AVAILABLE),
+        Who.PENDING_INSTANCE: (
+            _UNKNOWN,
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            _NOT_AVAILABLE,
+        ),
+        Who.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
+        Who.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Who.CHANGED: (
+            _UNKNOWN,
+            _UNKNOWN,
+            Act.PARK,
+            Act.REBALANCE,
+            Act.REBALANCE,
+            _NOT_AVAILABLE,
+        ),
+        Who.LEADER: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REPEAT, Act.REBALANCE, _NOT_AVAILABLE),
+        Who.MEMBER: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REPEAT, Act.REPEAT, _NOT_AVAILABLE),
+    }
+)
+
+SYNC_GROUP: Final[Table] = MappingProxyType(
+    {
+        Who.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
+        Who.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Who.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
+        Who.OTHER_PROTOCOL: (
+            _UNKNOWN,
+            _UNKNOWN,
+            _INCONSISTENT,
+            _INCONSISTENT,
+            _INCONSISTENT,
+            _NOT_AVAILABLE,
+        ),
+        Who.LEADER: (
+            _UNKNOWN,
+            _UNKNOWN,
+            _IN_REBALANCE,
+            Act.STORE_ASSIGNMENT,
+            Act.GIVE_ASSIGNMENT,
+            _NOT_AVAILABLE,
+        ),
+        Who.MEMBER: (
+            _UNKNOWN,
+            _UNKNOWN,
+            _IN_REBALANCE,
+            Act.AWAIT_ASSIGNMENT,
+            Act.GIVE_ASSIGNMENT,
+            _NOT_AVAILABLE,
+        ),
+    }
+)
+
+HEARTBEAT: Final[Table] = MappingProxyType(
+    {
+        Who.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
+        Who.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Who.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
+        Who.MEMBER: (_UNKNOWN, _UNKNOWN, Act.WARN, Act.KEEP, Act.KEEP, _NOT_AVAILABLE),
+    }
+)
+
+LEAVE_GROUP: Final[Table] = MappingProxyType(
+    {
+        Who.INSTANCE: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
+        Who.PENDING: (_UNKNOWN, Act.FORGET, Act.FORGET, Act.FORGET, Act.FORGET, _NOT_AVAILABLE),
+        Who.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
+        Who.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Who.MEMBER: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
+    }
+)
+"""For each entry of the request; DEAD answers the request as a whole."""
+
+OFFSET_COMMIT: Final[Table] = MappingProxyType(
+    {
+        Who.NOBODY: (
+            Act.STORE_OFFSETS,
+            Act.STORE_OFFSETS,
+            _UNKNOWN,
+            _UNKNOWN,
+            _UNKNOWN,
+            _NOT_AVAILABLE,
+        ),
+        Who.FENCED: (_NO_GROUP, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
+        Who.STRANGER: (_NO_GROUP, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Who.STALE: (_NO_GROUP, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
+        Who.MEMBER: (
+            _NO_GROUP,
+            _UNKNOWN,
+            Act.STORE_AND_KEEP,
+            _IN_REBALANCE,
+            Act.STORE_AND_KEEP,
+            _NOT_AVAILABLE,
+        ),
+    }
+)
+"""GROUP_ID_NOT_FOUND is ILLEGAL_GENERATION up to version 8."""
+
+OFFSET_DELETE: Final[Table] = MappingProxyType(
+    {
+        Who.OTHER_GROUP: (
+            _NO_GROUP,
+            Act.DROP_OFFSETS,
+            _NON_EMPTY,
+            _NON_EMPTY,
+            _NON_EMPTY,
+            _NO_GROUP,
+        ),
+        Who.ANYONE: (
+            _NO_GROUP,
+            Act.DROP_OFFSETS,
+            Act.DROP_OFFSETS,
+            Act.DROP_OFFSETS,
+            Act.DROP_OFFSETS,
+            _NO_GROUP,
+        ),
+    }
+)
+
+DELETE_GROUPS: Final[Table] = MappingProxyType(
+    {Who.ANYONE: (_NO_GROUP, Act.DELETE, _NON_EMPTY, _NON_EMPTY, _NON_EMPTY, _NO_GROUP)}
+)
+
+TABLES: Final = MappingProxyType(
+    {
+        Request.JOIN_GROUP: JOIN_GROUP,
+        Request.SYNC_GROUP: SYNC_GROUP,
+        Request.HEARTBEAT: HEARTBEAT,
+        Request.LEAVE_GROUP: LEAVE_GROUP,
+        Request.OFFSET_COMMIT: OFFSET_COMMIT,
+        Request.OFFSET_DELETE: OFFSET_DELETE,
+        Request.DELETE_GROUPS: DELETE_GROUPS,
+    }
+)
+
+QUIET: Final = frozenset({Act.KEEP, Act.STORE_AND_KEEP})
+"""Acts that say yes and change nothing but a lease or an offset."""

@@ -1,0 +1,181 @@
+"""Static members that restart: a new member id takes the old one's place (KIP-345, KIP-814).
+
+Source: ``GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin``,
+``ClassicGroup.replaceStaticMember`` (spec classic-coordinator 1.11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.facts import Departure, MemberAdded, MemberRemoved
+from protocols.groups.answers import seen_as
+from protocols.groups.classic.group import Group, Member, select_protocol, without
+from protocols.groups.classic.metadata import group_record
+from protocols.groups.classic.parked import refused_join, refused_sync
+from protocols.groups.classic.rebalance import begin, client_reason, end_if_last, everyone
+from protocols.groups.classic.roster import renamed, with_protocols
+from protocols.groups.classic.shard import InstanceStored, JoinWaits
+from protocols.groups.classic.states import State
+from protocols.groups.classic.timers import session_timer
+from protocols.groups.turn import Moment, Turn
+from protocols.machine import Effect, Send, SetTimer, Tell
+from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
+from protocols.messages.errors import ErrorCode
+
+_SKIPPING_VERSION = 9
+"""From this JoinGroup version on a leader can be told to keep the assignment."""
+
+
+def come_back(group: Group, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Group]:
+    """Restart in a stable group: without a rebalance, if the same assignor still wins.
+
+    Only its name is compared: a changed subscription goes unnoticed [Q14].
+    """
+    old, new_id = _old_and_new(group, request, at)
+    turn = _replaced(group, old, new_id, header, at).then(
+        lambda group: _parked(group, new_id, header, request)
+    )
+    if select_protocol(turn.state) != turn.state.protocol_name:
+        instance = f"static member {new_id} with instance id {request.group_instance_id}"
+        why = f"Group's selectedProtocol will change because {instance} joined with change of protocol"
+        return _rebalancing(turn, why, new_id, header, request, at)
+    assert group.leader_id is not None, "a stable group has a leader"
+    stored = InstanceStored(group.group_id, old, new_id, group.leader_id, header, request.version)
+    record = group_record(turn.state, turn.state.assignments)
+    return Turn(turn.state, turn.effects, (record,), (stored,))
+
+
+def come_back_and_rebalance(
+    group: Group, header: Header, request: JoinGroupRequest, at: Moment
+) -> Turn[Group]:
+    """Restart during the sync phase: it is begun anew."""
+    old, new_id = _old_and_new(group, request, at)
+    turn = _replaced(group, old, new_id, header, at).then(
+        lambda group: _parked(group, new_id, header, request)
+    )
+    instance = f"static member {new_id} with instance id {request.group_instance_id}"
+    return _rebalancing(turn, f"Updating metadata for {instance}", new_id, header, request, at)
+
+
+def come_back_and_park(
+    group: Group, header: Header, request: JoinGroupRequest, at: Moment
+) -> Turn[Group]:
+    """Restart during the join phase: the new id counts as joined."""
+    old, new_id = _old_and_new(group, request, at)
+    return (
+        _replaced(group, old, new_id, header, at)
+        .then(lambda group: _parked(group, new_id, header, request))
+        .then(lambda group: end_if_last(group, at))
+        .at_last(JoinWaits(group.group_id, new_id, header))
+    )
+
+
+def _rebalancing(
+    turn: Turn[Group],
+    why: str,
+    new_id: str,
+    header: Header,
+    request: JoinGroupRequest,
+    at: Moment,
+) -> Turn[Group]:
+    reason = f"{why}; client reason: {client_reason(request)}"
+    return turn.then(lambda group: begin(group, at, reason, new_id)).at_last(
+        JoinWaits(turn.state.group_id, new_id, header)
+    )
+
+
+def _old_and_new(group: Group, request: JoinGroupRequest, at: Moment) -> tuple[Member, str]:
+    assert request.group_instance_id is not None
+    old_id = group.static_members[request.group_instance_id]
+    return group.members[old_id], at.broker.new_id(request.group_instance_id)
+
+
+def _parked(group: Group, member_id: str, header: Header, request: JoinGroupRequest) -> Turn[Group]:
+    timeouts_ms = request.rebalance_timeout_ms, request.session_timeout_ms
+    group = with_protocols(group, group.members[member_id], request.protocols, timeouts_ms)
+    return Turn(replace(group, joining=group.joining.set(member_id, header)))
+
+
+def _replaced(
+    group: Group, old: Member, new_id: str, header: Header | None, at: Moment
+) -> Turn[Group]:
+    """Give a static member a new id; whoever waits under the old one is fenced.
+
+    The old id's session timer is left to run out without effect.
+    """
+    timer = session_timer(group.group_id, new_id)
+    told: tuple[Effect, ...] = (
+        Tell(MemberRemoved(group=group.group_id, member_id=old.member_id, why=Departure.REPLACED)),
+        Tell(
+            MemberAdded(
+                group=group.group_id,
+                member_id=new_id,
+                instance_id=old.instance_id,
+                client="" if header is None else header.client,
+                protocol="classic",
+                replaced=old.member_id,
+            )
+        ),
+    )
+    fenced = ErrorCode.FENCED_INSTANCE_ID
+    return (
+        Turn(group, told)
+        .then(lambda group: refused_join(group, old.member_id, fenced, old.member_id))
+        .then(lambda group: refused_sync(group, old.member_id, fenced))
+        .then(lambda group: Turn(renamed(group, old, new_id, timer)))
+        .also(SetTimer(timer, at.after(old.session_timeout_ms)))
+    )
+
+
+# -- once the new id is durable, or is not ---------------------------------------------------
+
+
+def stored(group: Group, what: InstanceStored) -> Turn[Group]:
+    """Tell a restarted member that its generation goes on, if it still waits.
+
+    A rebalance that began meanwhile has counted it as joined, and now does so no longer. If it
+    leads the group, Kafka cannot tell it the members then, and it stays parked.
+    """
+    header = group.joining.get(what.new_id)
+    leads = group.leader_id == what.new_id
+    unspeakable = leads and group.state is State.PREPARING_REBALANCE
+    if header is None or (unspeakable and what.version >= _SKIPPING_VERSION):
+        return Turn(group)
+    freed = replace(group, joining=group.joining.delete(what.new_id))
+    return Turn(freed, (Send(header, _same_generation(group, what, leads=leads)),))
+
+
+def _same_generation(group: Group, what: InstanceStored, *, leads: bool) -> JoinGroupResponse:
+    """An older client that led is told of its old id as leader, so it takes itself for a follower."""
+    skips = what.version >= _SKIPPING_VERSION
+    return JoinGroupResponse(
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=(group.leader_id or "") if skips else what.old_leader_id,
+        skip_assignment=skips and leads,
+        member_id=what.new_id,
+        members=everyone(group) if skips and leads else (),
+    )
+
+
+def not_stored(group: Group, what: InstanceStored, error: ErrorCode, at: Moment) -> Turn[Group]:
+    """Give a restarted member its old id back: the new one was never durable."""
+    new = group.members.get(what.new_id)
+    if new is None:
+        return Turn(group)
+    old = what.old
+    waits = group.joining.get(what.new_id) == what.header
+    timeouts_ms = old.rebalance_timeout_ms, old.session_timeout_ms
+    group = replace(group, joining=without(group.joining, what.new_id))
+    group = with_protocols(group, new, old.protocols, timeouts_ms)
+    turn = _replaced(group, group.members[what.new_id], old.member_id, None, at)
+    refused = JoinGroupResponse(
+        error=seen_as(error),
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=what.old_leader_id,
+    )
+    return turn.also(Send(what.header, refused)) if waits else turn

@@ -1,0 +1,152 @@
+"""SyncGroup: the leader brings the assignment, everyone takes its part once it is durable.
+
+Source: ``GroupMetadataManager.classicGroupSync`` (spec classic-coordinator 1.10 and 3.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from immutables import Map
+
+from protocols.facts import Departure, GroupStabilised, MemberRemoved
+from protocols.groups.answers import seen_as
+from protocols.groups.classic.group import Group, Partitions, in_order, moved, without
+from protocols.groups.classic.identity import who_syncs
+from protocols.groups.classic.metadata import group_record
+from protocols.groups.classic.parked import answered_syncs
+from protocols.groups.classic.rebalance import begin, released_syncs
+from protocols.groups.classic.roster import without_member
+from protocols.groups.classic.shard import AssignmentStored, Shard, SyncWaits, on_group
+from protocols.groups.classic.states import SYNC_GROUP, Act, State, Who
+from protocols.groups.classic.timers import sync_timer
+from protocols.groups.turn import Moment, Turn
+from protocols.machine import CancelTimer, Effect, Send, Tell
+from protocols.messages import Header, SyncGroupRequest, SyncGroupResponse
+from protocols.messages.errors import ErrorCode
+
+
+def sync_group(shard: Shard, header: Header, request: SyncGroupRequest, at: Moment) -> Turn[Shard]:
+    """Answer or park a SyncGroup."""
+    del at
+    group = shard.groups.get(request.group_id)
+    if group is None:
+        return Turn(shard, _refused(header, SYNC_GROUP[Who.STRANGER][State.ABSENT]))
+    verdict = SYNC_GROUP[who_syncs(group, request)][group.state]
+    match verdict:
+        case Act.AWAIT_ASSIGNMENT:
+            return on_group(shard, _parked(group, header, request.member_id))
+        case Act.STORE_ASSIGNMENT:
+            return on_group(shard, _stored(group, header, request))
+        case Act.GIVE_ASSIGNMENT:
+            return on_group(shard, _given(group, header, request.member_id))
+        case _:
+            return Turn(shard, _refused(header, verdict))
+
+
+def _refused(header: Header, verdict: ErrorCode | Act | None) -> tuple[Send, ...]:
+    assert isinstance(verdict, ErrorCode)
+    return (Send(header, SyncGroupResponse(error=verdict)),)
+
+
+def _parked(group: Group, header: Header, member_id: str) -> Turn[Group]:
+    """Keep a SyncGroup open; an older one of the same member is never answered."""
+    parked = replace(
+        group,
+        syncing=group.syncing.set(member_id, header),
+        pending_syncs=without(group.pending_syncs, member_id),
+    )
+    waits = (SyncWaits(group.group_id, member_id, header),)
+    return Turn(parked, _last_sync(group, parked), waits=waits)
+
+
+def _stored(group: Group, header: Header, request: SyncGroupRequest) -> Turn[Group]:
+    """Propose the leader's assignment (W2); who is left out gets nothing, strangers are ignored."""
+    given = dict(request.assignments)
+    assignments = Map((name, given[name]) for name in group.members if name in given)
+    turn = _parked(group, header, request.member_id)
+    record = group_record(group, assignments)
+    stored = AssignmentStored(group.group_id, group.generation, request.member_id, assignments)
+    return Turn(turn.state, turn.effects, (record,), (stored, *turn.waits))
+
+
+def _given(group: Group, header: Header, member_id: str) -> Turn[Group]:
+    """Hand out what is stored; the session is not touched [Q16]."""
+    synced = group
+    if member_id in group.pending_syncs:
+        synced = replace(group, pending_syncs=group.pending_syncs.delete(member_id))
+    answer = Send(header, _answer(group, group.assignments.get(member_id, ())))
+    return Turn(synced, (*_last_sync(group, synced), answer))
+
+
+def _last_sync(before: Group, after: Group) -> tuple[CancelTimer, ...]:
+    if before.pending_syncs and not after.pending_syncs:
+        return (CancelTimer(sync_timer(before.group_id)),)
+    return ()
+
+
+def _answer(group: Group, assignment: Partitions) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        assignment=assignment,
+    )
+
+
+# -- once the assignment is durable, or is not -----------------------------------------------
+
+
+def stabilised(group: Group, what: AssignmentStored, at: Moment) -> Turn[Group]:
+    """Hand the assignment out, unless another join phase has begun since."""
+    if not _still_syncing(group, what):
+        return Turn(group)
+    group = replace(moved(group, State.STABLE, at.now_ms), assignments=what.assignments)
+    told = GroupStabilised(
+        group=group.group_id,
+        generation=group.generation,
+        assignment=tuple(
+            (member.member_id, what.assignments.get(member.member_id, ()))
+            for member in in_order(group)
+        ),
+    )
+    return Turn(group, (Tell(told),)).then(
+        lambda group: answered_syncs(
+            group, at, lambda member: _answer(group, what.assignments.get(member.member_id, ()))
+        )
+    )
+
+
+def not_stored(group: Group, what: AssignmentStored, error: ErrorCode, at: Moment) -> Turn[Group]:
+    """Give the sync phase up and begin anew, unless that has happened already [Q11]."""
+    if not _still_syncing(group, what):
+        return Turn(group)
+    reason = (
+        f"Error {error.name} when storing group assignment during SyncGroup "
+        f"(member: {what.leader_id})."
+    )
+    return released_syncs(group, at, seen_as(error)).then(
+        lambda group: begin(group, at, reason, what.leader_id)
+    )
+
+
+def _still_syncing(group: Group, what: AssignmentStored) -> bool:
+    return group.state is State.COMPLETING_REBALANCE and group.generation == what.generation
+
+
+def time_is_up(group: Group, at: Moment) -> Turn[Group]:
+    """The sync timer ran out: whoever has not sent SyncGroup is out, static members too.
+
+    An id that a restart replaced counts as well, though nobody can sync under it [Q13].
+    """
+    if group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_syncs:
+        return Turn(group)
+    silent = sorted(group.pending_syncs)
+    reason = f"Removing {silent} on pending sync request expiration".replace("'", "")
+    effects = list[Effect]()
+    for member in (group.members[member_id] for member_id in silent if member_id in group.members):
+        removed = MemberRemoved(
+            group=group.group_id, member_id=member.member_id, why=Departure.DID_NOT_SYNC
+        )
+        effects += (Tell(removed), CancelTimer(member.timer))
+        group = without_member(group, member.member_id)
+    return Turn(group, tuple(effects)).then(lambda group: begin(group, at, reason, silent[0]))

@@ -1,0 +1,27 @@
+"""The consumer rebalance protocol (KIP-848): group side here, client side in ``client``.
+
+Whoever serves groups of every type asks for this package and names the module it needs
+(``kip848.door``), which is imported then: most runs have classic groups alone and do not wait.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocols.on_first_use import modules_of
+
+if TYPE_CHECKING:
+    from protocols.groups.kip848 import (
+        describe,
+        door,
+        group,
+        invariants,
+        kind,
+        on_shard,
+        quiet,
+        replay,
+    )
+
+__all__ = ["describe", "door", "group", "invariants", "kind", "on_shard", "quiet", "replay"]
+
+__getattr__ = modules_of(__name__, __all__)

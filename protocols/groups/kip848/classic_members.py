@@ -1,0 +1,307 @@
+"""Members of a consumer group that still speak the classic protocol (KIP-848, online migration).
+
+Their generation is their member epoch. There is no barrier: each JoinGroup is answered at once,
+after the same steps as a heartbeat; what the member owns stands in its subscription, so that to
+join again is to confirm what it gave up. A heartbeat tells it when to do so.
+
+Source: ``classicGroupJoinToConsumerGroup``, ``classicGroupSyncToConsumerGroup``,
+``classicGroupHeartbeatToConsumerGroup`` of 4.4.0 (spec kip848 5.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from assignors.types import Subscription
+from protocols.facts import MemberAdded
+from protocols.groups.answers import join_refused, refusal
+from protocols.groups.kip848.group import NOTHING_TOLD, Group, Member, MemberState, named
+from protocols.groups.kip848.membership import Arrival, holder, with_member
+from protocols.groups.kip848.soft import Soft
+from protocols.groups.kip848.steps import Visit, advanced
+from protocols.groups.kip848.timers import rejoin_timer, resync_timer
+from protocols.groups.topics import TopicsImage
+from protocols.groups.turn import Moment, Turn
+from protocols.machine import CancelTimer, Effect, Send, SetTimer, Tell
+from protocols.messages import (
+    CONSUMER_PROTOCOL_TYPE,
+    Header,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+    TopicPartitions,
+)
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
+    ConsumerGroupMemberMetadataValue,
+    encode_subscription,
+)
+
+_FIRST_TO_BRING_ITS_ID = 4
+"""The JoinGroup version whose new members ask for an id first (KIP-394)."""
+
+_NO_PREFIX = ""
+"""Ids made in a consumer group begin neither with a client id nor with an instance id."""
+
+
+# -- joining -----------------------------------------------------------------------------------
+
+
+def join(
+    group: Group, soft: Soft, header: Header, request: JoinGroupRequest, at: Moment
+) -> Turn[Soft]:
+    """Answer a JoinGroup, at once, when its records are durable."""
+    visit = arrived(group, soft, header, request, at)
+    if isinstance(visit, Visit):
+        visit = advanced(group, visit, owned_by(request, at.broker.image), at)
+    if visit is ErrorCode.MEMBER_ID_REQUIRED:
+        answer = join_refused(visit, at.broker.new_id(_NO_PREFIX), request.version)
+        return Turn(soft, (Send(header, answer),))
+    if isinstance(visit, ErrorCode):
+        return Turn(soft, (Send(header, refusal(request, visit)),))
+    return _joined(visit, header, request, at)
+
+
+def arrived(
+    group: Group, soft: Soft, header: Header, request: JoinGroupRequest, at: Moment
+) -> Visit | ErrorCode:
+    """Let a member in, or say why it is refused; a new one has to ask for an id first."""
+    arrival = _refused(group, request, at) or _arrival(group, request)
+    if isinstance(arrival, ErrorCode):
+        return arrival
+    member_id = request.member_id or at.broker.new_id(_NO_PREFIX)
+    told = _as_told(arrival, header, request)
+    visit = Visit(with_member(group, arrival, member_id, told), soft, member_id, arrival.member)
+    if arrival.member is None or arrival.replaces:
+        visit = visit.told(Tell(_added(group, arrival, member_id, header, request)))
+    return visit
+
+
+def _refused(group: Group, request: JoinGroupRequest, at: Moment) -> ErrorCode | None:
+    """Look at policy, room and protocols, in this order.
+
+    Who joins again needs a protocol that all classic members had before, itself among them.
+    """
+    if at.settings.group_consumer_migration_policy == "disabled":
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    known = (
+        group.member(request.member_id) is not None
+        or request.group_instance_id in group.static_members
+    )
+    if len(group.members) >= at.settings.group_consumer_max_size and not known:
+        return ErrorCode.GROUP_MAX_SIZE_REACHED
+    offered = {offer.name for offer in request.protocols}
+    for member in group:
+        classic = member.metadata.classic_member_metadata
+        if classic is not None:
+            offered &= {protocol.name for protocol in classic.supported_protocols}
+    fits = request.protocol_type == CONSUMER_PROTOCOL_TYPE and bool(offered)
+    return None if fits else ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def _arrival(group: Group, request: JoinGroupRequest) -> Arrival | ErrorCode:
+    """A static member that comes without an id takes the place of whoever has its instance."""
+    if request.group_instance_id is None:
+        if not request.member_id and request.version >= _FIRST_TO_BRING_ITS_ID:
+            return ErrorCode.MEMBER_ID_REQUIRED
+        return Arrival(group.member(request.member_id))
+    member = holder(group, request.group_instance_id)
+    if not request.member_id:
+        return Arrival(member, replaces=member is not None)
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if member.member_id != request.member_id:
+        return ErrorCode.FENCED_INSTANCE_ID
+    return Arrival(member)
+
+
+def _as_told(
+    arrived: Arrival, header: Header, request: JoinGroupRequest
+) -> ConsumerGroupMemberMetadataValue:
+    """Return what a member told; its first protocol says what it reads, never by pattern."""
+    before = NOTHING_TOLD if arrived.member is None else arrived.member.metadata
+    subscription, timeout_ms = request.protocols[0].metadata, request.rebalance_timeout_ms
+    return replace(
+        before,
+        instance_id=request.group_instance_id or before.instance_id,
+        rack_id=subscription.rack_id or before.rack_id,
+        client_id=header.client_id,
+        client_host=header.client_host,
+        subscribed_topic_names=tuple(sorted(set(subscription.topics))),
+        subscribed_topic_regex="",
+        rebalance_timeout_ms=before.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        classic_member_metadata=classic_metadata(
+            request.session_timeout_ms,
+            tuple((offer.name, offer.metadata) for offer in request.protocols),
+        ),
+    )
+
+
+def classic_metadata(
+    session_timeout_ms: int, protocols: tuple[tuple[str, Subscription], ...]
+) -> ClassicMemberMetadata:
+    """Return what record 5 says of a classic member alone."""
+    return ClassicMemberMetadata(
+        session_timeout_ms=session_timeout_ms,
+        supported_protocols=tuple(
+            ClassicProtocol(name=name, metadata=encode_subscription(subscription))
+            for name, subscription in protocols
+        ),
+    )
+
+
+def owned_by(request: JoinGroupRequest, image: TopicsImage) -> tuple[TopicPartitions, ...]:
+    """Return what the member says it owns; an eager one owns nothing whenever it joins."""
+    owned: dict[str, list[int]] = {}
+    for topic, number in request.protocols[0].metadata.owned_partitions:
+        topic_id = image.id_of(topic)
+        if topic_id is not None:
+            owned.setdefault(topic_id, []).append(number)
+    return tuple(TopicPartitions(topic_id, tuple(each)) for topic_id, each in owned.items())
+
+
+def _added(
+    group: Group, arrived: Arrival, member_id: str, header: Header, request: JoinGroupRequest
+) -> MemberAdded:
+    return MemberAdded(
+        group=group.group_id,
+        member_id=member_id,
+        instance_id=request.group_instance_id,
+        client=header.client,
+        protocol="classic",
+        replaced=arrived.member.member_id if arrived.member else None,
+    )
+
+
+def answer_to(visit: Visit, request: JoinGroupRequest) -> JoinGroupResponse:
+    """Return the answer to a member that joined: no leader, nobody else, and its first protocol."""
+    return JoinGroupResponse(
+        generation_id=visit.member.current.epoch,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        protocol_name=request.protocols[0].name,
+        member_id=visit.member_id,
+    )
+
+
+def _joined(visit: Visit, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Soft]:
+    member, group_id = visit.member, visit.group.group_id
+    soft, timer = visit.soft, rejoin_timer(group_id, member.member_id)
+    if member.member_id in soft.rejoining:
+        soft = replace(soft, rejoining=soft.rejoining.delete(member.member_id))
+    effects: tuple[Effect, ...] = (
+        *visit.effects,
+        CancelTimer(timer),
+        SetTimer(member.session_timer, at.after(request.session_timeout_ms)),
+        SetTimer(resync_timer(group_id, member.member_id), at.after(request.rebalance_timeout_ms)),
+    )
+    answer = Send(header, answer_to(visit, request))
+    return Turn(soft, effects, visit.draft.records, (answer,))
+
+
+# -- syncing and beating -----------------------------------------------------------------------
+
+
+def sync(
+    group: Group, soft: Soft, header: Header, request: SyncGroupRequest, at: Moment
+) -> Turn[Soft]:
+    """Answer a SyncGroup with what the member is assigned; what it brings is not looked at.
+
+    The member's session begins anew.
+    """
+    member = _known(group, request.member_id, request.group_instance_id, request.generation_id)
+    if isinstance(member, ErrorCode):
+        return Turn(soft, (Send(header, SyncGroupResponse(error=member)),))
+    first = _first_protocol(member)
+    if request.protocol_type not in {None, CONSUMER_PROTOCOL_TYPE} or (
+        request.protocol_name not in {None, first}
+    ):
+        answer = SyncGroupResponse(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        return Turn(soft, (Send(header, answer),))
+    current = member.current
+    unrevoked = current.state is MemberState.UNREVOKED_PARTITIONS
+    if current.epoch < group.target_epoch and not unrevoked:
+        answer = SyncGroupResponse(error=ErrorCode.REBALANCE_IN_PROGRESS)
+        return _told_to_rejoin(group, soft, member, at).also(Send(header, answer))
+    answer = SyncGroupResponse(
+        protocol_type=request.protocol_type,
+        protocol_name=request.protocol_name,
+        assignment=named(current.assigned, at.broker.image),
+    )
+    synced = CancelTimer(resync_timer(group.group_id, member.member_id))
+    return Turn(soft, (synced, _session(member, at)), waits=(Send(header, answer),))
+
+
+def heartbeat(
+    group: Group, soft: Soft, header: Header, request: HeartbeatRequest, at: Moment
+) -> Turn[Soft]:
+    """Keep a classic member's session, and tell it if it has to join again."""
+    member = _known(group, request.member_id, request.group_instance_id, request.generation_id)
+    if isinstance(member, ErrorCode):
+        return Turn(soft, (Send(header, HeartbeatResponse(error=member)),))
+    turn: Turn[Soft] = Turn(soft)
+    error = ErrorCode.NONE
+    if has_to_rejoin(group, member):
+        turn, error = _told_to_rejoin(group, soft, member, at), ErrorCode.REBALANCE_IN_PROGRESS
+    answer = Send(header, HeartbeatResponse(error=error))
+    return turn.also(_session(member, at)).at_last(answer)
+
+
+def has_to_rejoin(group: Group, member: Member) -> bool:
+    """Say whether a member is behind, has to give something up, or can have what it waits for."""
+    current = member.current
+    if current.epoch < group.target_epoch:
+        return True
+    if current.state is MemberState.UNRELEASED_PARTITIONS:
+        return not _waits_for_others(group, member)
+    return current.state is MemberState.UNREVOKED_PARTITIONS
+
+
+def _waits_for_others(group: Group, member: Member) -> bool:
+    return any(
+        number in group.held.get(topic, {}) and number not in member.current.assigned.get(topic, {})
+        for topic, numbers in group.targets.get(member.member_id, {}).items()
+        for number in numbers
+    )
+
+
+def _told_to_rejoin(group: Group, soft: Soft, member: Member, at: Moment) -> Turn[Soft]:
+    """Give a member its rebalance timeout to join again, from the first time it is told."""
+    if member.member_id in soft.rejoining:
+        return Turn(soft)
+    timer = rejoin_timer(group.group_id, member.member_id)
+    deadline_us = at.after(member.metadata.rebalance_timeout_ms)
+    rejoining = soft.rejoining.set(member.member_id, None)
+    return Turn(replace(soft, rejoining=rejoining), (SetTimer(timer, deadline_us),))
+
+
+def _known(
+    group: Group, member_id: str, instance_id: str | None, generation: int
+) -> Member | ErrorCode:
+    """Return the classic member that is meant, or why it is refused."""
+    member = group.member(member_id)
+    if instance_id is not None:
+        member = holder(group, instance_id)
+        if member is not None and member.member_id != member_id:
+            return ErrorCode.FENCED_INSTANCE_ID
+    if member is None or not member.speaks_classic:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    return member if generation == member.current.epoch else ErrorCode.ILLEGAL_GENERATION
+
+
+def _session(member: Member, at: Moment) -> SetTimer:
+    return SetTimer(member.session_timer, at.after(_classic(member).session_timeout_ms))
+
+
+def _first_protocol(member: Member) -> str:
+    return _classic(member).supported_protocols[0].name
+
+
+def _classic(member: Member) -> ClassicMemberMetadata:
+    classic = member.metadata.classic_member_metadata
+    assert classic is not None, "only classic members come here"
+    return classic

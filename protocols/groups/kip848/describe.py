@@ -1,0 +1,114 @@
+"""A consumer group as administrators see it: as a value, and as text for people.
+
+Source: ``ConsumerGroup.asDescribedGroup``; the text is our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protocols.groups.kip848.group import (
+    Grants,
+    Group,
+    GroupState,
+    Member,
+    Wanted,
+    as_message,
+    named,
+    preferred_assignor,
+    state_of,
+)
+from protocols.groups.topics import TopicsImage
+from protocols.groups.turn import Broker
+from protocols.messages import TopicPartitions
+from protocols.messages.consumer_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedConsumer,
+)
+from protocols.messages.errors import ErrorCode
+
+
+def described(
+    group: Group | None, request: ConsumerGroupDescribeRequest, broker: Broker
+) -> ConsumerGroupDescribeResponse:
+    """Describe a group as of the log that is durable; None: there is no such group."""
+    if group is None:
+        return ConsumerGroupDescribeResponse(
+            group_id=request.group_id,
+            error=ErrorCode.GROUP_ID_NOT_FOUND,
+            state=GroupState.DEAD.value,
+        )
+    return ConsumerGroupDescribeResponse(
+        group_id=group.group_id,
+        state=state_of(group).value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor=preferred_assignor(group.votes, broker.settings.group_consumer_assignors[0]),
+        members=tuple(_member(group, member, broker.image) for member in group),
+    )
+
+
+def _member(group: Group, member: Member, image: TopicsImage) -> DescribedConsumer:
+    """Describe a member; until it confirmed that it gave a partition up, that counts as its own."""
+    told, current = member.metadata, member.current
+    has = {
+        topic: (*current.assigned.get(topic, ()), *current.revoking.get(topic, ()))
+        for topic in {**current.assigned, **current.revoking}
+    }
+    return DescribedConsumer(
+        member_id=member.member_id,
+        instance_id=told.instance_id,
+        rack_id=told.rack_id,
+        member_epoch=member.current.epoch,
+        client_id=told.client_id,
+        client_host=told.client_host,
+        subscribed_topic_names=told.subscribed_topic_names,
+        subscribed_topic_regex=told.subscribed_topic_regex,
+        assignment=_of_topics_there(has, image),
+        target=_of_topics_there(group.targets.get(member.member_id, {}), image),
+        is_classic=member.speaks_classic,
+    )
+
+
+def _of_topics_there(partitions: Wanted, image: TopicsImage) -> tuple[TopicPartitions, ...]:
+    return as_message({topic: each for topic, each in partitions.items() if topic in image.name_of})
+
+
+def in_words(group: Group, image: TopicsImage) -> str:
+    """Return a group as text: its epochs, then each member, what it has and where it is going."""
+    return "\n".join(_lines(group, image))
+
+
+def _lines(group: Group, image: TopicsImage) -> Iterator[str]:
+    yield (
+        f"group {group.group_id}: {state_of(group)}, epoch {group.epoch}, "
+        f"target of epoch {group.target_epoch}, {_count(len(group.members), 'member')}"
+    )
+    for member in sorted(group, key=lambda member: (member.metadata.client_id, member.member_id)):
+        current, told = member.current, member.metadata
+        static = f" ({told.instance_id})" if told.instance_id else ""
+        state = current.state.name.lower().replace("_", " ")
+        yield f"  {told.client_id} {member.member_id}{static}: epoch {current.epoch}, {state}"
+        yield f"    has {_in_short(current.assigned, image)}"
+        if current.revoking:
+            yield f"    gives up {_in_short(current.revoking, image)}"
+        missing = _missing(current.assigned, group.targets.get(member.member_id, {}))
+        if missing:
+            yield f"    waits for {_in_short(missing, image)}"
+
+
+def _missing(assigned: Grants, wanted: Wanted) -> Wanted:
+    left = {
+        topic: tuple(number for number in numbers if number not in assigned.get(topic, {}))
+        for topic, numbers in wanted.items()
+    }
+    return {topic: numbers for topic, numbers in left.items() if numbers}
+
+
+def _in_short(partitions: Grants | Wanted, image: TopicsImage) -> str:
+    return " ".join(map(str, named(partitions, image))) or "nothing"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

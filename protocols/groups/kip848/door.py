@@ -1,0 +1,115 @@
+"""What is looked at before a heartbeat reaches its group (spec kip848 2.2).
+
+Source: ``GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid`` of 4.4.0.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from protocols.messages import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    TEMPORARY_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from protocols.messages.errors import ErrorCode
+from protocols.settings.consumer import BrokerSettings
+
+
+def heartbeat_refused(
+    request: ConsumerGroupHeartbeatRequest, settings: BrokerSettings
+) -> ConsumerGroupHeartbeatResponse | None:
+    """Return the answer to a heartbeat that can never be meant, else None."""
+    wrong = _invalid(request)
+    if wrong is not None:
+        return refusal(ErrorCode.INVALID_REQUEST, wrong)
+    wanted, offered = request.server_assignor, settings.group_consumer_assignors
+    if wanted is not None and wanted not in offered:
+        names = ", ".join(offered)
+        return refusal(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"There is no assignor {wanted!r}; group.consumer.assignors has: {names}.",
+        )
+    return None
+
+
+_WORDS: Final = MappingProxyType(
+    {
+        ErrorCode.UNKNOWN_MEMBER_ID: "Member {member_id!r} is not in group {group_id!r}.",
+        ErrorCode.FENCED_MEMBER_EPOCH: (
+            "Member {member_id!r} names epoch {member_epoch}, which is not the one it was given; "
+            "it has to give up what it owns and join again with epoch 0."
+        ),
+        ErrorCode.UNRELEASED_INSTANCE_ID: (
+            "Instance {instance_id!r} belongs to a member that has not left; it is free once that "
+            "leaves with epoch -2 or its session is over."
+        ),
+        ErrorCode.FENCED_INSTANCE_ID: "Instance {instance_id!r} belongs to another member by now.",
+        ErrorCode.GROUP_MAX_SIZE_REACHED: (
+            "Group {group_id!r} has as many members as group.consumer.max.size allows."
+        ),
+        ErrorCode.INVALID_REGULAR_EXPRESSION: (
+            "Pattern {subscribed_topic_regex!r} is none in the syntax of RE2."
+        ),
+        ErrorCode.UNKNOWN_SERVER_ERROR: "The assignor of group {group_id!r} failed.",
+        ErrorCode.GROUP_ID_NOT_FOUND: ("There is no group {group_id!r} of the consumer protocol."),
+    }
+)
+
+
+def in_words(
+    error: ErrorCode, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
+    """Return the answer that refuses a heartbeat, and says why."""
+    said = {name: getattr(request, name) for name in _NAMED}
+    return refusal(error, _WORDS[error].format(**said))
+
+
+_NAMED: Final = (
+    "group_id",
+    "member_id",
+    "member_epoch",
+    "instance_id",
+    "subscribed_topic_regex",
+)
+
+
+def refusal(error: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
+    """Return a heartbeat's answer that only says no."""
+    return ConsumerGroupHeartbeatResponse(error=error, error_message=message)
+
+
+def _invalid(request: ConsumerGroupHeartbeatRequest) -> str | None:
+    for name, text in (("InstanceId", request.instance_id), ("RackId", request.rack_id)):
+        if text is not None and _is_blank(text):
+            return f"{name} is empty; leave it out instead."
+    if _is_blank(request.group_id):
+        return "GroupId is empty."
+    epoch = request.member_epoch
+    if _is_blank(request.member_id) and (request.version >= 1 or epoch > 0 or epoch == LEAVE_EPOCH):
+        return "MemberId is empty; it may be so only when a member joins with version 0."
+    if epoch == JOIN_EPOCH:
+        return _invalid_join(request)
+    if epoch == TEMPORARY_LEAVE_EPOCH and request.instance_id is None:
+        return "MemberEpoch is -2, which only a static member may say: InstanceId is missing."
+    if epoch < TEMPORARY_LEAVE_EPOCH:
+        return f"MemberEpoch is {epoch}; below 0 only -1 (leave) and -2 (leave for a while) exist."
+    return None
+
+
+def _is_blank(text: str) -> bool:
+    """Say whether a text is empty but for what ``String.trim`` takes off: all up to the space."""
+    return all(char <= " " for char in text)
+
+
+def _invalid_join(request: ConsumerGroupHeartbeatRequest) -> str | None:
+    if request.rebalance_timeout_ms == -1:
+        return "RebalanceTimeoutMs is missing in a request to join."
+    if request.topic_partitions is None or request.topic_partitions:
+        return "TopicPartitions must be empty in a request to join."
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        return "A request to join needs SubscribedTopicNames or SubscribedTopicRegex."
+    return None

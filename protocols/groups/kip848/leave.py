@@ -1,0 +1,208 @@
+"""How members go: for good, for a while, or because they were silent or slow too long.
+
+Source: ``GroupMetadataManager.consumerGroupLeave``, ``consumerGroupStaticMemberGroupLeave``,
+``classicGroupLeaveToConsumerGroup``, ``consumerGroupFenceMembers`` and the expiry of its timers
+(spec kip848 1.10 to 1.12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from protocols.facts import Departure, GroupEmptied, GroupEpochRaised, MemberMoved, MemberRemoved
+from protocols.groups.answers import leave_answer
+from protocols.groups.kip848 import patterns
+from protocols.groups.kip848.door import in_words
+from protocols.groups.kip848.group import (
+    AWAY_EPOCH,
+    CurrentAssignment,
+    Group,
+    Member,
+    named,
+    subscribed_topics,
+)
+from protocols.groups.kip848.membership import holder
+from protocols.groups.kip848.soft import Soft
+from protocols.groups.kip848.timers import (
+    rebalance_timer,
+    rejoin_timer,
+    resync_timer,
+    session_timer,
+    timers_beside,
+)
+from protocols.groups.kip848.writing import (
+    Draft,
+    current_record,
+    epoch_record,
+    member_tombstones,
+    target_epoch_record,
+)
+from protocols.groups.turn import Moment, Retry, Turn
+from protocols.machine import CancelTimer, Effect, Send, Tell
+from protocols.messages import (
+    TEMPORARY_LEAVE_EPOCH,
+    UNKNOWN_MEMBER_ID,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    Header,
+    LeaveGroupRequest,
+    LeavingMember,
+)
+from protocols.messages.errors import ErrorCode
+
+
+def leave(
+    group: Group, soft: Soft, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
+) -> Turn[Soft]:
+    """Answer a heartbeat with epoch -1 or -2."""
+    member = _leaving(group, request)
+    if isinstance(member, ErrorCode):
+        return Turn(soft, (Send(header, in_words(member, request)),))
+    if request.member_epoch == TEMPORARY_LEAVE_EPOCH:
+        turn = _away(group, soft, member, at)
+    else:
+        turn = removed(group, soft, (member,), Departure.LEFT, at)
+    answer = ConsumerGroupHeartbeatResponse(
+        member_id=request.member_id, member_epoch=request.member_epoch
+    )
+    return turn.at_last(Send(header, answer))
+
+
+def _leaving(group: Group, request: ConsumerGroupHeartbeatRequest) -> Member | ErrorCode:
+    if request.instance_id is None:
+        return group.member(request.member_id) or ErrorCode.UNKNOWN_MEMBER_ID
+    member = holder(group, request.instance_id)
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    return member if member.member_id == request.member_id else ErrorCode.FENCED_INSTANCE_ID
+
+
+def _away(group: Group, soft: Soft, member: Member, at: Moment) -> Turn[Soft]:
+    """Keep a static member's place, partitions and session; what it had to give up is free."""
+    current = member.current
+    away = CurrentAssignment(
+        AWAY_EPOCH,
+        current.previous_epoch,
+        current.state,
+        {topic: dict.fromkeys(numbers, 0) for topic, numbers in current.assigned.items()},
+    )
+    moved = MemberMoved(
+        group=group.group_id,
+        member_id=member.member_id,
+        epoch=away.epoch,
+        previous_epoch=away.previous_epoch,
+        state=away.state.name,
+        assigned=named(away.assigned, at.broker.image),
+        revoking=(),
+    )
+    record = current_record(group.group_id, member.member_id, away)
+    return Turn(soft, (Tell(moved),), (record,))
+
+
+def removed(
+    group: Group, soft: Soft, gone: Sequence[Member], why: Departure, at: Moment
+) -> Turn[Soft]:
+    """Remove members: one new group epoch for all; the target waits for the next heartbeat."""
+    group_id = group.group_id
+    draft = Draft(group).with_records(
+        [record for member in gone for record in member_tombstones(group_id, member.member_id)]
+    )
+    given_up = [member.metadata.subscribed_topic_regex for member in gone]
+    draft = draft.with_records(patterns.forgotten(group, given_up))
+    epoch = group.epoch + 1
+    topics_hash = at.broker.image.hash_of(subscribed_topics(draft.group))
+    draft = draft.with_record(epoch_record(group_id, epoch, topics_hash))
+    effects: list[Effect] = []
+    for member in gone:
+        effects += (
+            CancelTimer(member.session_timer),
+            *(CancelTimer(name) for name in timers_beside(group_id, member.member_id)),
+            Tell(MemberRemoved(group=group_id, member_id=member.member_id, why=why)),
+        )
+    raised = GroupEpochRaised(
+        group=group_id, epoch=epoch, member_id=gone[0].member_id, reason=f"a member is gone: {why}"
+    )
+    effects.append(Tell(raised))
+    if not draft.group.members:
+        draft = draft.with_record(target_epoch_record(group_id, epoch, 0))
+        effects.append(Tell(GroupEmptied(group=group_id, generation=epoch)))
+    rejoining = soft.rejoining.mutate()
+    for member in gone:
+        rejoining.pop(member.member_id, None)
+    return Turn(replace(soft, rejoining=rejoining.finish()), tuple(effects), draft.records)
+
+
+def remove_members(
+    group: Group, soft: Soft, header: Header, request: LeaveGroupRequest, at: Moment
+) -> Turn[Soft]:
+    """Remove the members that an administrator names, or that name themselves by LeaveGroup.
+
+    Any number of them makes one new group epoch; if none is known, none.
+    """
+    gone: dict[str, Member] = {}
+    errors = list[ErrorCode]()
+    for entry in request.members:
+        member = _named(group, entry)
+        if isinstance(member, Member):
+            gone[member.member_id] = member
+        errors.append(ErrorCode.NONE if isinstance(member, Member) else member)
+    turn: Turn[Soft] = Turn(soft)
+    if gone:
+        why = _why(tuple(gone.values()))
+        turn = removed(group, soft, tuple(gone.values()), why, at)
+    return turn.at_last(Send(header, leave_answer(request, errors)))
+
+
+def _why(gone: Sequence[Member]) -> Departure:
+    """Members of the classic protocol say good-bye by LeaveGroup; others do not know it."""
+    return Departure.LEFT if all(each.speaks_classic for each in gone) else Departure.REMOVED
+
+
+def _named(group: Group, entry: LeavingMember) -> Member | ErrorCode:
+    if entry.group_instance_id is None:
+        return group.member(entry.member_id) or ErrorCode.UNKNOWN_MEMBER_ID
+    member = holder(group, entry.group_instance_id)
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    is_other = entry.member_id not in {UNKNOWN_MEMBER_ID, member.member_id}
+    return ErrorCode.FENCED_INSTANCE_ID if is_other else member
+
+
+# -- timers ------------------------------------------------------------------------------------
+
+
+def session_over(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
+    """Remove a member that was silent for a whole session."""
+    timer = session_timer(group.group_id, member_id)
+    return _over(group, soft, member_id, timer, Departure.EXPIRED, at)
+
+
+def rejoin_over(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
+    """Remove a classic member that was told to join again and did not."""
+    timer = rejoin_timer(group.group_id, member_id)
+    return _over(group, soft, member_id, timer, Departure.DID_NOT_REJOIN, at)
+
+
+def sync_over(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
+    """Remove a classic member that joined and did not ask for its assignment."""
+    timer = resync_timer(group.group_id, member_id)
+    return _over(group, soft, member_id, timer, Departure.DID_NOT_SYNC, at)
+
+
+def _over(
+    group: Group, soft: Soft, member_id: str, timer: str, why: Departure, at: Moment
+) -> Turn[Soft]:
+    member = group.member(member_id)
+    if member is None:
+        return Turn(soft)
+    return removed(group, soft, (member,), why, at).at_last(Retry(group.group_id, timer))
+
+
+def revocation_over(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
+    """Remove a member that is still at the epoch at which it was told to give partitions up."""
+    member, epoch = group.member(member_id), soft.revoking.get(member_id)
+    if member is None or epoch != member.current.epoch:
+        return Turn(soft)
+    timer = rebalance_timer(group.group_id, member_id)
+    return _over(group, soft, member_id, timer, Departure.DID_NOT_REVOKE, at)

@@ -1,0 +1,137 @@
+"""Requests and timers of consumer groups, at the shard that holds these groups.
+
+Source: ``GroupMetadataManager.consumerGroupHeartbeat`` and the callbacks of its timers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from protocols.groups.kinds import AnyShard
+from protocols.groups.kip848 import leave, patterns
+from protocols.groups.kip848.door import in_words
+from protocols.groups.kip848.group import Group
+from protocols.groups.kip848.heartbeat import heartbeat
+from protocols.groups.kip848.kind import without_soft
+from protocols.groups.kip848.soft import NOTHING_SOFT, Soft, is_stale, topics_changed
+from protocols.groups.kip848.timers import PATTERNS, REBALANCE, REJOIN, RESYNC, SESSION, splits
+from protocols.groups.turn import Moment, Turn
+from protocols.machine import Send
+from protocols.messages import (
+    JOIN_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    Header,
+)
+from protocols.messages.errors import ErrorCode
+
+R = TypeVar("R")
+
+OverTime = Callable[[Group, Soft, str, Moment], Turn[Soft]]
+"""What a group does when the time of one of its members is over."""
+
+
+def group_in(shard: AnyShard, group_id: str) -> Group | None:
+    """Return the consumer group of that id, or None if there is none or it is of another type."""
+    group = shard.durable.groups.get(group_id)
+    return group if isinstance(group, Group) else None
+
+
+def soft_of(shard: AnyShard, group_id: str) -> Soft:
+    """Return what the coordinator knows of a group beside the log."""
+    soft: Soft = shard.soft.get(group_id, NOTHING_SOFT)
+    return soft
+
+
+def consumer_heartbeat(
+    shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a heartbeat; one that joins makes its group if there is none."""
+    group_id = request.group_id
+    group, soft = group_in(shard, group_id), soft_of(shard, group_id)
+    if group is None:
+        if request.member_epoch != JOIN_EPOCH or group_id in shard.durable.groups:
+            answer = in_words(ErrorCode.GROUP_ID_NOT_FOUND, request)
+            return Turn(shard, (Send(header, answer),))
+        group, soft = Group(group_id), NOTHING_SOFT
+    handle = heartbeat if request.member_epoch >= JOIN_EPOCH else leave.leave
+    return _on_shard(shard, group_id, handle(group, soft, header, request, at))
+
+
+def at_group(
+    shard: AnyShard,
+    group: Group,
+    handle: Callable[[Group, Soft, Header, R, Moment], Turn[Soft]],
+    header: Header,
+    request: R,
+    at: Moment,
+) -> Turn[AnyShard]:
+    """Answer a request to a consumer group by one of its handlers."""
+    turn = handle(group, soft_of(shard, group.group_id), header, request, at)
+    return _on_shard(shard, group.group_id, turn)
+
+
+def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
+    """Act on a timer of a consumer group that ran out."""
+    if timer.startswith(PATTERNS):
+        group_id = timer.removeprefix(PATTERNS)
+        group = group_in(shard, group_id)
+        if group is None:
+            return Turn(shard)
+        return _on_shard(shard, group_id, patterns.looked_up(group, soft_of(shard, group_id), at))
+    prefix = next(prefix for prefix in _OVER if timer.startswith(prefix))
+    return _over(shard, timer, prefix, at)
+
+
+def is_timer(timer: str) -> bool:
+    """Say whether a timer is one of consumer groups."""
+    return timer.startswith((*_OVER, PATTERNS))
+
+
+_OVER: Final[Mapping[str, OverTime]] = MappingProxyType(
+    {
+        SESSION: leave.session_over,
+        REBALANCE: leave.revocation_over,
+        REJOIN: leave.rejoin_over,
+        RESYNC: leave.sync_over,
+    }
+)
+
+
+def _over(shard: AnyShard, timer: str, prefix: str, at: Moment) -> Turn[AnyShard]:
+    for group_id, member_id in splits(timer, prefix):
+        group = group_in(shard, group_id)
+        if group is not None and group.member(member_id) is not None:
+            turn = _OVER[prefix](group, soft_of(shard, group_id), member_id, at)
+            return _on_shard(shard, group_id, turn)
+    return Turn(shard)
+
+
+def _on_shard(shard: AnyShard, group_id: str, turn: Turn[Soft]) -> Turn[AnyShard]:
+    """Return a group's turn as its shard's."""
+    known = turn.state is soft_of(shard, group_id)
+    after = shard if known else shard.with_soft(group_id, turn.state)
+    return Turn(after, turn.effects, turn.records, turn.waits)
+
+
+def told_of_topics(shard: AnyShard, changed: frozenset[str]) -> AnyShard:
+    """Let every group that reads one of some topics look at them at its next heartbeat."""
+    for group_id, group in shard.durable.groups.entries.items():
+        if not isinstance(group, Group):
+            continue
+        soft = soft_of(shard, group_id)
+        reads = not (
+            changed.isdisjoint(group.name_readers) and changed.isdisjoint(group.pattern_topics)
+        )
+        if reads and not is_stale(group, soft):
+            shard = shard.with_soft(group_id, topics_changed(soft))
+    return shard
+
+
+def without_strangers(shard: AnyShard) -> AnyShard:
+    """Forget what was known of groups that are not there any more, as their append failed."""
+    gone = [group_id for group_id in shard.soft if group_in(shard, group_id) is None]
+    for group_id in sorted(gone):
+        shard = without_soft(shard, group_id)
+    return shard

@@ -1,0 +1,158 @@
+"""Subscriptions by pattern, which the coordinator matches against the topics there are.
+
+A pattern is looked up beside the requests: a heartbeat begins the look-up of all patterns of its
+group, its timer ends it at once, and only then records say what was found. The first target of
+a member with a new pattern therefore comes with a later heartbeat than its first.
+
+Source: ``GroupMetadataManager.maybeUpdateRegularExpressions``, ``TopicRegexResolver``,
+``handleRegularExpressionsResult`` of 4.4.0 (spec kip848 1.14). The syntax is that of RE2, by Google's
+library; Kafka uses its port to Java.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import re2
+from immutables import Map
+
+from protocols.facts import GroupEpochRaised
+from protocols.groups.kip848.group import Group, subscribed_topics
+from protocols.groups.kip848.soft import LookUp, Soft
+from protocols.groups.kip848.timers import patterns_timer
+from protocols.groups.kip848.writing import Draft, epoch_record, pattern_tombstone
+from protocols.groups.turn import Moment, Turn
+from protocols.machine import Effect, SetTimer, Tell
+from protocols.offsets_topic.records import (
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    Record,
+)
+
+LOOK_UP_GAP_MS = 10_000
+"""Least time between two look-ups of one group."""
+
+_QUIET = re2.Options()
+_QUIET.log_errors = False
+
+
+class Change(enum.Enum):
+    """What a member did to its pattern with one heartbeat."""
+
+    NONE = "it has the same pattern as before, or none"
+    UNKNOWN = "it has another pattern, which was not looked up yet"
+    KNOWN = "it has another pattern, which was looked up, or none any more"
+
+
+def is_valid(pattern: str) -> bool:
+    """Say whether a pattern can be used."""
+    try:
+        matcher(pattern)
+    except ValueError:
+        return False
+    return True
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Return what tells of a topic name whether a pattern matches the whole of it.
+
+    Raise ValueError, in the words of the library, for what is no pattern.
+    """
+    try:
+        compiled = re2.compile(pattern, _QUIET)
+    except re2.error as error:
+        (told,) = error.args or (b"",)
+        raise ValueError(told.decode() if isinstance(told, bytes) else str(told)) from None
+    return lambda topic: compiled.fullmatch(topic) is not None
+
+
+def change(group: Group, old: str | None, new: str | None) -> Change:
+    """Return what a member's change from one pattern to another means in its group."""
+    if (old or "") == (new or ""):
+        return Change.NONE
+    return Change.UNKNOWN if new and new not in group.patterns else Change.KNOWN
+
+
+def forgotten(group: Group, given_up: Iterable[str | None]) -> list[Record]:
+    """Return tombstones of the patterns that nobody in *group* uses without those who give up.
+
+    *given_up*: their patterns, one entry a member. A pattern that was never looked up has no
+    record, and its tombstone is written all the same.
+    """
+    fewer = Counter(pattern for pattern in given_up if pattern)
+    unused = sorted(name for name, users in fewer.items() if group.pattern_users[name] == users)
+    return [pattern_tombstone(group.group_id, pattern) for pattern in unused]
+
+
+# -- looking up --------------------------------------------------------------------------------
+
+
+def look_up_is_due(before: Group, users: Map[str, int], soft: Soft, at: Moment) -> bool:
+    """Say whether all patterns of a group should be looked up now.
+
+    *users*: of the patterns, with what a heartbeat says. *before*: the group without it, and so
+    with a last look-up that may be that of a pattern which just lost its last user; that one
+    being in the way is a reason to look all others up.
+    """
+    if not users or soft.looking_up is not None:
+        return False
+    known = list(before.patterns.values())
+    last_ms = max((found.timestamp for found in known), default=None)
+    if last_ms is not None and at.now_ms <= last_ms + LOOK_UP_GAP_MS:
+        return False
+    if last_ms is None or set(before.patterns) != set(users):
+        return True
+    if max(found.version for found in known) < at.broker.image.names_since:
+        return True
+    return at.now_ms > last_ms + at.settings.group_consumer_regex_refresh_interval_ms
+
+
+def look_up_begun(group: Group, soft: Soft, at: Moment) -> Turn[Soft]:
+    """Begin to look up the group's patterns among the topics of now."""
+    begun = LookUp(tuple(sorted(group.pattern_users)), at.broker.image, at.now_ms)
+    timer = SetTimer(patterns_timer(group.group_id), at.now_us)
+    return Turn(replace(soft, looking_up=begun), (timer,))
+
+
+def looked_up(group: Group, soft: Soft, at: Moment) -> Turn[Soft]:
+    """Write what the patterns match; other topics than before raise the group epoch."""
+    begun = soft.looking_up
+    if begun is None:
+        return Turn(soft)
+    soft = replace(soft, looking_up=None)
+    draft, is_new = Draft(group), False
+    for pattern in begun.patterns:
+        if pattern not in group.pattern_users:
+            continue
+        topics = matching(pattern, begun)
+        old = group.patterns.get(pattern)
+        is_new = is_new or topics != (() if old is None else old.topics)
+        draft = draft.with_record(_found(group.group_id, pattern, topics, begun))
+    effects: tuple[Effect, ...] = ()
+    new_hash = at.broker.image.hash_of(subscribed_topics(draft.group))
+    if is_new or new_hash != group.metadata_hash:
+        epoch = group.epoch + 1
+        draft = draft.with_record(epoch_record(group.group_id, epoch, new_hash))
+        soft = replace(soft, checked_epoch=epoch)
+        raised = GroupEpochRaised(
+            group=group.group_id, epoch=epoch, member_id="", reason="patterns match other topics"
+        )
+        effects = (Tell(raised),)
+    return Turn(soft, effects, draft.records)
+
+
+def matching(pattern: str, begun: LookUp) -> tuple[str, ...]:
+    """Return the topics whose whole name a pattern matches, sorted; none if it is no pattern."""
+    if not is_valid(pattern):
+        return ()
+    return tuple(sorted(filter(matcher(pattern), begun.image.by_name)))
+
+
+def _found(group_id: str, pattern: str, topics: tuple[str, ...], begun: LookUp) -> Record:
+    value = ConsumerGroupRegularExpressionValue(
+        topics=topics, version=begun.image.version, timestamp=begun.now_ms
+    )
+    return Record(ConsumerGroupRegularExpressionKey(group_id, pattern), value)

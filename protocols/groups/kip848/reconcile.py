@@ -1,0 +1,165 @@
+"""One member, one step towards its target: the rules of exclusive ownership.
+
+A member has three states that matter here. It gives up before it takes: while it may still own
+what it has to give up (UNREVOKED_PARTITIONS) it stays at its old epoch and gets nothing. Then it
+moves to the target epoch and takes whatever nobody holds; what others still hold keeps it
+UNRELEASED_PARTITIONS, and it asks again with each heartbeat. With all of its target it is STABLE.
+
+=======================  ==========================  ==========================================
+state                    and                         then
+=======================  ==========================  ==========================================
+STABLE                   at the target epoch         stays; drops topics it no longer reads
+STABLE                   behind the target epoch     next step
+UNREVOKED_PARTITIONS     may still own some of it    stays; drops topics it no longer reads
+UNREVOKED_PARTITIONS     has given it up             next step
+UNRELEASED_PARTITIONS                                next step
+UNKNOWN                  says it owns nothing        next step, from the target epoch
+UNKNOWN                  else                        is fenced
+=======================  ==========================  ==========================================
+
+Source: ``CurrentAssignmentBuilder`` of Kafka 4.4.0 (spec kip848 1.8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from immutables import Map
+
+from assignors.java import hash_map_order, length_of_map_copy
+from protocols.groups.kip848.group import CurrentAssignment, Grants, MemberState, Wanted
+from protocols.groups.topics import topic_id_hash
+from protocols.java_maps import NOTHING
+from protocols.messages.errors import ErrorCode
+
+Owned = Mapping[str, frozenset[int]]
+"""Topic id to partitions that a member says it owns."""
+
+_FIRST_LENGTH = 16
+"""Slots of a set of partitions that is made for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a member's next step depends on, besides where it is."""
+
+    target_epoch: int
+    wanted: Wanted
+    """The member's target."""
+
+    held: Map[str, Map[int, int]]
+    """What any member of the group has, or has not given up."""
+
+    owned: Owned | None
+    """What the member says it owns; None: it did not say, which means as before."""
+
+    subscribed: Collection[str]
+    """Ids of the topics it reads; what it has or shall have of others counts for nothing."""
+
+    resubscribed: bool = False
+    """Whether its subscription changed with this heartbeat."""
+
+    reads_nothing: bool = False
+    """Whether its subscription has no name in it, not even of a topic that does not exist."""
+
+
+def reconciled(current: CurrentAssignment, given: Situation) -> CurrentAssignment | ErrorCode:
+    """Return where a member is after one step, or why it is fenced.
+
+    The same value comes back where nothing is to be done.
+    """
+    match current.state:
+        case MemberState.STABLE if current.epoch == given.target_epoch:
+            return _without_unread(current, given) if given.resubscribed else current
+        case MemberState.UNREVOKED_PARTITIONS if _may_own(current.revoking, given.owned):
+            return _without_unread(current, given) if given.resubscribed else current
+        case MemberState.UNKNOWN:
+            if given.owned is None or given.owned:
+                return ErrorCode.FENCED_MEMBER_EPOCH
+            return _next(current, given.target_epoch, given)
+    return _next(current, current.epoch, given)
+
+
+def _next(current: CurrentAssignment, epoch: int, given: Situation) -> CurrentAssignment:
+    """Give up what is not wanted, or else take what is free; *epoch* is kept while giving up."""
+    kept: dict[str, list[int]] = {}
+    dropped: dict[str, list[int]] = {}
+    added: dict[str, list[int]] = {}
+    is_blocked = False
+    for topic in {**given.wanted, **current.assigned}:
+        wanted = given.wanted.get(topic, ()) if topic in given.subscribed else ()
+        has = current.assigned.get(topic, {})
+        goal = frozenset(wanted)
+        kept[topic] = [number for number in has if number in goal]
+        dropped[topic] = [number for number in has if number not in goal]
+        holders = given.held.get(topic, NOTHING)
+        returning = current.revoking.get(topic, {})
+        missing = [number for number in wanted if number not in has]
+        added[topic] = [one for one in missing if one not in holders or one in returning]
+        is_blocked = is_blocked or len(added[topic]) < len(missing)
+    if any(dropped.values()) and _may_own(dropped, given.owned):
+        return CurrentAssignment(
+            epoch,
+            current.epoch,
+            MemberState.UNREVOKED_PARTITIONS,
+            _granted(current.assigned, kept, {}, epoch),
+            _granted(current.assigned, dropped, {}, epoch),
+        )
+    return CurrentAssignment(
+        given.target_epoch,
+        current.epoch,
+        MemberState.UNRELEASED_PARTITIONS if is_blocked else MemberState.STABLE,
+        _granted(current.assigned, kept, added, given.target_epoch),
+    )
+
+
+def _without_unread(current: CurrentAssignment, given: Situation) -> CurrentAssignment:
+    """Give up, or forget, what is assigned of topics that the member does not read any more."""
+    nothing_left = given.reads_nothing and not current.revoking
+    unread = [topic for topic in current.assigned if topic not in given.subscribed]
+    if not unread and not nothing_left:
+        return current
+    assigned = {
+        topic: numbers for topic, numbers in current.assigned.items() if topic in given.subscribed
+    }
+    revoking = dict(current.revoking)
+    for topic in unread:
+        revoking[topic] = {**revoking.get(topic, {}), **current.assigned[topic]}
+    if any(revoking.values()) and _may_own(revoking, given.owned):
+        state = MemberState.UNREVOKED_PARTITIONS
+        return CurrentAssignment(current.epoch, current.epoch, state, assigned, revoking)
+    return CurrentAssignment(current.epoch, current.epoch, current.state, assigned)
+
+
+def _may_own(partitions: Mapping[str, Collection[int]], owned: Owned | None) -> bool:
+    """Say whether a member may still own any of some partitions, by what it says."""
+    if owned is None:
+        return True
+    return any(
+        not owned[topic].isdisjoint(numbers)
+        for topic, numbers in partitions.items()
+        if topic in owned
+    )
+
+
+def _granted(
+    before: Grants, kept: Mapping[str, list[int]], added: Mapping[str, list[int]], epoch: int
+) -> Grants:
+    """Return what a member has: kept with its assignment epochs, added with *epoch*.
+
+    In the order of the maps that Kafka fills: kept partitions first, into a table that was made
+    for as many as there were; so the log shows them in the same order.
+    """
+    granted: dict[str, Mapping[int, int]] = {}
+    topics = [topic for topic in kept if kept[topic] or added.get(topic)]
+    for topic in hash_map_order(topics, topic_id_hash) if len(topics) > 1 else topics:
+        had = before.get(topic, {})
+        length = length_of_map_copy(len(had)) if had else _FIRST_LENGTH
+        numbers = hash_map_order([*kept[topic], *added.get(topic, ())], _as_is, length)
+        granted[topic] = {number: had.get(number, epoch) for number in numbers}
+    return granted
+
+
+def _as_is(number: int) -> int:
+    return number

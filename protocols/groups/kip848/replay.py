@@ -1,0 +1,296 @@
+"""What a record does to its group: the only way to a new :class:`Group`, live and at load.
+
+The records tell of members one by one, in any order that a compacted log may have left; only
+what can never be written is refused.
+
+Source: ``GroupMetadataManager.replay`` for types 3 to 8 and 16 (spec kip848 1.9, records 9, 10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from immutables import Map
+
+from protocols.groups.kip848.group import (
+    LEFT_EPOCH,
+    NO_TARGET_EPOCH,
+    NOTHING_ASSIGNED,
+    CurrentAssignment,
+    Grants,
+    Group,
+    Member,
+    MemberState,
+)
+from protocols.groups.kip848.timers import session_timer
+from protocols.java_maps import NOTHING
+from protocols.offsets_topic.broken_log import BrokenLogError
+from protocols.offsets_topic.records import (
+    AssignedPartitions,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
+    Key,
+    Record,
+    Value,
+)
+
+_STATES: Final = {int(state): state for state in MemberState}
+_NOTHING_HELD: Final[Map[int, int]] = NOTHING
+
+Rule = Callable[[Group, Any, Any], Group | None]
+"""What a record, its key and its value or None, makes of the group; None: it is removed."""
+
+
+def replayed(group: Group, records: Iterable[Record]) -> Group:
+    """Apply records that leave the group in being."""
+    for key, value in records:
+        after = RULES[key.record_type](group, key, value)
+        assert after is not None, "nobody goes on with a group that was removed"
+        group = after
+    return group
+
+
+def group_replayed(
+    group: Group | None, group_id: str, key: Key, value: Value | None
+) -> Group | None:
+    """Apply one record of the group of that id, which may not exist before or after.
+
+    Raise BrokenLogError where a load fails.
+    """
+    if group is None:
+        if value is None:
+            return None
+        group = Group(group_id)
+    return RULES[key.record_type](group, key, value)
+
+
+# -- the group itself --------------------------------------------------------------------------
+
+
+def _epoch(group: Group, _: Any, value: Any) -> Group | None:
+    if value is not None:
+        return replace(group, epoch=value.epoch, metadata_hash=value.metadata_hash)
+    if group.members:
+        raise BrokenLogError(f"the group is deleted while it has {len(group.members)} members")
+    if group.targets:
+        raise BrokenLogError(f"the group is deleted while it has {len(group.targets)} targets")
+    if group.target_epoch != NO_TARGET_EPOCH:
+        raise BrokenLogError("the group is deleted before its target epoch")
+    return None
+
+
+def _topic_metadata(group: Group, _: Any, value: Any) -> Group:
+    return replace(group, holds_topic_metadata=value is not None)
+
+
+def _target_epoch(group: Group, _: Any, value: Any) -> Group:
+    if value is not None:
+        return replace(
+            group,
+            target_epoch=value.assignment_epoch,
+            assigned_ms=value.assignment_timestamp,
+        )
+    if group.targets:
+        raise BrokenLogError(f"the target epoch is deleted before {len(group.targets)} targets")
+    return replace(group, target_epoch=NO_TARGET_EPOCH, assigned_ms=0)
+
+
+def _pattern(group: Group, key: Any, value: Any) -> Group:
+    pattern = key.regular_expression
+    old = group.patterns.get(pattern)
+    topics = _recounted(
+        group.pattern_topics, old.topics if old else (), value.topics if value else ()
+    )
+    if value is not None:
+        patterns = group.patterns.set(pattern, value)
+    elif old is not None:
+        patterns = group.patterns.delete(pattern)
+    else:
+        return group
+    return replace(group, patterns=patterns, pattern_topics=topics)
+
+
+# -- its members -------------------------------------------------------------------------------
+
+
+def _member(group: Group, key: Any, value: Any) -> Group:
+    member_id = key.member_id
+    member = group.member(member_id)
+    if value is not None:
+        old = member or _new_member(group, member_id)
+        return _told(group, old, value, replace(old, metadata=value))
+    if member is None:
+        return group
+    if member.current.epoch != LEFT_EPOCH:
+        raise BrokenLogError(f"member {member_id} is deleted before its current assignment")
+    if member_id in group.targets:
+        raise BrokenLogError(f"member {member_id} is deleted before its target")
+    return _told(group, member, None, None)
+
+
+def _new_member(group: Group, member_id: str) -> Member:
+    return Member(member_id, session_timer=session_timer(group.group_id, member_id))
+
+
+def _told(
+    group: Group,
+    old: Member,
+    told: ConsumerGroupMemberMetadataValue | None,
+    member: Member | None,
+) -> Group:
+    """Put *member* in the place of *old*, or take that out; every index follows."""
+    before, member_id, members = old.metadata, old.member_id, group.members
+    return replace(
+        group,
+        members=members.without(member_id) if member is None else members.put(member_id, member),
+        static_members=_static(group.static_members, member_id, before, told),
+        name_readers=_recounted(
+            group.name_readers,
+            before.subscribed_topic_names,
+            told.subscribed_topic_names if told else (),
+        ),
+        pattern_users=_recounted(group.pattern_users, _pattern_of(before), _pattern_of(told)),
+        votes=_recounted(group.votes, _vote_of(before), _vote_of(told)),
+        classic_members=group.classic_members + _speaks_classic(told) - _speaks_classic(before),
+    )
+
+
+def _speaks_classic(told: ConsumerGroupMemberMetadataValue | None) -> bool:
+    return told is not None and told.classic_member_metadata is not None
+
+
+def _pattern_of(told: ConsumerGroupMemberMetadataValue | None) -> tuple[str, ...]:
+    return (told.subscribed_topic_regex,) if told and told.subscribed_topic_regex else ()
+
+
+def _vote_of(told: ConsumerGroupMemberMetadataValue | None) -> tuple[str, ...]:
+    return (told.server_assignor,) if told and told.server_assignor else ()
+
+
+def _static(
+    known: Map[str, str],
+    member_id: str,
+    before: ConsumerGroupMemberMetadataValue,
+    told: ConsumerGroupMemberMetadataValue | None,
+) -> Map[str, str]:
+    """An instance that a member gave up is forgotten, unless another member has it by now."""
+    old, new = before.instance_id, None if told is None else told.instance_id
+    if old is not None and old != new and known.get(old) == member_id:
+        known = known.delete(old)
+    return known if new is None else known.set(new, member_id)
+
+
+def _recounted(counts: Map[str, int], before: Iterable[str], after: Iterable[str]) -> Map[str, int]:
+    """Return how often each name counts after one who listed *before* lists *after*."""
+    if before == after:
+        return counts
+    old, new = set(before), set(after)
+    for name in sorted(old - new):
+        left = counts[name] - 1
+        counts = counts.set(name, left) if left else counts.delete(name)
+    for name in sorted(new - old):
+        counts = counts.set(name, counts.get(name, 0) + 1)
+    return counts
+
+
+# -- what they shall have, and have ------------------------------------------------------------
+
+
+def _target(group: Group, key: Any, value: Any) -> Group:
+    targets = group.targets
+    if value is not None:
+        wanted = {listed.topic_id: listed.partitions for listed in value.topic_partitions}
+        return replace(group, targets=targets.set(key.member_id, wanted))
+    if key.member_id not in targets:
+        return group
+    return replace(group, targets=targets.delete(key.member_id))
+
+
+def _current(group: Group, key: Any, value: Any) -> Group:
+    member_id = key.member_id
+    member = group.member(member_id)
+    if value is None:
+        if member is None:
+            return group
+        gone = replace(NOTHING_ASSIGNED, epoch=LEFT_EPOCH, previous_epoch=LEFT_EPOCH)
+        return _moved(group, member, gone)
+    return _moved(group, member or _new_member(group, member_id), current_of(value))
+
+
+def _moved(group: Group, member: Member, current: CurrentAssignment) -> Group:
+    return replace(
+        group,
+        members=group.members.put(member.member_id, replace(member, current=current)),
+        held=_held(group.held, member, current),
+    )
+
+
+def current_of(value: ConsumerGroupCurrentMemberAssignmentValue) -> CurrentAssignment:
+    """Return the content of record 8."""
+    given = max(value.member_epoch, 0)
+    return CurrentAssignment(
+        value.member_epoch,
+        value.previous_member_epoch,
+        _STATES.get(value.state, MemberState.UNKNOWN),
+        _grants(value.assigned_partitions, given),
+        _grants(value.partitions_pending_revocation, given),
+    )
+
+
+def _grants(listed: tuple[AssignedPartitions, ...], otherwise: int) -> Grants:
+    """Where a topic's epochs are not one a partition, the member's epoch counts for each."""
+    return {
+        topic.topic_id: (
+            dict(zip(topic.partitions, topic.assignment_epochs, strict=True))
+            if topic.assignment_epochs and len(topic.assignment_epochs) == len(topic.partitions)
+            else dict.fromkeys(topic.partitions, otherwise)
+        )
+        for topic in listed
+    }
+
+
+def _held(
+    held: Map[str, Map[int, int]], member: Member, current: CurrentAssignment
+) -> Map[str, Map[int, int]]:
+    """Return who has what after a member's current assignment changed.
+
+    A compacted log may tell of a partition's new owner before it tells of the old one; so an
+    entry of another epoch stays, and only a newer owner in the way is impossible.
+    """
+    old = member.current
+    for topic in {**old.assigned, **old.revoking, **current.assigned, **current.revoking}:
+        partitions = held.get(topic, _NOTHING_HELD).mutate()
+        for number in (*old.assigned.get(topic, ()), *old.revoking.get(topic, ())):
+            if partitions.get(number) == old.epoch:
+                del partitions[number]
+        for number in (*current.assigned.get(topic, ()), *current.revoking.get(topic, ())):
+            there = partitions.get(number)
+            if there is not None and there >= current.epoch:
+                raise BrokenLogError(
+                    f"member {member.member_id} is given {topic}-{number} at epoch "
+                    f"{current.epoch}, but somebody has it at epoch {there}"
+                )
+            partitions[number] = current.epoch
+        left = partitions.finish()
+        if left:
+            held = held.set(topic, left)
+        elif topic in held:
+            held = held.delete(topic)
+    return held
+
+
+RULES: Final[MappingProxyType[int, Rule]] = MappingProxyType(
+    {
+        3: _epoch,
+        4: _topic_metadata,
+        5: _member,
+        6: _target_epoch,
+        7: _target,
+        8: _current,
+        16: _pattern,
+    }
+)
+"""By record type."""

@@ -1,0 +1,166 @@
+"""Where a group is going: the assignor is asked for the whole group, only changes are written.
+
+The assignor works from the members' last *targets*, not from what they have: so a partition that
+is still on its way to a member already counts as that member's.
+
+Source: ``TargetAssignmentBuilder``, ``GroupMetadataManager.canComputeNextTargetAssignment``,
+``ConsumerGroup.subscriptionType`` of 4.4.0 (spec kip848 1.7).
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+
+from assignors.errors import AssignorDefectError, AssignorError
+from assignors.plugin import check_assignment, user_code
+from assignors.types import (
+    Assignment,
+    Subscription,
+    Subscriptions,
+    TopicPartition,
+    Topics,
+    partition_of_pair,
+)
+from protocols.groups.kip848.group import (
+    Group,
+    Member,
+    Wanted,
+    preferred_assignor,
+    subscribed_topics,
+    topics_of,
+)
+from protocols.groups.kip848.writing import Draft, target_epoch_record, target_record
+from protocols.groups.topics import topic_id_bytes
+from protocols.groups.turn import Moment
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import Record
+
+
+def is_due(group: Group, at: Moment) -> bool:
+    """Say whether the target is behind and may be computed now (KIP-1263).
+
+    Computations of one group are kept apart by the assignment interval; no timer waits for it,
+    the next heartbeat does.
+    """
+    if group.epoch <= group.target_epoch:
+        return False
+    interval_ms = at.broker.times_of(group.group_id).assignment_interval_ms
+    rested = at.now_ms >= group.assigned_ms + interval_ms
+    return group.assigned_ms == 0 or interval_ms == 0 or rested
+
+
+def targeted(draft: Draft, newcomer: str | None, at: Moment) -> Draft | ErrorCode:
+    """Return the draft with a new target for its group epoch; an error if the assignor failed.
+
+    It also failed if it is one that this broker does not offer (any more).
+    *newcomer*: the member that came with this heartbeat; the assignor meets it last.
+    """
+    group = draft.group
+    if assignor_of(group, at) not in at.settings.group_consumer_assignors:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    members = list(group)
+    if newcomer is not None:
+        members.sort(key=lambda member: member.member_id == newcomer)
+    subscriptions = _subscriptions(group, members, at)
+    try:
+        assigned = _assigned(group, subscriptions, at)
+    except (AssignorError, AssignorDefectError):
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    records = _changes(group, subscriptions, assigned, at)
+    epoch = target_epoch_record(group.group_id, group.epoch, at.now_ms)
+    return draft.with_records((*records, epoch))
+
+
+def assignor_of(group: Group, at: Moment) -> str:
+    """Return the name of the assignor in force."""
+    return preferred_assignor(group.votes, at.settings.group_consumer_assignors[0])
+
+
+def _changes(
+    group: Group, subscriptions: Subscriptions, assigned: Assignment, at: Moment
+) -> list[Record]:
+    """Return record 7 of every member that had no target, or had another one."""
+    image, records = at.broker.image, list[Record]()
+    for member_id, partitions in assigned.items():
+        old = group.targets.get(member_id)
+        kept = partitions == subscriptions[member_id].owned_partitions
+        if kept and old is not None and len(partitions) == sum(map(len, old.values())):
+            continue
+        wanted: dict[str, list[int]] = {}
+        for topic, number in partitions:
+            wanted.setdefault(image.by_name[topic].topic_id, []).append(number)
+        if old is None or not _same(old, wanted):
+            new = {topic: tuple(numbers) for topic, numbers in wanted.items()}
+            records.append(target_record(group.group_id, member_id, new))
+    return records
+
+
+def _same(old: Wanted, new: dict[str, list[int]]) -> bool:
+    return old.keys() == new.keys() and all(
+        len(old[topic]) == len(numbers) and set(old[topic]) == set(numbers)
+        for topic, numbers in new.items()
+    )
+
+
+# -- what the assignor is told -----------------------------------------------------------------
+
+
+def _subscriptions(group: Group, members: list[Member], at: Moment) -> Subscriptions:
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    subscriptions = {}
+    for member in members:
+        names = topics_of(group, member)
+        subscriptions[member.member_id] = Subscription(
+            topics=shared.setdefault(names, names),
+            owned_partitions=_owned(group, member, at),
+            rack_id=member.metadata.rack_id,
+            group_instance_id=member.metadata.instance_id,
+        )
+    return subscriptions
+
+
+def _assigned(group: Group, subscriptions: Subscriptions, at: Moment) -> Assignment:
+    name, topics = assignor_of(group, at), _topics(group, at)
+    assign = at.broker.assignors[name]
+    with user_code(name, "assign"):
+        answer = assign(topics, subscriptions)
+    return answer if name in _TRUSTED else check_assignment(answer, subscriptions).assignment
+
+
+_TRUSTED = frozenset({"uniform", "range"})
+"""The built-in assignors, whose answers need no check."""
+
+
+def _topics(group: Group, at: Moment) -> Topics:
+    by_name = at.broker.image.by_name
+    known = [by_name[name] for name in subscribed_topics(group) if name in by_name]
+    return Topics(
+        partition_counts={topic.name: len(topic.leaders) for topic in known},
+        racks={topic.name: topic.racks for topic in known if topic.racks},
+        topic_ids={topic.name: topic_id_bytes(topic.topic_id) for topic in known},
+        same_for_all=is_homogeneous(group),
+    )
+
+
+def is_homogeneous(group: Group) -> bool:
+    """Say whether all members count as readers of the same topics.
+
+    By names: each topic has as many readers as there are members. With patterns: all use one,
+    and nothing is read by name.
+    """
+    everyone = len(group.members)
+    if group.pattern_users:
+        alone = len(group.pattern_users) == 1 and not group.name_readers
+        return alone and set(group.pattern_users.values()) == {everyone}
+    return all(readers == everyone for readers in group.name_readers.values())
+
+
+def _owned(group: Group, member: Member, at: Moment) -> tuple[TopicPartition, ...]:
+    """Return a member's last target by name; topics that are gone are left out."""
+    name_of = at.broker.image.name_of
+    return tuple(
+        partition
+        for topic, numbers in group.targets.get(member.member_id, {}).items()
+        if topic in name_of
+        for partition in map(partition_of_pair, zip(repeat(name_of[topic]), numbers, strict=False))
+    )

@@ -1,0 +1,147 @@
+"""The records of a consumer group, as its coordinator writes them (spec kip848 9.4).
+
+Handlers collect them in a :class:`Draft`: each new record is replayed at once into the group
+that the rest of the handler looks at, by the same code that applies it for good.
+
+Source: ``GroupCoordinatorRecordHelpers``, ``ConsumerGroup.createGroupTombstoneRecords`` of Kafka
+4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from protocols.groups.kip848.group import CurrentAssignment, Grants, Group, Wanted
+from protocols.groups.kip848.replay import replayed
+from protocols.offsets_topic.records import (
+    AssignedPartitions,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    Record,
+    TopicPartitions,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A group as it will be, and the records that make it so."""
+
+    group: Group
+    records: tuple[Record, ...] = ()
+
+    def with_records(self, records: Sequence[Record]) -> Draft:
+        """Return the draft with more records at its end."""
+        if not records:
+            return self
+        return Draft(replayed(self.group, records), (*self.records, *records))
+
+    def with_record(self, record: Record) -> Draft:
+        """Return the draft with one more record at its end."""
+        return self.with_records((record,))
+
+
+def member_record(
+    group_id: str, member_id: str, told: ConsumerGroupMemberMetadataValue | None
+) -> Record:
+    """Return record 5: what a member told; None: it is gone."""
+    return Record(ConsumerGroupMemberMetadataKey(group_id, member_id), told)
+
+
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
+    """Return record 3: the group epoch."""
+    value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
+    return Record(ConsumerGroupMetadataKey(group_id), value)
+
+
+def target_epoch_record(group_id: str, epoch: int, assigned_ms: int) -> Record:
+    """Return record 6: for which group epoch the target was computed, and when."""
+    value = ConsumerGroupTargetAssignmentMetadataValue(
+        assignment_epoch=epoch, assignment_timestamp=assigned_ms
+    )
+    return Record(ConsumerGroupTargetAssignmentMetadataKey(group_id), value)
+
+
+def target_record(group_id: str, member_id: str, wanted: Wanted | None) -> Record:
+    """Return record 7: what a member shall have; None: it is gone."""
+    value = None
+    if wanted is not None:
+        value = ConsumerGroupTargetAssignmentMemberValue(
+            topic_partitions=tuple(
+                TopicPartitions(topic_id=topic, partitions=numbers)
+                for topic, numbers in wanted.items()
+            )
+        )
+    return Record(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), value)
+
+
+def current_record(group_id: str, member_id: str, current: CurrentAssignment | None) -> Record:
+    """Return record 8: what a member has; None: it is gone."""
+    value = None
+    if current is not None:
+        value = ConsumerGroupCurrentMemberAssignmentValue(
+            member_epoch=current.epoch,
+            previous_member_epoch=current.previous_epoch,
+            state=int(current.state),
+            assigned_partitions=_listed(current.assigned),
+            partitions_pending_revocation=_listed(current.revoking),
+        )
+    return Record(ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id), value)
+
+
+def member_tombstones(group_id: str, member_id: str) -> tuple[Record, ...]:
+    """Return the records that remove a member."""
+    return (
+        current_record(group_id, member_id, None),
+        target_record(group_id, member_id, None),
+        member_record(group_id, member_id, None),
+    )
+
+
+def pattern_tombstone(group_id: str, pattern: str) -> Record:
+    """Return the record that forgets what a pattern matched."""
+    return Record(ConsumerGroupRegularExpressionKey(group_id, pattern), None)
+
+
+def topic_metadata_tombstone(group_id: str) -> Record:
+    """Return the record that removes the topic metadata that 4.0 wrote."""
+    return Record(ConsumerGroupPartitionMetadataKey(group_id), None)
+
+
+def group_tombstones(group: Group, *, old: str = "", new: str = "") -> tuple[Record, ...]:
+    """Return the records that delete a group, in Kafka's order: 8, 7, 6, 5, 16, 4, 3.
+
+    *old*: the id of a member in whose place, in the records before these, *new* has come.
+    """
+    group_id = group.group_id
+    members = [new if member.member_id == old else member.member_id for member in group]
+    return (
+        *(current_record(group_id, member_id, None) for member_id in members),
+        *(target_record(group_id, member_id, None) for member_id in members),
+        Record(ConsumerGroupTargetAssignmentMetadataKey(group_id), None),
+        *(member_record(group_id, member_id, None) for member_id in members),
+        *(pattern_tombstone(group_id, pattern) for pattern in sorted(group.patterns)),
+        topic_metadata_tombstone(group_id),
+        Record(ConsumerGroupMetadataKey(group_id), None),
+    )
+
+
+def _listed(grants: Grants) -> tuple[AssignedPartitions, ...]:
+    return tuple(
+        AssignedPartitions(
+            topic_id=topic,
+            partitions=tuple(numbers),
+            assignment_epochs=tuple(numbers.values()),
+        )
+        for topic, numbers in grants.items()
+    )

@@ -1,0 +1,255 @@
+"""A consumer group of which only classic members are left becomes a classic group: the *downgrade*.
+
+The last member of the consumer protocol goes, and the group rebalances; or a classic member takes
+its instance id over, and the group goes on as it is, if its target is up to date.
+
+Source: ``validateOnlineDowngradeWithFencedMembers``, ``validateOnlineDowngradeWithReplacedMember``,
+``convertToClassicGroup`` and ``ClassicGroup.fromConsumerGroup`` of 4.4.0 (spec kip848 5.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from immutables import Map
+
+from assignors.java import hash_map_length
+from assignors.types import TopicPartition
+from protocols.facts import GroupConverted, GroupEpochRaised
+from protocols.groups.answers import refusal
+from protocols.groups.classic import group as classic
+from protocols.groups.classic import rebalance
+from protocols.groups.classic.metadata import group_record
+from protocols.groups.classic.roster import support_of
+from protocols.groups.classic.shard import on_group
+from protocols.groups.classic.states import State
+from protocols.groups.classic.timers import session_timer as classic_session
+from protocols.groups.kinds import AnyShard
+from protocols.groups.kip848 import classic_members
+from protocols.groups.kip848 import group as consumer
+from protocols.groups.kip848.kind import without_soft
+from protocols.groups.kip848.lifecycle import timers_of as consumer_timers
+from protocols.groups.kip848.membership import holder
+from protocols.groups.kip848.on_shard import group_in, soft_of
+from protocols.groups.kip848.replay import replayed
+from protocols.groups.kip848.steps import Visit, carried_over
+from protocols.groups.kip848.writing import group_tombstones
+from protocols.groups.turn import Moment, Turn
+from protocols.java_maps import spread
+from protocols.machine import Effect, Send, SetTimer, Tell
+from protocols.messages import CONSUMER_PROTOCOL_TYPE, Header, JoinGroupRequest, Protocol
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import decode_subscription
+
+_LAST_IS_GONE: Final = "the last member of the consumer protocol is gone"
+_LAST_IS_REPLACED: Final = "a classic member took the place of the last of the consumer protocol"
+
+
+def _is_allowed(members: int, at: Moment) -> bool:
+    """Say whether a group may be classic again, given how many members it will have."""
+    settings = at.settings
+    allowed = settings.group_consumer_migration_policy in {"bidirectional", "downgrade"}
+    return allowed and members <= settings.group_max_size
+
+
+# -- the last member of the consumer protocol goes ---------------------------------------------
+
+
+def followed(shard: AnyShard, group_id: str, turn: Turn[AnyShard], at: Moment) -> Turn[AnyShard]:
+    """Return a turn in which members may have gone; what is left may be a classic group.
+
+    That may be late: for as long as it has too many members the group stays what it is.
+    """
+    before = group_in(shard, group_id)
+    if before is None or not before.classic_members or not turn.records:
+        return turn
+    after = replayed(before, turn.records)
+    left = len(after.members)
+    if not 0 < left < len(before.members) or left != after.classic_members:
+        return turn
+    return _left_alone(shard, before, after, turn, at) if _is_allowed(left, at) else turn
+
+
+def _left_alone(
+    shard: AnyShard,
+    before: consumer.Group,
+    after: consumer.Group,
+    turn: Turn[AnyShard],
+    at: Moment,
+) -> Turn[AnyShard]:
+    """Make a classic group of the members that are left, with their targets; it rebalances.
+
+    The epoch that the departure would have raised is never written.
+    """
+    group = _as_classic_group(before.group_id, before.epoch, list(after), before.targets, at)
+    gone = next(each.member_id for each in before if after.member(each.member_id) is None)
+    records = group_tombstones(before)
+    converted = _converted(shard, group, gone, "", at)
+    begun = on_group(converted.state, rebalance.begin(group, at, _LAST_IS_GONE, gone))
+    return Turn(
+        begun.state,
+        (
+            *_without_epoch(turn.effects),
+            *consumer_timers(after),
+            *converted.effects,
+            *begun.effects,
+        ),
+        (*records, *converted.records, *begun.records),
+        (*turn.waits, *begun.waits),
+    )
+
+
+def _without_epoch(effects: tuple[Effect, ...]) -> list[Effect]:
+    return [
+        effect
+        for effect in effects
+        if not (isinstance(effect, Tell) and isinstance(effect.fact, GroupEpochRaised))
+    ]
+
+
+# -- a classic member takes its place ----------------------------------------------------------
+
+
+def last_replaced(
+    group: consumer.Group, request: JoinGroupRequest, at: Moment
+) -> consumer.Member | None:
+    """Return the only member that is not classic, if a JoinGroup takes its instance id over.
+
+    None: the JoinGroup makes no classic group.
+    """
+    if request.group_instance_id is None:
+        return None
+    member = holder(group, request.group_instance_id)
+    if member is None or member.speaks_classic:
+        return None
+    alone = group.classic_members == len(group.members) - 1
+    return member if alone and _is_allowed(len(group.members), at) else None
+
+
+def replaced(
+    shard: AnyShard,
+    group: consumer.Group,
+    old: consumer.Member,
+    header: Header,
+    request: JoinGroupRequest,
+    at: Moment,
+) -> Turn[AnyShard]:
+    """Let a static member in, and make a classic group of all.
+
+    It takes over what the old member was to have. If the target was behind, the group rebalances:
+    then the answer names no generation, and the member joins again.
+    """
+    moved = classic_members.arrived(group, soft_of(shard, group.group_id), header, request, at)
+    if isinstance(moved, Visit):
+        moved = carried_over(group, moved, classic_members.owned_by(request, at.broker.image), at)
+    if isinstance(moved, ErrorCode):
+        return Turn(shard, (Send(header, refusal(request, moved)),))
+    after, joiner = moved.group, moved.member
+    deleted = group_tombstones(group, old=old.member_id, new=joiner.member_id)
+    others = [each for each in after if each is not joiner]
+    classic_group = _as_classic_group(
+        group.group_id, group.epoch, [*others, joiner], after.targets, at
+    )
+    converted = _converted(shard, classic_group, joiner.member_id, header.client, at)
+    turn = converted
+    if after.epoch > after.target_epoch:
+        begun = rebalance.begin(classic_group, at, _LAST_IS_REPLACED, joiner.member_id)
+        turn = Turn(converted.state, converted.effects, converted.records).then(
+            lambda shard: on_group(shard, begun)
+        )
+    effects = (*_without_epoch(moved.effects), *consumer_timers(group), *turn.effects)
+    records = (*moved.draft.records, *deleted, *turn.records)
+    answer = Send(header, classic_members.answer_to(moved, request))
+    return Turn(turn.state, effects, records, turn.waits).at_last(answer)
+
+
+# -- the classic group -------------------------------------------------------------------------
+
+
+def _converted(
+    shard: AnyShard, group: classic.Group, member_id: str, client: str, at: Moment
+) -> Turn[AnyShard]:
+    """Put a classic group in the place of a consumer group; its members have full sessions."""
+    told = GroupConverted(
+        group=group.group_id,
+        protocol="classic",
+        generation=group.generation,
+        member_id=member_id,
+        client=client,
+        assignment=classic.by_member(group),
+    )
+    sessions = (
+        SetTimer(member.timer, at.after(member.session_timeout_ms))
+        for member in classic.in_order(group)
+    )
+    groups = shard.durable.groups.without(group.group_id)
+    emptied = replace(
+        without_soft(shard, group.group_id), durable=replace(shard.durable, groups=groups)
+    )
+    after = emptied.with_group(group.group_id, group)
+    return Turn(after, (Tell(told), *sessions), (group_record(group, group.assignments),))
+
+
+def _as_classic_group(
+    group_id: str,
+    epoch: int,
+    left: Sequence[consumer.Member],
+    targets: Mapping[str, consumer.Wanted],
+    at: Moment,
+) -> classic.Group:
+    """Return a stable group in the generation of an epoch, each member with its target."""
+    members = {
+        each.member_id: _as_classic_member(group_id, each, place) for place, each in enumerate(left)
+    }
+    name_of = at.broker.image.name_of
+    assignments = {
+        member_id: tuple(
+            TopicPartition(name_of[topic], number)
+            for topic, numbers in targets.get(member_id, {}).items()
+            if topic in name_of
+            for number in numbers
+        )
+        for member_id in members
+    }
+    group = classic.Group(
+        group_id,
+        state=State.STABLE,
+        previous_state=State.COMPLETING_REBALANCE,
+        state_since_ms=at.now_ms,
+        generation=epoch,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        leader_id=next(iter(members)),
+        members=Map(members),
+        static_members=Map(
+            {each.instance_id: each.member_id for each in members.values() if each.instance_id}
+        ),
+        assignments=Map({name: given for name, given in assignments.items() if given}),
+        support=support_of(members.values()),
+        table_length=hash_map_length(len(members)),
+        insertions=len(members),
+    )
+    named = replace(group, protocol_name=classic.select_protocol(group))
+    return replace(named, subscribed_topics=classic.topics_of(named))
+
+
+def _as_classic_member(group_id: str, member: consumer.Member, place: int) -> classic.Member:
+    told = member.metadata
+    kept = told.classic_member_metadata
+    assert kept is not None, "only classic members are left"
+    return classic.Member(
+        member_id=member.member_id,
+        instance_id=told.instance_id,
+        client_id=told.client_id,
+        client_host=told.client_host,
+        rebalance_timeout_ms=told.rebalance_timeout_ms,
+        session_timeout_ms=kept.session_timeout_ms,
+        protocols=tuple(
+            Protocol(offer.name, decode_subscription(offer.metadata))
+            for offer in kept.supported_protocols
+        ),
+        timer=classic_session(group_id, member.member_id),
+        spread=spread(member.member_id),
+        arrived=place,
+    )

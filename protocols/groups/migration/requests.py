@@ -1,0 +1,134 @@
+"""Requests and timers of groups of either type, sent on to the code of the one they find.
+
+Source: ``GroupMetadataManager.consumerGroupHeartbeat``, ``classicGroupJoin`` and their like of
+4.4.0 (spec kip848 1.4 step 2, 5.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.facts import GroupConverted
+from protocols.groups.classic import admin, join
+from protocols.groups.classic.shard import on_group
+from protocols.groups.classic.states import State
+from protocols.groups.kinds import AnyShard
+from protocols.groups.kip848 import classic_members
+from protocols.groups.kip848 import leave as consumer_leave
+from protocols.groups.kip848.door import in_words
+from protocols.groups.kip848.group import Group
+from protocols.groups.kip848.kind import CONSUMER
+from protocols.groups.kip848.on_shard import at_group, consumer_heartbeat
+from protocols.groups.kip848.on_shard import woken as consumer_woken
+from protocols.groups.migration import downgrade, upgrade
+from protocols.groups.turn import Moment, Turn
+from protocols.machine import Send, Tell
+from protocols.messages import (
+    JOIN_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    Header,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+
+
+def heartbeat_at_any_group(
+    shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a heartbeat of the consumer protocol."""
+    group = shard.groups.get(request.group_id)
+    if group is None or request.member_epoch != JOIN_EPOCH:
+        turn = consumer_heartbeat(shard, header, request, at)
+        return downgrade.followed(shard, request.group_id, turn, at)
+    if group.state is State.EMPTY:
+        deleted = admin.deleted(shard, request.group_id)
+        ready = _emptied(deleted, "consumer", group.generation, header, request)
+        return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
+    if not upgrade.is_allowed(group, at):
+        return consumer_heartbeat(shard, header, request, at)
+    told = on_group(shard, upgrade.told_to_join_again(group, at))
+    error = upgrade.obstacle(shard, group)
+    if error is not None:
+        return told.also(Send(header, in_words(error, request)))
+    return told.then(lambda shard: _upgraded(shard, header, request, at))
+
+
+def _upgraded(
+    shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
+) -> Turn[AnyShard]:
+    ready = upgrade.upgraded(shard, shard.groups[request.group_id], header, request, at)
+    return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
+
+
+def join_consumer_group(
+    shard: AnyShard, group: Group, header: Header, request: JoinGroupRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a JoinGroup."""
+    if (last := downgrade.last_replaced(group, request, at)) is not None:
+        return downgrade.replaced(shard, group, last, header, request, at)
+    if group.members:
+        return at_group(shard, group, classic_members.join, header, request, at)
+    deleted = CONSUMER.deleted(shard, request.group_id)
+    ready = _emptied(deleted, "classic", group.epoch, header, request)
+    return _either(shard, ready, join.join_group(ready.state, header, request, at))
+
+
+def sync_in_consumer_group(
+    shard: AnyShard, group: Group, header: Header, request: SyncGroupRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a SyncGroup."""
+    return at_group(shard, group, classic_members.sync, header, request, at)
+
+
+def heartbeat_in_consumer_group(
+    shard: AnyShard, group: Group, header: Header, request: HeartbeatRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a heartbeat of the classic protocol."""
+    return at_group(shard, group, classic_members.heartbeat, header, request, at)
+
+
+def leave_consumer_group(
+    shard: AnyShard, group: Group, header: Header, request: LeaveGroupRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Answer a LeaveGroup."""
+    turn = at_group(shard, group, consumer_leave.remove_members, header, request, at)
+    return downgrade.followed(shard, request.group_id, turn, at)
+
+
+def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
+    """Act on a timer of a consumer group."""
+    turn = consumer_woken(shard, timer, at)
+    if not turn.records:
+        return turn
+    return downgrade.followed(shard, str(turn.records[0].key[0]), turn, at)
+
+
+def _either(shard: AnyShard, ready: Turn[AnyShard], turn: Turn[AnyShard]) -> Turn[AnyShard]:
+    """Return both turns as one; if the second changes nothing, nor does the first."""
+    if not turn.records:
+        return Turn(shard, turn.effects, (), turn.waits)
+    effects, records = ready.effects + turn.effects, ready.records + turn.records
+    return Turn(turn.state, effects, records, turn.waits)
+
+
+def _emptied(
+    deleted: Turn[AnyShard],
+    protocol: str,
+    generation: int,
+    header: Header,
+    request: ConsumerGroupHeartbeatRequest | JoinGroupRequest,
+) -> Turn[AnyShard]:
+    """Return the shard as it is once the records that delete an empty group are replayed."""
+    shard, group_id = deleted.state, request.group_id
+    groups = shard.durable.groups.without(group_id)
+    told = GroupConverted(
+        group=group_id,
+        protocol=protocol,
+        generation=generation,
+        member_id=request.member_id,
+        client=header.client,
+    )
+    unlogged = replace(shard, durable=replace(shard.durable, groups=groups))
+    return replace(deleted, state=unlogged).also(Tell(told))

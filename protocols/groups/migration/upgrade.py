@@ -1,0 +1,191 @@
+"""A classic group with members becomes a consumer group: the *upgrade*.
+
+The first heartbeat of the consumer protocol does it. The members go on as they were, at the epoch
+that was their generation, served by ``kip848/classic_members.py``.
+
+Source: ``validateOnlineUpgrade``, ``convertToConsumerGroup`` and ``ConsumerGroup.fromClassicGroup``
+of 4.4.0 (spec kip848 5.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from immutables import Map
+
+from protocols.facts import GroupConverted
+from protocols.groups.classic import admin
+from protocols.groups.classic import group as classic
+from protocols.groups.classic.lifecycle import timers_of as classic_timers
+from protocols.groups.classic.parked import answered_joins, answered_syncs
+from protocols.groups.kinds import AnyShard
+from protocols.groups.kip848 import classic_members
+from protocols.groups.kip848 import group as consumer
+from protocols.groups.kip848.timers import session_timer as consumer_session
+from protocols.groups.kip848.writing import (
+    Draft,
+    current_record,
+    epoch_record,
+    member_record,
+    target_epoch_record,
+    target_record,
+)
+from protocols.groups.turn import Moment, Turn
+from protocols.machine import Effect, SetTimer, Tell
+from protocols.messages import (
+    CONSUMER_PROTOCOL_TYPE,
+    ConsumerGroupHeartbeatRequest,
+    Header,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import (
+    GroupMetadataValue,
+    MalformedRecordError,
+    MemberMetadata,
+    Record,
+)
+from protocols.offsets_topic.records.embedded import read_assignment, read_subscription
+
+
+def is_allowed(group: classic.Group, at: Moment) -> bool:
+    """Say whether policy, type and size let a classic group with members become a consumer one."""
+    settings = at.settings
+    return (
+        settings.group_consumer_migration_policy in {"bidirectional", "upgrade"}
+        and group.protocol_type == CONSUMER_PROTOCOL_TYPE
+        and len(group.members) <= settings.group_consumer_max_size
+    )
+
+
+def told_to_join_again(group: classic.Group, at: Moment) -> Turn[classic.Group]:
+    """Answer whoever waits in a group; that comes first, and holds if the upgrade fails.
+
+    Newcomers, and who has sent SyncGroup, still count as having done so.
+    """
+    again = ErrorCode.REBALANCE_IN_PROGRESS
+    turn = answered_joins(
+        group, lambda member: JoinGroupResponse(error=again, member_id=member.member_id)
+    ).then(lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=again)))
+    answered = replace(
+        turn.state,
+        joining=Map(dict.fromkeys(group.newcomers, classic.ANSWERED)),
+        syncing=Map(dict.fromkeys(group.syncing, classic.ANSWERED)),
+    )
+    return replace(turn, state=answered)
+
+
+def obstacle(shard: AnyShard, group: classic.Group) -> ErrorCode | None:
+    """Return why a group cannot be taken over though it may be, or None.
+
+    What a member was given must be all that it was given: user data beside it, as only assignors
+    of people's own write, has no place in the new group. What no bytes of the consumer protocol
+    are cannot be read. And a group in its first join phase has not chosen the protocol by which
+    Kafka looks at its members.
+    """
+    stored = shard.durable.groups.get(group.group_id)
+    for member in stored.members if isinstance(stored, GroupMetadataValue) else ():
+        if member.member_id in group.members and not _is_readable(member):
+            return ErrorCode.GROUP_ID_NOT_FOUND
+    offers_it = (_offers(member, group.protocol_name) for member in group.members.values())
+    return None if all(offers_it) else ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def _is_readable(member: MemberMetadata) -> bool:
+    try:
+        read_subscription(member.subscription)
+        return not (member.assignment and read_assignment(member.assignment).user_data)
+    except MalformedRecordError:
+        return False
+
+
+def _offers(member: classic.Member, protocol: str | None) -> bool:
+    return any(offer.name == protocol for offer in member.protocols)
+
+
+def upgraded(
+    shard: AnyShard,
+    group: classic.Group,
+    header: Header,
+    request: ConsumerGroupHeartbeatRequest,
+    at: Moment,
+) -> Turn[AnyShard]:
+    """Make a consumer group of a classic one, of which nobody waits any more."""
+    group_id = group.group_id
+    draft = _as_consumer_group(group, at)
+    sessions = tuple(
+        SetTimer(consumer_session(group_id, member.member_id), at.after(member.session_timeout_ms))
+        for member in classic.in_order(group)
+    )
+    groups = shard.durable.groups.hold(group_id, draft.group)
+    after = replace(shard.without_group(group_id), durable=replace(shard.durable, groups=groups))
+    deleted = admin.deleted(shard, group_id).records
+    told = GroupConverted(
+        group=group_id,
+        protocol="consumer",
+        generation=group.generation,
+        member_id=request.member_id,
+        client=header.client,
+        assignment=classic.by_member(group),
+    )
+    effects: tuple[Effect, ...] = (Tell(told), *classic_timers(group), *sessions)
+    return Turn(after, effects, (*deleted, *draft.records))
+
+
+def _as_consumer_group(group: classic.Group, at: Moment) -> Draft:
+    """Return the records of a consumer group at the epoch of a classic one's generation."""
+    group_id, epoch, image = group.group_id, group.generation, at.broker.image
+    members = classic.in_order(group)
+    wanted = {
+        member.member_id: _by_id(group.assignments.get(member.member_id, ()), at)
+        for member in members
+    }
+    draft = Draft(consumer.Group(group_id)).with_records(
+        [_member_record(group, member) for member in members]
+    )
+    topics_hash = image.hash_of(consumer.subscribed_topics(draft.group))
+    return draft.with_records(
+        [
+            epoch_record(group_id, epoch, topics_hash),
+            *(target_record(group_id, name, given) for name, given in wanted.items()),
+            target_epoch_record(group_id, epoch, 0),
+            *(
+                current_record(group_id, name, _stable(epoch, given))
+                for name, given in wanted.items()
+            ),
+        ]
+    )
+
+
+def _member_record(group: classic.Group, member: classic.Member) -> Record:
+    subscription = classic.metadata_of(member, group.protocol_name)
+    told = replace(
+        consumer.NOTHING_TOLD,
+        instance_id=member.instance_id,
+        rack_id=subscription.rack_id or None,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=tuple(sorted(set(subscription.topics))),
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        classic_member_metadata=classic_members.classic_metadata(
+            member.session_timeout_ms,
+            tuple((offer.name, offer.metadata) for offer in member.protocols),
+        ),
+    )
+    return member_record(group.group_id, member.member_id, told)
+
+
+def _by_id(partitions: classic.Partitions, at: Moment) -> dict[str, tuple[int, ...]]:
+    """Return partitions by topic id; those of topics that are gone are left out."""
+    numbers: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        topic_id = at.broker.image.id_of(topic)
+        if topic_id is not None:
+            numbers.setdefault(topic_id, []).append(number)
+    return {topic_id: tuple(each) for topic_id, each in numbers.items()}
+
+
+def _stable(epoch: int, given: dict[str, tuple[int, ...]]) -> consumer.CurrentAssignment:
+    grants = {topic_id: dict.fromkeys(numbers, epoch) for topic_id, numbers in given.items()}
+    return consumer.CurrentAssignment(epoch, epoch, consumer.MemberState.STABLE, grants)

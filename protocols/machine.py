@@ -1,0 +1,104 @@
+"""What a protocol machine answers: a new state, and effects for its host to carry out.
+
+Every machine, coordinator and client, has the verbs ``handle``, ``wake``, and where they
+apply ``called``, ``durable``, ``rejected``, ``poll``, ``commit``; each returns a
+:class:`Step`. The host carries out the effects in order and holds no rule.
+Times are integer microseconds since the run began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from assignors.types import TopicPartition
+    from protocols.facts import Fact
+    from protocols.messages import Header, Message
+    from protocols.offsets_topic.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Write one atomic batch to the log; the host later says ``durable`` or ``rejected``."""
+
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Put a message on the wire: a request to a node, or a response to a request's header."""
+
+    to: int | Header
+    """Client: the node id (see ``messages.coordinator_node``). Coordinator: whom to answer."""
+
+    message: Message
+    correlation_id: int = 0
+    """Client requests only: comes back with the response."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Wake the machine with ``name`` at ``deadline_us``; replaces an earlier deadline of it."""
+
+    name: str
+    deadline_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer:
+    """Forget the deadline of ``name``, if there is one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Run the application's rebalance listener, then say ``called`` (clients only)."""
+
+    listener: str
+    """``revoked``, ``assigned`` or ``lost``."""
+
+    partitions: tuple[TopicPartition, ...]
+    """Sorted by (topic, partition); may be empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """End the application's blocking call (clients only)."""
+
+    value: object
+    """``Records`` for poll, ``CommitResult`` for commitSync, ``Closed`` for close."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Say what happened, as the machine's log line would; changes nothing."""
+
+    fact: Fact
+
+
+Effect = Append | Send | SetTimer | CancelTimer | Call | Return | Tell
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[S]):
+    """A machine's answer: the state after it, and the effects in order."""
+
+    state: S
+    effects: tuple[Effect, ...] = ()
+
+    def then(self, move: Callable[[S], Step[T]]) -> Step[T]:
+        """Make one more move from this step's state; its effects come after ours."""
+        step = move(self.state)
+        if not self.effects:
+            return step
+        return Step(step.state, self.effects + step.effects)
+
+    def also(self, *effects: Effect) -> Step[S]:
+        """Return the same step with more effects at its end."""
+        return Step(self.state, self.effects + effects)

@@ -1,0 +1,192 @@
+"""Records to bytes and back.
+
+What :func:`decode` reads, :func:`encode` writes again byte for byte: values of old versions,
+unknown types, unknown versions, unknown tagged fields, bytes after a value's last field. Kept
+are not what the layouts can say in two ways: a length or count other than -1 for null, a varint
+longer than need be, what ``tagged`` names, bytes after a key's last field. Kafka's own writers
+produce none of them.
+
+Source: ``GroupCoordinatorRecordSerde``, ``CoordinatorRecordSerde``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError
+from protocols.offsets_topic.records.layout import Layout
+from protocols.offsets_topic.records.reading import struct_reader
+from protocols.offsets_topic.records.record import Record, UnknownKey, UnknownValue
+from protocols.offsets_topic.records.record_types import RECORD_TYPES
+from protocols.offsets_topic.records.wire import Reader, Writer
+from protocols.offsets_topic.records.writing import struct_writer
+
+if TYPE_CHECKING:
+    from protocols.offsets_topic.records.unions import Key, Value
+
+_record: Callable[[tuple[Key, Value | None]], Record] = functools.partial(tuple.__new__, Record)
+"""Make a record without a Python call."""
+
+_KEY_LAYOUT = Layout(0, flexible=False)
+_BODY = 2
+"""Keys begin with their type, values with their version: an int16."""
+
+_REMEMBERED = 16_384
+_LONGEST_REMEMBERED = 1_024
+"""Keys repeat, and so are read once; very long ones do not, and would fill the memory."""
+
+
+# -- decoding --------------------------------------------------------------------------------
+
+
+def decode(key: bytes, value: bytes | None) -> Record:
+    """Return the record of a key and a value; None as the value is a tombstone.
+
+    An unknown type gives an :class:`UnknownKey`, an unknown version an :class:`UnknownValue`.
+    Raise MalformedRecordError for bytes that are cut off or do not hold what they should.
+    """
+    decoded = decode_key(key)
+    if value is None:
+        return _record((decoded, None))
+    return _record((decoded, decode_value(decoded.record_type, value)))
+
+
+def decode_key(data: bytes) -> Key:
+    """Return the key of some bytes; raise MalformedRecordError if they do not hold one."""
+    return _known_key(data) if len(data) <= _LONGEST_REMEMBERED else _key(data)
+
+
+def decode_value(record_type: int, data: bytes) -> Value:
+    """Return the value of some bytes under a key of this type; errors as :func:`decode`."""
+    try:
+        value: Value = _readers[record_type, data[:_BODY]](data, _BODY)[0]
+    except MalformedRecordError as error:
+        raise error.of("value", RECORD_TYPES[record_type].value.cls.__name__) from None
+    return value
+
+
+def _key(data: bytes) -> Key:
+    if len(data) < _BODY:
+        raise MalformedRecordError(0, "type", f"2 bytes wanted, {len(data)} left", "key")
+    number = int.from_bytes(data[:_BODY], signed=True)
+    record_type = RECORD_TYPES.get(number)
+    if record_type is None:
+        return UnknownKey(number, data[_BODY:])
+    table = record_type.key
+    try:
+        key: Key = struct_reader(table, _KEY_LAYOUT)(data, _BODY)[0]
+    except MalformedRecordError as error:
+        raise error.of("key", table.cls.__name__) from None
+    return key
+
+
+_known_key = functools.lru_cache(maxsize=_REMEMBERED)(_key)
+
+
+class _Readers(dict[tuple[int, bytes], Reader]):
+    """Readers of values by record type and the version's two bytes, made when first asked for."""
+
+    def __missing__(self, wanted: tuple[int, bytes]) -> Reader:
+        number, prefix = wanted
+        record_type = RECORD_TYPES.get(number)
+        if record_type is None:
+            return _unknown_value
+        if len(prefix) < _BODY:
+            raise MalformedRecordError(0, "version", f"2 bytes wanted, {len(prefix)} left")
+        version = int.from_bytes(prefix, signed=True)
+        if version not in record_type.versions:
+            return _unknown_value
+        reader = struct_reader(record_type.value, record_type.layout(version))
+        return self.setdefault(wanted, reader)
+
+
+_readers = _Readers()
+
+
+def _unknown_value(data: bytes, _: int) -> tuple[UnknownValue, int]:
+    return UnknownValue(data), len(data)
+
+
+# -- encoding --------------------------------------------------------------------------------
+
+
+def encode(record: Record) -> tuple[bytes, bytes | None]:
+    """Return the bytes of a record's key and value; a value is written in its own version.
+
+    Raise UnwritableRecordError for what no bytes can be: text that is too long, numbers that are
+    too large, a field that the value's version does not have, the value of another key.
+    """
+    key, value = record
+    if value is None:
+        return encode_key(key), None
+    return encode_key(key), encode_value(key.record_type, value)
+
+
+def encode_key(key: Key) -> bytes:
+    """Return the bytes of a key; raise UnwritableRecordError as :func:`encode`."""
+    try:
+        return _key_writers[type(key)](key)
+    except UnwritableRecordError as error:
+        raise error.within(type(key).__name__) from None
+
+
+def encode_value(record_type: int, value: Value) -> bytes:
+    """Return the bytes of a value under a key of this type; errors as :func:`encode`."""
+    try:
+        return _writers[record_type, type(value), value.value_version](value)
+    except UnwritableRecordError as error:
+        raise error.within(type(value).__name__) from None
+
+
+def size(record: Record) -> int:
+    """Return the bytes of a record's key and value together."""
+    key, value = encode(record)
+    return len(key) + (0 if value is None else len(value))
+
+
+def _written_unknown_key(key: UnknownKey) -> bytes:
+    try:
+        return key.record_type.to_bytes(_BODY, signed=True) + key.content
+    except OverflowError:
+        raise UnwritableRecordError("type", f"{key.record_type} is no int16") from None
+
+
+def _raw(value: UnknownValue) -> bytes:
+    return value.raw
+
+
+class _KeyWriters(dict[type, Writer]):
+    """Writers of keys by class, made when first asked for."""
+
+    def __missing__(self, cls: type) -> Writer:
+        for record_type in RECORD_TYPES.values():
+            if record_type.key.cls is cls:
+                head = record_type.number.to_bytes(_BODY)
+                return self.setdefault(cls, struct_writer(record_type.key, _KEY_LAYOUT, head))
+        raise UnwritableRecordError("", "not the key of a record")
+
+
+_key_writers = _KeyWriters({UnknownKey: _written_unknown_key})
+
+
+class _Writers(dict[tuple[int, type, int | None], Writer]):
+    """Writers of values by record type, class and version, made when first asked for."""
+
+    def __missing__(self, wanted: tuple[int, type, int | None]) -> Writer:
+        number, cls, version = wanted
+        if cls is UnknownValue:
+            return _raw
+        record_type = RECORD_TYPES.get(number)
+        if record_type is None or record_type.value.cls is not cls:
+            raise UnwritableRecordError("", f"not the value of a key of type {number}")
+        if version is None or version not in record_type.versions:
+            problem = f"{version} is none of 0 to {record_type.last_version}"
+            raise UnwritableRecordError("value_version", problem)
+        head = version.to_bytes(_BODY)
+        writer = struct_writer(record_type.value, record_type.layout(version), head)
+        return self.setdefault(wanted, writer)
+
+
+_writers = _Writers()

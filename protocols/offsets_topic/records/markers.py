@@ -1,0 +1,109 @@
+"""Control records: how a transaction that committed offsets ended.
+
+A marker is the only record of its batch, and the batch says whose transaction it was.
+
+Source: ``ControlRecordType``, ``EndTransactionMarker``, ``EndTxnMarker.json`` (KIP-98).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError
+from protocols.offsets_topic.records.layout import INT16, INT32, Field, Layout, Struct
+from protocols.offsets_topic.records.reading import struct_reader
+from protocols.offsets_topic.records.writing import struct_writer
+
+
+class ControlType(enum.IntEnum):
+    """What became of a transaction."""
+
+    ABORT = 0
+    COMMIT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTxnMarker:
+    """The end of a transaction."""
+
+    control_type: ControlType
+    coordinator_epoch: int
+    """Of the transaction coordinator that wrote it."""
+
+    key_version: int = 0
+    value_version: int = 0
+    """Versions above 0 are read as 0, and written as they were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownControlRecord:
+    """A control record of another type: a reader ignores it."""
+
+    key: bytes
+    value: bytes | None
+
+
+class _Key(NamedTuple):
+    version: int
+    type: int
+
+
+class _Value(NamedTuple):
+    version: int
+    coordinator_epoch: int
+    trailing: bytes = b""
+
+
+CONTROL_KEY: Final = Struct(_Key, (Field("version", INT16), Field("type", INT16)))
+END_TXN_MARKER: Final = Struct(_Value, (Field("version", INT16), Field("coordinatorEpoch", INT32)))
+_LAYOUT = Layout(0, flexible=False)
+_TYPES = {int(control_type): control_type for control_type in ControlType}
+
+
+def encode_control(record: EndTxnMarker | UnknownControlRecord) -> tuple[bytes, bytes | None]:
+    """Return key and value of a control record; raise UnwritableRecordError as ``encode``."""
+    if isinstance(record, UnknownControlRecord):
+        return record.key, record.value
+    try:
+        return (
+            struct_writer(CONTROL_KEY, _LAYOUT)(_Key(record.key_version, record.control_type)),
+            struct_writer(END_TXN_MARKER, _LAYOUT)(
+                _Value(record.value_version, record.coordinator_epoch)
+            ),
+        )
+    except UnwritableRecordError as error:
+        raise error.within("EndTxnMarker") from None
+
+
+def decode_control(key: bytes, value: bytes | None) -> EndTxnMarker | UnknownControlRecord:
+    """Return the control record of a key and a value; bytes after the last fields are ignored.
+
+    Raise MalformedRecordError if the key, or the value of a known type, is cut off or of a
+    negative version.
+    """
+    try:
+        header, _ = struct_reader(CONTROL_KEY, _LAYOUT)(key, 0)
+    except MalformedRecordError as error:
+        raise error.of("key", "ControlRecordType") from None
+    _refuse_negative(header.version, "key", "ControlRecordType")
+    control_type = _TYPES.get(header.type)
+    if control_type is None:
+        return UnknownControlRecord(key=key, value=value)
+    try:
+        marker, _ = struct_reader(END_TXN_MARKER, _LAYOUT)(value or b"", 0)
+    except MalformedRecordError as error:
+        raise error.of("value", "EndTxnMarker") from None
+    _refuse_negative(marker.version, "value", "EndTxnMarker")
+    return EndTxnMarker(
+        control_type=control_type,
+        coordinator_epoch=marker.coordinator_epoch,
+        key_version=header.version,
+        value_version=marker.version,
+    )
+
+
+def _refuse_negative(version: int, part: str, name: str) -> None:
+    if version < 0:
+        raise MalformedRecordError(0, f"{name}.version", f"{version} is no version", part)

@@ -1,0 +1,103 @@
+"""Records in the words of Kafka's dump tool, as values that JSON can hold.
+
+Names, order and what is left out are the tool's: fields that the version lacks, and tagged
+fields that have their defaults. Numbers of types and versions are text, bytes are base64; what a
+classic group's members sent is shown by its fields where it can be read.
+
+Source: ``DumpLogSegments.OffsetsMessageParser``, the schemas' generated ``JsonConverter``.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from protocols.offsets_topic.records.classic import MEMBER
+from protocols.offsets_topic.records.embedded import (
+    ASSIGNMENT,
+    SUBSCRIPTION,
+    read_assignment,
+    read_subscription,
+)
+from protocols.offsets_topic.records.errors import MalformedRecordError
+from protocols.offsets_topic.records.layout import Array, Field, FieldType, Struct
+from protocols.offsets_topic.records.markers import EndTxnMarker
+from protocols.offsets_topic.records.record import UnknownKey, UnknownValue
+from protocols.offsets_topic.records.record_types import RECORD_TYPES
+from protocols.offsets_topic.records.unions import Key, Value
+
+Words = dict[str, Any]
+
+_EMBEDDED: dict[tuple[Struct, str], tuple[Struct, Callable[[bytes], Any]]] = {
+    (MEMBER, "subscription"): (SUBSCRIPTION, read_subscription),
+    (MEMBER, "assignment"): (ASSIGNMENT, read_assignment),
+}
+_VALUES = {record_type.value.cls: record_type.value for record_type in RECORD_TYPES.values()}
+
+
+def key_words(key: Key) -> Words:
+    """Return a key as ``{"type": "1", "data": {...}}``; of an unknown type the data are bytes."""
+    if isinstance(key, UnknownKey):
+        return {"type": str(key.record_type), "data": _bytes_words(key.content)}
+    table = RECORD_TYPES[key.record_type].key
+    return {"type": str(key.record_type), "data": _struct_words(table, key, version=0)}
+
+
+def value_words(value: Value | None) -> Words | None:
+    """Return a value as ``{"version": "4", "data": {...}}``, a tombstone as None.
+
+    Of an unknown version the data are the bytes after it; if there is none it is None.
+    """
+    if value is None:
+        return None
+    version = value.value_version
+    if isinstance(value, UnknownValue):
+        body = value.raw if version is None else value.raw[2:]
+        return {"version": version if version is None else str(version), "data": _bytes_words(body)}
+    assert version is not None
+    data = _struct_words(_VALUES[type(value)], value, version)
+    return {"version": str(version), "data": data}
+
+
+def marker_words(marker: EndTxnMarker) -> Words:
+    """Return the end of a transaction as the tool names it."""
+    return {
+        "endTxnMarker": marker.control_type.name,
+        "coordinatorEpoch": marker.coordinator_epoch,
+    }
+
+
+def _struct_words(table: Struct, value: Any, version: int) -> Words:
+    words = Words()
+    for field in table.of_version(version):
+        held = getattr(value, field.attribute)
+        if field.tag is None or held != field.default:
+            words[field.name] = _field_words(table, field, held, version)
+    return words
+
+
+def _field_words(table: Struct, field: Field, held: Any, version: int) -> Any:
+    embedded = _EMBEDDED.get((table, field.name))
+    if embedded is None:
+        return _words(field.type, held, version)
+    inner, read = embedded
+    try:
+        shown = read(held)
+    except MalformedRecordError:
+        return _bytes_words(held)
+    return _struct_words(inner, shown, shown.value_version)
+
+
+def _words(kind: FieldType, held: Any, version: int) -> Any:
+    if held is None:
+        return None
+    if isinstance(kind, Struct):
+        return _struct_words(kind, held, version)
+    if isinstance(kind, Array):
+        return [_words(kind.of, item, version) for item in held]
+    return _bytes_words(held) if isinstance(held, bytes) else held
+
+
+def _bytes_words(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()

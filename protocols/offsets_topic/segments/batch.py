@@ -1,0 +1,182 @@
+"""Record batches of format 2: 61 bytes of header, then the records.
+
+The checksum covers everything from the attributes on, so a leader gives a batch its offset and
+its own epoch without a new one. When compaction has set a delete horizon, the base timestamp
+is the time at which the batch's tombstones may go, and its records count from there.
+
+Source: ``DefaultRecordBatch`` and ``MemoryRecordsBuilder`` (spec records, section 2).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Self
+
+from crc32c import crc32c  # takes any buffer and is typed; google-crc32c, as fast, takes bytes only
+
+from protocols.offsets_topic.segments.compression import (
+    MOST_INFLATED_BYTES,
+    Compression,
+    compress,
+    decompress,
+)
+from protocols.offsets_topic.segments.errors import BadBatch
+from protocols.offsets_topic.segments.header import (
+    COMPRESSION_BITS,
+    CONTROL,
+    DELETE_HORIZON,
+    HEADER_BYTES,
+    LENGTH_END,
+    LOG_APPEND_TIME,
+    MAGIC,
+    NO_PRODUCER,
+    NO_TIMESTAMP,
+    SUMMED_FROM,
+    TRANSACTIONAL,
+    BatchHeader,
+    Producer,
+)
+from protocols.offsets_topic.segments.record import (
+    LogRecord,
+    RecordFields,
+    add_records,
+    decode_records,
+    encode_records,
+)
+
+_MOST_OFFSETS: Final = 2**31
+_FRONT: Final = struct.Struct(">qiibI")
+_SUMMED: Final = struct.Struct(">hiqqqhii")
+
+
+class Batch(NamedTuple):
+    """One batch whose checksum is right, as bytes."""
+
+    position: int
+    """Where in its stream it begins, in bytes."""
+
+    header: BatchHeader
+    data: bytes
+
+    @classmethod
+    def read(cls, data: bytes, position: int = 0) -> Self:
+        """Return the batch that *data* is from its first to its last byte.
+
+        Raises :class:`BadBatch` when it is not that, or its checksum is wrong.
+        """
+        if len(data) < HEADER_BYTES:
+            raise BadBatch(f"{len(data)} bytes are no batch; its header alone has {HEADER_BYTES}")
+        header = BatchHeader.read(data)
+        if header.magic != MAGIC:
+            raise BadBatch(f"message format {header.magic} is not read; {MAGIC} is")
+        if header.size != len(data):
+            raise BadBatch(f"the batch says it has {header.size} bytes and has {len(data)}")
+        if header.crc != crc32c(data[SUMMED_FROM:]):
+            raise BadBatch(wrong_checksum(header, data))
+        return cls(position, header, data)
+
+    def records(self, most_bytes: int = MOST_INFLATED_BYTES) -> list[LogRecord]:
+        """Return the records, decompressed to at most *most_bytes*.
+
+        Raises :class:`BadBatch` when the bytes are not the records that the header announces.
+        """
+        header = self.header
+        data, at = self._plain(most_bytes)
+        base_offset, base_timestamp = header.base_offset, header.base_timestamp
+        records = decode_records(data, at, header.record_count, base_offset, base_timestamp)
+        if header.attributes & LOG_APPEND_TIME:
+            return [record._replace(timestamp=header.max_timestamp) for record in records]
+        return records
+
+    def add_to(self, fields: RecordFields, most_bytes: int = MOST_INFLATED_BYTES) -> int:
+        """Add the records to others, field by field; raise as above, and then add none.
+
+        Return how many bytes they have uncompressed.
+        """
+        header, start = self.header, len(fields.offsets)
+        data, at = self._plain(most_bytes)
+        base_offset, base_timestamp = header.base_offset, header.base_timestamp
+        add_records(fields, data, at, header.record_count, base_offset, base_timestamp)
+        if header.attributes & LOG_APPEND_TIME:
+            fields.timestamps[start:] = [header.max_timestamp] * header.record_count
+        return len(data) - at
+
+    def _plain(self, most_bytes: int) -> tuple[bytes, int]:
+        """Return bytes that hold the records uncompressed, and where the first one begins."""
+        codec, count = self.header.attributes & COMPRESSION_BITS, self.header.record_count
+        if count <= 0:
+            if count < 0:
+                raise BadBatch(f"a batch cannot have {count} records")
+            return b"", 0
+        if codec:
+            return decompress(self.data[HEADER_BYTES:], codec, most_bytes), 0
+        return self.data, HEADER_BYTES
+
+
+def wrong_checksum(header: BatchHeader, data: bytes) -> str:
+    """Say which checksum was found and which was expected."""
+    found = crc32c(data[SUMMED_FROM:])
+    return f"checksum {found:08x} where the header of offset {header.base_offset} says {header.crc:08x}"
+
+
+def encode_batch(
+    records: Sequence[LogRecord],
+    *,
+    base_offset: int | None = None,
+    last_offset: int | None = None,
+    partition_leader_epoch: int = 0,
+    attributes: int = 0,
+    producer: Producer = NO_PRODUCER,
+    delete_horizon_ms: int | None = None,
+) -> bytes:
+    """Return one batch of at least one record.
+
+    *base_offset*, *last_offset*: those of the first and the last record unless compaction took
+    these away. *attributes*: compression, and the bits for transactional, control and append
+    time; the one for *delete_horizon_ms* is set here.
+    Raises ``ValueError`` for no records and for offsets further apart than a batch can say.
+    """
+    if not records:
+        raise ValueError("a batch without records is made by encode_empty_batch")
+    base_offset = records[0].offset if base_offset is None else base_offset
+    last_delta = (records[-1].offset if last_offset is None else last_offset) - base_offset
+    if not 0 <= last_delta < _MOST_OFFSETS:
+        raise ValueError(f"a batch spans 1 to {_MOST_OFFSETS} offsets, not {last_delta + 1}")
+    attributes &= ~DELETE_HORIZON
+    base_timestamp = records[0].timestamp
+    if delete_horizon_ms is not None:
+        attributes |= DELETE_HORIZON
+        base_timestamp = delete_horizon_ms
+    body = encode_records(records, base_offset, base_timestamp)
+    if attributes & COMPRESSION_BITS:
+        body = compress(body, Compression(attributes & COMPRESSION_BITS))
+    most = max([record[1] for record in records])
+    summed = _SUMMED.pack(attributes, last_delta, base_timestamp, most, *producer, len(records))
+    return _sealed(base_offset, partition_leader_epoch, summed + body)
+
+
+def encode_empty_batch(header: BatchHeader) -> bytes:
+    """Return what compaction leaves of a batch whose records are all gone.
+
+    Offsets, maximal timestamp and producer stay; base timestamp is -1, nothing is compressed.
+    Source: ``DefaultRecordBatch.writeEmptyHeader``.
+    """
+    summed = _SUMMED.pack(
+        header.attributes & (LOG_APPEND_TIME | TRANSACTIONAL | CONTROL),
+        header.last_offset_delta,
+        NO_TIMESTAMP,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        0,
+    )
+    return _sealed(header.base_offset, header.partition_leader_epoch, summed)
+
+
+def _sealed(base_offset: int, partition_leader_epoch: int, summed: bytes) -> bytes:
+    """Put offset, length, leader epoch, format and checksum before the bytes they describe."""
+    length = SUMMED_FROM - LENGTH_END + len(summed)
+    front = _FRONT.pack(base_offset, length, partition_leader_epoch, MAGIC, crc32c(summed))
+    return front + summed

@@ -1,0 +1,189 @@
+"""One compaction of a log: which records stay, in which bytes, in which segment.
+
+Two walks through the log. The first maps each key of the dirty part to its newest offset
+(:mod:`protocols.offsets_topic.segments.offset_map`). The second copies the log up to the end of what was mapped
+and leaves out what is superseded. Offsets never change, so gaps appear between them; what lies
+behind the mapped part is copied as it is.
+
+A tombstone needs two compactions to go: the first that keeps it writes into its batch when it
+may go (the *delete horizon*), a later one at or after that time drops it. Readers that are
+slower than ``delete.retention.ms`` would otherwise never learn of the deletion. The markers of
+transactions whose data is gone go the same way.
+
+Source: ``Cleaner.doClean``, ``cleanInto``, ``shouldRetainRecord`` and ``groupSegmentsBySize``,
+``MemoryRecords.filterTo`` (spec classic-coordinator 5.8, records 9); the rule for the batch
+at the high watermark is that of KAFKA-20452.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from protocols.offsets_topic.segments.batch import Batch, encode_batch, encode_empty_batch
+from protocols.offsets_topic.segments.header import DELETE_HORIZON, Producer
+from protocols.offsets_topic.segments.offset_map import OffsetMap
+from protocols.offsets_topic.segments.record import LogRecord
+from protocols.offsets_topic.segments.segment import DELETE_RETENTION_MS, SEGMENT_BYTES, Segment
+from protocols.offsets_topic.segments.transactions import (
+    AbortedTransaction,
+    LastRecord,
+    TransactionsPassed,
+)
+
+_MOST_OFFSETS: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """What holds for every batch of one compaction."""
+
+    mapped: OffsetMap
+    now_ms: int
+    high_watermark: int
+    delete_retention_ms: int = DELETE_RETENTION_MS
+    aborted: Sequence[AbortedTransaction] = ()
+    """Of the whole log."""
+
+    last_records: Mapping[int, LastRecord] = field(default_factory=dict)
+    """Of the producers that are still active, by producer id."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedSegment:
+    """The segment that takes the place of some neighbours."""
+
+    base_offset: int
+    replaces: tuple[Segment, ...]
+    batches: Iterator[bytes]
+    """To be taken before the next segment is asked for. May be none: then the file is empty."""
+
+
+def compact(
+    segments: Sequence[Segment],
+    read: Callable[[Segment], Iterable[Batch]],
+    compaction: Compaction,
+    segment_bytes: int = SEGMENT_BYTES,
+) -> Iterator[CleanedSegment]:
+    """Yield what takes the place of the segments below the end of the mapped part.
+
+    *segments*: of the log, in order. *read*: gives the batches of one, from its beginning.
+    Afterwards the log is clean up to ``compaction.mapped.end_offset``.
+    Raises :class:`BadBatch` where records cannot be read.
+    """
+    passed = TransactionsPassed(compaction.aborted)
+    below = [each for each in segments if each.base_offset < compaction.mapped.end_offset]
+    for group in group_segments(below, segment_bytes):
+        batches = _copied(group, read, compaction, passed)
+        yield CleanedSegment(group[0].base_offset, group, batches)
+        for _ in batches:  # transactions go on in the next segment, whoever did not look here
+            pass
+
+
+def group_segments(segments: Sequence[Segment], segment_bytes: int) -> list[tuple[Segment, ...]]:
+    """Return runs of neighbours that together, as they are now, fit into one segment.
+
+    Kafka bounds the sizes of their indexes too; with the defaults the log's own comes first.
+    """
+    groups: list[list[Segment]] = []
+    size = 0
+    for segment in segments:
+        size += segment.size_bytes
+        near = groups and segment.next_offset - 1 - groups[-1][0].base_offset <= _MOST_OFFSETS
+        if groups and size <= segment_bytes and (near or not segment.size_bytes):
+            groups[-1].append(segment)
+        else:
+            groups.append([segment])
+            size = segment.size_bytes
+    return [tuple(group) for group in groups]
+
+
+def clean_batch(batch: Batch, compaction: Compaction, passed: TransactionsPassed) -> bytes | None:
+    """Return what compaction makes of one batch: the same bytes, fewer, or None."""
+    header = batch.header
+    can_go = passed.note(batch)
+    horizon_ms = header.delete_horizon_ms
+    gone = can_go
+    if can_go and header.is_control:
+        gone = horizon_ms is not None and horizon_ms <= compaction.now_ms
+    survivors = None if header.is_control else compaction.mapped.survivors_of(header)
+    all_survive = not gone and survivors == header.record_count > 0
+    if all_survive and not compaction.mapped.has_tombstones_of(header):
+        return batch.data
+    kept = [] if gone or survivors == 0 else _kept_records(batch, compaction)
+    if not kept:
+        return encode_empty_batch(header) if _outlives_its_records(batch, compaction) else None
+    ends_nothing = can_go and header.is_control
+    sets_horizon = horizon_ms is None and (ends_nothing or any(each.value is None for each in kept))
+    if len(kept) == header.record_count and not sets_horizon:
+        return batch.data
+    if sets_horizon:
+        horizon_ms = compaction.now_ms + compaction.delete_retention_ms
+    return _rewritten(batch, kept, horizon_ms)
+
+
+def _copied(
+    group: Sequence[Segment],
+    read: Callable[[Segment], Iterable[Batch]],
+    compaction: Compaction,
+    passed: TransactionsPassed,
+) -> Iterator[bytes]:
+    for segment in group:
+        for batch in read(segment):
+            cleaned = clean_batch(batch, compaction, passed)
+            if cleaned is not None:
+                yield cleaned
+
+
+def _kept_records(batch: Batch, compaction: Compaction) -> list[LogRecord]:
+    """Return the records that no newer one of their key supersedes, and no horizon ended.
+
+    A record without a key has no place in a compacted log and goes.
+    """
+    if batch.header.is_control:
+        return batch.records()
+    newest, end = compaction.mapped.newest, compaction.mapped.end_offset
+    horizon_ms = batch.header.delete_horizon_ms
+    tombstones_stay = horizon_ms is None or compaction.now_ms < horizon_ms
+    return [
+        record
+        for record in batch.records()
+        if record.offset >= end
+        or (
+            record.key is not None
+            and record.offset >= newest.get(record.key, -1)
+            and (record.value is not None or tombstones_stay)
+        )
+    ]
+
+
+def _outlives_its_records(batch: Batch, compaction: Compaction) -> bool:
+    """Say whether a batch stays when it is empty, for the numbers in its header.
+
+    These are the last sequence, or at least the epoch, of a producer that is still active, and
+    the end of the log where nothing follows: it would be lost if a restart found no batch there.
+    """
+    header = batch.header
+    if header.next_offset == compaction.high_watermark:
+        return True
+    last = compaction.last_records.get(header.producer_id) if header.producer_id >= 0 else None
+    if last is None:
+        return False
+    if last.last_data_offset is None:
+        return header.is_control and header.producer_epoch == last.producer_epoch
+    return header.last_offset == last.last_data_offset
+
+
+def _rewritten(batch: Batch, kept: Sequence[LogRecord], horizon_ms: int | None) -> bytes:
+    """Return the batch with fewer records, another horizon, or both."""
+    header = batch.header
+    return encode_batch(
+        kept,
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        partition_leader_epoch=header.partition_leader_epoch,
+        attributes=header.attributes & ~DELETE_HORIZON,
+        producer=Producer(header.producer_id, header.producer_epoch, header.base_sequence),
+        delete_horizon_ms=horizon_ms,
+    )

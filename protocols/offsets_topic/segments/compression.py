@@ -1,0 +1,170 @@
+"""The five codecs of record batches, read and written, with a bound on what comes out.
+
+Kafka's snappy is not plain snappy: snappy-java puts a header of 16 bytes and blocks of at most
+32 KiB, each behind its length, around it. Other clients write one plain block; both are read.
+Kafka's lz4 reader refuses blocks that lean on earlier ones, so they are written without.
+
+Source: ``CompressionType``, ``org.apache.kafka.common.compress`` and snappy-java's
+``SnappyCodec`` (spec records, section 2).
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import cramjam
+
+from protocols.offsets_topic.segments.errors import BadBatch, InflatesTooFar
+
+MOST_INFLATED_BYTES: Final = 64 * 2**20
+"""What one batch may grow to unless told otherwise: sixty times Kafka's ``max.message.bytes``."""
+
+_GZIP_WINDOW: Final = 31
+_FIRST_OUTPUT_BYTES: Final = 2**16
+_OUTPUT_FULL: Final = "failed to write whole buffer"
+"""What cramjam says when its output is too small; anything else it says is bad input."""
+
+_SNAPPY_MAGIC: Final = b"\x82SNAPPY\x00"
+_SNAPPY_HEADER: Final = _SNAPPY_MAGIC + struct.pack(">ii", 1, 1)
+_SNAPPY_BLOCK_BYTES: Final = 32 * 1024
+_BLOCK_LENGTH: Final = struct.Struct(">i")
+
+
+class Compression(enum.IntEnum):
+    """How the records of a batch are compressed: bits 0 to 2 of its attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+def compress(data: bytes, codec: Compression) -> bytes:
+    """Return *data* in the form that Kafka reads for this codec."""
+    return _COMPRESS[codec](data)
+
+
+def decompress(data: bytes, codec: int, most_bytes: int = MOST_INFLATED_BYTES) -> bytes:
+    """Return what *data* holds, at most *most_bytes* of it.
+
+    Raises :class:`InflatesTooFar` when it holds more, without having made more, and
+    :class:`BadBatch` when it is damaged or the codec is not known.
+    """
+    if codec not in _DECOMPRESS:
+        raise BadBatch(f"compression {codec} is not known; 0 to {max(_DECOMPRESS)} are")
+    return _DECOMPRESS[codec](data, most_bytes)
+
+
+def _unchanged(data: bytes, most_bytes: int) -> bytes:
+    return data if len(data) <= most_bytes else _too_far("none", most_bytes)
+
+
+def _too_far(codec: str, most_bytes: int) -> bytes:
+    raise InflatesTooFar(f"{codec}: the records are longer than the {most_bytes} bytes allowed")
+
+
+def _gzip(data: bytes) -> bytes:
+    # Level and header are zlib's own: the same bytes for the same data, no time in them.
+    stream = zlib.compressobj(wbits=_GZIP_WINDOW)
+    return stream.compress(data) + stream.flush()
+
+
+def _gunzip(data: bytes, most_bytes: int) -> bytes:
+    inflated = b""
+    while True:
+        stream = zlib.decompressobj(wbits=_GZIP_WINDOW)
+        try:
+            inflated += stream.decompress(data, most_bytes - len(inflated) + 1)
+        except zlib.error as error:
+            raise BadBatch(f"gzip: {error}") from None
+        if len(inflated) > most_bytes:
+            return _too_far("gzip", most_bytes)
+        if not stream.eof:
+            raise BadBatch("gzip: the data ends before its end mark")
+        if not stream.unused_data:
+            return inflated
+        data = stream.unused_data
+
+
+def _snappy(data: bytes) -> bytes:
+    parts = [_SNAPPY_HEADER]
+    for at in range(0, len(data), _SNAPPY_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(data[at : at + _SNAPPY_BLOCK_BYTES]))
+        parts += (_BLOCK_LENGTH.pack(len(block)), block)
+    return b"".join(parts)
+
+
+def _unsnappy(data: bytes, most_bytes: int) -> bytes:
+    blocks = _snappy_blocks(data) if data.startswith(_SNAPPY_MAGIC) else iter((data,))
+    inflated = b""
+    try:
+        for block in blocks:
+            if len(inflated) + cramjam.snappy.decompress_raw_len(block) > most_bytes:
+                return _too_far("snappy", most_bytes)
+            inflated += bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as error:
+        raise BadBatch(f"snappy: {error}") from None
+    return inflated
+
+
+def _snappy_blocks(data: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(data):
+        if data.startswith(_SNAPPY_MAGIC, at):  # streams may stand one behind the other
+            at += len(_SNAPPY_HEADER)
+            continue
+        start = at + _BLOCK_LENGTH.size
+        if start > len(data):
+            raise BadBatch("snappy: the data ends within the length of a block")
+        (length,) = _BLOCK_LENGTH.unpack_from(data, at)
+        at = start + length
+        if length <= 0 or at > len(data):
+            raise BadBatch(f"snappy: a block of {length} bytes where {len(data) - start} are left")
+        yield data[start:at]
+
+
+def _lz4(data: bytes) -> bytes:
+    stream = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+    stream.compress(data)
+    return bytes(stream.finish())
+
+
+def _zstd(data: bytes) -> bytes:
+    return bytes(cramjam.zstd.compress(data))
+
+
+def _inflate(name: str, into: Callable[[Any, Any], int], data: bytes, most_bytes: int) -> bytes:
+    """Decompress into buffers of a fixed size, each larger than the one that was too small."""
+    size = min(most_bytes, max(_FIRST_OUTPUT_BYTES, 4 * len(data)))
+    while True:
+        output = bytearray(size)
+        try:
+            return bytes(memoryview(output)[: into(data, output)])
+        except cramjam.DecompressionError as error:
+            if _OUTPUT_FULL not in str(error):
+                raise BadBatch(f"{name}: {error}") from None
+        if size >= most_bytes:
+            return _too_far(name, most_bytes)
+        size = min(most_bytes, 4 * size)
+
+
+_COMPRESS: Final[dict[Compression, Callable[[bytes], bytes]]] = {
+    Compression.NONE: lambda data: data,
+    Compression.GZIP: _gzip,
+    Compression.SNAPPY: _snappy,
+    Compression.LZ4: _lz4,
+    Compression.ZSTD: _zstd,
+}
+
+_DECOMPRESS: Final[dict[int, Callable[[bytes, int], bytes]]] = {
+    Compression.NONE: _unchanged,
+    Compression.GZIP: _gunzip,
+    Compression.SNAPPY: _unsnappy,
+    Compression.LZ4: lambda data, most: _inflate("lz4", cramjam.lz4.decompress_into, data, most),
+    Compression.ZSTD: lambda data, most: _inflate("zstd", cramjam.zstd.decompress_into, data, most),
+}

@@ -1,0 +1,140 @@
+"""A stream of bytes as batches and named gaps: whatever the bytes are, none is left out.
+
+What is yielded lies one behind the other: positions and sizes of batches and gaps cover the
+stream exactly once. No bytes raise an exception; only reading the stream itself can.
+How reading goes on after a fault is in :mod:`protocols.offsets_topic.segments.resync`.
+
+Source: ``FileRecords``, ``FileLogInputStream`` (spec records, sections 1 and 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, NamedTuple
+
+from crc32c import crc32c
+
+from protocols.offsets_topic.segments.batch import Batch
+from protocols.offsets_topic.segments.errors import BadBatch
+from protocols.offsets_topic.segments.header import (
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_END,
+    MAGIC,
+    SMALLEST_LENGTH,
+    SUMMED_FROM,
+    BatchHeader,
+)
+from protocols.offsets_topic.segments.record import LogRecord
+from protocols.offsets_topic.segments.resync import LIMITS, GapKind, Limits, end_of_fault, fault_at
+from protocols.offsets_topic.segments.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Bytes that could not be read as batches."""
+
+    position: int
+    """Where in the stream they begin, in bytes."""
+
+    size: int
+    kind: GapKind
+    reason: str
+    """One sentence for people; of the first fault where there are several."""
+
+
+class BatchRecords(NamedTuple):
+    """A batch and its records."""
+
+    batch: Batch
+    records: list[LogRecord]
+
+
+def read_batches(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[Batch | Gap]:
+    """Yield the batches of a stream, their checksums right, and gaps in the place of the rest.
+
+    *source*: the bytes, or a binary file at its beginning; of a file about twice
+    ``limits.batch_bytes`` are held at most, and far less while it is sound.
+    """
+    window = Window(source)
+    position = 0
+    while window.reach(position, 1):
+        position = yield from _batches_in_memory(window, position, limits)
+        # What ended the run is the end of memory or of the stream, or a fault.
+        gap = _gap_at(window, position, limits)
+        if gap is not None:
+            yield gap
+            position += gap.size
+
+
+def read_log(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[BatchRecords | Gap]:
+    """Yield as :func:`read_batches` does, each batch with its records.
+
+    A batch whose records cannot be read is a gap too.
+    """
+    new, most = tuple.__new__, limits.inflated_bytes
+    for found in read_batches(source, limits):
+        if isinstance(found, Gap):
+            yield found
+            continue
+        try:
+            yield new(BatchRecords, (found, found.records(most)))
+        except BadBatch as error:
+            yield gap_of(found, error)
+
+
+def gap_of(batch: Batch, error: BadBatch) -> Gap:
+    """Return what stands in the place of a batch whose records cannot be read."""
+    reason = f"offset {batch.header.base_offset}: {error}"
+    return Gap(batch.position, len(batch.data), GapKind.BAD_RECORDS, reason)
+
+
+def intact_batches(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[Batch]:
+    """Yield the batches of a stream that must be sound to its end, as compaction needs it.
+
+    Raises :class:`BadBatch` at the first gap. Kafka's cleaner marks such a log uncleanable.
+    """
+    for found in read_batches(source, limits):
+        if isinstance(found, Gap):
+            raise BadBatch(f"at byte {found.position}: {found.reason}")
+        yield found
+
+
+def _batches_in_memory(
+    window: Window, position: int, limits: Limits
+) -> Generator[Batch, None, int]:
+    """Yield batches while they are right and lie in memory as a whole; return where that ends.
+
+    This is the loop that every batch passes through; what is not as usual ends it.
+    """
+    data, start = window.data, window.start
+    unpack, new = HEADER.unpack_from, tuple.__new__
+    at = position - start
+    last = len(data) - HEADER_BYTES
+    most = limits.batch_bytes
+    while at <= last:
+        fields = unpack(data, at)
+        length, magic, crc = fields[1], fields[3], fields[4]
+        end = at + LENGTH_END + length
+        if magic != MAGIC or not SMALLEST_LENGTH <= length <= most or end > len(data):
+            break
+        batch = data[at:end]
+        if crc32c(batch[SUMMED_FROM:]) != crc:
+            break
+        yield new(Batch, (start + at, new(BatchHeader, fields), batch))
+        at = end
+    return start + at
+
+
+def _gap_at(window: Window, position: int, limits: Limits) -> Gap | None:
+    fault = fault_at(window, position, limits)
+    if fault is None:
+        return None
+    end = end_of_fault(window, position, fault, limits)
+    if fault.kind in (GapKind.OLD_FORMAT, GapKind.UNKNOWN_FORMAT):  # a whole log is one gap
+        more = fault_at(window, end, limits)
+        while more is not None and (more.kind, more.reason) == (fault.kind, fault.reason):
+            end = end_of_fault(window, end, more, limits)
+            more = fault_at(window, end, limits)
+    return Gap(position, end - position, fault.kind, fault.reason)

@@ -1,0 +1,292 @@
+"""One record of a batch, and the loops that read and write the records of a batch.
+
+A record gives its log offset and its timestamp as differences from its batch's. Its own
+attributes are a byte that Kafka has no use for: not kept, written as 0.
+
+Source: ``DefaultRecord.readFrom`` and ``writeTo`` (spec records, section 3).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from protocols.offsets_topic.segments.errors import BadBatch
+from protocols.offsets_topic.segments.varint import LONG_BITS, VARINTS, read_varint
+
+Headers = tuple[tuple[bytes, bytes | None], ...]
+"""Names and values as the bytes they are; the offsets log has none."""
+
+_NULL: Final = VARINTS[-1]
+_NO_ATTRIBUTES: Final = b"\x00"
+_NO_HEADERS: Final = b"\x00"
+_NULL_SIZE: Final = 1
+_MOST_LENGTH: Final = 2**13
+"""What two bytes can say, in zig-zag."""
+
+_MOST_LAYOUTS: Final = 2**12
+
+
+class LogRecord(NamedTuple):
+    """One record of the log; ``value`` None is a tombstone.
+
+    A tuple rather than a dataclass: segments hold millions of them.
+    """
+
+    offset: int
+    """The log offset."""
+
+    timestamp: int
+    """Epoch ms."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+class RecordFields(NamedTuple):
+    """Records as one list for each field, all in step.
+
+    Who goes through millions of records field by field (compaction asks for keys, columns for
+    everything) saves the making of a tuple for each, a third of the time.
+    """
+
+    offsets: list[int]
+    timestamps: list[int]
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    headers: dict[int, Headers]
+    """Of those records that have any, by their place in the lists."""
+
+    def forget_from(self, place: int) -> None:
+        """Take back all records from a place on."""
+        for field in (self.offsets, self.timestamps, self.keys, self.values):
+            del field[place:]
+        for each in [each for each in self.headers if each >= place]:
+            del self.headers[each]
+
+
+def decode_records(
+    data: bytes, at: int, count: int, base_offset: int, base_timestamp: int
+) -> list[LogRecord]:
+    """Return the *count* records that fill *data* from byte *at* to its end.
+
+    Raises :class:`BadBatch` with the number of the record that cannot be read.
+    """
+    records: list[LogRecord] = []
+    try:
+        end = _read_into(records, data, at, count, base_offset, base_timestamp)
+    except (IndexError, ValueError, struct.error) as error:
+        raise _bad_record(len(records) + 1, count, error) from None
+    if end != len(data):
+        raise BadBatch(f"{len(data) - end} bytes are left over after {count} records")
+    return records
+
+
+def add_records(
+    fields: RecordFields, data: bytes, at: int, count: int, base_offset: int, base_timestamp: int
+) -> None:
+    """Add the records that :func:`decode_records` returns; raise as it does, and then add none."""
+    start = len(fields.offsets)
+    try:
+        end = _add(fields, data, at, count, base_offset, base_timestamp)
+    except (IndexError, ValueError, struct.error) as error:
+        number = len(fields.offsets) - start + 1
+        fields.forget_from(start)
+        raise _bad_record(number, count, error) from None
+    if end != len(data):
+        fields.forget_from(start)
+        raise BadBatch(f"{len(data) - end} bytes are left over after {count} records")
+
+
+def _bad_record(number: int, count: int, error: Exception) -> BadBatch:
+    ended = isinstance(error, IndexError | struct.error)
+    return BadBatch(f"record {number} of {count} {'runs past the end' if ended else error}")
+
+
+def _read_into(
+    records: list[LogRecord], data: bytes, at: int, count: int, offset: int, timestamp: int
+) -> int:
+    """Append records, counted from the batch's offset and timestamp; return where they end.
+
+    A usual record is read by one struct, which is what makes this loop fast.
+    """
+    append, new, layouts = records.append, tuple.__new__, _LAYOUTS
+    for _ in range(count):
+        start = at
+        size = data[at]
+        at += 1
+        if size > 0x7F:
+            size |= data[at] << 8
+            at += 1
+        key_size = data[at + 3]
+        if key_size > 0x7F:
+            key_size |= data[at + 4] << 8
+        layout = layouts[size, key_size]
+        if layout is not None:
+            unpack, length, value_size = layout
+            later, delta, key, written, value, headers = unpack(data, at)
+            if not value and written == _NULL_SIZE:
+                value, written = None, value_size
+            if written == value_size and not headers and not (later | delta) & 0x81:
+                at += length
+                fields = (offset + (delta >> 1), timestamp + (later >> 1), key, value, ())
+                append(new(LogRecord, fields))
+                continue
+        record, at = _read_record(data, start, offset, timestamp)
+        append(record)
+    return at
+
+
+def _add(
+    fields: RecordFields, data: bytes, at: int, count: int, offset: int, timestamp: int
+) -> int:
+    """Add records to lists as :func:`_read_into` appends them whole; return where they end."""
+    offsets, timestamps, keys, values, all_headers = fields
+    layouts = _LAYOUTS
+    for _ in range(count):
+        start = at
+        size = data[at]
+        at += 1
+        if size > 0x7F:
+            size |= data[at] << 8
+            at += 1
+        key_size = data[at + 3]
+        if key_size > 0x7F:
+            key_size |= data[at + 4] << 8
+        layout = layouts[size, key_size]
+        if layout is not None:
+            unpack, length, value_size = layout
+            later, delta, key, written, value, headers = unpack(data, at)
+            if not value and written == _NULL_SIZE:
+                value, written = None, value_size
+            if written == value_size and not headers and not (later | delta) & 0x81:
+                at += length
+                offsets.append(offset + (delta >> 1))
+                timestamps.append(timestamp + (later >> 1))
+                keys.append(key)
+                values.append(value)
+                continue
+        record, at = _read_record(data, start, offset, timestamp)
+        if record.headers:
+            all_headers[len(offsets)] = record.headers
+        offsets.append(record.offset)
+        timestamps.append(record.timestamp)
+        keys.append(record.key)
+        values.append(record.value)
+    return at
+
+
+_Layout = tuple[Callable[[bytes, int], tuple[Any, ...]], int, int]
+"""Reads timestamp delta, offset delta, key, size of the value as written, value, count of
+headers; with the record's length in bytes, and the size that a value has that is no null."""
+
+
+class _Layouts(dict[tuple[int, int], _Layout | None]):
+    """How usual records lie, by their own size and their key's, both as written."""
+
+    def __missing__(self, sizes: tuple[int, int]) -> _Layout | None:
+        if len(self) >= _MOST_LAYOUTS:
+            self.clear()
+        layout = self[sizes] = _layout(*sizes)
+        return layout
+
+
+_LAYOUTS: Final = _Layouts()
+
+
+def _layout(size: int, key_size: int) -> _Layout | None:
+    """Return how a record lies that has small deltas, a key and no headers.
+
+    None where there can be none: a number is negative, or longer than two bytes, or written
+    in more bytes than it needs.
+    """
+    length, key_length = _length(size), _length(key_size)
+    if length is None or key_length is None:
+        return None
+    key_size_bytes = 1 if key_size <= 0x7F else 2
+    rest = length - 4 - key_size_bytes - key_length  # for the value's size and the value
+    value_size_bytes = 1 if rest <= 64 else 2
+    value_length = rest - value_size_bytes
+    value_size = _as_written(value_length)
+    if value_length < 0 or (value_size > 0x7F) != (value_size_bytes == 2):
+        return None
+    value = f"{' BH'[value_size_bytes]}{value_length}s"
+    fields = struct.Struct(f"<xBB{key_size_bytes}x{key_length}s{value}B")
+    return fields.unpack_from, length, value_size
+
+
+def _length(written: int) -> int | None:
+    """Return the length that one or two bytes say, low byte first."""
+    length = (written >> 8 << 7 | written & 0x7F) >> 1
+    return length if length < _MOST_LENGTH and _as_written(length) == written else None
+
+
+def _as_written(length: int) -> int:
+    zigzag = length << 1
+    return zigzag if zigzag <= 0x7F else zigzag & 0x7F | 0x80 | zigzag >> 7 << 8
+
+
+def _read_record(data: bytes, at: int, offset: int, timestamp: int) -> tuple[LogRecord, int]:
+    """Read any record; return it and where the next one begins."""
+    length, at = read_varint(data, at)
+    end = at + length
+    later, at = read_varint(data, at + 1, LONG_BITS)
+    delta, at = read_varint(data, at)
+    key, at = _read_bytes(data, at)
+    value, at = _read_bytes(data, at)
+    headers, at = _read_headers(data, at)
+    if at != end:
+        raise ValueError(f"has {end - at} bytes more than its fields take")
+    return LogRecord(offset + delta, timestamp + later, key, value, headers), at
+
+
+def _read_headers(data: bytes, at: int) -> tuple[Headers, int]:
+    count, at = read_varint(data, at)
+    if not 0 <= count <= len(data) - at:
+        raise ValueError(f"cannot have {count} headers")
+    headers = []
+    for _ in range(count):
+        name, at = _read_bytes(data, at)
+        value, at = _read_bytes(data, at)
+        if name is None:
+            raise ValueError("has a header without a name")
+        headers.append((name, value))
+    return tuple(headers), at
+
+
+def _read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    length, at = read_varint(data, at)
+    if length < 0:
+        return None, at
+    if at + length > len(data):
+        raise IndexError
+    return data[at : at + length], at + length
+
+
+def encode_records(records: Iterable[LogRecord], base_offset: int, base_timestamp: int) -> bytes:
+    """Return the bytes of records one behind the other, as they stand in a plain batch."""
+    parts: list[bytes] = []
+    written = VARINTS
+    for offset, timestamp, key, value, headers in records:
+        body = b"".join(
+            (
+                _NO_ATTRIBUTES,
+                written[timestamp - base_timestamp],
+                written[offset - base_offset],
+                _NULL if key is None else written[len(key)] + key,
+                _NULL if value is None else written[len(value)] + value,
+                _headers(headers) if headers else _NO_HEADERS,
+            )
+        )
+        parts += (written[len(body)], body)
+    return b"".join(parts)
+
+
+def _headers(headers: Headers) -> bytes:
+    parts = [VARINTS[len(headers)]]
+    for name, value in headers:
+        parts += (VARINTS[len(name)], name)
+        parts.append(_NULL if value is None else VARINTS[len(value)] + value)
+    return b"".join(parts)

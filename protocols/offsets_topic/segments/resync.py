@@ -1,0 +1,193 @@
+"""What is wrong where no batch can be read, and where reading can go on.
+
+A batch that cannot be used is passed over by its own length, if something that looks like a
+batch, zeros or the end of the stream stands behind it. If not, its length is wrong as well:
+then the next batch is the next place where format, signs, length and checksum are all right.
+That search takes time in the number of bytes, whatever they are: summing candidates draws on
+an allowance that grows with each byte passed.
+
+Kafka itself goes no further than the first such batch: ``FileLogInputStream.nextBatch`` and
+``DefaultRecordBatch.ensureValid`` raise, and recovery cuts the log there.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from protocols.offsets_topic.segments.batch import wrong_checksum
+from protocols.offsets_topic.segments.header import (
+    HEADER_BYTES,
+    LENGTH_END,
+    MAGIC,
+    SMALLEST_LENGTH,
+    SUMMED_FROM,
+    BatchHeader,
+)
+from protocols.offsets_topic.segments.window import Window
+
+FRONT_BYTES: Final = 17
+"""Base offset, length, leader epoch and format: what all formats of Kafka have in common."""
+
+_SMALLEST_OLD_LENGTH: Final = 14
+_ZEROS_BEFORE_LENGTH: Final = 11
+"""Base offset 0 and the high bytes of a length: zeros with which a batch may begin."""
+
+_FAR_OFFSETS: Final = 2**40
+_SUMMED_BYTES_A_BYTE: Final = 16
+_SHAPE: Final = re.compile(
+    rb"\x02(?<=[\x00-\x7f].{7}[\x00-\x7f].{7}\x02).{4}\x00.[\x00-\x7f].{33}[\x00-\x7f]", re.DOTALL
+)
+"""A header from its format on: behind it 2, and where signs stand no negative number."""
+
+_FORMAT_AT: Final = 16
+
+
+class GapKind(enum.StrEnum):
+    """Why bytes of a stream are not a batch."""
+
+    ZEROS = "zeros"
+    """A preallocated tail, or a hole in the file."""
+
+    TRUNCATED = "truncated"
+    """The stream ends within a batch."""
+
+    BAD_LENGTH = "bad length"
+    """No batch has this length."""
+
+    BAD_CHECKSUM = "bad checksum"
+    OLD_FORMAT = "old format"
+    """Message formats 0 and 1, which Kafka wrote before 0.11."""
+
+    UNKNOWN_FORMAT = "unknown format"
+    """From a newer Kafka, or no log at all."""
+
+    BAD_RECORDS = "bad records"
+    """The checksum is right and yet the records cannot be read."""
+
+
+class Fault(NamedTuple):
+    """What is wrong at a position."""
+
+    kind: GapKind
+    reason: str
+    size: int | None = None
+    """Bytes to pass over if the batch's own length is right; None: it cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much memory reading may take: batches that want more are gaps."""
+
+    batch_bytes: int = 16 * 2**20
+    """Of a batch as it stands in the log; Kafka's own limit is 1 MiB unless raised."""
+
+    inflated_bytes: int = 64 * 2**20
+    """Of the records of a compressed batch."""
+
+
+LIMITS: Final = Limits()
+
+
+def fault_at(window: Window, position: int, limits: Limits) -> Fault | None:
+    """Say why no batch can be read at *position*; None when one can, or the stream ends there."""
+    front = window.bytes_at(position, FRONT_BYTES)
+    if not any(front):
+        return Fault(GapKind.ZEROS, "zeros: space set aside and not written") if front else None
+    if len(front) < FRONT_BYTES:
+        reason = f"the log ends after {len(front)} bytes of a header of {HEADER_BYTES}"
+        return Fault(GapKind.TRUNCATED, reason)
+    length = int.from_bytes(front[8:12], signed=True)
+    magic = front[_FORMAT_AT]
+    smallest = SMALLEST_LENGTH if magic >= MAGIC else _SMALLEST_OLD_LENGTH
+    if magic != MAGIC:
+        kind = GapKind.OLD_FORMAT if magic < MAGIC else GapKind.UNKNOWN_FORMAT
+        sound = smallest <= length <= limits.batch_bytes
+        return Fault(kind, other_format(magic), LENGTH_END + length if sound else None)
+    if not smallest <= length <= limits.batch_bytes:
+        reason = f"a batch length of {length}; {smallest} to {limits.batch_bytes} are possible"
+        return Fault(GapKind.BAD_LENGTH, reason)
+    data = window.bytes_at(position, LENGTH_END + length)
+    header = BatchHeader.read(data) if len(data) >= HEADER_BYTES else None
+    if header is None or len(data) < header.size:
+        reason = f"the batch says it has {LENGTH_END + length} bytes; {len(data)} are left"
+        return Fault(GapKind.TRUNCATED, reason)
+    if crc32c(data[SUMMED_FROM:]) != header.crc:
+        return Fault(GapKind.BAD_CHECKSUM, wrong_checksum(header, data), header.size)
+    return None
+
+
+def other_format(magic: int) -> str:
+    """Return why nothing of a message format is read."""
+    return f"message format {magic}; only {MAGIC} is read"
+
+
+def end_of_fault(window: Window, position: int, fault: Fault, limits: Limits) -> int:
+    """Return the position at which reading goes on."""
+    if fault.kind is GapKind.ZEROS:
+        return _end_of_zeros(window, position, limits)
+    if fault.size is not None and _something_follows(window, position, fault.size, limits):
+        return position + fault.size
+    return _next_batch(window, position + 1, limits)
+
+
+def _end_of_zeros(window: Window, position: int, limits: Limits) -> int:
+    """Return where zeros end, which may be where a batch that begins with some of them begins."""
+    end = window.end_of_zeros(position, _ZEROS_BEFORE_LENGTH)
+    for start in range(max(position + 1, end - _ZEROS_BEFORE_LENGTH), end):
+        if window.reach(start, 1) and fault_at(window, start, limits) is None:
+            return start
+    return end
+
+
+def _something_follows(window: Window, position: int, size: int, limits: Limits) -> bool:
+    """Say whether the end, zeros or a header that may be the next stands *size* bytes further.
+
+    The next header's offset is higher, though not by so much as chance would have it.
+    """
+    there = window.reach(position, size + FRONT_BYTES) - size
+    at = position - window.start
+    front = window.data[at + size : at + size + FRONT_BYTES]
+    if not any(front):
+        return there >= 0
+    if there < FRONT_BYTES:
+        return False
+    magic = window.data[at + _FORMAT_AT]
+    later = int.from_bytes(front[:8]) - int.from_bytes(window.data[at : at + 8])
+    length = int.from_bytes(front[8:12], signed=True)
+    known = front[_FORMAT_AT] in ({0, 1, MAGIC} if magic < MAGIC else {magic, MAGIC})
+    sound = _SMALLEST_OLD_LENGTH <= length <= limits.batch_bytes
+    return known and sound and 0 < later < _FAR_OFFSETS
+
+
+def _next_batch(window: Window, position: int, limits: Limits) -> int:
+    """Return where the next right batch begins, or the end of the stream."""
+    allowance = limits.batch_bytes
+    while window.reach(position, HEADER_BYTES) == HEADER_BYTES:
+        at = position - window.start
+        found = _SHAPE.search(window.data, at + _FORMAT_AT)
+        if found is None:
+            passed = len(window.data) - HEADER_BYTES + 1 - at
+        else:
+            passed = found.start() - _FORMAT_AT - at
+        allowance += passed * _SUMMED_BYTES_A_BYTE
+        position += passed
+        if found is not None:
+            cost = _bytes_to_sum(window, position)
+            if cost <= allowance:
+                allowance -= cost
+                if fault_at(window, position, limits) is None:
+                    return position
+            position += 1
+            allowance += _SUMMED_BYTES_A_BYTE
+    return window.end
+
+
+def _bytes_to_sum(window: Window, position: int) -> int:
+    """Return the length that a candidate for a batch gives itself."""
+    at = position - window.start
+    return int.from_bytes(window.data[at + 8 : at + 12])

@@ -1,0 +1,1 @@
+"""Settings of consumers, groups and brokers, under Kafka's names, with Kafka's defaults."""

@@ -1,0 +1,248 @@
+"""Kafka's settings, under Kafka's names: types, defaults, bounds.
+
+Sources: ``ConsumerConfig``, ``CommonClientConfigs``, ``GroupCoordinatorConfig`` and the topic
+settings of 4.4.0 (spec consumer-client 8, classic-coordinator 6). Values keep Kafka's units;
+fields of a time end in ``_ms``. One dataclass a concern, checked once, at the edge.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from protocols.settings.broker import BrokerSettings
+from protocols.settings.kinds import (
+    INT_MAX,
+    LONG_MAX,
+    Kind,
+    Setting,
+    declared,
+    defaults_of,
+    fields_by_name,
+    settings_of,
+)
+
+__all__ = [
+    "BY_DURATION",
+    "DEFAULT_ASSIGNORS",
+    "INT_MAX",
+    "LONG_MAX",
+    "BrokerSettings",
+    "ConsumerSettings",
+    "Kind",
+    "Setting",
+    "by_duration_ms",
+    "defaults_of",
+    "fields_by_name",
+    "settings_of",
+]
+
+DEFAULT_ASSIGNORS = ("range", "cooperative-sticky")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerSettings:
+    """A consumer's configuration (``ConsumerConfig``)."""
+
+    group_protocol: str = declared(
+        "classic",
+        Setting(
+            "group.protocol",
+            Kind.CHOICE,
+            "Which group protocol the consumer speaks.",
+            choices=("classic", "consumer"),
+        ),
+    )
+    group_remote_assignor: str | None = declared(
+        None,
+        Setting(
+            "group.remote.assignor",
+            Kind.TEXT,
+            "The coordinator's assignor a member asks for; only with group.protocol=consumer.",
+        ),
+    )
+    group_instance_id: str | None = declared(
+        None,
+        Setting(
+            "group.instance.id",
+            Kind.TEXT,
+            "Lasting name of a static member, which may restart without a rebalance.",
+        ),
+    )
+    client_id: str | None = declared(
+        None,
+        Setting("client.id", Kind.TEXT, "First part of the member id the coordinator gives out."),
+    )
+    client_rack: str = declared(
+        "", Setting("client.rack", Kind.TEXT, "Rack the consumer stands in; assignors may mind it.")
+    )
+    session_timeout_ms: int = declared(
+        45_000,
+        Setting(
+            "session.timeout.ms",
+            Kind.TIME_MS,
+            "Silence after which the coordinator evicts a member.",
+            minimum=1,
+        ),
+    )
+    heartbeat_interval_ms: int = declared(
+        3_000,
+        Setting(
+            "heartbeat.interval.ms",
+            Kind.TIME_MS,
+            "How often a member says that it lives; below the session timeout.",
+            minimum=1,
+        ),
+    )
+    max_poll_interval_ms: int = declared(
+        300_000,
+        Setting(
+            "max.poll.interval.ms",
+            Kind.TIME_MS,
+            "Longest time between two polls before the consumer leaves; also its rebalance timeout.",
+            minimum=1,
+        ),
+    )
+    max_poll_records: int = declared(
+        500, Setting("max.poll.records", Kind.COUNT, "Most records one poll hands out.", minimum=1)
+    )
+    partition_assignment_strategy: tuple[str, ...] = declared(
+        DEFAULT_ASSIGNORS,
+        Setting(
+            "partition.assignment.strategy",
+            Kind.NAMES,
+            "Assignors the member can run, the most wanted first.",
+        ),
+    )
+    enable_auto_commit: bool = declared(
+        True,
+        Setting(
+            "enable.auto.commit",
+            Kind.SWITCH,
+            "Commit positions from poll() by itself, every auto.commit.interval.ms.",
+        ),
+    )
+    auto_commit_interval_ms: int = declared(
+        5_000,
+        Setting("auto.commit.interval.ms", Kind.TIME_MS, "Time between two automatic commits."),
+    )
+    auto_offset_reset: str = declared(
+        "latest",
+        Setting(
+            "auto.offset.reset",
+            Kind.TEXT,
+            "Where to read without a usable committed offset: earliest, latest, none, by_duration:…",
+        ),
+    )
+    isolation_level: str = declared(
+        "read_uncommitted",
+        Setting(
+            "isolation.level",
+            Kind.CHOICE,
+            "Whether records of open transactions are read.",
+            choices=("read_uncommitted", "read_committed"),
+        ),
+    )
+    fetch_min_bytes: int = declared(
+        1,
+        Setting("fetch.min.bytes", Kind.BYTES, "Least data a broker answers a fetch with at once."),
+    )
+    fetch_max_wait_ms: int = declared(
+        500,
+        Setting("fetch.max.wait.ms", Kind.TIME_MS, "Longest wait of a broker for that much data."),
+    )
+    fetch_max_bytes: int = declared(
+        52_428_800,
+        Setting("fetch.max.bytes", Kind.BYTES, "Most data in the answer to a fetch (soft)."),
+    )
+    max_partition_fetch_bytes: int = declared(
+        1_048_576,
+        Setting(
+            "max.partition.fetch.bytes",
+            Kind.BYTES,
+            "Most data of one partition in the answer to a fetch (soft).",
+        ),
+    )
+    request_timeout_ms: int = declared(
+        30_000, Setting("request.timeout.ms", Kind.TIME_MS, "Longest wait for an answer.")
+    )
+    default_api_timeout_ms: int = declared(
+        60_000,
+        Setting(
+            "default.api.timeout.ms",
+            Kind.TIME_MS,
+            "Longest time a blocking call such as commitSync() tries.",
+        ),
+    )
+    retry_backoff_ms: int = declared(
+        100,
+        Setting("retry.backoff.ms", Kind.TIME_MS, "First wait before a retry.", maximum=LONG_MAX),
+    )
+    retry_backoff_max_ms: int = declared(
+        1_000,
+        Setting(
+            "retry.backoff.max.ms", Kind.TIME_MS, "Longest wait before a retry.", maximum=LONG_MAX
+        ),
+    )
+    reconnect_backoff_ms: int = declared(
+        50,
+        Setting(
+            "reconnect.backoff.ms",
+            Kind.TIME_MS,
+            "First wait before connecting to a broker again.",
+            maximum=LONG_MAX,
+        ),
+    )
+    reconnect_backoff_max_ms: int = declared(
+        1_000,
+        Setting(
+            "reconnect.backoff.max.ms",
+            Kind.TIME_MS,
+            "Longest wait before connecting to a broker again.",
+            maximum=LONG_MAX,
+        ),
+    )
+    metadata_max_age_ms: int = declared(
+        300_000,
+        Setting(
+            "metadata.max.age.ms",
+            Kind.TIME_MS,
+            "Age at which topic metadata is read again.",
+            maximum=LONG_MAX,
+        ),
+    )
+
+
+_DURATION = re.compile(
+    r"([-+]?)P(?:([-+]?\d+)D)?"
+    r"(T(?=[-+.\d])(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?(?:([-+]?\d+)(?:[.,](\d{0,9}))?S)?)?",
+    re.IGNORECASE,
+)
+BY_DURATION = "by_duration:"
+
+
+def by_duration_ms(auto_offset_reset: str) -> int | None:
+    """Return how far back ``by_duration:`` starts, in milliseconds; None for other policies.
+
+    The rest is an ISO-8601 duration as ``java.time.Duration`` reads it (days, hours, minutes,
+    seconds, each with its own sign). Raise ValueError if it is none, or negative.
+
+    >>> by_duration_ms("by_duration:PT1H30M"), by_duration_ms("latest")
+    (5400000, None)
+    """
+    if not auto_offset_reset.startswith(BY_DURATION):
+        return None
+    text = auto_offset_reset.removeprefix(BY_DURATION)
+    match = _DURATION.fullmatch(text)
+    if match is None or not text[-1].isalpha() or text[-1] in "pPtT" or len(text) > 100:
+        raise ValueError('not an ISO-8601 duration such as "PT1H" or "P7D"')
+    sign, days, _, hours, minutes, seconds, fraction = match.groups()
+    whole = int(days or 0) * 86_400 + int(hours or 0) * 3_600 + int(minutes or 0) * 60
+    nanos = int((fraction or "").ljust(9, "0"))
+    if (seconds or "").startswith("-"):
+        nanos = -nanos
+    total = (whole + int(seconds or 0)) * 10**9 + nanos
+    total = -total if sign == "-" else total
+    if not 0 <= total <= LONG_MAX * 10**6:
+        raise ValueError("the duration must not be negative, nor too long for 64 bits")
+    return total // 10**6

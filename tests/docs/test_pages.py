@@ -1,0 +1,56 @@
+"""The printed pages of ``docs/`` say what the code says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import emulator
+from docs.pages.__main__ import DOCS, PAGES, PLAYED
+from docs.pages.causes import causes_page
+from docs.pages.scenario_files import scenario_files_page
+from emulator.ledger.entries import Cause
+from emulator.scenario.spelling import TARGETS
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_printed_from_the_code_as_it_stands(name):
+    """Whoever changes the code prints the page again."""
+    assert PAGES[name]() == (DOCS / name).read_text(encoding="utf-8"), "python -m docs.pages"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_played_page_shows_what_the_runs_come_to(name):
+    """Its tables are those of ``rebalance compare``."""
+    assert PLAYED[name]() == (DOCS / name).read_text(encoding="utf-8"), "python -m docs.pages"
+
+
+def test_every_cause_has_a_paragraph():
+    """None without a sentence and something that may help."""
+    page = causes_page()
+
+    assert [] == [cause for cause in Cause if f"\n### {cause}\n" not in page]
+
+
+def test_every_verb_has_its_table():
+    """Those of faults and those of acts."""
+    page = scenario_files_page()
+
+    assert [] == [verb for verb in TARGETS if f"\n### {verb}\n" not in page]
+
+
+def test_links_of_the_scenario_page_lead_somewhere():
+    """Each names a heading of the page."""
+    page = scenario_files_page()
+    headings = {heading.lower() for heading in re.findall(r"^#+ (.+)$", page, re.MULTILINE)}
+
+    assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= headings
+
+
+def test_the_smallest_scenario_of_the_page_can_be_played():
+    """And repeats something: it is there to show that."""
+    (written,) = re.findall(r"```toml\n(.*?)```", scenario_files_page(), re.DOTALL)
+
+    assert emulator.run(emulator.loads(written)).ledger.reprocessed > 0

@@ -1,0 +1,129 @@
+"""What was done to a captured run is understood by its words and whom they name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from emulator.conformance.captured.actions import Action
+from emulator.conformance.captured.capture import why_not_comparable
+from emulator.conformance.figures import terms_of
+from emulator.conformance.history.run import history
+from emulator.conformance.prediction.rebuild import rebuild
+from emulator.events import BrokerDown, BrokerUp, FaultBegan, FaultEnded
+from emulator.scenario import model
+
+
+def action(do, *, at_us=0, member=None, broker=None):
+    return Action(do=do, at_us=at_us, member=member, topic=None, broker=broker)
+
+
+@pytest.mark.parametrize(
+    ("do", "broker", "verb"),
+    [
+        ("killcoord", 2, "crash_broker"),
+        ("killcoord", None, "crash_broker"),
+        ("killother", 3, "crash_broker"),
+        ("restartother", 3, "crash_broker ends"),
+        ("stopbroker", 1, "pause_broker"),
+        ("contcoord", None, "pause_broker ends"),
+        ("stopproducer", None, None),
+        ("killnoncoord", None, None),
+        ("killnoncoord", 1, "crash_broker"),
+        ("start", None, "start"),
+        ("none", None, ""),
+        ("rotate", 1, None),
+    ],
+)
+def test_a_word_about_a_broker_means_the_same_whichever_broker_it_is(do, broker, verb):
+    """It names a broker, or the coordinator's; other words are known one by one."""
+    assert verb == action(do, broker=broker).verb
+
+
+def struck(capture, *actions):
+    """Return a kept capture with other actions, as if they had been done to it."""
+    run = capture("crash-range-auto/run-1")
+    return replace(run, actions=tuple(replace(a, at_us=run.fault_us + a.at_us) for a in actions))
+
+
+def test_the_death_of_any_broker_is_played(capture):
+    """The one that the capture names, not the coordinator's; until it ran again."""
+    other = struck(
+        capture, action("killother", broker=3), action("restartother", at_us=5_000_000, broker=3)
+    )
+    scenario = rebuild(other).scenario
+    (crash,) = [fault for fault in scenario.fault if isinstance(fault, model.CrashBroker)]
+
+    assert why_not_comparable(other) is None
+    assert ("broker-3", other.fault_us, 5_000_000) == (crash.broker, crash.at, crash.restart_after)
+    assert terms_of(other).broker_failed
+    assert not terms_of(other).coordinator_killed
+    assert terms_of(other).view.faulted is None
+
+
+@pytest.mark.parametrize(
+    ("do", "broker", "killed"),
+    [
+        ("killcoord", None, True),
+        ("killany", 1, True),
+        ("killany", 2, False),
+        ("stopcoord", 1, False),
+    ],
+)
+def test_a_capture_knows_whether_its_coordinator_was_killed(capture, do, broker, killed):
+    """By its number, or by the word alone; a stopped one is still there."""
+    run = struck(capture, action(do, broker=broker))
+
+    assert (1, killed) == (run.coordinator, run.coordinator_killed)
+
+
+def test_a_stop_without_a_number_is_the_coordinators(capture):
+    """And lasts to the end if nobody ends it."""
+    stopped = struck(capture, action("stopcoord"))
+    scenario = rebuild(stopped).scenario
+    (pause,) = [fault for fault in scenario.fault if isinstance(fault, model.PauseBroker)]
+
+    assert f"coordinator of {stopped.group}" == pause.broker
+    assert stopped.end_us == pause.at + pause.lasting
+
+
+def test_a_broker_comes_back_by_the_action_that_names_it(capture):
+    """Two may fail one after the other."""
+    both = struck(
+        capture,
+        action("killone", broker=1),
+        action("killtwo", at_us=1_000_000, broker=2),
+        action("restarttwo", at_us=2_000_000, broker=2),
+        action("restartone", at_us=4_000_000, broker=1),
+    )
+    crashes = [f for f in rebuild(both).scenario.fault if isinstance(f, model.CrashBroker)]
+
+    assert [4_000_000, 1_000_000] == [crash.restart_after for crash in crashes]
+
+
+def test_the_history_tells_who_was_down_when(capture):
+    """As events of an emulated run do."""
+    stopped = struck(
+        capture, action("stopother", broker=2), action("contother", at_us=1_000_000, broker=2)
+    )
+    told = [
+        event.what
+        for event in history(stopped)
+        if isinstance(event.what, BrokerDown | BrokerUp | FaultBegan | FaultEnded)
+    ]
+
+    assert [
+        FaultBegan(fault="pause_broker-1", verb="pause_broker", target="broker-2"),
+        BrokerDown(broker=2),
+        FaultEnded(fault="pause_broker-1", verb="pause_broker", target="broker-2"),
+        BrokerUp(broker=2),
+    ] == told
+
+
+def test_what_nobody_knows_is_not_compared(capture):
+    """It is named."""
+    reason = why_not_comparable(struck(capture, action("rotate")))
+
+    assert reason is not None
+    assert reason.endswith("action rotate")

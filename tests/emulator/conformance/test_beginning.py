@@ -1,0 +1,94 @@
+"""A group of the consumer protocol begins as the real one did; the rest of its run is predicted."""
+
+from itertools import pairwise
+
+import pytest
+
+from emulator.conformance.prediction import facts
+from emulator.conformance.prediction.async_members import beginning, broker_settings, listener_ends
+from emulator.conformance.prediction.rebuild import rebuild
+
+CRASH, JOIN = "kip848-crash/run-1", "kip848-join/run-21"
+
+
+@pytest.mark.parametrize("name", [CRASH, JOIN])
+def test_only_what_came_before_the_fault_is_held_up(capture, name):
+    """And the start of those that come later."""
+    run = capture(name)
+    held = [act for trace in run.traces for act in beginning(run, trace)]
+    later = {act.id for act in held if act.until >= run.fault_us}
+
+    assert len(held) > 12
+    assert ({"join-m4.1"} if name == JOIN else set()) == later
+    assert all(act.at <= act.until for act in held)
+
+
+def test_each_message_is_held_up_once(capture):
+    """Holds on requests of one member follow one another, so none is for the same heartbeat."""
+    run = capture(CRASH)
+    for trace in run.traces:
+        steps = [act for act in beginning(run, trace) if act.id.startswith("step-")]
+        untils = [act.until for act in steps]
+        halfway = [(before + after) // 2 for before, after in pairwise(untils)]
+
+        assert untils == sorted(untils)
+        assert all(act.at >= least for act, least in zip(steps[1:], halfway, strict=True))
+
+
+def test_listener_calls_of_the_beginning_have_their_real_ends(capture):
+    """Calls after the fault are predicted; classic members have no such times."""
+    run = capture(CRASH)
+    ends = listener_ends(run)
+
+    assert {"m1.1", "m2.1", "m3.1"} == set(ends)
+    assert {"m1.1": 4, "m2.1": 3, "m3.1": 5} == {name: len(found) for name, found in ends.items()}
+    assert all(end < run.fault_us for found in ends.values() for end in found)
+    assert {} == listener_ends(capture("crash-range-auto/run-1"))
+
+
+def test_the_coordinator_minds_what_it_told_the_real_members(capture):
+    """The heartbeat interval is in their logs; a classic group needs none of it."""
+    settings = broker_settings(capture(CRASH))
+
+    assert 1_000 == settings["group.consumer.heartbeat.interval.ms"]
+    assert 6_000 == settings["group.consumer.session.timeout.ms"]
+    assert {} == broker_settings(capture("crash-range-auto/run-1"))
+
+
+def test_members_have_the_ids_they_really_had(capture):
+    """Each makes up its own in this protocol; ids come by client id, one for each life."""
+    run = capture(CRASH)
+    ids = rebuild(run).replay().member_ids
+
+    assert ("yX1jCBp6RG28ltCk1Xovkg", None) == (ids("m3"), ids("m3"))
+    assert "ddXiBjY2QBi1A2I5RN7K2g" == ids("m1")
+
+
+def test_topics_have_the_ids_they_really_had(capture):
+    """The hash of a group's topics depends on them, and the order in which they are assigned."""
+    run = capture(CRASH)
+
+    assert {f"{run.prefix}t0": "MqLAo9DuQMWcW0M5zgcNyw"} == facts.topic_ids(run)
+
+
+def test_a_member_is_told_to_speak_its_protocol(capture):
+    """The scenario says it in Kafka's own setting."""
+    protocols = {
+        member.settings["group.protocol"]
+        for name in (CRASH, "crash-range-auto/run-1")
+        for member in rebuild(capture(name)).scenario.group[0].members
+    }
+
+    assert {"classic", "consumer"} == protocols
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_preload_comes_in_the_time_there_was_for_it(capture, seed):
+    """No log tells how fast; without chance it is all there at once, when the rest begins."""
+    run = capture("kip848-interval-batch/run-8")
+    calm, drawn = (rebuild(run, which).scenario.topic[0] for which in (None, seed))
+
+    assert (1300, run.productions[0].start_us) == (calm.backlog, calm.backlog_at)
+    assert 0 == drawn.backlog
+    assert run.formed_us < drawn.produce_from < calm.produce_from
+    assert 1300 == round(drawn.rate.bursts.rate * drawn.rate.bursts.lasting / 1e6)

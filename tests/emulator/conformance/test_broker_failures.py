@@ -1,0 +1,127 @@
+"""What a real cluster did when brokers failed (real-kafka 2.8 and 4.2), played from its description.
+
+Three brokers, replication 3, min ISR 2; three members that commit automatically every 5 s, six
+partitions of 20 records a second, 10 ms of work a record; a session of 6 s.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.conformance.observed import View, observe
+from emulator.conformance.prediction.noise import (
+    BROKER_HEARTBEAT_MS,
+    FENCING_TURN_MS,
+    broker_session_ms,
+)
+from emulator.scenario.load import loads
+from emulator.world.build import Replay, play
+
+FAULT_US = 20_000_000
+SCENARIO = """
+title = "a broker fails"
+run_for = "60s"
+topic = [{{ name = "t", partitions = 6, rate = "20/s" }}]
+cluster.settings = {{ "min.insync.replicas" = 2, "broker.session.timeout.ms" = {session_ms} }}
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 3
+work = "10ms"
+coordinator = 1
+
+[group.settings]
+"auto.offset.reset" = "earliest"
+"session.timeout.ms" = 6000
+"heartbeat.interval.ms" = 1000
+
+[[fault]]
+at = "20s"
+{fault}
+"""
+KILLED = 'crash_broker = "{broker}"\nrestart_after = "15s"'
+STOPPED = 'pause_broker = "{broker}"\nfor = "4s"'
+COORDINATOR, ANOTHER = "coordinator of g", "broker-3"
+
+
+def failed(fault, broker, *, session_ms=9_000, seed=0):
+    """Play a failure with the work on each record as an event; return what was seen."""
+    text = SCENARIO.format(fault=fault.format(broker=broker), session_ms=session_ms)
+    events = []
+    play(loads(text), seed, (events.append,), replay=Replay(by_record=True))
+    view = View(prefix="", fault_us=FAULT_US, faulted=None, end_us=60_000_000)
+    return observe(events, view)
+
+
+@pytest.mark.parametrize("broker", [COORDINATOR, ANOTHER])
+@pytest.mark.parametrize("fault", [KILLED, STOPPED], ids=["killed", "stopped"])
+def test_nobody_is_evicted_and_nothing_is_repeated_or_lost(fault, broker):
+    """The generation is kept, though the stall of a kill is longer than the session (2.8.1, 4.2.1)."""
+    seen = failed(fault, broker)
+
+    assert ((1,), 0, {}, {}) == (seen.generations, seen.rebalances, seen.duplicates, seen.lost)
+    assert all([call for call, _ in calls] == ["assigned"] for calls in seen.calls.values())
+
+
+@pytest.mark.parametrize("broker", [COORDINATOR, ANOTHER])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kill_stalls_all_partitions_until_the_broker_is_missed(broker, seed):
+    """Those that others lead, too: 7.3 to 12.5 s, the first of them until it is fenced (2.8.2)."""
+    session_ms = broker_session_ms(seed)
+    stalls = failed(KILLED, broker, session_ms=session_ms, seed=seed).stalls.values()
+
+    assert 6 == len(stalls)
+    assert all(7.0 <= stall <= 12.7 for stall in stalls)
+    assert session_ms / 1_000 == pytest.approx(min(stalls), abs=0.3)
+
+
+def test_backlogs_are_worked_off_one_after_the_other():
+    """The second partition of a member waits for all that the first one has: about 2 s (2.8.2)."""
+    stalls = failed(KILLED, COORDINATOR).stalls.values()
+
+    assert 1.5 <= max(stalls) - min(stalls) <= 3.5
+
+
+def test_commits_to_a_living_coordinator_are_answered_when_the_dead_broker_is_missed():
+    """It cannot replicate them before: 7.3 to 9.0 s after the kill (2.8.2).
+
+    What it has had for ``offsets.commit.timeout.ms`` it refuses, and members commit again.
+    """
+    seen = failed(KILLED, ANOTHER)
+
+    assert 9.0 == pytest.approx(seen.first_commit_s, abs=0.1)
+    assert 1 < seen.commit_wait_s < 5
+
+
+def test_commits_to_a_dead_coordinator_are_taken_by_the_next_one():
+    """The first 9.3 to 13.3 s after the kill; none of them waits there (2.8.4)."""
+    seen = failed(KILLED, COORDINATOR)
+
+    assert 9.0 <= seen.first_commit_s <= 13.3
+    assert seen.commit_wait_s < 0.5
+
+
+@pytest.mark.parametrize("broker", [COORDINATOR, ANOTHER])
+def test_a_stop_stalls_all_partitions_for_as_long_as_it_lasts(broker):
+    """All six for 4.0 to 4.1 s, each member's second partition too (4.2.1)."""
+    seen = failed(STOPPED, broker)
+
+    assert [4.0] * 6 == pytest.approx(list(seen.stalls.values()), abs=0.1)
+
+
+def test_commits_sent_to_a_stopped_coordinator_are_answered_when_it_runs_again():
+    """And the clock of the automatic ones keeps its phase (4.2.1)."""
+    seen = failed(STOPPED, COORDINATOR)
+
+    assert 4.0 == pytest.approx(seen.first_commit_s, abs=0.1)
+    assert 0 < seen.commit_wait_s < 4.1
+
+
+def test_a_broker_is_missed_sooner_or_later_than_its_session_by_chance():
+    """Its last heartbeat may be 2 s old, and the controller looks every eighth of the session."""
+    drawn = [broker_session_ms(seed) for seed in range(200)]
+
+    assert 9_000 == broker_session_ms(None)
+    assert 9_000 - BROKER_HEARTBEAT_MS <= min(drawn) < 7_500
+    assert 9_600 < max(drawn) <= 9_000 + FENCING_TURN_MS

@@ -1,0 +1,199 @@
+"""The Java client's log is read line by line."""
+
+import gzip
+
+from assignors.types import TopicPartition
+from emulator.conformance.captured.client_logs import (
+    AutoCommit,
+    Joined,
+    PositionSet,
+    Refusal,
+    auto_commits,
+    finished_assignments,
+    first_metadata,
+    heartbeats_sent,
+    joins,
+    metadata_news,
+    positions,
+    read_client_log,
+    refusals,
+)
+
+DAY = 86_400_000_000
+NOON = 20_000 * DAY + DAY // 2
+T0, T1 = TopicPartition("g.t", 0), TopicPartition("g.t", 1)
+
+
+def log(tmp_path, *lines, started=NOON, origin=NOON):
+    """Write statements, given as clock time, thread and text, and read them back."""
+    text = "".join(
+        f"{clock} [{thread}] INFO ConsumerCoordinator - [Consumer clientId=m1, groupId=g] {said}\n"
+        for clock, thread, said in lines
+    )
+    path = tmp_path / "m1.1.log.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    return read_client_log(path, started, origin)
+
+
+def test_times_count_from_the_runs_first_instant(tmp_path):
+    """The day is the process's, milliseconds become microseconds."""
+    (line,) = log(tmp_path, ("12:00:01.500", "main", "hello"), origin=NOON - 1)
+
+    assert (line.at_us, line.thread, line.text) == (1_500_001, "main", "hello")
+
+
+def test_a_log_may_pass_midnight(tmp_path):
+    """A clock that falls back by more than half a day has come to the next one."""
+    late = NOON + DAY // 2 - 1_000_000
+    lines = log(
+        tmp_path,
+        ("23:59:59.500", "main", "before"),
+        ("00:00:00.250", "main", "after"),
+        started=late,
+        origin=late,
+    )
+
+    assert [line.at_us for line in lines] == [500_000, 1_250_000]
+
+
+def test_lines_without_a_time_belong_to_the_statement_above(tmp_path):
+    """Lists and stack traces are parts of what was said."""
+    (line,) = log(tmp_path, ("12:00:00.000", "main", "Updating assignment with\n\tAssigned: []"))
+
+    assert line.text == "Updating assignment with\n\tAssigned: []"
+
+
+def test_positions_tell_where_an_epoch_began(tmp_path):
+    """A committed offset is set, a reset one found; the leader stands beside it."""
+    where = "offsetEpoch=Optional[0], currentLeader=LeaderAndEpoch{leader=Optional[h:1 (id: 3 rack"
+    lines = log(
+        tmp_path,
+        (
+            "12:00:00.001",
+            "main",
+            "Setting offset for partition g.t-0 to the committed offset FetchPosition{offset=95, "
+            + where,
+        ),
+        (
+            "12:00:00.002",
+            "main",
+            "Resetting offset for partition g.t-1 to position FetchPosition{offset=0, epoch=0}",
+        ),
+    )
+
+    assert positions(lines) == (
+        PositionSet(1000, T0, 95, committed=True, leader=3),
+        PositionSet(2000, T1, 0, committed=False, leader=None),
+    )
+
+
+def test_commits_of_the_client_itself_have_their_kind(tmp_path):
+    """Before a join they prepare it, at the end they close; empty ones are not sent."""
+    offsets = "{g.t-1=OffsetAndMetadata{offset=7, x=1}, g.t-0=OffsetAndMetadata{offset=5, x=1}}"
+    lines = log(
+        tmp_path,
+        ("12:00:00.001", "main", f"Sending asynchronous auto-commit of offsets {offsets}"),
+        ("12:00:00.002", "main", "Marking assigned partitions pending for revocation: [g.t-0]"),
+        ("12:00:00.003", "main", "Received successful Heartbeat response"),
+        ("12:00:00.004", "main", f"Sending asynchronous auto-commit of offsets {offsets}"),
+        ("12:00:00.005", "main", "Sending asynchronous auto-commit of offsets {}"),
+        ("12:00:00.006", "main", f"Sending synchronous auto-commit of offsets {offsets}"),
+    )
+
+    both = ((T1, 7), (T0, 5))
+    assert auto_commits(lines) == (
+        AutoCommit(1000, "auto", both),
+        AutoCommit(4000, "prepare", both),
+        AutoCommit(6000, "close", both),
+    )
+
+
+def test_refusals_are_the_coordinators_or_the_clients_own(tmp_path):
+    """The coordinator's name an offset and an error, the client's come from its state."""
+    lines = log(
+        tmp_path,
+        (
+            "12:00:00.001",
+            "main",
+            "Failing OffsetCommit request since the consumer is not part of an active group",
+        ),
+        (
+            "12:00:00.002",
+            "main",
+            (
+                "Offset commit failed on partition g.t-0 at offset 5: This is not the correct"
+                " coordinator."
+            ),
+        ),
+        ("12:00:00.003", "main", "Offset commit failed on partition g.t-1 at offset 7: Odd."),
+    )
+
+    assert refusals(lines) == (
+        Refusal(1000, "UNKNOWN_MEMBER_ID"),
+        Refusal(2000, "NOT_COORDINATOR", T0, 5),
+        Refusal(3000, "Odd.", T1, 7),
+    )
+
+
+def test_joins_and_assignments_tell_of_generations(tmp_path):
+    """The answer to JoinGroup names the leader, the leader's log the assignment."""
+    lines = log(
+        tmp_path,
+        (
+            "12:00:00.001",
+            "main",
+            (
+                "Received successful JoinGroup response: JoinGroupResponseData(errorCode=0, "
+                "generationId=4, protocolType='consumer', protocolName='range', leader='m1-a', "
+                "skipAssignment=false, memberId='m1-a', members=[])"
+            ),
+        ),
+        (
+            "12:00:00.002",
+            "main",
+            (
+                "Finished assignment for group at generation 4: {m1-a=Assignment(partitions=[g.t-0, "
+                "g.t-1]), m2-b=Assignment(partitions=[])}"
+            ),
+        ),
+    )
+
+    assert joins(lines) == (Joined(1000, 4, "range", "m1-a", "m1-a"),)
+    (finished,) = finished_assignments(lines)
+    assert (finished.generation, dict(finished.assignment)) == (
+        4,
+        {"m1-a": (T0, T1), "m2-b": ()},
+    )
+
+
+def test_heartbeats_and_metadata_have_their_times(tmp_path):
+    """A round trip is from a heartbeat to the next success; news come by metadata or pattern."""
+    lines = log(
+        tmp_path,
+        ("12:00:00.001", "main", "Cluster ID: x"),
+        ("12:00:00.002", "kafka-coordinator-heartbeat-thread | g", "Sending Heartbeat request to"),
+        ("12:00:00.009", "main", "Received successful Heartbeat response"),
+        (
+            "12:00:00.010",
+            "main",
+            "Request joining group due to: cached metadata has changed from (version3: {",
+        ),
+        (
+            "12:00:00.011",
+            "main",
+            "Request joining group due to: subscription has changed from [t] at",
+        ),
+        ("12:00:00.012", "main", "Request joining group due to: group is already rebalancing"),
+    )
+
+    assert first_metadata(lines) == 1000
+    assert heartbeats_sent(lines) == (2000,)
+    assert metadata_news(lines) == (10_000, 11_000)
+
+
+def test_the_log_of_another_client_says_nothing(tmp_path):
+    """Lines in another form are no statements."""
+    path = tmp_path / "m1.1.log.gz"
+    path.write_bytes(gzip.compress(b"%7|1795262787.728|INIT|m1#consumer-1| librdkafka\n"))
+
+    assert read_client_log(path, NOON, NOON) == ()

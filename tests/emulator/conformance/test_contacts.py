@@ -1,0 +1,54 @@
+"""Heartbeats of the consumer protocol are in no log; what is told of them instead agrees."""
+
+import pytest
+
+from emulator.conformance.prediction.contacts import (
+    CONSUMER_HEARTBEAT,
+    heartbeat_interval_us,
+    heartbeats,
+    last_contact,
+)
+
+MOST_LATE_US = 20_000
+
+
+def lateness(run):
+    """Return how late each of the faulted member's last heartbeats was, on average."""
+    known = heartbeats(run, run.actions[0].member)
+    lasted_us = known.last_us - known.enabled_us
+    return lasted_us // round(lasted_us / known.interval_us) - known.interval_us
+
+
+@pytest.mark.parametrize("name", ["kip848-crash/run-1", "kip848-interval-batch/run-8"])
+def test_a_session_runs_out_a_session_after_one_of_the_heartbeats(capture, name):
+    """Heartbeats follow the last acknowledgement an interval apart, each a few ms late."""
+    assert 0 <= lateness(capture(name)) < MOST_LATE_US
+
+
+@pytest.mark.long
+def test_every_session_runs_out_a_session_after_one_of_the_heartbeats(every_capture):
+    """The same holds on every capture at hand whose member was silenced."""
+    silenced = [
+        run
+        for run in every_capture()
+        if run.has_epochs and run.actions and run.actions[0].do in ("sigkill", "sigstop")
+    ]
+
+    assert all(0 <= lateness(run) < MOST_LATE_US for run in silenced)
+
+
+def test_the_last_contact_is_the_last_heartbeat(capture):
+    """Commits do not count in this protocol; who was not evicted had contact nobody tells of."""
+    run = capture("kip848-crash/run-1")
+
+    assert last_contact(run, "m3", run.fault_us).by == CONSUMER_HEARTBEAT
+    assert last_contact(run, "m1", run.fault_us) is None
+    assert heartbeats(run, "m1") is None
+
+
+def test_the_coordinator_says_how_often(capture):
+    """The interval is the one that the first answer told, or else the member's own setting."""
+    told, own = capture("kip848-crash/run-1"), capture("crash-range-auto/run-1")
+
+    assert 1_000_000 == heartbeat_interval_us(told, told.traces[0])
+    assert 1_000_000 == heartbeat_interval_us(own, own.traces[0])

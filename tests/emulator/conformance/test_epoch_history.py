@@ -1,0 +1,89 @@
+"""The coordinator's log tells how a group of the consumer protocol came to its epochs."""
+
+from dataclasses import replace
+
+from emulator.conformance.captured.coordinator_log import CoordinatorLine
+from emulator.conformance.captured.epoch_lines import topic_ids
+from emulator.conformance.figures import terms_of
+from emulator.conformance.history.epochs import epoch_history
+from emulator.conformance.history.run import history
+from emulator.conformance.observed import observe
+from emulator.events import GroupEpochRaised, MemberAdded, MemberMoved, MemberRemoved
+
+CRASH = "kip848-crash/run-1"
+ID, OTHER = "MqLAo9DuQMWcW0M5zgcNyw", "AqLAo9DuQMWcW0M5zgcNyw"
+GIVES = "[GroupId g] Computed a new target assignment for epoch 2 with 'uniform' assignor in 0ms: "
+
+
+def told(text):
+    return CoordinatorLine(0, 1, "thread", "GroupMetadataManager", text)
+
+
+def test_a_crash_raises_the_epoch_and_the_survivors_share(capture):
+    """Epochs, targets and steps come back as the coordinator wrote them."""
+    run = capture(CRASH)
+    found = observe(history(run), terms_of(run).view)
+
+    assert (2, 3, 4, 5) == found.epochs
+    assert {"m3.1": tuple(f"t0-{number}" for number in range(6))} == found.targets[2]
+    assert {
+        "m1.1": ("t0-0", "t0-3", "t0-4"),
+        "m2.1": ("t0-1", "t0-2", "t0-5"),
+    } == found.targets[5]
+    assert (
+        ("3 STABLE", ()),
+        ("4 UNRELEASED_PARTITIONS", ("t0-2",)),
+        ("4 STABLE", ("t0-2", "t0-5")),
+        ("5 STABLE", ("t0-1", "t0-2", "t0-5")),
+    ) == found.steps["m2.1"]
+    assert ("3 UNREVOKED_PARTITIONS", ("t0-3", "t0-4", "-t0-5")) in found.steps["m1.1"]
+
+
+def test_members_come_and_go_under_their_names(capture):
+    """A member id is the consumer that had it."""
+    whats = [what for _, what in epoch_history(capture(CRASH))]
+    gone = [what for what in whats if isinstance(what, MemberRemoved)]
+
+    assert ["m3", "m1", "m2"] == [w.consumer for w in whats if isinstance(w, MemberAdded)]
+    assert ("m3", "session expired") == (gone[0].consumer, gone[0].why)
+    assert {"left"} == {removed.why for removed in gone[1:]}
+
+
+def test_a_static_member_that_returns_replaces_its_former_self(capture):
+    """The coordinator's line names both ids."""
+    text = (
+        f"[GroupId g] Static member {ID} with instance id i re-joins the consumer group using the"
+        f" consumer protocol. Created a new member {ID} to replace the existing member {OTHER}."
+    )
+    run = replace(capture(CRASH), coordinator_log=(told(text),))
+    ((_, added),) = epoch_history(run)
+
+    assert (ID, OTHER) == (added.member_id, added.replaced)
+
+
+def test_a_classic_group_has_no_epochs(capture):
+    """Nothing is read where nobody speaks the protocol."""
+    assert () == epoch_history(capture("crash-range-auto/run-1"))
+
+
+def test_everything_of_it_is_in_the_whole_history(capture):
+    """Its events stand among the others, in order of time."""
+    run = capture("kip848-join/run-21")
+    kinds = (GroupEpochRaised, MemberMoved)
+    within = [m for m in epoch_history(run) if m[0] <= run.end_us and isinstance(m[1], kinds)]
+    whole = [(e.at_us, e.what) for e in history(run) if isinstance(e.what, kinds)]
+
+    assert len(within) > 8
+    assert within == whole
+
+
+def test_a_topic_nobody_committed_is_known_by_what_is_left_over():
+    """Two unknown ids are not told apart."""
+    one = told(GIVES + f"{{m=MemberAssignment(partitions={{{ID}=[0]}})}}.")
+    two = told(GIVES + f"{{m=MemberAssignment(partitions={{{ID}=[0], {OTHER}=[1]}})}}.")
+
+    cut = told(one.text.replace(ID, ID[:-1] + "x"))
+
+    assert {"a": ID} == topic_ids([one], ["a"])
+    assert {} == topic_ids([cut], ["a"])
+    assert {} == topic_ids([two], ["a", "b"])

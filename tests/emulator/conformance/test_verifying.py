@@ -1,0 +1,264 @@
+"""Captured runs are held against their emulation: verdicts, races, and captures that are spoiled."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from emulator.conformance import verifying
+from emulator.conformance.captured.capture import find_runs, read_capture, why_not_comparable
+from emulator.conformance.captured.reading import CaptureError
+from emulator.conformance.figures import EQUAL, Figure
+from emulator.conformance.verifying import Play, Verdict, figures_of, verify
+from emulator.scenario.problems import ScenarioError
+
+CALM = [
+    "coordinator-pause/run-3",
+    "kip848-crash/run-1",
+    "kip848-join/run-21",
+    "pause-zombie-range/run-21",
+    "latest-increase-range/run-1",
+    "nocommit-eager-join/run-1",
+    "precommit-crash/run-2",
+    "static-crash-return/run-21",
+]
+RACES = ["crash-range-auto/run-1", "join-cooperative-auto/run-21", "coordinator-kill/run-1"]
+RACES += ["kip848-interval-batch/run-8"]
+CAPTURES = os.environ.get("REBALANCE_CAPTURES")
+AHEAD_AND_BEHIND = (1, 5)
+"""Seeds of that run: the victim's last commit covers the batch in hand, or not."""
+
+
+@pytest.mark.parametrize("name", CALM)
+def test_what_is_no_race_is_predicted_by_the_calm_run(kept, name):
+    """One play, without chance, is enough."""
+    verdict = verify(kept / name)
+
+    assert (name, (), 0) == (verdict.capture, verdict.outside, verdict.seeds)
+
+
+def judged(run):
+    """Return the verdict of few seeds if they do: what they spread over, more spread over too."""
+    few = verify(run, 25)
+    return verify(run) if few.outside else few
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bool(CAPTURES), reason="all captures at hand are judged below, these too")
+@pytest.mark.parametrize("name", RACES)
+def test_a_race_lies_within_the_spread_of_seeds(kept, name):
+    """What the calm run misses is inside if some machine like the real one comes to it."""
+    verdict = judged(kept / name)
+
+    assert (name, ()) == (verdict.capture, verdict.outside)
+
+
+def test_whether_a_crash_loses_or_repeats_is_a_race_in_the_consumer_protocol(kept):
+    """The next owner begins behind the batch in hand if the commit was ahead of it, else before."""
+    run = kept / "kip848-interval-batch/run-8"
+    ahead, behind = (
+        {figure.name: figure.emulated for figure in figures_of(Play(run, seed))}
+        for seed in AHEAD_AND_BEHIND
+    )
+
+    assert ahead["lost"] > 0 == ahead["duplicates"]
+    assert behind["duplicates"] > 0 == behind["lost"]
+    assert ahead["epochs"] == behind["epochs"] == [2, 3, 4, 5]
+
+
+def test_epochs_are_compared_where_a_group_has_them(kept):
+    """Those of the group, each target, and each consumer's steps towards it."""
+    figures = figures_of(Play(kept / "kip848-join/run-21", None))
+    named = [figure.name.partition(".")[0] for figure in figures]
+
+    assert (1, 3, 4) == tuple(named.count(name) for name in ("epochs", "targets", "steps"))
+
+
+def test_the_offsets_log_is_compared_where_it_was_dumped(kept):
+    """Types and keys of the group's records, in the order of the log."""
+    by_name = {
+        figure.name: figure for figure in figures_of(Play(kept / "crash-range-auto/run-1", None))
+    }
+
+    records = by_name["records"]
+    assert records.inside
+    assert "GroupMetadata, generation 2" in records.emulated
+    assert "OffsetCommit t0-2, t0-1, t0-0" in records.emulated
+    assert records.real == records.emulated
+
+
+def test_without_a_dump_there_is_nothing_said_of_records(kept):
+    """Only some runs have one."""
+    names = {figure.name for figure in figures_of(Play(kept / "precommit-crash/run-2", None))}
+
+    assert "records" not in names
+    assert {"generations", "duplicates", "lost", "takeover_first_s", "calls.m1.1"} <= names
+
+
+def test_stalls_are_compared_where_a_broker_failed(kept):
+    """The first partition that went on and the last, and the wait of commits."""
+    names = {"stall_first_s", "stall_last_s", "commit_wait_s"}
+    told = [
+        {figure.name for figure in figures_of(Play(kept / run, None))} & names
+        for run in ("coordinator-pause/run-3", "precommit-crash/run-2")
+    ]
+
+    assert [names, set()] == told
+
+
+def test_a_seed_is_a_machine_of_its_own_and_always_the_same(kept):
+    """Spreads can be found again."""
+    path = kept / "pause-zombie-range/run-21"
+
+    one, again, other = (figures_of(Play(path, seed)) for seed in (1, 1, 2))
+
+    assert one == again
+    assert one != other
+
+
+@pytest.mark.parametrize(("spread", "inside"), [((8.0, 9.0), True), ((8.0, 8.5), False)])
+def test_what_the_calm_run_misses_is_judged_by_the_seeds(kept, monkeypatch, spread, inside):
+    """And the seeds are only played if something is missed."""
+
+    def takeover(seconds: float) -> tuple[Figure, ...]:
+        return (Figure("takeover_first_s", 8.8, seconds, 0.3, abs(8.8 - seconds) <= 0.3),)
+
+    asked: list[int | None] = []
+
+    def play_all(plays):
+        asked.extend(play.seed for play in plays)
+        return map(takeover, spread)
+
+    monkeypatch.setattr(verifying, "figures_of", lambda _: takeover(7.0))
+    verdict = verify(kept / CALM[-1], 2, play_all)
+
+    assert [1, 2] == asked
+    assert (2, inside) == (verdict.seeds, not verdict.outside)
+
+
+def test_without_seeds_only_the_calm_run_counts(kept, monkeypatch):
+    """For those in a hurry."""
+    missed = Figure("generations", [1], [2], EQUAL, False)
+    monkeypatch.setattr(verifying, "figures_of", lambda _: (missed,))
+
+    verdict = verify(kept / CALM[-1], 0)
+
+    assert Verdict(capture=CALM[-1], figures=(missed,)) == verdict
+
+
+def test_what_is_not_modelled_is_skipped_with_the_reason(copied):
+    """It is neither inside nor outside."""
+    for path in copied.glob("*.jsonl.gz"):
+        lines = gzip.decompress(path.read_bytes()).decode()
+        told = lines.replace('"strip":', '"lib":"aiokafka","strip":')
+        path.write_bytes(gzip.compress(told.encode()))
+
+    verdict = verify(copied)
+
+    assert verdict.skipped is not None
+    assert "aiokafka" in verdict.skipped
+    assert () == verdict.figures
+
+
+# -- spoiled captures --------------------------------------------------------------------------
+
+junk = st.sampled_from([None, True, -1, 0, 1, 10**20, 1.5, "", "x", "t0-99", [], [1], {}, {"a": 1}])
+
+
+@st.composite
+def spoiled(draw: st.DrawFn, document: Any) -> Any:
+    """Draw a JSON document with one of its values replaced or left out."""
+    node = document = json.loads(json.dumps(document))
+    while True:
+        place = draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node))))
+        below = node[place]
+        if isinstance(below, dict | list) and below and draw(st.integers(0, 3)):
+            node = below
+        elif draw(st.booleans()):
+            node[place] = draw(junk)
+            return document
+        else:
+            del node[place]
+            return document
+
+
+def spoil(draw: st.DrawFn, run: Path) -> None:
+    """Spoil one value, or one line, of one file of a captured run."""
+    documents = [run / "meta.json", run / "summary.json", run.parent / "scenario.json"]
+    file = draw(st.sampled_from([*documents, *sorted(run.glob("*.gz"))]))
+    if file in documents:
+        file.write_text(json.dumps(draw(spoiled(json.loads(file.read_text())))))
+        return
+    lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+    at = draw(st.integers(0, len(lines) - 1))
+    if file.name.endswith(".jsonl.gz"):
+        lines[at] = json.dumps(draw(spoiled(json.loads(lines[at]))))
+    else:
+        cut = draw(st.integers(0, len(lines[at])))
+        lines[at] = lines[at][:cut] + draw(st.text(max_size=3)) + lines[at][cut + 3 :]
+    file.write_bytes(gzip.compress("\n".join(lines).encode("utf-8", "surrogatepass")))
+
+
+def check_spoiled(tmp_path: Path, data: st.DataObject, run: Path) -> None:
+    target = tmp_path / run.parent.name
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(run.parent, target)
+    spoil(data.draw, target / run.name)
+    verifying.forget()
+    with contextlib.suppress(CaptureError, ScenarioError):
+        verdict = verify(target / run.name, 0)
+        assert verdict.skipped or verdict.figures
+
+
+@given(data=st.data())
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15
+)
+def test_a_spoiled_capture_is_refused_or_judged(tmp_path, kept, data):
+    """Whatever a file holds, it is never a traceback."""
+    check_spoiled(tmp_path, data, kept / "static-crash-return/run-21")
+
+
+@pytest.mark.long
+@given(data=st.data())
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20
+)
+@pytest.mark.parametrize("name", ["static-crash-return/run-21", "kip848-join/run-21"])
+def test_many_spoiled_captures_are_refused_or_judged(tmp_path, kept, data, name):
+    """The same as above, for longer, and of a group of the consumer protocol."""
+    check_spoiled(tmp_path, data, kept / name)
+
+
+# -- all of them -------------------------------------------------------------------------------
+
+AT_HAND = find_runs(Path(CAPTURES)) if CAPTURES else []
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not CAPTURES, reason="REBALANCE_CAPTURES names no folder of captures")
+@pytest.mark.parametrize("run", AT_HAND, ids=lambda run: f"{run.parent.name}-{run.name}")
+def test_every_capture_at_hand_is_inside(run):
+    """All Java runs, races judged by 200 seeds; the others say why they are left out."""
+    verdict = judged(run)
+
+    assert () == verdict.outside
+    assert (verdict.skipped is None) == bool(verdict.figures)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not CAPTURES, reason="REBALANCE_CAPTURES names no folder of captures")
+def test_captures_at_hand_are_comparable_for_the_most_part():
+    """Only runs of other clients are left out."""
+    left_out = [run for run in AT_HAND if why_not_comparable(read_capture(run)) is not None]
+
+    assert len(left_out) < len(AT_HAND) / 2

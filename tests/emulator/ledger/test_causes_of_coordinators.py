@@ -1,0 +1,272 @@
+"""Causes from the coordinator's side: each yielded by a history of its own, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator import events as ev
+from emulator.ledger.entries import Cause
+
+from .causes_of import only, owner_at_work
+from .coordinators import accept, elect, led_by_1, load, unload
+
+
+def taken_over_at(history, offset, processed=100):
+    history.crash("a", processed)
+    history.open("b", offset=offset)
+    history.work("b", offset, processed)
+
+
+def the_detail(history) -> str:
+    (entry,) = history.ledger().entries
+    return entry.detail
+
+
+# -- a coordinator that was replaced ---------------------------------------------------------
+
+
+def test_a_commit_that_a_replaced_coordinator_took_is_worth_nothing():
+    """It went into a log that nobody follows; the next owner asks the successor."""
+    history = led_by_1()
+    fault = history.fault(verb="cut", target="broker-1 and controller")
+    elect(history, 2, 1, cause=fault)
+    accept(history, 100, broker=1, epoch=0)
+    taken_over_at(history, 80)
+
+    only(history, Cause.STALE_COORDINATOR, 20)
+    (entry,) = history.ledger().entries
+    assert "took the commit" == entry.detail
+    assert fault == entry.root.event
+    assert any("broker 2 elected to lead" in link.what for link in entry.chain)
+
+
+def test_a_commit_that_was_acknowledged_in_vain_is_called_so():
+    """Its sender had every reason to believe in it."""
+    history = led_by_1()
+    elect(history, 2, 1, clean=False)
+    commit = accept(history, 100, broker=1, epoch=0)
+    history.answer("a", commit, "NONE")
+    taken_over_at(history, 80)
+
+    only(history, Cause.STALE_COORDINATOR, 20)
+    assert "acknowledged the commit" == the_detail(history)
+
+
+def test_a_commit_to_a_broker_that_died_with_its_sender_never_arrived():
+    """Nobody was left to decide on it, and nobody to learn of that."""
+    history = led_by_1()
+    history.send("a", 100)
+    history.say(ev.BrokerDown(broker=1))
+    history.crash("a", 100)
+    elect(history, 2, 1)
+    history.coordinator_moves()
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.MESSAGE_LOST, 20)
+
+
+def test_a_commit_that_was_taken_while_its_sender_died_avoids_duplicates():
+    """The coordinator's answer finds nobody."""
+    history = led_by_1()
+    accept(history, 100, broker=1, epoch=0)
+    history.stop("a")
+    history.open("b", offset=100)
+    history.work("b", 100, 120)
+    ledger = history.ledger()
+
+    assert () == ledger.entries
+    assert 20 == ledger.duplicates_avoided
+
+
+@pytest.mark.parametrize(("error", "avoided"), [("COORDINATOR_NOT_AVAILABLE", 20), ("NONE", 10)])
+def test_of_commits_sent_in_a_row_the_last_that_was_heard_of_counts(error, avoided):
+    """The second one is taken before the fate of the first is known."""
+    history = led_by_1()
+    first = accept(history, 90, broker=1, epoch=0)
+    accept(history, 100, broker=1, epoch=0)
+    history.answer("a", first, error)
+    history.stop("a")
+    history.open("b", offset=100)
+    history.work("b", 100, 120)
+
+    assert avoided == history.ledger().duplicates_avoided
+
+
+def test_whoever_learns_of_it_and_commits_again_repeats_nothing():
+    """The successor has the commit."""
+    history = led_by_1()
+    elect(history, 2, 1)
+    accept(history, 100, broker=1, epoch=0)
+    unload(history, 1)
+    accept(history, 100, broker=2, epoch=1)
+    taken_over_at(history, 100)
+
+    assert () == history.ledger().entries
+
+
+def test_what_a_replaced_coordinator_took_is_not_what_is_committed():
+    """A successor's lower commit is no rewind."""
+    history = led_by_1()
+    elect(history, 2, 1)
+    accept(history, 100, broker=1, epoch=0)
+    accept(history, 90, broker=2, epoch=1)
+    taken_over_at(history, 90)
+
+    only(history, Cause.STALE_COORDINATOR, 10)
+
+
+def test_an_older_offset_that_a_replaced_coordinator_tells_is_its_doing():
+    """The successor knew better, and was not asked."""
+    history = led_by_1()
+    elect(history, 2, 1)
+    accept(history, 100, broker=2, epoch=1)
+    taken_over_at(history, 80)
+
+    only(history, Cause.STALE_COORDINATOR, 20)
+    assert "told an older offset" == the_detail(history)
+
+
+def test_two_owners_may_be_those_of_two_coordinators():
+    """Each has given the partition to a member of its own."""
+    history = led_by_1()
+    fault = history.fault(verb="cut", target="broker-1 and controller")
+    elect(history, 2, 1, cause=fault)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.TWO_OWNERS, 20)
+    assert "two coordinators" == the_detail(history)
+    assert fault == history.ledger().entries[0].root.event
+
+
+@pytest.mark.parametrize("end", ["unloaded", "down"])
+def test_who_has_stepped_down_or_died_is_no_second_coordinator(end):
+    """Two owners then have another reason."""
+    history = led_by_1()
+    elect(history, 2, 1)
+    history.say(ev.BrokerDown(broker=1)) if end == "down" else unload(history, 1)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.TWO_OWNERS, 20)
+    assert "" == the_detail(history)
+
+
+def test_a_leader_that_was_down_when_replaced_never_took_part():
+    """A broker that dies and comes back steps down before it does anything."""
+    history = led_by_1()
+    history.say(ev.BrokerDown(broker=1))
+    elect(history, 2, 1)
+    history.say(ev.BrokerUp(broker=1))
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    assert "" == the_detail(history)
+
+
+def test_with_nobody_to_succeed_it_a_leader_keeps_what_it_takes():
+    """The only copy leads again, in a new epoch, with all it has."""
+    history = led_by_1()
+    elect(history, -1, 1)
+    accept(history, 100, broker=1, epoch=0)
+    elect(history, 1, 2)
+    taken_over_at(history, 100)
+
+    assert () == history.ledger().entries
+
+
+# -- a coordinator that died -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("clean", "detail"), [(True, "not on the next leader"), (False, "unclean election")]
+)
+def test_an_election_says_how_an_accepted_commit_could_vanish(clean, detail):
+    """Unacknowledged before a clean one; even acknowledged before one that is not."""
+    history = led_by_1()
+    accept(history, 100, broker=1, epoch=0)
+    history.say(ev.BrokerDown(broker=1))
+    elect(history, 2, 1, clean=clean)
+    history.coordinator_moves()
+    taken_over_at(history, 80)
+
+    only(history, Cause.NOT_REPLICATED, 20)
+    assert detail == the_detail(history)
+
+
+def test_a_reset_after_a_failover_tells_that_nothing_is_committed_any_more():
+    """A later commit is then no rewind, and what it covers is covered."""
+    history = led_by_1()
+    history.say(ev.BrokerDown(broker=1))
+    history.coordinator_moves()
+    history.crash("a", 100)
+    history.open("b", offset=0, source="earliest", why="no offset")
+    history.work("b", 0, 50)
+    history.commit("b", 50)
+    history.crash("b", 50)
+    history.open("c", offset=50)
+    history.work("c", 50, 120)
+
+    assert {str(Cause.NOT_REPLICATED): 100} == history.ledger().by_cause()
+    assert 120 == history.ledger().distinct
+
+
+def test_an_accepted_commit_that_failover_lost_was_not_replicated():
+    """The successor reads an older offset than the newest accepted one after a failover."""
+    history = owner_at_work()
+    history.commit("a", 100)
+    history.coordinator_moves()
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+    history.commit("b", 95)
+
+    only(history, Cause.NOT_REPLICATED, 20)
+
+
+def test_work_after_an_unreplicated_commit_is_judged_by_what_the_coordinator_has():
+    """The new owner's commits, lower than the lost one, are no rewind."""
+    history = owner_at_work()
+    history.commit("a", 100)
+    history.coordinator_moves()
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 95)
+    history.commit("b", 90)
+    history.crash("b", 95)
+    history.open("c", offset=90)
+    history.work("c", 90, 100)
+    by_cause = history.ledger().by_cause()
+
+    assert by_cause == {str(Cause.NOT_REPLICATED): 15 + 5, str(Cause.CRASHED): 5}
+
+
+# -- a coordinator that loads ----------------------------------------------------------------
+
+
+def test_a_commit_that_a_loading_coordinator_turned_away_has_a_cause_of_its_own():
+    """Its sender was answered: nothing was lost on the way, and nobody was evicted."""
+    history = led_by_1()
+    elect(history, 2, 1)
+    unload(history, 1)
+    commit = history.send("a", 100)
+    history.answer("a", commit, "COORDINATOR_LOAD_IN_PROGRESS")
+    history.crash("a", 100)
+    load(history, 2, 30)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.LOADING, 20)
+    assert "the load took 30.0 s" == the_detail(history)
+
+
+def test_without_the_load_s_end_the_cause_is_the_same():
+    """A history may tell of answers alone."""
+    history = owner_at_work()
+    commit = history.send("a", 100)
+    history.answer("a", commit, "COORDINATOR_LOAD_IN_PROGRESS")
+    taken_over_at(history, 80)
+
+    only(history, Cause.LOADING, 20)
+    assert "" == the_detail(history)

@@ -1,0 +1,308 @@
+"""One history for each cause of repeats, which yields that cause and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.ledger.entries import Cause
+
+from .causes_of import only, owner_at_work
+from .history import History
+
+
+def test_a_crash_repeats_what_was_processed_and_not_committed():
+    """The successor of a crashed owner repeats what the last accepted commit leaves uncovered."""
+    history = owner_at_work()
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 130)
+
+    only(history, Cause.CRASHED, 20)
+
+
+def test_the_records_a_successor_has_not_come_to_are_not_counted():
+    """Only what was really processed twice counts, not what would be."""
+    history = owner_at_work()
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 90)
+
+    only(history, Cause.CRASHED, 10)
+
+
+def test_a_process_that_ends_by_an_error_of_its_own_counts_as_crashed():
+    """An owner that failed left its work uncommitted as a crashed one does."""
+    history = owner_at_work()
+    history.stop("a", "failed")
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.CRASHED, 20)
+
+
+def test_a_revocation_repeats_what_the_donor_did_not_commit():
+    """A cooperative hand-over whose last polls no commit covers is a revocation."""
+    history = owner_at_work()
+    history.close("a", 100, "revoked")
+    history.open("b", offset=80)
+    history.work("b", 80, 130)
+
+    only(history, Cause.REVOKED, 20)
+
+
+@pytest.mark.parametrize("why", ["closed", "lost"])
+def test_whatever_else_ends_an_epoch_is_a_revocation(why):
+    """An owner that closed, or lost its partition, gave it up without a commit."""
+    history = owner_at_work()
+    history.close("a", 100, why)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.REVOKED, 20)
+
+
+def test_an_eager_rebalance_rewinds_a_kept_partition():
+    """The same incarnation that opens a partition again repeats its own uncommitted work."""
+    history = owner_at_work()
+    history.close("a", 100, "revoked")
+    history.open("a", offset=80, generation=2)
+    history.work("a", 80, 120, generation=2)
+
+    only(history, Cause.KEPT_REWOUND, 20)
+
+
+def test_another_incarnation_of_the_same_consumer_has_kept_nothing():
+    """A restarted process repeats because its predecessor crashed."""
+    history = owner_at_work()
+    history.crash("a", 100)
+    history.start("a", incarnation=2)
+    history.open("a", offset=80)
+    history.work("a", 80, 100)
+
+    only(history, Cause.CRASHED, 20)
+
+
+def test_a_zombie_and_its_successor_are_two_owners():
+    """What a paused owner had done uncommitted, and what both do, has two owners."""
+    history = owner_at_work()
+    history.pause("a")
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 110, generation=2)
+    history.resume("a")
+    history.work("a", 100, 140)
+    history.work("b", 110, 150, generation=2)
+
+    only(history, Cause.TWO_OWNERS, 20 + 10 + 30)
+
+
+def test_a_commit_refused_after_the_successor_began_is_no_cause():
+    """A zombie's refused commit cannot be why its successor began where it did."""
+    history = owner_at_work()
+    history.pause("a")
+    history.open("b", offset=80, generation=2)
+    history.resume("a")
+    history.refuse("a", 100)
+    history.close("a", 100, "lost")
+    history.work("b", 80, 110, generation=2)
+
+    only(history, Cause.TWO_OWNERS, 20)
+
+
+@pytest.mark.parametrize("by", ["coordinator", "client"])
+def test_a_refused_commit_is_named_with_its_error(by):
+    """A commit beyond the start that was refused, by whomever, is why the start lay low."""
+    history = owner_at_work()
+    history.refuse("a", 100, "REBALANCE_IN_PROGRESS", by=by)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+    entry = history.ledger().entry("D1")
+
+    only(history, Cause.REFUSED, 20)
+    assert entry.detail == "REBALANCE_IN_PROGRESS"
+
+
+def test_a_refused_commit_that_was_repeated_with_success_is_no_cause():
+    """Once a later commit covers what was refused, what is left was only not committed."""
+    history = owner_at_work()
+    history.refuse("a", 100, "REBALANCE_IN_PROGRESS")
+    history.commit("a", 100)
+    history.work("a", 100, 110)
+    history.crash("a", 110)
+    history.open("b", offset=100)
+    history.work("b", 100, 110)
+
+    only(history, Cause.CRASHED, 10)
+
+
+def test_a_lost_commit_is_why_the_successor_begins_low():
+    """A commit that never reached the coordinator covers nothing."""
+    history = owner_at_work()
+    commit = history.send("a", 100)
+    history.lose("a", commit)
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.MESSAGE_LOST, 20)
+
+
+def test_a_commit_its_owner_waited_for_in_vain_was_lost():
+    """An undecided commit of an owner that lived on was lost, though no event says where."""
+    history = owner_at_work()
+    history.send("a", 100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.MESSAGE_LOST, 20)
+
+
+def test_a_commit_that_was_under_way_at_a_crash_was_not_lost():
+    """Where the sender died with its commit, the crash is the cause."""
+    history = owner_at_work()
+    history.send("a", 100)
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.CRASHED, 20)
+
+
+def test_a_commit_that_failed_with_a_timeout_was_lost():
+    """A commit its sender was told had failed, and that nobody refused, was lost."""
+    history = owner_at_work()
+    commit = history.send("a", 100)
+    history.answer("a", commit, "REQUEST_TIMED_OUT")
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.MESSAGE_LOST, 20)
+
+
+def test_a_lost_reply_to_a_durable_commit_avoids_duplicates():
+    """What a timed-out commit covers is not repeated: a metric, no entry."""
+    history = owner_at_work()
+    commit = history.send("a", 100)
+    history.accept("a", commit, 100)
+    history.lose("a", commit, "OffsetCommitResponse")
+    history.crash("a", 100)
+    history.open("b", offset=100)
+    history.work("b", 100, 120)
+    ledger = history.ledger()
+
+    assert ledger.entries == ()
+    assert ledger.duplicates_avoided == 20
+
+
+def test_an_older_commit_over_a_newer_one_is_a_rewind():
+    """The accepted commit that set the start lowered an earlier one."""
+    history = owner_at_work()
+    history.commit("a", 100)
+    history.commit("a", 60, processed=100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=60)
+    history.work("b", 60, 100)
+
+    only(history, Cause.REWIND, 40)
+
+
+def test_a_rewind_counts_once():
+    """The epoch after the rewound one is judged by its own owner's commits."""
+    history = owner_at_work()
+    history.commit("a", 100)
+    history.commit("a", 60, processed=100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=60)
+    history.work("b", 60, 100)
+    history.commit("b", 90)
+    history.crash("b", 100)
+    history.open("c", offset=90)
+    history.work("c", 90, 100)
+    by_cause = history.ledger().by_cause()
+
+    assert by_cause == {str(Cause.REWIND): 40, str(Cause.CRASHED): 10}
+
+
+def test_what_a_second_crash_leaves_undone_keeps_the_first_cause():
+    """A debt that an owner died before repeating goes to the next one with its cause."""
+    history = owner_at_work()
+    history.close("a", 100, "revoked")
+    history.open("b", offset=80)
+    history.work("b", 80, 85)
+    history.crash("b", 85)
+    history.open("c", offset=80)
+    history.work("c", 80, 100)
+    by_cause = history.ledger().by_cause()
+
+    assert by_cause == {str(Cause.REVOKED): 5 + 15, str(Cause.CRASHED): 5}
+
+
+def test_a_commit_one_short_is_off_by_one():
+    """The last processed offset was committed instead of the next one."""
+    history = owner_at_work()
+    history.commit("a", 99, processed=100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=99)
+    history.work("b", 99, 120)
+
+    only(history, Cause.OFF_BY_ONE, 1)
+
+
+@pytest.mark.parametrize(("why", "cause"), [("expired", Cause.EXPIRED), ("deleted", Cause.DELETED)])
+@pytest.mark.parametrize("said", [True, False])
+def test_a_vanished_offset_repeats_from_the_earliest(why, cause, said):
+    """A reset after the committed offset vanished is its fault, whoever says that it did."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "closed")
+    history.drop(why)
+    history.open("b", offset=0, source="earliest", why=why if said else "no offset")
+    history.work("b", 0, 100)
+
+    only(history, cause, 100)
+
+
+def test_an_offset_out_of_range_repeats_from_the_earliest():
+    """A committed offset that the log does not hold resets the position."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=10, source="earliest", why="out of range")
+    history.work("b", 10, 100)
+
+    only(history, Cause.OUT_OF_RANGE, 90)
+
+
+def test_a_committed_offset_that_is_not_found_is_a_reset():
+    """Nothing says why the committed offset is gone: the reset itself is the cause."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=0, source="earliest", why="no offset")
+    history.work("b", 0, 100)
+
+    only(history, Cause.RESET, 100)
+
+
+def test_a_crash_before_the_first_commit_is_a_crash():
+    """Where nothing had been committed, the reset to the earliest is only how it shows."""
+    history = History()
+    history.topic()
+    history.open("a", offset=0, source="earliest", why="no offset")
+    history.work("a", 0, 50)
+    history.crash("a", 50)
+    history.open("b", offset=0, source="earliest", why="no offset")
+    history.work("b", 0, 50)
+
+    only(history, Cause.CRASHED, 50)
+
+
+def test_a_position_sought_back_repeats():
+    """An application that seeks back processes again by its own will."""
+    history = owner_at_work(100, 100)
+    history.open("a", offset=40, source="seek")
+    history.work("a", 40, 100)
+
+    only(history, Cause.SOUGHT, 60)
+
+
+# -- lost ------------------------------------------------------------------------------------

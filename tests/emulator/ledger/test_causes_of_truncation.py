@@ -1,0 +1,167 @@
+"""Logs that lose their end: what is gone, what is repeated for it, what is passed over."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.ledger.entries import Cause, EntryKind
+
+from .causes_of import only, owner_at_work
+from .history import P0
+
+
+def entries(history, kind):
+    return [(e.first, e.last, e.log_incarnation) for e in history.ledger().of(kind)]
+
+
+def test_what_nobody_had_processed_is_gone_and_not_lost():
+    """Counted apart: no consumer is to blame."""
+    history = owner_at_work(100, 100)
+    history.truncate(60, 120)
+    ledger = history.ledger()
+
+    assert {"truncated after an unclean election": 20} == ledger.by_cause(EntryKind.TRUNCATED)
+    assert (20, 0, 0) == (ledger.truncated, ledger.lost, ledger.reprocessed)
+    assert [(100, 119, 0)] == entries(history, EntryKind.TRUNCATED)
+
+
+def test_what_is_gone_after_a_clean_election_its_leader_had_acknowledged_alone():
+    """Nobody had seen it, so it is not lost either."""
+    history = owner_at_work(100, 100)
+    history.truncate(100, 120, clean=True)
+    ledger = history.ledger()
+
+    assert {Cause.LEADER_ALONE: 20} == ledger.by_cause(EntryKind.TRUNCATED)
+    assert (20, 0, 0) == (ledger.truncated, ledger.lost, ledger.reprocessed)
+
+
+def test_new_records_with_old_offsets_are_no_repeats():
+    """An owner whose position was moved back works on other records than before."""
+    history = owner_at_work(100, 100)
+    history.truncate(60, 100)
+    history.open("a", offset=60, source="truncated")
+    history.work("a", 60, 130)
+    ledger = history.ledger()
+
+    assert () == ledger.entries
+    assert (170, 170) == (ledger.processed, ledger.distinct)
+
+
+def test_a_repeat_is_of_the_log_in_which_it_happened():
+    """One entry for each incarnation that a range touches."""
+    history = owner_at_work(100, 100)
+    history.truncate(60, 100)
+    history.open("a", offset=60, source="truncated")
+    history.work("a", 60, 90)
+    history.crash("a", 90)
+    history.open("b", offset=50)
+    history.work("b", 50, 90)
+
+    assert [(50, 59, 0), (60, 89, 1)] == entries(history, EntryKind.REPROCESSED)
+
+
+def test_what_an_owner_had_fetched_before_is_worked_on_to_its_end():
+    """It counts as processed, in the log that is gone."""
+    history = owner_at_work(100, 100)
+    history.truncate(60, 120)
+    history.work("a", 100, 110)
+
+    assert [(110, 119, 0)] == entries(history, EntryKind.TRUNCATED)
+    assert 110 == history.ledger().distinct
+
+
+def test_an_owner_that_lags_behind_reads_on_into_the_new_log():
+    """Whose position lies on what is left has nothing to set anew."""
+    history = owner_at_work(50, 50)
+    history.truncate(60, 100)
+    history.work("a", 50, 60)
+    history.read_on("a", 60)
+    history.work("a", 60, 80)
+    history.end([(P0, 90)], [("a", P0, 80)])
+    ledger = history.ledger()
+
+    assert [(60, 99, 0)] == entries(history, EntryKind.TRUNCATED)
+    assert (80, 10) == (ledger.distinct, ledger.backlog)
+
+
+def test_a_committed_offset_out_of_range_repeats_all_there_is():
+    """Committed without a leader epoch, it is not checked, and reset to earliest."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "revoked")
+    history.truncate(60, 100)
+    history.open("b", offset=100)
+    history.open("b", offset=0, source="earliest", why="out of range")
+    history.work("b", 0, 70)
+
+    only(history, Cause.OUT_OF_RANGE, 60)
+    (entry,) = history.ledger().entries
+    assert "reset to earliest" == entry.detail
+    assert any("without 60 to 99" in link.what for link in entry.chain)
+
+
+@pytest.mark.parametrize("source", ["latest", "by_duration"])
+def test_a_committed_offset_out_of_range_loses_what_the_reset_passes_over(source):
+    """The same with another policy: what was produced since the election is never read."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "revoked")
+    history.truncate(60, 100)
+    history.open("b", offset=100)
+    history.open("b", offset=75, source=source, why="out of range")
+    history.work("b", 75, 110)
+    history.end([(P0, 110)], [("b", P0, 110)])
+
+    only(history, Cause.OUT_OF_RANGE, 15, EntryKind.LOST)
+    assert [(60, 74, 1)] == entries(history, EntryKind.LOST)
+
+
+def test_an_offset_that_is_in_range_again_loses_what_came_before_it():
+    """The log has grown beyond it meanwhile, with other records."""
+    history = owner_at_work(100, 100)
+    history.close("a", 100, "revoked")
+    history.truncate(60, 100)
+    history.open("b", offset=100)
+    history.work("b", 100, 110)
+
+    only(history, Cause.TRUNCATED, 40, EntryKind.LOST)
+
+
+def test_a_position_without_an_epoch_reads_on_where_other_records_are():
+    """What lies between the cut and there is never read."""
+    history = owner_at_work(100, 100)
+    history.truncate(60, 100)
+    history.read_on("a", 100)
+    history.work("a", 100, 110)
+
+    only(history, Cause.TRUNCATED, 40, EntryKind.LOST)
+
+
+def test_an_offset_committed_for_what_is_gone_says_nothing_of_the_next_owner():
+    """It will begin where its client is told, not there."""
+    history = owner_at_work(100, 100)
+    history.truncate(60, 100)
+    history.crash("a", 100)
+    history.end([(P0, 130)])
+    ledger = history.ledger()
+
+    assert () == ledger.entries
+    assert 70 == ledger.backlog
+
+
+def test_a_position_moved_back_further_than_the_log_was_cut_repeats():
+    """A leader that knows less of the epochs moves readers back by more."""
+    history = owner_at_work(100, 100)
+    history.truncate(60, 100)
+    history.open("a", offset=50, source="truncated")
+    history.work("a", 50, 80)
+
+    only(history, Cause.TRUNCATED, 10)
+
+
+def test_what_was_skipped_before_it_was_gone_stays_lost():
+    """It had its chance."""
+    history = owner_at_work(100, 100)
+    history.let_go("a", 100, 110, "skipped")
+    history.truncate(60, 120)
+
+    assert [(100, 109, 0)] == entries(history, EntryKind.LOST)
+    assert [(110, 119, 0)] == entries(history, EntryKind.TRUNCATED)

@@ -1,0 +1,103 @@
+"""Files as bytes: plain and compressed, whole and damaged."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emulator.logs.offsets_log.finding import LogFileError
+from emulator.logs.offsets_log.opening import CHUNK_BYTES, SegmentBytes, buffered, opened
+
+TEXT = b"".join(n.to_bytes(3) for n in range(60_000))
+ZIPPED = gzip.compress(TEXT, mtime=0)
+
+
+def read(data: bytes) -> tuple[bytes, str | None]:
+    """Return what comes out of a file of these bytes, and why it ended too early."""
+    source = SegmentBytes(io.BytesIO(data))
+    return buffered(source).read(), source.fault
+
+
+@pytest.mark.parametrize("data", [b"", b"\x1f", b"plain", TEXT])
+def test_plain_bytes_come_as_they_are(data):
+    """However few."""
+    assert (data, None) == read(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"small", TEXT, bytes(5 * CHUNK_BYTES)])
+def test_compressed_bytes_come_out_whole(data):
+    """In one member, in several, and with zeros behind them."""
+    zipped = gzip.compress(data)
+
+    assert (data, None) == read(zipped)
+    assert (data * 2, None) == read(zipped * 2)
+    assert (data * 2, None) == read(zipped + bytes(100_000) + zipped + bytes(100_000))
+
+
+@given(cut=st.integers(2, len(ZIPPED) - 1))
+def test_a_file_cut_short_gives_what_it_holds(cut):
+    """And says so."""
+    text, fault = read(ZIPPED[:cut])
+
+    assert TEXT.startswith(text)
+    assert "gzip: cut off before its end" == fault
+
+
+def test_a_file_cut_late_gives_nearly_all():
+    """What was compressed before the cut is not thrown away."""
+    assert len(read(ZIPPED[:-9])[0]) >= len(TEXT) - 300
+    assert TEXT == read(ZIPPED[:-1])[0]
+
+
+@given(at=st.integers(20, len(ZIPPED) - 1), bit=st.integers(0, 7))
+def test_a_damaged_file_gives_what_comes_before(at, bit):
+    """All that the bytes before the damage hold; at the latest, its own checksum tells."""
+    data = ZIPPED[:at] + bytes([ZIPPED[at] ^ 1 << bit]) + ZIPPED[at + 1 :]
+    text, fault = read(data)
+
+    assert fault is not None
+    assert fault.startswith("gzip: ")
+    assert text.startswith(zlib.decompressobj(31).decompress(ZIPPED[:at]))
+
+
+def test_what_stands_behind_is_told():
+    """Something other than a further member."""
+    text, fault = read(ZIPPED + b"and more")
+
+    assert (TEXT, "gzip: behind its end stand bytes that are not gzip") == (text, fault)
+
+
+class Failing(io.BytesIO):
+    """A file on a disk that fails after the first bytes."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self.tell():
+            raise OSError(5, "Input/output error")
+        return super().read(size)
+
+
+def test_a_disk_that_fails_ends_the_file():
+    """What was read stays."""
+    source = SegmentBytes(Failing(b"all that there is"))
+
+    assert b"al" == buffered(source).read()
+    assert "the file cannot be read further: Input/output error" == source.fault
+
+
+def test_reading_tells_how_far_it_is():
+    """In bytes of the file, compressed as it is."""
+    told = []
+    buffered(SegmentBytes(io.BytesIO(ZIPPED), told.append)).read()
+
+    assert len(ZIPPED) == sum(told)
+
+
+def test_a_file_that_cannot_be_opened_is_named(tmp_path):
+    """With the reason."""
+    with pytest.raises(LogFileError, match=r"gone\.log: cannot be read: No such file"):
+        opened(tmp_path / "gone.log")

@@ -1,0 +1,91 @@
+"""Expectations over one run and over seeds."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.metrics.checks import check_expectations, is_expectable
+from emulator.metrics.metrics import Metrics
+
+CAUSE = "reprocessed.by_cause[two owners at once]"
+
+
+def run(reprocessed, owners=0):
+    return Metrics(
+        {"reprocessed": reprocessed, "lost": 0},
+        {"reprocessed.by_cause": {"two owners at once": owners} if owners else {}},
+    )
+
+
+RUNS = [run(value) for value in range(1, 101)]
+
+
+def test_a_bound_over_one_run_holds_or_does_not():
+    """Each expectation has what was measured and a message."""
+    bounds = {"lost": ("==", 0), "reprocessed": ("<=", 200)}
+    kept = check_expectations(bounds, [run(200)])
+    broken = check_expectations(bounds, [run(240)])
+
+    assert [True, True] == [expected.ok for expected in kept]
+    assert [True, False] == [expected.ok for expected in broken]
+    assert "reprocessed is 240, expected <= 200" == broken[1].message
+
+
+@pytest.mark.parametrize(
+    ("name", "measured"),
+    [
+        ("reprocessed.p95", 95),
+        ("reprocessed.p50", 50),
+        ("reprocessed.p99.5", 100),
+        ("reprocessed.mean", 50.5),
+        ("reprocessed.min", 1),
+        ("reprocessed.max", 100),
+    ],
+)
+def test_a_statistic_over_seeds(name, measured):
+    """Percentiles are order statistics; mean, min and max are what they are."""
+    (expected,) = check_expectations({name: ("==", measured)}, RUNS)
+
+    assert expected.ok
+    assert measured == expected.measured
+
+
+def test_without_a_statistic_every_run_must_hold():
+    """The one farthest off is named, and how many are outside."""
+    (expected,) = check_expectations({"reprocessed": ("<=", 97)}, RUNS)
+
+    assert (False, 100) == (expected.ok, expected.measured)
+    assert "reprocessed is 100, expected <= 97 (3 of 100 runs are outside)" == expected.message
+
+
+@pytest.mark.parametrize(
+    ("relation", "value", "worst"), [(">=", 1, 1), (">", 0, 1), ("<", 101, 100), ("==", 90, 1)]
+)
+def test_the_worst_run_depends_on_the_relation(relation, value, worst):
+    """Low values are bad where a lower bound is set."""
+    (expected,) = check_expectations({"reprocessed": (relation, value)}, RUNS)
+
+    assert worst == expected.measured
+
+
+def test_a_cause_can_be_bounded():
+    """An entry of a table counts 0 where it is absent."""
+    bounds = {CAUSE: ("==", 0), f"{CAUSE}.max": ("<=", 4)}
+
+    assert [False, False] == [e.ok for e in check_expectations(bounds, [run(5, 5), run(5)])]
+    assert [True, True] == [e.ok for e in check_expectations(bounds, [run(5)])]
+
+
+def test_an_unknown_name_is_refused_with_the_nearest():
+    """A misspelt metric never passes silently."""
+    with pytest.raises(KeyError, match="did you mean reprocessed"):
+        check_expectations({"reproccessed.p95": ("<=", 1)}, RUNS)
+
+
+def test_names_can_be_checked_before_a_run():
+    """Values, entries of tables, and statistics of both."""
+    good = ["lost", "takeover_last_s.p95", CAUSE, f"{CAUSE}.mean"]
+    bad = ["losses", "lost.p", "lost.p95x", "reprocessed.by_cause", "lost.median"]
+
+    assert [] == [name for name in good if not is_expectable(name)]
+    assert [] == [name for name in bad if is_expectable(name)]

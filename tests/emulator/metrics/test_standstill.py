@@ -1,0 +1,143 @@
+"""Stand-still of partitions and members, and overlap of owners."""
+
+from __future__ import annotations
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.metrics.standstill import StandstillMeter
+
+from ..ledger.history import GROUP, P0, P1, History
+from .meters import read
+
+
+def running():
+    """Consumers a and b; a owns orders-0 from 0.004 s on, when the group is first stable."""
+    history = History()
+    history.topic()
+    history.start("a", "b")
+    history.stable(1, (("a", (P0,)), ("b", ())))
+    history.now_us -= 1_000
+    history.open("a")
+    return history
+
+
+def test_a_partition_stands_still_between_its_owners():
+    """From the end of one epoch to the next nobody works on it."""
+    history = running()
+    history.wait(5)
+    history.close("a", 0, "revoked")
+    history.wait(3)
+    history.open("b")
+    reading = read(StandstillMeter(), history)
+
+    assert {"orders-0": 3.001} == reading.tables["standstill.by_partition"]
+    assert 3.001 == reading.values["standstill_max_s"] == reading.values["standstill_total_s"]
+
+
+def test_standing_still_lasts_to_the_end_of_the_run():
+    """A partition whose owner died last stands still until the run ends."""
+    history = running()
+    history.stop("a")
+    history.wait(7)
+
+    assert 7.0 == read(StandstillMeter(), history).values["standstill_max_s"]
+
+
+def test_a_paused_owner_does_not_work():
+    """A partition of a paused process stands still, though its epoch is open."""
+    history = running()
+    history.pause("a")
+    history.wait(2)
+    history.resume("a")
+
+    assert 2.001 == read(StandstillMeter(), history).values["standstill_total_s"]
+
+
+def test_a_partition_added_later_stands_still_from_its_creation():
+    """Until the leader has seen it nobody reads it."""
+    history = running()
+    history.wait(10)
+    history.grow(3)
+    history.wait(4)
+    history.open("b", P1._replace(partition=2))
+
+    assert 4.001 == read(StandstillMeter(), history).tables["standstill.by_partition"]["orders-2"]
+
+
+def test_a_deleted_topic_does_not_stand_still():
+    """What is gone needs no owner."""
+    history = running()
+    history.delete_topic()
+    history.close("a", 0, "lost")
+    history.wait(9)
+
+    assert 0 == read(StandstillMeter(), history).values["standstill_total_s"]
+
+
+def test_two_working_owners_overlap():
+    """Seconds of both at work, and the records of the older one meanwhile."""
+    history = running()
+    history.pause("a")
+    history.open("b")
+    history.wait(1)
+    history.resume("a")
+    history.work("a", 0, 30)
+    history.work("b", 0, 40)
+    history.wait(2)
+    history.close("a", 30, "lost")
+    values = read(StandstillMeter(), history).values
+
+    assert 2.003 == values["overlap_s"]
+    assert 30 == values["overlap_records"]
+
+
+def test_a_member_without_work_stands_still():
+    """A running process that owns nothing, or is paused, has nothing to work on."""
+    history = running()
+    history.wait(1)
+    history.open("b", P1)
+    history.wait(1)
+    history.pause("b")
+    history.wait(1)
+    reading = read(StandstillMeter(), history)
+
+    assert {"a": 0.0, "b": 2.001} == reading.tables["standstill.by_member"]
+
+
+def test_reopening_a_position_is_no_standstill():
+    """An owner that sets its position anew owned the partition all the time."""
+    history = running()
+    history.wait(1)
+    history.open("a", offset=5, source="seek")
+
+    assert 0 == read(StandstillMeter(), history).values["standstill_total_s"]
+
+
+def subscribed(history: History, name: str, *topics: str) -> None:
+    changed = ev.SubscriptionChanged(consumer=name, group=GROUP, topics=topics)
+    history.say(changed)
+
+
+def test_what_nobody_subscribes_to_any_more_does_not_stand_still():
+    """Up to the last member's change it counts; whoever lets go of it later changes nothing."""
+    history = running()
+    subscribed(history, "a", "refunds")
+    history.close("a", 0, "revoked")
+    history.wait(2)
+    subscribed(history, "b", "refunds")
+    history.wait(5)
+
+    assert {"orders-0": 2.001} == read(StandstillMeter(), history).tables["standstill.by_partition"]
+
+
+def test_what_is_newly_subscribed_to_stands_still_from_then_on():
+    """Nobody missed it before."""
+    history = running()
+    history.topic("refunds", "T2", starts=(0,))
+    history.wait(9)
+    subscribed(history, "b", "orders", "refunds")
+    history.wait(1)
+    history.open("b", TopicPartition("refunds", 0))
+    still = read(StandstillMeter(), history).tables["standstill.by_partition"]
+
+    assert 1.001 == still["refunds-0"]

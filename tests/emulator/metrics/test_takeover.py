@@ -1,0 +1,95 @@
+"""Time from a fault to the first record another incarnation processes."""
+
+from __future__ import annotations
+
+from emulator import events as ev
+from emulator.metrics.takeover import TakeoverMeter
+
+from ..ledger.history import P0, P1, History
+from .meters import read
+
+
+def owners():
+    history = History()
+    history.start("a", "b")
+    history.open("a", P0)
+    history.open("a", P1)
+    return history
+
+
+def first_and_last(history):
+    values = read(TakeoverMeter(), history).values
+    return values["takeover_first_s"], values["takeover_last_s"]
+
+
+def test_each_partition_of_the_struck_member_is_taken_over_once():
+    """First and last of the partitions it owned when the fault began."""
+    history = owners()
+    history.crash("a", 0)
+    began_us = next(e.at_us for e in history.events if type(e.what) is ev.FaultBegan)
+    history.now_us = began_us + 7_000_000
+    history.work("b", 0, 10)
+    history.now_us = began_us + 9_000_000
+    history.work("b", 0, 10, P1)
+    history.work("b", 10, 20, P1)
+
+    assert (7.0, 9.0) == first_and_last(history)
+
+
+def test_another_incarnation_of_the_same_consumer_takes_over():
+    """A static member that returns ends the wait."""
+    history = owners()
+    history.fault()
+    history.stop("a")
+    history.wait(3)
+    history.start("a", incarnation=2)
+    history.work("a", 0, 10)
+
+    assert (3.002, 3.002) == first_and_last(history)
+
+
+def test_where_nothing_is_taken_over_there_is_no_takeover():
+    """A pause that nobody noticed leaves zero, and no row."""
+    history = owners()
+    history.fault("f1", "pause", "a")
+    reading = read(TakeoverMeter(), history)
+
+    assert (0, ()) == (reading.values["takeover_first_s"], reading.listings["takeovers"])
+
+
+def test_an_owner_that_outlives_its_fault_keeps_its_partitions():
+    """After it has committed again, a later move is no takeover of that fault."""
+    history = owners()
+    history.fault("f1", "pause", "a")
+    history.say(ev.FaultEnded(fault="f1", verb="pause", target="a"))
+    history.commit("a", 0)
+    history.commit("a", 0, partition=P1)
+    history.wait(100)
+    history.work("b", 0, 10)
+
+    assert (0.0, 0.0) == first_and_last(history)
+
+
+def test_a_newer_fault_takes_the_watch():
+    """A partition is taken over from the fault that struck its owner last."""
+    history = owners()
+    history.fault("f1", "pause", "a")
+    history.wait(50)
+    history.fault("f2", "crash", "a")
+    history.wait(5)
+    history.work("b", 0, 10)
+    rows = read(TakeoverMeter(), history).listings["takeovers"]
+
+    assert [("f2", 5.0)] == [(row["fault"], row["first_s"]) for row in rows]
+
+
+def test_a_started_member_takes_over_what_moves_to_it():
+    """Every partition is watched, and those that move count."""
+    history = owners()
+    history.fault("f1", "start", "b")
+    history.wait(2)
+    history.work("a", 0, 10)
+    history.work("b", 0, 10, P1)
+    rows = read(TakeoverMeter(), history).listings["takeovers"]
+
+    assert [(2, 1)] == [(row["partitions"], row["taken_over"]) for row in rows]

@@ -1,0 +1,143 @@
+"""A group of the consumer protocol, described from what its coordinator told."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator import events as ev
+from emulator.report.described import DescribedGroup
+from emulator.report.describer import describe
+
+from ..ledger.history import GROUP, P0, P1, History
+
+TWO_CONSUMERS = """
+title = "two members of the consumer protocol"
+run_for = "20s"
+
+[[topic]]
+name = "orders"
+partitions = 4
+rate = "1/s"
+
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 2
+work = "5ms"
+settings = { "group.protocol" = "consumer" }
+"""
+
+
+class Told(History):
+    """What a coordinator of the consumer protocol tells."""
+
+    def added(self, name):
+        member_id = f"{name}-id"
+        self.say(
+            ev.MemberAdded(group=GROUP, consumer=name, member_id=member_id, protocol="consumer")
+        )
+
+    def raised(self, epoch):
+        raised = ev.GroupEpochRaised(group=GROUP, epoch=epoch, reason="joined", consumer="a")
+        self.say(raised)
+
+    def aimed(self, epoch, **targets):
+        changed = tuple(sorted(targets.items()))
+        computed = ev.TargetComputed(group=GROUP, epoch=epoch, assignor="uniform", changed=changed)
+        self.say(computed)
+
+    def moved(self, name, epoch, *assigned, state="STABLE", revoking=()):
+        moved = ev.MemberMoved(
+            group=GROUP,
+            consumer=name,
+            epoch=epoch,
+            state=state,
+            assigned=assigned,
+            revoking=revoking,
+        )
+        self.say(moved)
+
+    @property
+    def described(self) -> DescribedGroup | None:
+        return describe(GROUP, self.events, len(self.events) - 1)
+
+
+@pytest.fixture
+def told() -> Told:
+    """A has both partitions and is to give one to b, which has joined."""
+    told = Told()
+    told.added("a")
+    told.raised(2)
+    told.aimed(2, a=(P0, P1))
+    told.moved("a", 2, P0, P1)
+    told.added("b")
+    told.raised(3)
+    told.aimed(3, a=(P0,), b=(P1,))
+    told.moved("b", 3, state="UNRELEASED_PARTITIONS")
+    told.moved("a", 2, P0, state="UNREVOKED_PARTITIONS", revoking=(P1,))
+    return told
+
+
+def test_who_gives_up_and_who_waits_is_told(told):
+    """Each member with its epoch, what it may own, and what is still missing of its target."""
+    group = told.described
+    a, b = group.members
+
+    assert ("Reconciling", 3, 3, "uniform") == (
+        group.state,
+        group.epoch,
+        group.target_epoch,
+        group.assignor,
+    )
+    assert (2, "UNREVOKED_PARTITIONS", (P0,), (P1,)) == (a.epoch, a.state, a.assigned, a.revoking)
+    assert (3, (), (P1,)) == (b.epoch, b.assigned, b.missing)
+
+
+def test_the_state_follows_what_happens(told):
+    """Stable when all have arrived, assigning once an epoch rose, empty when all are gone."""
+    told.moved("a", 3, P0)
+    told.moved("b", 3, P1)
+    assert "Stable" == told.described.state
+    told.raised(4)
+    assert "Assigning" == told.described.state
+    for name in ("a", "b"):
+        removed = ev.MemberRemoved(group=GROUP, consumer=name, member_id=f"{name}-id", why="left")
+        told.say(removed)
+    told.say(ev.GroupEmptied(group=GROUP, generation=5))
+
+    assert ("Empty", 5, 5) == (
+        told.described.state,
+        told.described.epoch,
+        told.described.target_epoch,
+    )
+
+
+def test_a_group_that_goes_over_keeps_what_its_members_had():
+    """Classic members begin with what they had; a classic group is not described."""
+    told = Told()
+    given = (("a", (P0, P1)),)
+    told.say(ev.GroupStabilised(group=GROUP, generation=6, assignment=given))
+    assert told.described is None
+
+    converted = {"group": GROUP, "generation": 6, "consumer": "b", "members": ("a",)}
+    told.say(ev.GroupConverted(protocol="consumer", **converted))
+    (member,) = told.described.members
+    assert ("Stable", 6, (P0, P1)) == (told.described.state, member.epoch, member.assigned)
+    told.say(ev.GroupConverted(protocol="classic", **converted))
+
+    assert told.described is None
+
+
+def test_it_agrees_with_the_coordinator(tmp_path):
+    """Whenever the coordinator says that the group is stable, the description says the same."""
+    file = tmp_path / "two.toml"
+    file.write_text(TWO_CONSUMERS)
+    events = emulator.run(emulator.load(file), 0).events
+    stable = [event for event in events if isinstance(event.what, ev.GroupStabilised)]
+
+    assert stable
+    for event in stable:
+        group = describe("billing", events, event.id)
+        assert ("Stable", event.what.generation) == (group.state, group.epoch)
+        assert dict(event.what.assignment) == {m.consumer: m.assigned for m in group.members}

@@ -1,0 +1,147 @@
+"""Groups followed to the end of a run: which state they are in, since when, and who is missing."""
+
+from __future__ import annotations
+
+from emulator import events as ev
+from emulator.report.described import CLASSIC, CONSUMER
+from emulator.report.describer import Describer
+
+from ..ledger.history import GROUP, P0, P1, History
+
+
+class Told(History):
+    """What coordinators of both protocols tell."""
+
+    def added(self, name, member_id="", replaced="", protocol=CONSUMER):
+        added = ev.MemberAdded(
+            group=GROUP,
+            consumer=name,
+            member_id=member_id or f"{name}-id",
+            replaced=replaced,
+            protocol=protocol,
+        )
+        return self.say(added)
+
+    def removed(self, name, member_id=""):
+        member_id = member_id or f"{name}-id"
+        gone = ev.MemberRemoved(group=GROUP, consumer=name, member_id=member_id, why="left")
+        return self.say(gone)
+
+    def raised(self, epoch):
+        return self.say(ev.GroupEpochRaised(group=GROUP, epoch=epoch, reason="x", consumer="a"))
+
+    def aimed(self, epoch, **targets):
+        changed = tuple(sorted(targets.items()))
+        computed = ev.TargetComputed(group=GROUP, epoch=epoch, assignor="uniform", changed=changed)
+        return self.say(computed)
+
+    def moved(self, name, epoch, *assigned):
+        moved = ev.MemberMoved(
+            group=GROUP,
+            consumer=name,
+            epoch=epoch,
+            state="STABLE",
+            assigned=assigned,
+            revoking=(),
+        )
+        return self.say(moved)
+
+    def described(self):
+        describer = Describer()
+        for event in self.events:
+            describer.hear(event)
+        (group,) = describer.groups
+        return group
+
+
+def one_of(a=CONSUMER, b=CONSUMER):
+    """A group of the consumer protocol in epoch 2, whose members have what they shall have."""
+    told = Told()
+    told.added("a", protocol=a)
+    told.added("b", protocol=b)
+    told.raised(2)
+    told.aimed(2, a=(P0,), b=(P1,))
+    told.moved("a", 2, P0)
+    told.moved("b", 2, P1)
+    return told
+
+
+def test_a_group_has_been_in_its_state_since_it_came_there():
+    """What does not change the state does not change the time."""
+    told = one_of()
+    since = told.now_us
+    told.wait(5)
+    told.moved("b", 2, P1)
+
+    assert ("Stable", since) == (told.described().state, told.described().since_us)
+
+
+def test_what_nobody_has_is_told():
+    """Whoever is removed leaves partitions that have no owner before there is a new target."""
+    told = one_of()
+    told.removed("b")
+    told.raised(3)
+    left = told.described()
+    told.aimed(3, a=(P0, P1))
+    told.moved("a", 3, P0, P1)
+
+    assert ("Assigning", (P1,)) == (left.state, left.unowned)
+    assert () == told.described().unowned
+
+
+def test_a_process_that_is_back_is_told_from_its_member_before():
+    """A crashed member stays until its session is over, while its process has joined again."""
+    told = one_of()
+    told.added("b", "b-new")
+    told.raised(3)
+    both = told.described()
+    told.moved("b", 3)
+    told.removed("b", "b-id")
+
+    assert ["a", "b", "b (its process before)"] == [one.consumer for one in both.members]
+    assert ["a", "b"] == [one.consumer for one in told.described().members]
+    assert 3 == told.described().members[1].epoch
+
+
+def test_a_static_member_that_is_replaced_is_one_member():
+    """The new process takes the place of the old one."""
+    told = one_of()
+    told.added("b", "b-new", replaced="b-id")
+
+    assert ["a", "b"] == [one.consumer for one in told.described().members]
+    assert (P1,) == told.described().members[1].assigned
+
+
+def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
+    """Nobody computes it for them; with a member of the consumer protocol somebody does."""
+    told, with_other = one_of(CLASSIC), one_of(CLASSIC)
+    told.removed("b")
+    for one in (told, with_other):
+        one.raised(3)
+        one.wait(60)
+        one.say(ev.ConsumerPaused(consumer="a"))
+
+    assert 60_001_000 == told.described().unserved_us
+    assert 0 == with_other.described().unserved_us
+    assert [CLASSIC, CONSUMER] == [one.protocol for one in with_other.described().members]
+
+
+def test_a_classic_group_goes_through_the_phases_of_its_rebalance():
+    """From the join phase over the leader's work to a generation, and out of it."""
+    told = Told()
+    told.added("a", protocol=CLASSIC)
+    reason = {"reason": "joined", "consumer": "a"}
+    told.say(ev.RebalanceStarted(group=GROUP, generation=0, **reason))
+    seen = [told.described()]
+    ended = {"generation": 1, "protocol": "range", "leader": "a", "consumers": ("a",)}
+    told.say(ev.JoinPhaseEnded(group=GROUP, **ended))
+    seen.append(told.described())
+    told.say(ev.GroupStabilised(group=GROUP, generation=1, assignment=(("a", (P0, P1)),)))
+    seen.append(told.described())
+    told.say(ev.GroupEmptied(group=GROUP, generation=2))
+    seen.append(told.described())
+
+    states = ["PreparingRebalance", "CompletingRebalance", "Stable", "Empty"]
+    assert states == [one.state for one in seen]
+    assert (1, "range", (P0, P1)) == (seen[2].epoch, seen[2].assignor, seen[2].members[0].assigned)
+    assert ((), ()) == (seen[3].members, seen[3].late)

@@ -1,0 +1,322 @@
+"""An entry as a sequence of events in plain words."""
+
+from __future__ import annotations
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.ledger.accountant import Accountant
+from emulator.report.event_wording import WORDS, in_words
+from emulator.report.explain import explain
+
+from ..ledger.history import GROUP, P0, P1, TICK_US, History
+
+
+def told(history, entry_id):
+    accountant = Accountant()
+    for event in history.events:
+        accountant.feed(event)
+    entry = accountant.close().entry(entry_id)
+    return [line.text for line in explain(entry, history.events)]
+
+
+def owner_at_work():
+    history = History()
+    history.topic()
+    history.start("a", "b")
+    history.stable(1, (("a", (P0,)), ("b", (P1,))))
+    history.open("a")
+    for start in range(0, 80, 10):
+        history.work("a", start, start + 10)
+        history.commit("a", start + 10)
+    return history
+
+
+def test_refrains_are_joined_wherever_in_the_log_they_stand():
+    """Log offsets and watermarks that move on make no new sentence."""
+    history = owner_at_work()
+    history.work("a", 80, 100)
+    for log_offset in range(20, 25):
+        accepted = ev.CommitAccepted(
+            consumer="a",
+            group=GROUP,
+            generation=1,
+            commit=f"a#{log_offset}",
+            offsets=((P0, 90),),
+            log_offset=log_offset,
+            high_watermark=log_offset - 1,
+            leader_epoch=3,
+            broker=1,
+            log_partition=4,
+        )
+        history.say(accepted)
+    history.crash("a", 100)
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    lines = told(history, "D1")
+
+    assert (
+        "the coordinator appends commit a#21 of a: orders-0 = 90 in generation 1, at log offset "
+        "21 of __consumer_offsets-4 (high watermark 20, leader epoch 3 on broker 1)"
+    ) in lines
+    assert "the same 3 more times, until here" in lines
+
+
+def test_a_crash_is_told_from_the_fault_to_the_repeat():
+    """The base, the work after it, the fault, the rebalance, the new owner, the repeat."""
+    history = owner_at_work()
+    history.work("a", 80, 95)
+    history.work("a", 95, 100)
+    history.crash("a", 100)
+    history.remove_member("a")
+    history.rebalance("removing member a-1 on heartbeat expiration.", "a")
+    history.joined("b")
+    history.stable(2, (("b", (P0, P1)),))
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    history.work("b", 130, 200, generation=2)
+
+    assert told(history, "D1") == [
+        "a begins orders-0 at 0 (committed) in generation 1",
+        "the coordinator appends commit c8 of a: orders-0 = 80 in generation 1",
+        "fault crash a begins: crash a",
+        "process a ends: crashed",
+        "a stops orders-0 at 100 (crashed)",
+        "a is removed from billing: session expired",
+        "billing leaves generation 1 for a rebalance: removing member a-1 on heartbeat expiration.",
+        "generation 2 of billing has its members: b",
+        "billing is stable in generation 2: orders-0 is assigned to b",
+        "b begins orders-0 at 80 (committed) in generation 2",
+        "b processes orders-0 80..129 (50 records)",
+    ]
+
+
+def crash_with_an_end(seconds):
+    """Tell of a crash whose fault is over so much later; what it does comes in between."""
+    history = owner_at_work()
+    history.work("a", 80, 100)
+    history.crash("a", 100)
+    began = next(e for e in history.events if isinstance(e.what, ev.FaultBegan))
+    history.now_us = began.at_us - TICK_US
+    history.wait(seconds)
+    history.fault_over("crash a")
+    history.wait(10)
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    return [line for line in told(history, "D1") if line.startswith("fault ")]
+
+
+def test_a_fault_that_is_over_as_it_begins_has_one_line():
+    """A crash that lasts is an instant: it ends nothing."""
+    assert ["fault crash a: crash a"] == crash_with_an_end(0)
+
+
+def test_a_fault_that_lasts_is_told_where_it_begins_and_where_it_ends():
+    """A pause, or a crash after which the process comes back."""
+    told_of = ["fault crash a begins: crash a", "fault crash a ends: crash a"]
+
+    assert told_of == crash_with_an_end(5)
+
+
+LOST = "orders-0 has lost 100..119 (20 records)"
+
+
+def fallen_behind(history):
+    """Let the only follower fall behind, out of sync, and lead all the same."""
+    cut = history.fault("cut-1", "cut", "broker-1 and broker-2")
+    history.say(ev.PartitionStalled(partition=P0, broker=1), cut)
+    history.say(ev.IsrChanged(partition=P0, isr=(1,), why="lagging"), cut)
+    history.say(ev.PartitionResumed(partition=P0, broker=1), cut)
+    history.work("a", 80, 100)
+    history.cause = history.fault("crash-1", "crash_broker", "broker-1")
+    history.say(ev.LeaderChanged(partition=P0, broker=2, epoch=1, clean=False))
+
+
+def test_records_that_are_gone_are_told_from_where_a_replica_fell_behind():
+    """Before the first event of the chain, and with the fault that made it."""
+    history = owner_at_work()
+    fallen_behind(history)
+    history.truncate(100, 120)
+
+    assert told(history, "T1")[2:] == [
+        "fault cut-1 begins: cut broker-1 and broker-2",
+        "nothing new of orders-0 can be read",
+        "in sync for orders-0: 1 (lagging)",
+        "orders-0 can be read on, from broker 1",
+        "fault crash-1 begins: crash_broker broker-1",
+        "broker 2 leads orders-0 in epoch 1, though it was not in sync",
+        f"{LOST}: broker 2 leads without them; what is produced now gets their offsets",
+    ]
+
+
+def test_replicas_that_fell_behind_are_no_part_of_a_crash():
+    """Who leads from then on is told, and nothing from before."""
+    history = owner_at_work()
+    fallen_behind(history)
+    history.cause = None
+    history.crash("a", 100)
+    history.say(ev.IsrChanged(partition=P0, isr=(2, 1), why="caught up"))
+    history.say(ev.LeaderChanged(partition=P0, broker=1, epoch=2, clean=True))
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+
+    assert [line for line in told(history, "D1") if "sync" in line or "leads" in line] == [
+        "broker 1 leads orders-0 in epoch 2"
+    ]
+
+
+def test_a_refused_commit_is_told_with_its_error():
+    """Sent, refused by whom, and what its sender learned."""
+    history = owner_at_work()
+    history.work("a", 80, 100)
+    history.refuse("a", 100, "REBALANCE_IN_PROGRESS", by="client")
+    history.close("a", 100, "revoked")
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    lines = told(history, "D1")
+
+    assert "a sends commit c9 (sync): orders-0 = 100 in generation 1" in lines
+    assert (
+        "a's own client refuses commit c9 (orders-0 = 100 in generation 1): REBALANCE_IN_PROGRESS"
+        in lines
+    )
+    assert "a learns that commit c9 failed: REBALANCE_IN_PROGRESS" in lines
+
+
+def test_a_loss_is_told_with_the_commit_that_ran_ahead():
+    """The commit, what was in hand, and where the next owner began."""
+    history = owner_at_work()
+    history.commit("a", 150, processed=80)
+    history.work("a", 80, 100)
+    history.close("a", 100, "closed", position=150)
+    history.open("b", offset=150, generation=2)
+    history.work("b", 150, 160, generation=2)
+
+    assert told(history, "L1") == [
+        "a begins orders-0 at 0 (committed) in generation 1",
+        "the coordinator appends commit c8 of a: orders-0 = 80 in generation 1",
+        "a sends commit c9 (sync): orders-0 = 150 in generation 1",
+        "the coordinator appends commit c9 of a: orders-0 = 150 in generation 1",
+        "a learns that commit c9 was acknowledged",
+        "a processes orders-0 80..99 (20 records)",
+        "a stops orders-0 at 100 (closed), 50 more in hand",
+        "b begins orders-0 at 150 (committed) in generation 2",
+    ]
+
+
+def test_a_refrain_is_told_once_and_counted():
+    """A commit tried again and again does not fill the page."""
+    history = owner_at_work()
+    history.work("a", 80, 100)
+    history.lose("a", history.send("a", 100))
+    for _ in range(40):
+        commit = history.send("a", 100)
+        history.answer("a", commit, "NETWORK_EXCEPTION")
+    history.crash("a", 100)
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    lines = told(history, "D1")
+
+    assert "these 2 lines 39 more times, until here" in lines
+    assert len(lines) < 20
+
+
+def test_what_concerns_others_is_left_out():
+    """Neither other partitions nor other members' commits belong to the story."""
+    history = owner_at_work()
+    history.open("c", P1)
+    history.crash("a", 80)
+    history.work("c", 0, 70, P1)
+    history.commit("c", 70, partition=P1)
+    history.open("b", offset=0, source="seek", generation=2)
+    history.work("b", 0, 10, generation=2)
+
+    assert not [line for line in told(history, "D1") if "orders-1" in line or "c70" in line]
+
+
+def test_polls_are_told_where_they_were_recorded():
+    """A detailed history shows who was handed what."""
+    history = owner_at_work()
+    history.crash("a", 80)
+    history.open("b", offset=40, generation=2)
+    polled = ev.Polled(consumer="b", group=GROUP, generation=2, ranges=((P0, 40, 90),))
+    history.say(polled)
+    history.work("b", 40, 90, generation=2)
+
+    assert "poll hands b 40..89 (50 records) of orders-0" in told(history, "D1")
+
+
+def test_every_kind_of_event_that_is_told_has_words():
+    """Words name what happened, never a class."""
+    samples = owner_at_work()
+    samples.pause("a")
+    samples.resume("a")
+    samples.fault()
+    samples.cut_off("a", 3)
+    samples.let_go("a", 3, 4, "skipped")
+    samples.drop("expired")
+    samples.add_member("a")
+    samples.coordinator_moves()
+    samples.grow(3)
+    samples.delete_topic()
+    kinds = {type(event.what) for event in samples.events}
+    unknown = ev.RunEnded(log_ends=())
+
+    assert kinds <= set(WORDS)
+    assert all(in_words(event.what, P0) for event in samples.events)
+    assert "RunEnded" == in_words(unknown, TopicPartition("x", 0))
+
+
+def test_a_partition_that_is_kept_and_read_elsewhere_is_told_so():
+    """The end of such an epoch is no loss of the partition."""
+    closed = {"consumer": "a", "group": GROUP, "generation": 1, "partition": P0}
+    kept = ev.EpochClosed(**closed, processed=8, position=9, why="reopened")
+
+    assert "a stops orders-0 at 8 (to go on elsewhere), 1 more in hand" == in_words(kept, P0)
+
+
+def test_brokers_that_give_nothing_are_told_of_the_topic_and_of_the_offsets():
+    """Of the one nothing new can be read, the other takes no commits."""
+    offsets = TopicPartition("__consumer_offsets", 4)
+
+    assert [
+        "nothing new of orders-0 can be read",
+        "orders-0 can be read on, from broker 2",
+        "__consumer_offsets-4 takes no commits",
+        "__consumer_offsets-4 takes commits again, on broker 2",
+    ] == [
+        in_words(kind(partition=tp, broker=2), P0)
+        for tp in (P0, offsets)
+        for kind in (ev.PartitionStalled, ev.PartitionResumed)
+    ]
+
+
+def test_who_was_replaced_is_named_where_it_appends():
+    """A commit in the log of a leader that is none any more is not the coordinator's."""
+    history = owner_at_work()
+    offsets = TopicPartition("__consumer_offsets", 4)
+    history.say(
+        ev.Appended(group=GROUP, log_partition=4, log_offset=0, records=(), size=1, broker=1)
+    )
+    history.say(ev.LeaderChanged(partition=offsets, broker=2, epoch=1, clean=True))
+    history.work("a", 80, 100)
+    replaced = ev.CommitAccepted(
+        consumer="a",
+        group=GROUP,
+        generation=1,
+        commit="a#9",
+        offsets=((P0, 100),),
+        log_offset=7,
+        high_watermark=7,
+        leader_epoch=0,
+        broker=1,
+        log_partition=4,
+    )
+    history.say(replaced)
+    history.crash("a", 100)
+    history.open("b", offset=80, generation=2)
+    history.work("b", 80, 130, generation=2)
+    (line,) = [line for line in told(history, "D1") if "a#9" in line]
+
+    assert line.startswith(
+        "broker 1, replaced by broker 2, appends commit a#9 of a: orders-0 = 100"
+    )

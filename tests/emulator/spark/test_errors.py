@@ -1,0 +1,40 @@
+"""What is said of a task that broke off."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.spark.errors import reason_in
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Job aborted\n  ValueError: no such thing\n  at java", "ValueError: no such thing"),
+        ("Job aborted\n\nDriver stacktrace:", "Job aborted"),
+        ("", "no reason given"),
+    ],
+)
+def test_the_end_of_a_workers_traceback_is_the_reason(text, reason):
+    """Of Spark's own lines only where there is none."""
+    assert reason == reason_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aborted\nModuleNotFoundError: No module named 'pyarrow'",
+        "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.11",
+        'Cannot run program "python3.12": error=2',
+    ],
+)
+def test_a_python_that_lacks_something_is_told_how_to_be_replaced(text):
+    """Executors take python3 of their own path where nobody says otherwise."""
+    assert "let PYSPARK_PYTHON name one" in reason_in(text)
+
+
+def test_a_line_of_source_is_not_what_was_raised():
+    """Tracebacks show some that end in a colon."""
+    text = "Traceback:\n    except KeyError:\n  at it\nOSError: [Errno 28] No space left\n"
+
+    assert "OSError: [Errno 28] No space left" == reason_in(text)

@@ -1,0 +1,54 @@
+"""What is said when a job breaks off, and when Spark itself is gone."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkRuntimeError
+
+from emulator.spark.errors import SparkError
+from emulator.spark.jobs import WorkerDiedError, told
+
+KEPT = ". The rest stays"
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionRefusedError(111, "Connection refused"), EOFError(), Py4JNetworkError("x")]
+)
+def test_a_spark_that_has_died_is_no_disk_that_is_full(error):
+    """Its connection breaks, which is an OSError, too."""
+    with (
+        pytest.raises(SparkError, match=r"has ended, or was killed; .*\. The rest stays"),
+        told(KEPT),
+    ):
+        raise error
+
+
+def test_a_task_that_breaks_off_says_why():
+    """And what is left."""
+    error = PySparkRuntimeError("aborted\n  ValueError: no such thing\n")
+
+    with (
+        pytest.raises(SparkError, match=r"broke off: ValueError: no such thing\. The rest"),
+        told(KEPT),
+    ):
+        raise error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Job aborted\n  Python worker exited unexpectedly (crashed)\n",
+        "Job aborted\n  ExecutorLostFailure (executor 1 exited caused by one of the tasks)\n",
+    ],
+)
+def test_a_worker_that_is_killed_is_told_apart(text):
+    """Whoever plays runs tries again."""
+    with pytest.raises(WorkerDiedError, match=r"perhaps memory ran out .*\. The rest"), told(KEPT):
+        raise PySparkRuntimeError(text)
+
+
+def test_what_is_no_fault_of_sparks_is_passed_on():
+    """A full disk stays a full disk."""
+    with pytest.raises(OSError, match="No space"), told(KEPT):
+        raise OSError(28, "No space left on device")

@@ -1,0 +1,76 @@
+"""What file systems say, as people read it: classic Spark, Spark Connect and jobs say it differently."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from emulator.logs.offsets_log.finding import LogFileError
+from emulator.spark.errors import SparkError
+from emulator.spark.segment_errors import told_of, told_of_reading
+
+DENIED = 'AccessControlException: Permission denied: user=alice, access=READ, inode="/kafka"'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[PATH_NOT_FOUND] Path does not exist: hdfs://n/x. SQLSTATE: 42K03", "nothing is there"),
+        (
+            f"An error occurred while calling o1.load.\n: org.apache.hadoop.security.{DENIED}\n\tat x",
+            f"cannot be read: {DENIED}",
+        ),
+        (
+            f"(org.apache.hadoop.security.{DENIED.replace(':', ')', 1)}\n\nJVM stacktrace:\n",
+            f"cannot be read: {DENIED}",
+        ),
+        (
+            "Task 0 failed: Lost task 0.0 (executor 1): java.io.FileNotFoundException: No file: /x\n at",
+            "cannot be read: FileNotFoundException: No file: /x",
+        ),
+        (
+            "java.net.ConnectException: Call From a to b:1 failed; For more details see:  http://w",
+            "cannot be read: ConnectException: Call From a to b:1 failed",
+        ),
+        ("", "PySparkException"),
+    ],
+)
+def test_a_file_systems_own_words_are_told(text, reason):
+    """In one line, of the URI that was asked for."""
+    with pytest.raises(LogFileError) as caught, told_of("hdfs://n/x"):
+        raise PySparkException(text)
+
+    assert ("hdfs://n/x", reason) == (caught.value.path, caught.value.problem)
+
+
+def test_a_spark_that_dies_is_told():
+    """It is no fault of the file's."""
+    with pytest.raises(SparkError, match="Spark's own process has ended"), told_of("hdfs://n/x"):
+        raise Py4JError("gone")
+
+
+def test_what_a_worker_refuses_stays_a_refusal():
+    """Its message is whole."""
+    text = "Traceback:\n  emulator.logs.offsets_log.finding.LogFileError: hdfs://n/x: not a log: no\n at"
+
+    with pytest.raises(LogFileError) as caught, told_of_reading():
+        raise PySparkException(text)
+
+    assert ("hdfs://n/x", "not a log: no") == (caught.value.path, caught.value.problem)
+
+
+def test_a_job_that_may_not_read_is_told():
+    """What is whole can be gone on from."""
+    text = f"aborted\nCaused by: org.apache.hadoop.security.{DENIED}"
+
+    with pytest.raises(SparkError) as caught, told_of_reading():
+        raise PySparkException(text)
+
+    assert f"a task broke off: cannot be read: {DENIED}. What is whole stays" in str(caught.value)
+
+
+def test_what_is_no_file_systems_fault_is_told_by_others():
+    """Such as a full disk."""
+    with pytest.raises(PySparkException), told_of_reading():
+        raise PySparkException("aborted\nOSError: [Errno 28] No space left on device")

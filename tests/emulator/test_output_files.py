@@ -1,0 +1,65 @@
+"""Files that leave are whole or not there."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from emulator.output_files import put, written_beside
+from emulator.parquet_file import ParquetOutput
+
+ROWS = pa.table({"n": [1, 2, 3]})
+
+
+def fail_half_way(target):
+    with written_beside(target) as part:
+        part.write_text("half")
+        raise RuntimeError
+
+
+def fail_after_some_rows(target):
+    with ParquetOutput(target, ROWS.schema) as output:
+        output.write(ROWS)
+        raise RuntimeError
+
+
+def test_a_file_takes_its_name_at_the_end(tmp_path):
+    """While it is written nobody sees it under its name."""
+    target = tmp_path / "out.txt"
+    with written_beside(target) as part:
+        part.write_text("half")
+        seen = target.exists()
+
+    assert not seen
+    assert target.read_text() == "half"
+
+
+def test_who_fails_leaves_what_stood_there(tmp_path):
+    """The file of before is untouched, and nothing lies beside it."""
+    target = tmp_path / "out.txt"
+    put(target, b"before")
+    with pytest.raises(RuntimeError):
+        fail_half_way(target)
+
+    assert [target] == list(tmp_path.iterdir())
+    assert b"before" == target.read_bytes()
+
+
+def test_a_table_is_whole_or_not_there(tmp_path):
+    """Rows of a file that failed are nowhere; those of one that did not can be read."""
+    failed, whole = tmp_path / "failed.parquet", tmp_path / "whole.parquet"
+    with pytest.raises(RuntimeError):
+        fail_after_some_rows(failed)
+    with ParquetOutput(whole, ROWS.schema) as output:
+        output.write(ROWS)
+        output.write(ROWS.to_batches()[0])
+
+    assert [whole] == list(tmp_path.iterdir())
+    assert [1, 2, 3, 1, 2, 3] == pq.read_table(whole)["n"].to_pylist()
+
+
+def test_a_folder_that_is_not_there_is_told_at_once(tmp_path):
+    """Not after an hour of rows."""
+    with pytest.raises(FileNotFoundError):
+        ParquetOutput(tmp_path / "nowhere" / "out.parquet", ROWS.schema)

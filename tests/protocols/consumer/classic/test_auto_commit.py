@@ -1,0 +1,266 @@
+"""Automatic commits: when they are due, what they cover, who sends them (spec 4.1, 4.2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from assignors.java import hash_map_order, topic_partition_hash
+from assignors.types import TopicPartition
+from protocols.facts import CommitEnded, CommitSent
+from protocols.messages import OffsetCommitRequest
+from protocols.messages.errors import ErrorCode
+
+from .driver import ClientDriver, offsets
+
+E = ErrorCode
+
+
+def commits(driver: ClientDriver) -> list[float]:
+    return [sent.at_us / 1_000 for sent in driver.ever(OffsetCommitRequest)]
+
+
+def test_the_first_is_due_an_interval_after_the_assignment():
+    """The clock starts anew when a join completes, not with the consumer (4.2)."""
+    driver = ClientDriver()
+    driver.advance(3_333)
+    driver.stable()
+    began = driver.now_ms
+    for _ in range(60):
+        driver.advance(100)
+        driver.poll()
+
+    assert [began + 5_000] == commits(driver)[:1]
+
+
+def test_it_covers_what_earlier_polls_returned_not_this_one():
+    """It leaves before the poll collects new records, so it is never ahead of them (test 72)."""
+    driver = ClientDriver(max_poll_records=5)
+    driver.stable({0: 0})
+    driver.hand({0: 20})
+    driver.advance(5_000)
+    driver.poll()
+
+    assert offsets({0: 5}) == driver.one(OffsetCommitRequest).offsets
+    assert {0: 10} == driver.positions()
+
+
+def test_while_the_application_works_nothing_is_committed():
+    """Only a poll commits: a batch of a minute is committed after it (real-kafka 2.1.5)."""
+    driver = ClientDriver()
+    driver.stable({0: 0})
+    driver.hand({0: 20})
+    driver.advance(60_000)
+
+    assert [] == commits(driver)
+    driver.poll()
+    assert [60_000] == commits(driver)
+
+
+def test_with_polls_every_so_often_the_period_is_a_multiple_of_theirs():
+    """I = 300 ms and a poll every 132 ms: a commit every third poll, 396 ms (appendix A)."""
+    driver = ClientDriver(auto_commit_interval_ms=300)
+    driver.stable({0: 0})
+    for _ in range(15):
+        driver.advance(132)
+        driver.poll()
+    times = commits(driver)
+
+    assert [396, 792, 1_188, 1_584, 1_980] == times
+
+
+def test_a_waiting_poll_commits_on_time_although_nothing_has_moved():
+    """Every 300 ms with the same offsets, records or none (corollary 3)."""
+    driver = ClientDriver(auto_commit_interval_ms=300)
+    driver.stable({0: 7})
+    driver.poll(1_000)
+    driver.advance(1_000)
+    sent = [s.message.offsets for s in driver.ever(OffsetCommitRequest)]
+
+    assert [300, 600, 900] == commits(driver)
+    assert [offsets({0: 7})] * 3 == sent
+
+
+def test_several_may_be_in_flight():
+    """Nothing waits for an answer."""
+    driver = ClientDriver(auto_commit_interval_ms=100)
+    driver.stable({0: 7})
+    driver.poll(1_000)
+    driver.advance(500)
+
+    assert 5 == len(driver.pending(OffsetCommitRequest))
+
+
+def test_an_interval_of_zero_commits_at_every_poll():
+    """Each poll is past its deadline."""
+    driver = ClientDriver(auto_commit_interval_ms=0)
+    driver.stable({0: 7})
+    before = len(commits(driver))
+    for _ in range(4):
+        driver.poll()
+        driver.advance(10)
+
+    assert 4 == len(commits(driver)) - before
+
+
+def test_a_finished_join_winds_the_clock_up():
+    """A rebalance puts the next commit off by an interval."""
+    driver = ClientDriver(assignors=("cooperative-sticky",))
+    driver.stable({0: 0})
+    driver.advance(4_000)
+    driver.beaten()
+    driver.learn()
+    driver.poll()
+    driver.committed()
+    driver.join(0, generation=2)
+    began = driver.now_ms
+    for _ in range(60):
+        driver.advance(100)
+        driver.poll()
+    regular = [f for f in driver.told(CommitSent) if f.kind == "auto"]
+
+    assert 1 == len(regular)
+    assert began + 5_000 == commits(driver)[-1]
+
+
+def test_no_commit_is_due_while_a_join_is_pending():
+    """Step 2f is not reached: the position is committed only after the rebalance (4.6)."""
+    driver = ClientDriver(assignors=("cooperative-sticky",), auto_commit_interval_ms=200)
+    driver.stable({0: 0})
+    driver.learn()
+    driver.poll()
+    driver.committed()
+    driver.poll()
+    sent = len(commits(driver))
+    for _ in range(10):
+        driver.advance(100)
+        driver.poll()
+
+    assert sent == len(commits(driver))
+
+
+@pytest.mark.parametrize("error", [E.COORDINATOR_LOAD_IN_PROGRESS, E.UNKNOWN_TOPIC_OR_PARTITION])
+def test_after_a_retriable_failure_the_next_comes_after_the_retry_back_off(error):
+    """The callback, run by the next poll, brings the deadline forward to 100 ms from there."""
+    driver = ClientDriver()
+    driver.stable({0: 0})
+    driver.advance(5_000)
+    driver.poll()
+    driver.committed(error)
+    driver.advance(500)
+    driver.poll()
+    for _ in range(20):
+        driver.advance(10)
+        driver.poll()
+
+    assert [5_000, 5_600] == commits(driver)
+
+
+def test_after_a_refusal_the_next_comes_after_the_interval():
+    """A failure that is not retriable is only logged."""
+    driver = ClientDriver()
+    driver.stable({0: 0})
+    driver.advance(5_000)
+    driver.poll()
+    driver.committed(E.OFFSET_METADATA_TOO_LARGE)
+    for _ in range(60):
+        driver.advance(100)
+        driver.poll()
+
+    assert [5_000, 10_000] == commits(driver)
+
+
+def test_without_a_coordinator_none_is_attempted():
+    """Poll does not get past the lookup; the commit follows when it is found (6.9)."""
+    driver = ClientDriver()
+    driver.stable({0: 0})
+    driver.coordinator = None
+    driver.disconnect()
+    for _ in range(30):
+        driver.poll()
+        driver.advance(300)
+    assert [] == commits(driver)
+
+    driver.coordinator = 1
+    for _ in range(10):
+        driver.poll()
+        driver.advance(300)
+    assert 1 <= len(commits(driver))
+
+
+def test_switched_off_it_never_commits():
+    """enable.auto.commit=false: no poll commits."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.poll(20_000)
+    driver.advance(20_000)
+
+    assert [] == commits(driver)
+
+
+def test_partitions_without_a_position_are_left_out():
+    """What still waits for its reset is not committed (4.1 rule 1)."""
+    driver = ClientDriver(auto_commit_interval_ms=300)
+    driver.join(0, 1)
+    driver.fetched({0: 4})
+    driver.poll(1_000)
+    driver.advance(300)
+
+    assert offsets({0: 4}) == driver.one(OffsetCommitRequest).offsets
+
+
+def test_a_new_member_commits_nothing_at_all_while_it_has_no_positions():
+    """An empty commit completes by itself."""
+    driver = ClientDriver(auto_commit_interval_ms=0)
+    driver.join()
+    for _ in range(5):
+        driver.poll()
+
+    assert [] == commits(driver)
+
+
+def test_each_commit_is_told_with_its_fate():
+    """Sent and ended, by kind and number."""
+    driver = ClientDriver()
+    driver.stable({0: 0})
+    driver.advance(5_000)
+    driver.poll()
+    driver.committed(E.ILLEGAL_GENERATION)
+    driver.poll()
+    (sent,) = [fact for fact in driver.told(CommitSent) if fact.kind == "auto"]
+    (ended,) = [
+        end for end in driver.told(CommitEnded) if end.correlation_id == sent.correlation_id
+    ]
+
+    assert ("auto", "auto", E.ILLEGAL_GENERATION) == (sent.kind, ended.kind, ended.error)
+
+
+def test_partitions_stand_in_the_order_of_javas_map():
+    """Inside a topic by bucket of a HashMap of 16 slots, grown for more than 12 (4.1 rule 8)."""
+    for count in (6, 12, 20):
+        driver = ClientDriver(topics={"t": count})
+        driver.stable(dict.fromkeys(range(count), 3))
+        driver.advance(5_000)
+        driver.poll()
+        sent = [entry.partition for entry in driver.one(OffsetCommitRequest).offsets]
+        wanted = hash_map_order(
+            [TopicPartition("t", n) for n in range(count)], topic_partition_hash
+        )
+
+        assert wanted == sent
+
+
+def test_partitions_of_one_bucket_stand_in_the_order_they_were_last_read():
+    """Automatic commits put in what gave records last at the end (4.1 rule 8, 1.2 rule 4)."""
+    driver = ClientDriver(topics={"t": 17})
+    driver.stable({0: 0, 16: 0})
+    orders = []
+    for number in (16, 0):
+        driver.hand({number: 1})
+        driver.poll()
+        driver.advance(5_000)
+        driver.poll()
+        (request,) = driver.pending(OffsetCommitRequest)
+        driver.committed()
+        orders.append([entry.partition.partition for entry in request.message.offsets])
+
+    assert [[0, 16], [16, 0]] == orders

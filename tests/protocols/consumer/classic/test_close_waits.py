@@ -1,0 +1,159 @@
+"""What close() waits for: commits without a coordinator, all in flight to it (spec 4.7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.consumer.calls import Closed
+from protocols.facts import CommitEnded
+from protocols.messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+)
+from protocols.messages.errors import ErrorCode
+
+from .driver import ClientDriver, offsets, parts
+
+E = ErrorCode
+MOVED_TO = 2
+
+
+def closed(driver: ClientDriver) -> bool:
+    return bool(driver.returned) and isinstance(driver.returned[-1], Closed)
+
+
+def left(driver: ClientDriver) -> None:
+    driver.answer(LeaveGroupRequest, LeaveGroupResponse())
+
+
+def joining(*, until: type = JoinGroupRequest, **settings) -> ClientDriver:
+    """A cooperative member whose next JoinGroup or SyncGroup is not answered yet."""
+    driver = ClientDriver(assignors=("cooperative-sticky",), enable_auto_commit=False, **settings)
+    driver.stable()
+    driver.learn()
+    driver.poll()
+    if until is SyncGroupRequest:
+        driver.joined(2)
+        driver.poll()
+    assert driver.pending(until)
+    return driver
+
+
+@pytest.mark.parametrize("kind", [JoinGroupRequest, SyncGroupRequest])
+def test_a_parked_request_is_waited_for(kind):
+    """A static member sends no LeaveGroup: what is in flight to the coordinator ends (step 6)."""
+    driver = joining(until=kind, group_instance_id="i")
+    driver.close()
+    assert not closed(driver)
+
+    if kind is JoinGroupRequest:
+        driver.join_error(E.UNKNOWN_MEMBER_ID)
+    else:
+        driver.synced(error=E.REBALANCE_IN_PROGRESS)
+    assert closed(driver)
+
+
+def test_a_parked_request_is_waited_for_no_longer_than_the_budget():
+    """A static member's JoinGroup may stay parked for long."""
+    driver = joining(group_instance_id="i-1")
+    driver.close(1_000)
+    driver.advance(999)
+    assert not closed(driver)
+
+    driver.advance(1)
+    assert closed(driver)
+
+
+def test_a_join_that_succeeds_while_closing_is_discarded():
+    """The member has left: no SyncGroup follows and no heartbeat."""
+    driver = joining()
+    driver.close()
+    driver.joined(2)
+    left(driver)
+
+    assert closed(driver)
+    assert 1 == len(driver.ever(SyncGroupRequest))
+    assert driver.state.beat is None
+
+
+def test_without_a_coordinator_nothing_in_flight_is_waited_for():
+    """It was sent over a connection that is no more."""
+    driver = joining()
+    driver.coordinator = None
+    driver.disconnect()
+    driver.close()
+
+    assert closed(driver)
+
+
+def unsent(**settings) -> ClientDriver:
+    """A member with an asynchronous commit chained to a lookup that is not answered."""
+    driver = ClientDriver(enable_auto_commit=False, **settings)
+    driver.stable()
+    driver.deaf = {FindCoordinatorRequest}
+    driver.disconnect()
+    driver.tick()
+    driver.commit_async({0: 5})
+    driver.calls.clear()
+    return driver
+
+
+def test_commits_that_wait_for_a_lookup_are_waited_for_before_the_listener():
+    """They are sent when the coordinator is found, then the member leaves (step 2)."""
+    driver = unsent()
+    driver.close()
+    assert [] == driver.calls
+
+    driver.deaf = set()
+    lookup = driver.pending(FindCoordinatorRequest)[-1]
+    driver.respond(lookup, FindCoordinatorResponse(node_id=MOVED_TO))
+    assert [("revoked", parts(0, 1))] == driver.calls
+    left(driver)
+    assert not closed(driver)
+
+    driver.committed()
+    assert closed(driver)
+
+
+def test_commits_that_wait_for_a_lookup_are_waited_for_no_longer_than_the_budget():
+    """Nobody finds a coordinator: listener call, then the end."""
+    driver = unsent()
+    driver.close(1_000)
+    driver.advance(999)
+    assert [] == driver.calls
+
+    driver.advance(1)
+    assert [("revoked", parts(0, 1))] == driver.calls
+    assert closed(driver)
+
+
+def test_a_commit_that_is_never_sent_ends_with_the_wait():
+    """It is told of, as refused by the client itself: nobody else will ever hear of it."""
+    driver = unsent()
+    driver.close(1_000)
+    driver.advance(999)
+    assert [] == driver.told(CommitEnded)
+
+    driver.advance(1)
+    (end,) = driver.told(CommitEnded)
+    assert (offsets({0: 5}), E.COORDINATOR_NOT_AVAILABLE, True) == (
+        end.offsets,
+        end.error,
+        end.refused_locally,
+    )
+
+
+def test_a_failed_lookup_ends_the_wait_for_commits():
+    """They have ended with it."""
+    driver = unsent()
+    driver.close(10_000)
+    lookup = driver.pending(FindCoordinatorRequest)[-1]
+    error = E.COORDINATOR_NOT_AVAILABLE
+    driver.respond(lookup, FindCoordinatorResponse(error=error))
+
+    assert [error] == [end.error for end in driver.told(CommitEnded)]
+    assert closed(driver)

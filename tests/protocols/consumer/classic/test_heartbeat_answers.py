@@ -1,0 +1,147 @@
+"""What the answer to a heartbeat makes of a member (spec 2.5)."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.consumer.calls import Failed
+from protocols.consumer.classic.values import Generation, Membership
+from protocols.consumer.lookup import Unknown
+from protocols.messages import (
+    FindCoordinatorRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+)
+from protocols.messages.errors import ErrorCode
+
+from .driver import ClientDriver, parts
+
+E = ErrorCode
+
+
+def member(**settings) -> ClientDriver:
+    driver = ClientDriver(**{"enable_auto_commit": False, **settings})
+    driver.stable()
+    driver.calls.clear()
+    return driver
+
+
+def beats(driver: ClientDriver) -> list[float]:
+    return [sent.at_us / 1_000 for sent in driver.ever(HeartbeatRequest)]
+
+
+def test_a_rebalance_announced_leaves_the_member_stable():
+    """It keeps generation and heartbeats, may commit, and rejoins at its next poll (2.1)."""
+    driver = member()
+    driver.learn()
+    before = len(beats(driver))
+    driver.advance(6_000)
+    driver.commit_sync({0: 3})
+
+    assert Membership.STABLE is driver.membership
+    assert 2 == len(beats(driver)) - before
+    assert 1 == driver.one(OffsetCommitRequest).generation_id
+    driver.committed()
+    driver.poll()
+    assert "group is already rebalancing" == driver.one(JoinGroupRequest).reason
+
+
+def test_a_rebalance_announced_while_joining_is_ignored():
+    """Not stable, not news (test 61)."""
+    driver = ClientDriver(heartbeat_interval_ms=1_000)
+    driver.look_up()
+    driver.joined()
+    driver.poll()
+    reason = driver.state.rejoin
+    driver.learn()
+
+    assert reason == driver.state.rejoin
+    assert Membership.COMPLETING_REBALANCE is driver.membership
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"), [(E.UNKNOWN_MEMBER_ID, ""), (E.ILLEGAL_GENERATION, "m-1")]
+)
+def test_a_member_the_coordinator_does_not_know_resets_itself(error, kept):
+    """Generation gone, thread stopped; the id survives only a wrong generation (2.5)."""
+    driver = member()
+    driver.learn(error)
+    sent = len(beats(driver))
+    driver.advance(20_000)
+
+    assert Generation(member_id=kept) == driver.state.generation
+    assert Membership.UNJOINED is driver.membership
+    assert sent == len(beats(driver))
+
+
+@pytest.mark.parametrize("error", [E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION, E.FENCED_INSTANCE_ID])
+def test_errors_for_an_older_generation_are_ignored(error):
+    """The member has moved on; what the old generation is told means nothing (test 60)."""
+    driver = member()
+    driver.advance(3_000)
+    late = driver.lose(HeartbeatRequest)
+    driver.learn()
+    driver.join(0, 1, generation=2)
+    driver.respond(late, HeartbeatResponse(error=error))
+    driver.tick()
+
+    assert 2 == driver.state.generation.id
+    assert Membership.STABLE is driver.membership
+
+
+def test_a_fenced_member_throws_once_and_may_come_back():
+    """The thread dies with FENCED_INSTANCE_ID, the next poll throws it; a later one joins."""
+    driver = member(group_instance_id="i-1")
+    driver.learn(E.FENCED_INSTANCE_ID)
+    failed = driver.poll()
+
+    assert Failed("FencedInstanceIdException", E.FENCED_INSTANCE_ID) == failed
+    assert [] == driver.calls
+
+    driver.poll()
+    assert [("lost", parts(0, 1))] == driver.calls
+    assert driver.pending(JoinGroupRequest)
+
+
+@pytest.mark.parametrize("error", [E.GROUP_AUTHORIZATION_FAILED, E.UNKNOWN_SERVER_ERROR])
+def test_an_unexpected_answer_kills_the_thread_and_the_next_poll_throws(error):
+    """A later poll joins again, and with it a new thread starts."""
+    driver = member()
+    driver.learn(error)
+    sent = len(beats(driver))
+    driver.advance(10_000)
+    assert sent == len(beats(driver))
+
+    assert Failed("KafkaException", error) == driver.poll()
+    driver.poll()
+    assert driver.pending(JoinGroupRequest)
+
+
+def test_a_disconnect_only_loses_the_coordinator():
+    """Nothing is revoked, the lookup follows at the thread's next turns."""
+    driver = member()
+    driver.disconnect()
+    driver.tick()
+
+    assert Membership.STABLE is driver.membership
+    assert isinstance(driver.state.coordinator, Unknown)
+    assert 2 == len(driver.ever(FindCoordinatorRequest))
+
+
+def test_a_zombie_is_handed_more_before_it_learns_of_its_eviction():
+    """Silent eviction: polls go on until somebody reads the error and a poll acts on it (6.7)."""
+    driver = member(max_poll_records=5)
+    driver.hand({0: 25})
+    driver.advance_until(HeartbeatRequest)
+    driver.poll()
+    driver.beaten(E.UNKNOWN_MEMBER_ID)
+    driver.poll()
+    driver.tick()
+    handed = len(driver.batches())
+    driver.poll()
+
+    assert 3 == handed
+    assert 3 == len(driver.batches())
+    assert [("lost", parts(0, 1))] == driver.calls

@@ -1,0 +1,160 @@
+"""What JoinGroup and SyncGroup carry, and the states between them (spec 3.2)."""
+
+from __future__ import annotations
+
+from protocols.consumer.classic.values import Generation, Membership
+from protocols.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+)
+from protocols.messages.errors import ErrorCode
+
+from .driver import MEMBER, ClientDriver, parts
+
+E = ErrorCode
+BOTH = ("range", "cooperative-sticky")
+
+
+def test_the_first_join_offers_every_assignor_in_order_of_preference():
+    """It carries the timeouts, no id, no reason, and one subscription for each assignor."""
+    driver = ClientDriver(
+        assignors=BOTH, session_timeout_ms=7_000, max_poll_interval_ms=9_000, client_rack="r1"
+    )
+    driver.look_up()
+    request = driver.one(JoinGroupRequest)
+    (first, second) = request.protocols
+
+    assert ("range", "cooperative-sticky") == (first.name, second.name)
+    assert (7_000, 9_000) == (request.session_timeout_ms, request.rebalance_timeout_ms)
+    assert ("", "", None) == (request.member_id, request.reason, request.group_instance_id)
+    assert ("t",) == first.metadata.topics
+    assert ((), -1, "r1") == (
+        first.metadata.owned_partitions,
+        first.metadata.generation_id,
+        first.metadata.rack_id,
+    )
+
+
+def test_an_eager_member_claims_nothing_when_it_rejoins():
+    """It has revoked all before, so it sends no owned partitions, but its last generation."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable(generation=4)
+    driver.learn()
+    driver.poll()
+    claim = driver.one(JoinGroupRequest).protocols[0].metadata
+
+    assert ((), 4) == (claim.owned_partitions, claim.generation_id)
+
+
+def test_a_cooperative_member_claims_what_it_keeps():
+    """Its subscription lists all it owns, with the generation that gave it."""
+    driver = ClientDriver(assignors=("cooperative-sticky",), enable_auto_commit=False)
+    driver.stable(generation=4)
+    driver.learn()
+    driver.poll()
+    claim = driver.one(JoinGroupRequest).protocols[0].metadata
+
+    assert (parts(0, 1), 4) == (claim.owned_partitions, claim.generation_id)
+
+
+def test_the_claim_names_the_last_generation_joined_even_if_its_sync_failed():
+    """A generation counts from its JoinGroup answer on."""
+    driver = ClientDriver(assignors=("cooperative-sticky",), enable_auto_commit=False)
+    driver.stable(generation=4)
+    driver.learn()
+    driver.poll()
+    driver.joined(5)
+    driver.poll()
+    driver.synced(error=E.REBALANCE_IN_PROGRESS)
+    driver.poll()
+
+    assert 5 == driver.one(JoinGroupRequest).protocols[0].metadata.generation_id
+
+
+def test_a_new_dynamic_member_joins_in_two_round_trips():
+    """MEMBER_ID_REQUIRED brings an id; the join is repeated at once with it, and says so."""
+    driver = ClientDriver()
+    driver.poll(1_000)
+    driver.join_error(E.MEMBER_ID_REQUIRED, "c-7")
+    request = driver.one(JoinGroupRequest)
+
+    assert "c-7" == request.member_id
+    assert "need to re-join with the given member-id: c-7" == request.reason
+    assert Generation(-1, "c-7") == driver.state.generation
+    assert [] == driver.calls
+
+
+def test_a_static_member_sends_its_instance_id_everywhere():
+    """Join, sync, heartbeat and commit carry the group.instance.id."""
+    driver = ClientDriver(group_instance_id="i-1")
+    driver.stable({0: 0})
+    driver.hand({0: 3})
+    driver.advance(5_000)
+    driver.poll()
+    kinds = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, OffsetCommitRequest)
+
+    assert {"i-1"} == {sent.message.group_instance_id for k in kinds for sent in driver.ever(k)}
+    assert all(driver.ever(kind) for kind in kinds)
+
+
+def test_reasons_are_cut_to_what_the_protocol_allows():
+    """A reason longer than 255 characters is truncated."""
+    driver = ClientDriver()
+    driver.look_up()
+    driver.join_error(E.MEMBER_ID_REQUIRED, "x" * 300)
+    driver.poll()
+
+    assert 255 == len(driver.one(JoinGroupRequest).reason)
+
+
+def test_a_follower_syncs_without_assignments():
+    """Whoever does not lead asks for its own part, in the generation and protocol it was given."""
+    driver = ClientDriver()
+    driver.look_up()
+    driver.joined(3)
+    driver.poll()
+    request = driver.one(SyncGroupRequest)
+
+    assert (3, MEMBER, "range", ()) == (
+        request.generation_id,
+        request.member_id,
+        request.protocol_name,
+        request.assignments,
+    )
+
+
+def test_joining_survives_polls_that_return():
+    """The join goes on where it was; no poll sends a second JoinGroup or SyncGroup."""
+    driver = ClientDriver()
+    driver.look_up()
+    for _ in range(5):
+        assert () == driver.poll()
+    driver.joined()
+    for _ in range(5):
+        driver.poll()
+
+    assert 1 == len(driver.ever(JoinGroupRequest))
+    assert 1 == len(driver.ever(SyncGroupRequest))
+
+
+def test_the_state_follows_the_answers():
+    """Unjoined, preparing with the JoinGroup sent, completing with it answered, then stable."""
+    driver = ClientDriver()
+    seen = [driver.membership]
+    driver.look_up()
+    seen.append(driver.membership)
+    driver.joined()
+    driver.poll()
+    seen.append(driver.membership)
+    driver.synced(0)
+    driver.poll()
+    seen.append(driver.membership)
+
+    assert [
+        Membership.UNJOINED,
+        Membership.PREPARING_REBALANCE,
+        Membership.COMPLETING_REBALANCE,
+        Membership.STABLE,
+    ] == seen

@@ -1,0 +1,294 @@
+"""What each error of JoinGroup and SyncGroup leads to (spec 3.2, 3.4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.consumer.calls import Failed
+from protocols.consumer.classic.values import Generation, Membership
+from protocols.consumer.lookup import Known, Unknown
+from protocols.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+    coordinator_node,
+)
+from protocols.messages.errors import ErrorCode
+
+from .driver import ClientDriver, parts
+
+E = ErrorCode
+BOTH = ("range", "cooperative-sticky")
+
+
+def exception_of(driver: ClientDriver) -> str:
+    failed = driver.returned[-1]
+    assert isinstance(failed, Failed)
+    return failed.exception
+
+
+# -- JoinGroup errors --------------------------------------------------------------------------
+
+AT_ONCE = {
+    E.UNKNOWN_MEMBER_ID: ("", "rebalance failed due to UnknownMemberIdException"),
+    E.REBALANCE_IN_PROGRESS: ("m-7", "rebalance failed due to RebalanceInProgressException"),
+}
+LATER = {
+    E.COORDINATOR_LOAD_IN_PROGRESS: "rebalance failed due to CoordinatorLoadInProgressException",
+    E.NOT_COORDINATOR: "rebalance failed due to NotCoordinatorException",
+    E.COORDINATOR_NOT_AVAILABLE: "rebalance failed due to CoordinatorNotAvailableException",
+}
+FATAL = {
+    E.FENCED_INSTANCE_ID: "FencedInstanceIdException",
+    E.INCONSISTENT_GROUP_PROTOCOL: "InconsistentGroupProtocolException",
+    E.INVALID_SESSION_TIMEOUT: "InvalidSessionTimeoutException",
+    E.GROUP_MAX_SIZE_REACHED: "GroupMaxSizeReachedException",
+    E.INVALID_GROUP_ID: "InvalidGroupIdException",
+}
+
+
+def joining(**settings) -> ClientDriver:
+    """A member with the id ``m-7`` whose JoinGroup is in flight, while poll waits."""
+    driver = ClientDriver(**settings)
+    driver.poll(10_000)
+    driver.join_error(E.MEMBER_ID_REQUIRED, "m-7")
+    return driver
+
+
+@pytest.mark.parametrize("error", AT_ONCE)
+def test_some_join_errors_are_answered_by_another_join_at_once(error):
+    """A lost id is dropped; a group that could not be written is asked again with the id."""
+    member, reason = AT_ONCE[error]
+    driver = joining()
+    driver.join_error(error)
+    request = driver.one(JoinGroupRequest)
+
+    assert (member, reason) == (request.member_id, request.reason)
+    assert [] == driver.returned
+
+
+@pytest.mark.parametrize("error", LATER)
+def test_some_join_errors_are_retried_after_a_pause_with_the_same_id(error):
+    """Loading and moved coordinators are asked again, the latter after a lookup."""
+    driver = joining()
+    driver.join_error(error)
+    unknown = error is not E.COORDINATOR_LOAD_IN_PROGRESS
+
+    assert [] == driver.pending(JoinGroupRequest)
+
+    waited = driver.advance_until(JoinGroupRequest)
+    request = driver.one(JoinGroupRequest)
+
+    assert ("m-7", LATER[error]) == (request.member_id, request.reason)
+    assert 0 < waited <= (400 if unknown else 100)
+
+
+@pytest.mark.parametrize("error", FATAL)
+def test_fatal_join_errors_are_thrown_from_poll(error):
+    """What no retry can mend reaches the application."""
+    driver = joining()
+    driver.join_error(error)
+
+    assert FATAL[error] == exception_of(driver)
+    assert [] == driver.pending(JoinGroupRequest)
+
+
+def test_every_join_error_a_coordinator_gives_is_in_these_tables():
+    """No error code that the group side answers a JoinGroup with is left out."""
+    given = {
+        E.MEMBER_ID_REQUIRED,
+        E.UNKNOWN_MEMBER_ID,
+        E.FENCED_INSTANCE_ID,
+        E.INCONSISTENT_GROUP_PROTOCOL,
+        E.INVALID_SESSION_TIMEOUT,
+        E.GROUP_MAX_SIZE_REACHED,
+        E.INVALID_GROUP_ID,
+        E.COORDINATOR_LOAD_IN_PROGRESS,
+        E.COORDINATOR_NOT_AVAILABLE,
+        E.NOT_COORDINATOR,
+        E.REBALANCE_IN_PROGRESS,
+    }
+
+    assert given == {E.MEMBER_ID_REQUIRED, *AT_ONCE, *LATER, *FATAL}
+
+
+def test_a_join_answer_that_comes_after_a_reset_is_not_used():
+    """A success that finds the member dropped out leads to a new join."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable()
+    driver.advance_until(HeartbeatRequest)
+    driver.poll()
+    late = driver.lose(HeartbeatRequest)
+    driver.advance(3_000)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.poll(1_000)
+    assert Membership.PREPARING_REBALANCE is driver.membership
+
+    driver.respond(late, HeartbeatResponse(error=E.UNKNOWN_MEMBER_ID))
+    assert Membership.UNJOINED is driver.membership
+
+    driver.joined(2)
+    assert [] == driver.pending(SyncGroupRequest)
+    driver.advance_until(JoinGroupRequest)
+
+    assert "" == driver.one(JoinGroupRequest).member_id
+
+
+def test_a_join_that_nobody_answers_is_sent_again_with_the_same_id():
+    """After max(request timeout, poll interval + 5 s) the connection is dropped (2.6)."""
+    driver = joining(max_poll_interval_ms=60_000, metadata_max_age_ms=10_000_000)
+    sent = driver.lose(JoinGroupRequest)
+    driver.advance(10_000)
+    driver.poll(500_000)
+    waited = driver.advance_until(JoinGroupRequest)
+    request = driver.one(JoinGroupRequest)
+
+    assert 65_000 <= 10_000 + waited < 66_000
+    assert sent.message.member_id == request.member_id
+
+
+@pytest.mark.parametrize(
+    ("poll_interval_ms", "timeout_ms"), [(1_000, 30_000), (100_000, 105_000), (300_000, 305_000)]
+)
+def test_a_join_may_take_as_long_as_the_rebalance(poll_interval_ms, timeout_ms):
+    """The time-out of a JoinGroup is bounded below by the request timeout."""
+    driver = ClientDriver(max_poll_interval_ms=poll_interval_ms)
+    driver.look_up()
+    (flight,) = driver.state.in_flight.values()
+
+    assert timeout_ms * 1_000 == flight.deadline_us
+
+
+# -- SyncGroup errors --------------------------------------------------------------------------
+
+
+def syncing(**settings) -> ClientDriver:
+    """A member in generation 5 whose SyncGroup is in flight, while poll waits; it owns nothing."""
+    driver = ClientDriver(enable_auto_commit=False, **settings)
+    driver.poll(100_000)
+    driver.joined(5, member="m-7")
+    return driver
+
+
+SYNC_AT_ONCE = {
+    E.REBALANCE_IN_PROGRESS: ("m-7", 5, "rebalance failed due to RebalanceInProgressException"),
+    E.UNKNOWN_MEMBER_ID: ("", -1, "rebalance failed due to UnknownMemberIdException"),
+    E.ILLEGAL_GENERATION: ("m-7", -1, "rebalance failed due to IllegalGenerationException"),
+}
+
+
+@pytest.mark.parametrize("error", SYNC_AT_ONCE)
+def test_some_sync_errors_are_answered_by_a_join_at_once(error):
+    """What is kept of id and generation depends on the error."""
+    member, generation, reason = SYNC_AT_ONCE[error]
+    driver = syncing()
+    driver.synced(error=error)
+    request = driver.one(JoinGroupRequest)
+
+    assert (member, reason) == (request.member_id, request.reason)
+    assert generation == request.protocols[0].metadata.generation_id
+
+
+@pytest.mark.parametrize("error", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE])
+def test_a_sync_at_the_wrong_coordinator_starts_over_at_the_join(error):
+    """The coordinator is looked up and JoinGroup sent with the same id."""
+    driver = syncing()
+    driver.synced(error=error)
+
+    assert isinstance(driver.state.coordinator, Unknown)
+
+    driver.advance_until(JoinGroupRequest)
+    assert "m-7" == driver.one(JoinGroupRequest).member_id
+
+
+@pytest.mark.parametrize(
+    ("error", "exception"),
+    [
+        (E.FENCED_INSTANCE_ID, "FencedInstanceIdException"),
+        (E.COORDINATOR_LOAD_IN_PROGRESS, "KafkaException"),
+        (E.INVALID_REQUEST, "KafkaException"),
+    ],
+)
+def test_other_sync_errors_are_thrown_and_a_later_poll_joins_again(error, exception):
+    """A loading coordinator too: id and generation are kept, nothing is prepared again."""
+    driver = syncing()
+    driver.synced(error=error)
+
+    assert exception == exception_of(driver)
+
+    driver.poll()
+    request = driver.one(JoinGroupRequest)
+    assert ("m-7", 5) == (request.member_id, request.protocols[0].metadata.generation_id)
+    assert [] == driver.calls
+
+
+def test_a_connection_lost_while_syncing_starts_over_at_the_join():
+    """The id is kept; the join is repeated after the lookup."""
+    driver = syncing()
+    driver.disconnect(coordinator_node(1))
+    driver.advance_until(JoinGroupRequest)
+
+    assert "m-7" == driver.one(JoinGroupRequest).member_id
+    assert Known(1) == driver.state.coordinator
+
+
+def test_a_sync_answer_that_comes_after_a_reset_counts_as_an_old_generation():
+    """The heartbeat thread dropped the generation first: the member joins again at once."""
+    driver = syncing(heartbeat_interval_ms=1_000)
+    driver.learn(E.UNKNOWN_MEMBER_ID)
+    driver.synced(0, 1)
+
+    assert "" == driver.one(JoinGroupRequest).member_id
+    assert [] == driver.calls
+
+
+def test_a_reset_between_sync_and_its_application_restarts_the_join_without_an_id():
+    """The assignment that was never applied is dropped, the member id with it."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.look_up()
+    driver.joined(5, member="m-7")
+    driver.poll()
+    driver.advance_until(HeartbeatRequest)
+    driver.synced(0, 1)
+    driver.beaten(E.ILLEGAL_GENERATION)
+    driver.tick()
+    driver.poll()
+    request = driver.one(JoinGroupRequest)
+
+    assert "" == request.member_id
+    assert request.reason.startswith("rebalance failed since the generation/state was modified")
+    assert [] == driver.calls
+
+
+def test_a_sync_overtaken_by_the_next_rebalance_keeps_what_the_member_owns():
+    """REBALANCE_IN_PROGRESS does not run onJoinPrepare again, nor revoke anything (3.4)."""
+    driver = ClientDriver(assignors=("cooperative-sticky",), enable_auto_commit=False)
+    driver.stable()
+    driver.learn()
+    driver.poll()
+    driver.joined(2)
+    driver.poll()
+    before = list(driver.calls)
+    driver.synced(error=E.REBALANCE_IN_PROGRESS)
+    driver.poll()
+
+    assert before == driver.calls
+    assert parts(0, 1) == driver.state.assignment
+    assert driver.pending(JoinGroupRequest)
+
+
+def test_a_join_answer_with_success_names_the_member():
+    """The id in the answer becomes the member's, whoever made it up (static restarts)."""
+    driver = ClientDriver(group_instance_id="i-1")
+    driver.look_up()
+    driver.answer(
+        JoinGroupRequest,
+        JoinGroupResponse(
+            generation_id=9, protocol_name="range", leader="someone", member_id="i-1-new"
+        ),
+    )
+    driver.poll()
+
+    assert Generation(9, "i-1-new", "range") == driver.state.generation

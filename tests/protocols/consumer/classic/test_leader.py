@@ -1,0 +1,249 @@
+"""The leader's part: it assigns for all, and its assignor's failures are its own (spec 3.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assignors.errors import AssignorDefectError, Defect
+from assignors.types import (
+    Assignment,
+    RebalanceProtocol,
+    Subscription,
+    Subscriptions,
+    TopicPartition,
+    Topics,
+)
+from protocols.consumer.calls import Failed
+from protocols.facts import AssignorFailed, PartitionGivenTwice
+from protocols.messages import JoinGroupRequest, MetadataRequest, SyncGroupRequest
+from protocols.messages.errors import ErrorCode
+
+from .driver import MEMBER, ClientDriver, parts
+
+OTHER = "m-other"
+DEFECT = AssignorDefectError(next(iter(Defect)), "a made-up input")
+
+
+class Plugin:
+    """An assignor that answers what a test wants."""
+
+    name = "plug-in"
+
+    def __init__(self, answer: Any, *protocols: RebalanceProtocol) -> None:
+        self.rebalance_protocols = protocols or (RebalanceProtocol.EAGER,)
+        self.answer = answer
+        self.asked: list[tuple[Topics, Subscriptions]] = []
+        self.told: list[tuple[tuple[TopicPartition, ...], int]] = []
+
+    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:
+        return ",".join(sorted(topics)).encode()
+
+    def assign(self, topics: Topics, subscriptions: Subscriptions) -> Assignment:
+        self.asked.append((topics, subscriptions))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        given: Assignment = dict(self.answer)
+        return given
+
+    def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:
+        self.told.append((partitions, generation))
+
+
+def elected(plugin: Any, **settings: Any) -> ClientDriver:
+    """A member that is told it leads itself and another one."""
+    driver = ClientDriver(
+        assignors=(plugin,), **{"enable_auto_commit": False, "topics": {"t": 4}, **settings}
+    )
+    driver.look_up()
+    mine = driver.one(JoinGroupRequest).protocols[0].metadata
+    owned = Subscription(topics=("t",), owned_partitions=parts(2, 3), generation_id=0)
+    driver.joined(1, members={MEMBER: mine, OTHER: owned}, member=MEMBER)
+    driver.poll()
+    return driver
+
+
+def test_the_leader_brings_the_assignment_of_everybody():
+    """It runs the selected assignor on all subscriptions, and syncs with the result."""
+    driver = elected("range")
+    given = dict(driver.one(SyncGroupRequest).assignments)
+
+    assert {MEMBER: parts(0, 1), OTHER: parts(2, 3)} == given
+
+
+def test_the_assignor_sees_partition_counts_and_subscriptions():
+    """With the user data each member's own assignor wrote."""
+    plugin = Plugin({MEMBER: parts(0, 1, 2, 3), OTHER: ()})
+    elected(plugin)
+    ((topics, subscriptions),) = plugin.asked
+
+    assert {"t": 4} == dict(topics.partition_counts)
+    assert [MEMBER, OTHER] == list(subscriptions)
+    assert b"t" == subscriptions[MEMBER].user_data
+
+
+def test_every_member_tells_its_assignor_what_it_was_given():
+    """With the generation, before the listener hears of it (3.5 step 3)."""
+    plugin = Plugin({})
+    driver = ClientDriver(assignors=(plugin,))
+    heard = []
+    driver.on_call = lambda _: heard.append(list(plugin.told))
+    driver.join(0, generation=6)
+
+    assert [[(parts(0), 6)]] == heard
+
+
+def test_a_defect_of_the_assignor_is_thrown_from_poll():
+    """Nobody gets an assignment; the fact says which assignor failed, and why."""
+    driver = elected(Plugin(DEFECT))
+    (fact,) = driver.told(AssignorFailed)
+
+    assert ("plug-in", str(DEFECT)) == (fact.name, fact.message)
+    assert Failed("KafkaException") == driver.returned[-1]
+    assert [] == driver.pending(SyncGroupRequest)
+
+
+def test_after_it_a_later_poll_joins_again():
+    """Member id and generation are kept, the failure is the reason."""
+    driver = elected(Plugin(DEFECT))
+    driver.poll()
+    request = driver.one(JoinGroupRequest)
+
+    assert (MEMBER, "rebalance failed due to KafkaException") == (
+        request.member_id,
+        request.reason,
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "violates"),
+    [
+        ({MEMBER: parts(0, 1, 2), OTHER: parts(3)}, True),
+        ({MEMBER: parts(0, 1), OTHER: parts(2, 3)}, False),
+        ({MEMBER: parts(0, 1), OTHER: parts(3)}, False),
+    ],
+)
+def test_a_cooperative_plug_in_may_not_move_what_is_still_owned(answer, violates):
+    """A partition added to one member while another still owns it is an error (3.3 step 5)."""
+    plugin = Plugin(answer, RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE)
+    driver = elected(plugin)
+
+    assert violates == bool(driver.told(AssignorFailed))
+    assert violates == (not driver.pending(SyncGroupRequest))
+    if violates:
+        assert Failed("IllegalStateException") == driver.returned[-1]
+
+
+def test_the_same_move_is_an_eager_plug_ins_right():
+    """Eager members own nothing while they join."""
+    driver = elected(Plugin({MEMBER: parts(0, 1, 2), OTHER: parts(3)}))
+
+    assert driver.pending(SyncGroupRequest)
+
+
+def test_the_built_in_cooperative_assignor_withholds_what_moves():
+    """A partition on its way between living owners is nobody's in this generation."""
+    driver = ClientDriver(
+        assignors=("cooperative-sticky",), topics={"t": 4}, enable_auto_commit=False
+    )
+    driver.look_up()
+    mine = driver.one(JoinGroupRequest).protocols[0].metadata
+    owned = Subscription(topics=("t",), owned_partitions=parts(0, 1, 2, 3), generation_id=5)
+    driver.joined(6, members={MEMBER: mine, OTHER: owned}, member=MEMBER)
+    driver.poll()
+    given = dict(driver.one(SyncGroupRequest).assignments)
+
+    assert (0, 2) == (len(given[MEMBER]), len(given[OTHER]))
+
+
+def test_a_partition_given_twice_is_told():
+    """A warning, unless the plug-in says that it shares on purpose."""
+    answer = {MEMBER: parts(0, 1), OTHER: parts(1, 2, 3)}
+    driver = elected(Plugin(answer))
+    (fact,) = driver.told(PartitionGivenTwice)
+    assert (parts(1)[0], (MEMBER, OTHER), 1) == (fact.partition, fact.member_ids, fact.generation)
+
+    sharing = Plugin(answer)
+    sharing.exclusive = False  # type: ignore[attr-defined]
+    assert [] == elected(sharing).told(PartitionGivenTwice)
+
+
+def test_a_follower_runs_no_assignor():
+    """Only the leader is asked."""
+    plugin = Plugin({})
+    driver = ClientDriver(assignors=(plugin,))
+    driver.join(0)
+
+    assert [] == plugin.asked
+
+
+def test_the_instance_ids_of_static_members_reach_the_assignor():
+    """They come beside the subscription, not in it (3.3 step 1)."""
+    plugin = Plugin({MEMBER: parts(0, 1, 2, 3)})
+    driver = ClientDriver(assignors=(plugin,), topics={"t": 4}, group_instance_id="i-1")
+    driver.look_up()
+    mine = driver.one(JoinGroupRequest).protocols[0].metadata
+    driver.joined(1, members={MEMBER: mine}, member=MEMBER, instances={MEMBER: "i-1"})
+    driver.poll()
+    ((_, subscriptions),) = plugin.asked
+
+    assert "i-1" == subscriptions[MEMBER].group_instance_id
+
+
+# -- dropping out while it waits for metadata ----------------------------------------------------
+
+
+def awaiting(**settings: Any) -> ClientDriver:
+    """A leader that waits for metadata of a topic only another member wants."""
+    driver = ClientDriver(topics={"t": 2, "u": 3}, enable_auto_commit=False, **settings)
+    driver.look_up()
+    driver.deaf = {MetadataRequest}
+    mine = driver.one(JoinGroupRequest).protocols[0].metadata
+    driver.joined(1, members={MEMBER: mine, OTHER: Subscription(topics=("u",))}, member=MEMBER)
+    driver.poll()
+    driver.advance_until(MetadataRequest)
+    assert [] == driver.pending(SyncGroupRequest)
+    return driver
+
+
+def rejoined(driver: ClientDriver) -> Any:
+    """Let the metadata arrive after all; the JoinGroup of the polls after that."""
+    driver.answer(MetadataRequest, driver.metadata(driver.one(MetadataRequest)))
+    driver.poll()
+    driver.poll()
+
+    assert [] == driver.ever(SyncGroupRequest)
+    return driver.one(JoinGroupRequest)
+
+
+@pytest.mark.parametrize(
+    ("error", "member"), [(ErrorCode.UNKNOWN_MEMBER_ID, ""), (ErrorCode.ILLEGAL_GENERATION, MEMBER)]
+)
+def test_a_leader_reset_while_it_waits_for_metadata_joins_again(error, member):
+    """What it would have assigned is of a generation that is gone."""
+    driver = awaiting()
+    driver.learn(error)
+    request = rejoined(driver)
+
+    assert (member, "rebalance failed due to IllegalGenerationException") == (
+        request.member_id,
+        request.reason,
+    )
+
+
+def test_a_leader_that_left_while_it_waited_for_metadata_joins_again():
+    """The application came back to poll too late (2.4)."""
+    driver = awaiting(max_poll_interval_ms=5_000, heartbeat_interval_ms=300_000)
+    driver.advance(5_100)
+
+    assert "" == rejoined(driver).member_id
+
+
+def test_a_leader_reset_while_poll_waits_joins_again_at_once():
+    """Without waiting for the metadata."""
+    driver = awaiting()
+    driver.poll(100_000)
+    driver.learn(ErrorCode.UNKNOWN_MEMBER_ID)
+
+    assert "" == driver.one(JoinGroupRequest).member_id

@@ -1,0 +1,233 @@
+"""Finding the coordinator: who asks whom, how often, and what makes it unknown (spec 0.4, 2.3)."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from protocols.consumer.lookup import Known, Unknown
+from protocols.messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    coordinator_node,
+)
+from protocols.messages.errors import ErrorCode
+
+from .driver import ClientDriver
+
+
+def lookups(driver: ClientDriver) -> list[float]:
+    return [sent.at_us / 1_000 for sent in driver.ever(FindCoordinatorRequest)]
+
+
+def test_a_new_consumer_asks_once_and_joins_as_soon_as_it_knows():
+    """The first poll looks the coordinator up and sends JoinGroup on its own connection."""
+    driver = ClientDriver()
+    driver.poll(100)
+
+    assert 1 == len(driver.ever(FindCoordinatorRequest))
+    assert coordinator_node(1) == driver.pending(JoinGroupRequest)[0].node
+
+
+def test_there_is_one_lookup_at_a_time():
+    """Polling again while a lookup is in flight sends no second one."""
+    driver = ClientDriver()
+    driver.deaf = {FindCoordinatorRequest}
+    for _ in range(5):
+        driver.poll(10)
+        driver.advance(10)
+
+    assert [0] == lookups(driver)
+
+
+def test_failed_lookups_back_off_exponentially_up_to_the_maximum():
+    """After 100 ms the pause doubles with each failure, and never passes a second."""
+    driver = ClientDriver()
+    driver.coordinator = None
+    driver.poll(10_000)
+    driver.advance(6_000)
+    times = lookups(driver)
+    pauses = [round(b - a) for a, b in itertools.pairwise(times)]
+
+    assert [100, 200, 400, 800, 1_000, 1_000, 1_000, 1_000] == pauses
+
+
+def test_jitter_spreads_a_pause_by_a_fifth():
+    """A back-off is drawn between 0.8 and 1.2 times its middle."""
+    pauses = []
+    for draw in (0.0, 1.0):
+        driver = ClientDriver()
+        consumer = driver.client.consumer
+        object.__setattr__(consumer, "jitter", lambda _what, _when, draw=draw: draw)
+        driver.coordinator = None
+        driver.poll(1_000)
+        driver.advance(150)
+        pauses.append(lookups(driver)[1])
+
+    assert [80, 120] == pauses
+
+
+def test_a_back_off_whose_maximum_is_not_above_its_base_is_constant():
+    """With retry.backoff.max.ms at or below retry.backoff.ms the maximum is the pause."""
+    driver = ClientDriver(retry_backoff_ms=100, retry_backoff_max_ms=50)
+    driver.coordinator = None
+    driver.poll(1_000)
+    driver.advance(120)
+
+    assert [0, 50, 100] == lookups(driver)
+
+
+def test_a_lookup_without_an_answer_is_repeated_after_the_request_timeout():
+    """Nobody answers: the request is given up after request.timeout.ms, and sent again."""
+    driver = ClientDriver(request_timeout_ms=2_000)
+    driver.deaf = {FindCoordinatorRequest}
+    driver.poll(10_000)
+    driver.advance(2_200)
+
+    assert [0, 2_100] == lookups(driver)
+
+
+def test_each_retry_asks_another_broker():
+    """A broker that does not answer is not the only one asked."""
+    driver = ClientDriver(brokers=(1, 2, 3))
+    driver.coordinator = None
+    driver.poll(1_000)
+    driver.advance(800)
+    asked = {sent.node for sent in driver.ever(FindCoordinatorRequest)}
+
+    assert {1, 2, 3} == asked
+
+
+def test_without_a_coordinator_poll_blocks_for_its_time_and_then_returns():
+    """A lookup that does not succeed costs a poll its whole timeout (step 2d)."""
+    driver = ClientDriver()
+    driver.coordinator = None
+
+    assert driver.poll(500) is None
+
+    driver.advance(499)
+    assert [] == driver.returned
+    driver.advance(1)
+    assert [()] == driver.returned
+
+
+def test_buffered_records_are_returned_although_the_coordinator_is_unknown():
+    """After its wait for the coordinator poll hands out what it has (6.9 rule 2)."""
+    driver = ClientDriver(max_poll_records=5)
+    driver.stable()
+    driver.hand({0: 5, 1: 5})
+    driver.coordinator = None
+    driver.disconnect()
+    driver.tick()
+
+    assert driver.poll(300) is None
+
+    driver.advance(300)
+    (batch,) = driver.returned[-1]
+    assert 5 == batch.next_offset - batch.first
+
+
+@pytest.mark.parametrize("error", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE])
+def test_a_heartbeat_may_say_that_the_coordinator_is_another(error):
+    """The client forgets it, keeps its membership, and looks it up again."""
+    driver = ClientDriver()
+    driver.stable()
+    generation = driver.state.generation
+    driver.deaf = {FindCoordinatorRequest}
+    driver.learn(error)
+    driver.disconnect()
+
+    assert isinstance(driver.state.coordinator, Unknown)
+    assert generation == driver.state.generation
+
+    driver.advance_until(FindCoordinatorRequest)
+    driver.answer(FindCoordinatorRequest, FindCoordinatorResponse(node_id=2))
+    driver.advance(100)
+    assert Known(2) == driver.state.coordinator
+
+
+def test_the_heartbeat_thread_forgets_a_lookup_that_its_last_turn_sent():
+    """While enabled it asks again every second turn, so a lost lookup costs 200 ms, not 30 s."""
+    driver = ClientDriver()
+    driver.stable()
+    driver.deaf = {FindCoordinatorRequest}
+    driver.disconnect()
+    began = driver.now_ms
+    driver.advance(1_000)
+    times = [at - began for at in lookups(driver)[1:]]
+
+    assert [100, 300, 500, 700, 900] == times
+
+
+def test_the_answer_of_a_forgotten_lookup_is_taken_all_the_same():
+    """Whoever asked: an answer names the coordinator."""
+    driver = ClientDriver()
+    driver.stable()
+    driver.deaf = {FindCoordinatorRequest}
+    driver.disconnect()
+    driver.advance_until(FindCoordinatorRequest)
+    late = driver.lose(FindCoordinatorRequest)
+    driver.advance(100)
+    driver.respond(late, FindCoordinatorResponse(node_id=1))
+    driver.advance(100)
+
+    assert Known(1) == driver.state.coordinator
+
+
+def test_a_coordinator_whose_connection_backs_off_stays_unknown_for_another_turn():
+    """The first lookup after a dropped connection names it too early; the next one succeeds."""
+    driver = ClientDriver(reconnect_backoff_ms=150)
+    driver.stable()
+    before = len(lookups(driver))
+    driver.disconnect()
+    driver.tick()
+    driver.advance(400)
+
+    assert Known(1) == driver.state.coordinator
+    assert 2 == len(lookups(driver)) - before
+
+
+def broken(driver: ClientDriver) -> float:
+    """Let the coordinator's connection break; return for how long it backs off, in ms."""
+    driver.disconnect()
+    driver.tick()
+    back_off = (driver.state.reconnect.ready_us - driver.now_us) / 1_000
+    driver.advance(1_500)
+
+    assert Known(1) == driver.state.coordinator
+    return round(back_off)
+
+
+def test_a_connection_that_breaks_again_and_again_backs_off_twice_as_long_each_time():
+    """From ``reconnect.backoff.ms`` to ``reconnect.backoff.max.ms``, while nothing is answered."""
+    driver = ClientDriver()
+    driver.stable()
+
+    assert [50, 100, 200, 400, 800, 1_000, 1_000] == [broken(driver) for _ in range(7)]
+
+
+def test_an_answer_ends_the_doubling():
+    """The connection was made after all."""
+    driver = ClientDriver()
+    driver.stable()
+    before = [broken(driver) for _ in range(3)]
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten()
+
+    assert [50, 100, 200, 50] == [*before, broken(driver)]
+
+
+def test_no_lookup_is_made_while_the_coordinator_is_known():
+    """Positions, fetches and heartbeats of a calm member need no further lookup."""
+    driver = ClientDriver()
+    driver.stable()
+    for _ in range(20):
+        driver.poll()
+        driver.advance(1_000)
+        if driver.pending(HeartbeatRequest):
+            driver.beaten()
+
+    assert 1 == len(lookups(driver))

@@ -1,0 +1,61 @@
+"""Where a member may go from where it stands, and how equal assignments are told apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.consumer.kip848.membership import (
+    NO_ASSIGNMENT,
+    NO_MEMBER,
+    WAYS,
+    LocalAssignment,
+    MemberState,
+    by_id,
+)
+from protocols.messages import TopicPartitions
+
+
+@pytest.mark.parametrize("before", MemberState)
+@pytest.mark.parametrize("after", MemberState)
+def test_only_the_ways_of_the_table_are_gone(before, after):
+    """A member goes where the table says, and going elsewhere is a defect of ours."""
+    member = NO_MEMBER._replace(state=before)
+    if after in WAYS[before]:
+        assert after is member.to(after).state
+    else:
+        with pytest.raises(AssertionError, match=f"no way from {before.name}"):
+            member.to(after)
+
+
+def test_nothing_leads_out_of_a_fatal_error():
+    """A member that died stays dead."""
+    assert frozenset() == WAYS[MemberState.FATAL]
+
+
+def test_every_state_but_the_fatal_one_can_become_fatal():
+    """An error that no heartbeat mends may come whenever a heartbeat is sent."""
+    alive = [state for state in MemberState if state.in_group]
+
+    assert all(MemberState.FATAL in WAYS[state] for state in alive)
+
+
+def test_the_first_empty_assignment_differs_from_none():
+    """A new member that is told to own nothing has something to reconcile."""
+    told = NO_ASSIGNMENT.with_target(())
+
+    assert LocalAssignment(0, ()) == told
+    assert told != NO_ASSIGNMENT
+
+
+def test_the_same_target_told_again_is_no_news():
+    """An assignment that equals the target keeps its count."""
+    target = LocalAssignment(3, by_id([TopicPartitions("a", (1,))]))
+
+    assert target is target.with_target(by_id([TopicPartitions("a", (1,))]))
+
+
+def test_assignments_are_compared_in_one_form():
+    """Order, repetition and empty topics of an answer make no difference."""
+    told = [TopicPartitions("b", ()), TopicPartitions("a", (2, 1)), TopicPartitions("a", (1, 0))]
+
+    assert (TopicPartitions("a", (0, 1, 2)),) == by_id(told)

@@ -1,0 +1,225 @@
+"""The passes of poll: when it issues an event, how long it waits, and what ends a wait."""
+
+from __future__ import annotations
+
+from protocols.consumer.calls import Failed
+from protocols.consumer.kip848.threads import Lag
+from protocols.messages import FetchRequest, OffsetFetchRequest
+from protocols.messages.errors import ErrorCode
+
+from .driver import Beat, ClientDriver
+
+
+def stable(**settings) -> ClientDriver:
+    """A stable member with partitions 0 and 1 that never commits by itself."""
+    driver = ClientDriver(enable_auto_commit=False, **settings)
+    driver.stable()
+    return driver
+
+
+def events_of(driver: ClientDriver, ms: int) -> list[int]:
+    """Let time pass and return when, in ms, the poll deadline was pushed on by an event."""
+    seen = []
+    for _ in range(ms):
+        before = driver.state.poll_due_us
+        driver.advance(1)
+        if driver.state.poll_due_us != before:
+            seen.append(driver.now_us // 1_000)
+    return seen
+
+
+def test_a_poll_without_records_returns_empty_after_its_timeout():
+    """It is over when its time is, and no earlier."""
+    driver = stable()
+    driver.poll(250)
+    driver.advance(249)
+    assert [] == driver.returned
+    driver.advance(1)
+
+    assert [()] == driver.returned
+
+
+def test_a_poll_of_zero_returns_at_once():
+    """It looks into the buffer and does not wait."""
+    driver = stable()
+
+    assert () == driver.poll(0)
+
+
+def test_a_waiting_poll_makes_a_pass_every_tenth_of_a_second():
+    """Each pass issues an event once the one before is complete: idle members stay polled."""
+    driver = stable()
+    began = driver.now_us // 1_000
+    driver.poll(1_000)
+
+    assert [began + 100 * n for n in range(1, 6)] == events_of(driver, 510)
+
+
+def test_a_poll_that_throws_gives_its_event_up():
+    """The next poll issues one of its own, whatever became of that one."""
+    driver = stable()
+    driver.to_own(0)
+    driver.hold_calls = True
+    driver.poll(1_000)
+    driver.advance(200)
+    driver.end_call(Failed("Oops"))
+    assert driver.state.slot is None
+    driver.advance(3_000)
+    driver.poll()
+
+    assert driver.now_us == driver.state.poll_due_us - 300_000_000
+
+
+def test_records_end_a_wait_after_a_wake_up():
+    """What arrives is handed out as soon as the application thread has woken up."""
+    driver = stable()
+    driver.poll(10_000)
+    driver.lags = {Lag.WAKE: 400}
+    driver.records({0: 2})
+    driver.advance(0.399)
+    assert [] == driver.batches()
+    driver.advance(0.001)
+
+    assert 1 == len(driver.batches())
+
+
+def test_the_answer_to_the_first_heartbeat_ends_a_wait():
+    """Until the interval is told no wait lasts: the first assignment is taken at once."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.poll(1_000)
+    driver.advance(30)
+    driver.beaten(2, 0, 1)
+    driver.advance(0.001)
+
+    assert [("assigned", (0, 1))] == driver.calls
+
+
+def test_the_answer_to_a_later_heartbeat_ends_no_wait():
+    """A member that waits for records takes a new target up in its next pass."""
+    driver = stable()
+    driver.poll(10_000)
+    driver.beat_due()
+    driver.advance(30)
+    driver.beaten(3, 0)
+    driver.advance(0.001)
+    at_once = driver.state.member.reconciling
+    driver.advance(100)
+
+    assert at_once is None
+    assert driver.state.member.reconciling is not None
+
+
+def test_an_empty_answer_ends_a_wait_for_another_pass():
+    """A fetch that brought nothing wakes the application: its pass has the broker asked again."""
+    driver = stable()
+    driver.poll(10_000)
+    driver.advance(30)
+    driver.records({0: 0})
+
+    assert 1 == len(driver.pending(FetchRequest))
+    assert [] == driver.returned
+
+
+def test_an_answer_during_work_ends_the_next_wait_at_once():
+    """The mark of an answer is kept: the first wait after it is over as soon as it begins."""
+    driver = stable()
+    driver.hand({0: 1})
+    assert driver.batches()
+    before = driver.state.poll_due_us
+    driver.advance(50)
+    driver.poll(10_000)
+    after = driver.state.poll_due_us
+
+    assert after - before == 50_000
+    assert [] == driver.pending(Beat)
+
+
+def test_the_next_fetch_leaves_when_records_are_handed_out():
+    """The background thread is asked for fetches by the poll that returns records."""
+    driver = stable()
+    driver.hand({0: 1})
+
+    assert {0: 1, 1: 0} == {
+        part.partition.partition: part.offset for part in driver.one(FetchRequest).partitions
+    }
+
+
+def test_with_fetches_buffered_every_second_poll_issues_an_event():
+    """An event that is complete is left while whole fetches lie in the buffer."""
+    driver = stable(max_poll_records=10, brokers=(1, 2))
+    driver.poll()
+    driver.records({0: 30}, node=1)
+    driver.records({1: 30}, node=2)
+    issued = []
+    for _ in range(6):
+        before = driver.state.poll_due_us
+        driver.advance(10)
+        driver.poll(1_000)
+        issued.append(driver.state.poll_due_us != before)
+
+    assert 6 == len(driver.batches())
+    assert [False, True, False, True] == issued[:4]
+
+
+def test_the_rest_of_one_fetch_lets_every_poll_issue_an_event():
+    """What is being handed out is no whole fetch."""
+    driver = stable(max_poll_records=10)
+    driver.poll()
+    driver.records({0: 40})
+    driver.poll()
+    issued = []
+    for _ in range(3):
+        before = driver.state.poll_due_us
+        driver.advance(10)
+        driver.poll(1_000)
+        issued.append(driver.state.poll_due_us != before)
+
+    assert [True, True, True] == issued
+
+
+def test_an_event_that_waits_for_positions_is_given_up_by_the_poll_after_its_time():
+    """A poll that begins past the deadline of such an event issues a new one."""
+    driver = stable()
+    driver.beat_due()
+    driver.beaten(3, 0, 1, 2)
+    driver.poll(100)
+    driver.advance(100)
+    driver.poll(100)
+    driver.advance(50)
+    assert 1 == len(driver.pending(OffsetFetchRequest))
+    assert [] == events_of(driver, 45)
+    driver.advance(10)
+    before = driver.state.poll_due_us
+    driver.poll(100)
+
+    assert before < driver.state.poll_due_us
+    assert 1 == len(driver.pending(OffsetFetchRequest))
+
+
+def test_nothing_is_handed_out_while_a_position_is_missing_and_the_event_is_open():
+    """Both threads may not move a position at once: the application lets the other go first."""
+    driver = stable(max_poll_records=1)
+    driver.poll()
+    driver.records({0: 3})
+    driver.poll()
+    driver.beat_due()
+    driver.beaten(3, 0, 1, 2)
+    driver.poll()
+    driver.quiet()
+    driver.lags = {Lag.EVENT: 300}
+    driver.advance(10)
+    driver.begin_poll(1_000)
+    waits = not driver.batches()
+    driver.advance(0.3)
+
+    assert waits
+
+
+def test_a_position_off_its_log_without_a_policy_is_thrown():
+    """It is thrown once there is nothing else to return."""
+    driver = stable(auto_offset_reset="none")
+    driver.poll()
+    driver.records({0: 0}, error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    thrown = driver.poll()
+
+    assert "OffsetOutOfRangeException" == thrown.exception

@@ -1,0 +1,113 @@
+"""An application that does not poll: its member leaves by itself, and joins when it is back."""
+
+from __future__ import annotations
+
+from protocols.consumer.kip848.membership import MemberState
+from protocols.facts import Dropped
+from protocols.messages import OffsetCommitRequest
+
+from .driver import Beat, ClientDriver
+
+
+def expired(**settings) -> ClientDriver:
+    """A member whose application has just been away from poll for too long."""
+    driver = ClientDriver(max_poll_interval_ms=12_000, auto_commit_interval_ms=600_000, **settings)
+    driver.stable()
+    for _ in range(2):
+        driver.beat_due()
+        driver.beaten()
+    driver.advance(2_000)
+    return driver
+
+
+def test_the_member_leaves_without_a_call():
+    """The heartbeat that leaves goes out at once; the listener is called when somebody polls."""
+    driver = expired()
+
+    assert -1 == driver.one(Beat).member_epoch
+    assert ["PREPARE_LEAVING", "LEAVING", "STALE"] == driver.ways()
+    assert [] == driver.calls
+    assert ["consumer poll timeout has expired."] == [f.reason for f in driver.told(Dropped)]
+
+
+def test_a_static_member_leaves_for_a_while():
+    """Its partitions stay reserved for it until the session expires."""
+    driver = expired(group_instance_id="i")
+
+    assert -2 == driver.one(Beat).member_epoch
+
+
+def test_it_leaves_even_with_a_heartbeat_in_flight():
+    """The last heartbeat does not wait for the answer to the one before."""
+    driver = ClientDriver(max_poll_interval_ms=12_000)
+    driver.stable()
+    driver.beat_due()
+    driver.advance(7_000)
+
+    assert [2, -1] == [sent.message.member_epoch for sent in driver.pending(Beat)]
+
+
+def test_polling_again_loses_all_and_joins():
+    """onPartitionsLost, then epoch 0; nothing is committed."""
+    driver = expired()
+    driver.beaten(-1)
+    driver.advance(30_000)
+    assert [] == driver.pending(Beat)
+    driver.poll()
+
+    assert [("lost", (0, 1))] == driver.calls
+    assert 0 == driver.one(Beat).member_epoch
+    assert [] == driver.ever(OffsetCommitRequest)
+
+
+def test_it_joins_only_after_the_call():
+    """A listener that takes long holds the new membership up."""
+    driver = expired()
+    driver.beaten(-1)
+    driver.hold_calls = True
+    driver.poll()
+    driver.advance(5_000)
+    assert MemberState.STALE is driver.member
+    assert [] == driver.pending(Beat)
+    driver.end_call()
+
+    assert MemberState.JOINING is driver.member
+
+
+def test_a_stale_member_that_owned_nothing_joins_with_the_poll():
+    """Without anything to give up the next poll event joins by itself."""
+    driver = ClientDriver(max_poll_interval_ms=6_000)
+    driver.stable({})
+    driver.advance(6_000)
+    assert MemberState.STALE is driver.member
+    driver.poll()
+
+    assert MemberState.JOINING is driver.member
+    assert [] == driver.calls
+
+
+def test_each_event_of_poll_resets_the_interval():
+    """An application that polls often enough stays a member however long it runs."""
+    driver = ClientDriver(max_poll_interval_ms=6_000, enable_auto_commit=False)
+    driver.stable()
+    for _ in range(40):
+        driver.poll()
+        driver.advance(1_000)
+        if driver.pending(Beat):
+            driver.beaten()
+
+    assert MemberState.STABLE is driver.member
+
+
+def test_nobody_leaves_while_the_coordinator_is_unknown():
+    """Without a coordinator the interval is not looked at; with one it is, at once."""
+    driver = ClientDriver(max_poll_interval_ms=6_000)
+    driver.stable()
+    driver.coordinator = None
+    driver.disconnect()
+    driver.advance(20_000)
+    assert MemberState.STABLE is driver.member
+    driver.coordinator = 1
+    driver.advance(1_000)
+
+    assert MemberState.STALE is driver.member

@@ -1,0 +1,142 @@
+"""The commit before a reconciliation: what it covers, and what becomes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.messages import OffsetCommitRequest
+from protocols.messages.errors import ErrorCode
+
+from .driver import Beat, ClientDriver, offsets
+
+
+@pytest.fixture
+def auto() -> ClientDriver:
+    """A stable member with partitions 0 and 1 that commits by itself."""
+    driver = ClientDriver(auto_commit_interval_ms=60_000)
+    driver.stable({0: 3, 1: 4})
+    return driver
+
+
+def test_an_addition_commits_what_is_owned_first(auto):
+    """With automatic commits each reconciliation commits all positions, also if nothing goes."""
+    auto.to_own(0, 1, 2)
+    auto.poll()
+    request = auto.committed()
+    auto.poll()
+
+    assert offsets({0: 3, 1: 4}) == tuple(sorted(request.offsets))
+    assert [("assigned", (2,))] == auto.calls
+
+
+def test_a_member_that_owns_nothing_commits_nothing():
+    """There is nothing to commit before the first assignment: it goes on at once."""
+    driver = ClientDriver()
+    driver.joining()
+    driver.reconcile(2, 0)
+
+    assert [] == driver.ever(OffsetCommitRequest)
+
+
+def test_a_failed_commit_is_ignored(auto):
+    """A refusal that no try mends leaves the positions uncommitted and the revocation goes on."""
+    auto.to_own(0)
+    auto.poll()
+    auto.committed(ErrorCode.UNKNOWN_MEMBER_ID)
+    auto.poll()
+    auto.poll()
+
+    assert [("revoked", (1,)), ("assigned", ())] == auto.calls
+
+
+def test_a_commit_that_may_succeed_is_tried_again_with_newer_positions(auto):
+    """Records handed out until a commit failed are covered by the next try."""
+    auto.poll()
+    auto.to_own(0)
+    auto.poll()
+    auto.records({0: 5})
+    auto.poll()
+    auto.committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    auto.advance(100)
+
+    assert offsets({0: 8, 1: 4}) == tuple(sorted(auto.one(OffsetCommitRequest).offsets))
+    assert [] == auto.calls
+
+
+def test_a_stale_commit_is_tried_again_with_the_new_epoch(auto):
+    """The epoch may rise between a commit and its refusal: the next try has the new one."""
+    auto.to_own(0)
+    auto.poll()
+    auto.beat_due()
+    auto.beaten(7)
+    auto.committed(ErrorCode.STALE_MEMBER_EPOCH)
+    auto.advance(100)
+
+    assert 7 == auto.one(OffsetCommitRequest).generation_id
+
+
+def test_a_deleted_topic_holds_nobody_up(auto):
+    """UNKNOWN_TOPIC_OR_PARTITION is not tried again before a reconciliation."""
+    auto.to_own(0)
+    auto.poll()
+    auto.committed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    auto.poll()
+
+    assert [("revoked", (1,))] == auto.calls[:1]
+
+
+def test_the_commit_is_given_up_after_the_poll_interval():
+    """A coordinator that never answers well holds a revocation up for max.poll.interval.ms."""
+    driver = ClientDriver(max_poll_interval_ms=20_000, auto_commit_interval_ms=600_000)
+    driver.stable({0: 3, 1: 4})
+    driver.to_own(0)
+    for _ in range(199):
+        driver.poll()
+        if driver.pending(OffsetCommitRequest):
+            driver.committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        if driver.pending(Beat):
+            driver.beaten()
+        driver.advance(100)
+    assert [] == driver.calls
+    driver.advance(1_000)
+    driver.poll()
+
+    assert [("revoked", (1,))] == driver.calls[:1]
+
+
+def test_an_interval_commit_is_left_out_beside_it():
+    """What is due while the first try is under way is covered by that try."""
+    driver = ClientDriver(auto_commit_interval_ms=5_000)
+    driver.stable({0: 3, 1: 4})
+    driver.to_own(0)
+    driver.advance(5_000)
+    driver.poll()
+    driver.advance(100)
+    driver.poll()
+
+    assert 1 == len(driver.ever(OffsetCommitRequest))
+
+
+def test_interval_commits_go_on_beside_its_next_tries():
+    """A commit that has to be tried again holds no other back."""
+    driver = ClientDriver(auto_commit_interval_ms=5_000)
+    driver.stable({0: 3, 1: 4})
+    driver.to_own(0)
+    driver.advance(5_000)
+    driver.poll()
+    driver.committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.poll()
+
+    assert 2 == len(driver.ever(OffsetCommitRequest))
+
+
+def test_a_finished_reconciliation_restarts_the_commit_interval():
+    """The next automatic commit comes a full interval after the assignment was taken."""
+    driver = ClientDriver(auto_commit_interval_ms=10_000)
+    driver.stable({0: 3})
+    driver.to_own(0, 1)
+    driver.poll()
+    driver.committed()
+    driver.poll()
+
+    assert driver.now_us + 10_000_000 == driver.state.autocommit_us

@@ -1,0 +1,119 @@
+"""Requests in flight: numbered, timed by one timer, and found by who has let them wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from protocols.consumer.asking import (
+    REQUESTS,
+    lose,
+    on_reads,
+    overdue,
+    rearm,
+    send,
+    settled,
+    take_number,
+)
+from protocols.consumer.lookup import Known
+from protocols.consumer.reader import NOTHING_ASKED, Reads
+from protocols.machine import Send, SetTimer, Step
+from protocols.messages import HeartbeatRequest, coordinator_node
+
+REQUEST = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+
+
+COORDINATOR = Known(1)
+
+
+class Flight(NamedTuple):
+    broker: int
+    deadline_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The least a client has that asks."""
+
+    reads: Reads = NOTHING_ASKED
+    coordinator: Known = COORDINATOR
+    in_flight: dict[int, Flight] = field(default_factory=dict)
+    request_timer_us: int | None = None
+
+
+def sent(*flights: Flight) -> Step[State]:
+    """A client that has sent these requests, in this order."""
+    step = Step(State())
+    for flight in flights:
+        step = step.then(lambda state, flight=flight: send(state, REQUEST, flight))
+    return step
+
+
+def test_requests_are_numbered_in_their_order():
+    """Each has a number of its own, under which it is kept."""
+    state = sent(Flight(1, 30), Flight(2, 40)).state
+
+    assert {0: Flight(1, 30), 1: Flight(2, 40)} == state.in_flight
+    assert 2 == take_number(state)[0]
+
+
+def test_a_request_goes_to_the_coordinators_own_connection():
+    """A broker is another node when it is asked as a coordinator."""
+    assert Send(coordinator_node(7), REQUEST, 0) == sent(Flight(7, 30)).effects[0]
+
+
+def test_the_timer_is_set_for_whatever_may_wait_least():
+    """A later deadline leaves it alone, an earlier one brings it forward."""
+    step = sent(Flight(1, 30), Flight(1, 40), Flight(1, 20))
+    timers = [effect for effect in step.effects if isinstance(effect, SetTimer)]
+
+    assert [SetTimer(REQUESTS, 30), SetTimer(REQUESTS, 20)] == timers
+    assert 20 == step.state.request_timer_us
+
+
+def test_the_timer_is_set_anew_for_what_is_left():
+    """What was answered is waited for no more."""
+    state = sent(Flight(1, 30), Flight(1, 40)).state
+    step = rearm(settled(state, 0))
+
+    assert (SetTimer(REQUESTS, 40),) == step.effects
+    assert 40 == step.state.request_timer_us
+
+
+def test_without_a_request_no_timer_is_set():
+    """The next request sets it."""
+    step = rearm(settled(sent(Flight(1, 30)).state, 0))
+
+    assert Step(State(reads=step.state.reads)) == step
+    assert step.state.request_timer_us is None
+
+
+def test_brokers_that_are_late_are_named_once():
+    """In the order in which they were asked; a deadline that is just over is over."""
+    state = sent(Flight(2, 30), Flight(1, 20), Flight(2, 10), Flight(3, 31)).state
+
+    assert [2, 1] == overdue(state, 30)
+
+
+def test_what_was_asked_of_a_lost_broker_fails_in_its_order():
+    """Each request is settled before what follows; those to other brokers stay."""
+    state = sent(Flight(2, 30), Flight(1, 20), Flight(2, 10)).state
+    seen = []
+
+    def fail(left: State, number: int) -> Step[State]:
+        seen.append((number, number in left.in_flight))
+        return Step(left, (SetTimer(f"retry {number}", 5),))
+
+    step = lose(state, 2, fail)
+
+    assert [(0, False), (2, False)] == seen
+    assert (SetTimer("retry 0", 5), SetTimer("retry 2", 5)) == step.effects
+    assert {1: Flight(1, 20)} == step.state.in_flight
+
+
+def test_a_move_that_changes_nothing_leaves_the_state_as_it_is():
+    """Only its effects are taken over."""
+    state = State()
+    timer = SetTimer("metadata", 5)
+
+    assert on_reads(state, lambda reads: Step(reads, (timer,))).state is state

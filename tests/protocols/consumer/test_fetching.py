@@ -1,0 +1,331 @@
+"""A consumer's data plane: what is fetched, buffered, handed out (spec 1.2-1.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from assignors.types import TopicPartition
+from protocols.consumer.fetching import Fetcher, Handed, in_record_order
+from protocols.consumer.reading import Phase
+from protocols.messages import (
+    EpochStart,
+    FetchedRecords,
+    FetchResponse,
+    LeaderAndEpoch,
+)
+from protocols.messages.errors import ErrorCode
+
+
+def tp(number: int) -> TopicPartition:
+    return TopicPartition("t", number)
+
+
+def led(broker: int, epoch: int = 0) -> LeaderAndEpoch:
+    return LeaderAndEpoch(broker, epoch)
+
+
+def reading(positions: dict[int, int], brokers: int = 1) -> Fetcher:
+    """A fetcher of partitions at these positions, their leaders in turn."""
+    fetcher = Fetcher()
+    fetcher.positions.leaders_changed({tp(n): led(1 + n % brokers) for n in range(20)})
+    fetcher.assign(tp(n) for n in positions)
+    for number, offset in positions.items():
+        fetcher.positions.seek(tp(number), offset)
+    fetcher.check()
+    return fetcher
+
+
+def asked(fetcher: Fetcher) -> dict[int, list[int]]:
+    """Which partitions are asked for now, by broker, in order."""
+    return {
+        broker: [part.partition.partition for part in request.partitions]
+        for broker, request in fetcher.requests()
+    }
+
+
+def arrive(fetcher: Fetcher, counts: dict[int, int], broker: int = 1) -> None:
+    """Let so many records of each partition arrive from where it stands."""
+    at = fetcher.positions.valid()
+    parts = tuple(FetchedRecords(tp(n), at[tp(n)], at[tp(n)] + c) for n, c in counts.items())
+    fetcher.arrived(FetchResponse(broker, parts))
+    fetcher.check()
+
+
+def ranges(handed: Iterable[Handed]) -> list[tuple[int, int, int]]:
+    return [(part.partition.partition, part.first, part.next_offset) for part in handed]
+
+
+# -- handing out ---------------------------------------------------------------------------------
+
+
+def test_no_call_hands_out_more_than_the_limit():
+    """Over all partitions together."""
+    fetcher = reading({0: 0, 1: 0})
+    fetcher.requests()
+    arrive(fetcher, {0: 7, 1: 7})
+    sizes = [sum(b - a for _, a, b in ranges(fetcher.collect(5))) for _ in range(4)]
+
+    assert [5, 5, 4, 0] == sizes
+
+
+def test_completed_fetches_are_emptied_in_order_of_arrival():
+    """The first to arrive is drained before the second is touched."""
+    fetcher = reading({0: 0, 1: 0})
+    fetcher.requests()
+    arrive(fetcher, {1: 6, 0: 6})
+
+    assert [(1, 0, 5)] == ranges(fetcher.collect(5))
+    assert {(1, 5, 6), (0, 0, 4)} == set(ranges(fetcher.collect(5)))
+    assert [(0, 4, 6)] == ranges(fetcher.collect(5))
+
+
+def test_one_call_hands_partitions_over_in_the_order_of_javas_map():
+    """Whatever the order of arrival was (``ConsumerRecords``)."""
+    fetcher = reading(dict.fromkeys(range(6), 0))
+    fetcher.requests()
+    arrive(fetcher, {5: 1, 3: 1, 0: 1, 4: 1, 1: 1, 2: 1})
+    handed = fetcher.collect(100)
+
+    assert list(in_record_order(sorted(handed))) == list(handed)
+    assert set(range(6)) == {number for number, *_ in ranges(handed)}
+
+
+def test_many_partitions_keep_to_javas_map_too():
+    """More than eight make no difference to the rule."""
+    few = [Handed(tp(n), 0, 1) for n in range(8)]
+    many = [Handed(tp(n), 0, 1) for n in range(12)]
+    of_many = [part for part in in_record_order(many) if part in few]
+
+    assert list(in_record_order(few)) == of_many
+
+
+def test_a_fetch_drained_exactly_at_the_limit_stays_buffered_till_the_next_call():
+    """The quirk: its broker is not asked before (1.2 rule 5)."""
+    fetcher = reading({0: 0})
+    fetcher.requests()
+    arrive(fetcher, {0: 5})
+    fetcher.collect(5)
+    assert not fetcher.idle
+    assert {} == asked(fetcher)
+
+    assert () == fetcher.collect(5)
+    assert {1: [0]} == asked(fetcher)
+
+
+def test_what_begins_elsewhere_than_at_the_position_is_dropped():
+    """A seek makes the buffer stale."""
+    fetcher = reading({0: 0, 1: 0})
+    fetcher.requests()
+    arrive(fetcher, {0: 5, 1: 2})
+    fetcher.positions.seek(tp(0), 3)
+
+    assert [(1, 0, 2)] == ranges(fetcher.collect(10))
+    assert fetcher.idle
+
+
+def test_nothing_is_handed_out_while_everything_is_revoked():
+    """The eager prepare: no records, no fetches; a new assignment ends it."""
+    fetcher = reading({0: 0})
+    fetcher.requests()
+    arrive(fetcher, {0: 5})
+    fetcher.revoking = True
+
+    assert () == fetcher.collect(10)
+    assert {} == asked(fetcher)
+    fetcher.assign([])
+    assert not fetcher.revoking
+
+
+def test_buffered_counts_what_is_still_to_be_handed_out():
+    """Stale parts do not count."""
+    fetcher = reading({0: 0, 1: 0})
+    fetcher.requests()
+    arrive(fetcher, {0: 5, 1: 4})
+    fetcher.collect(3)
+    fetcher.positions.seek(tp(1), 9)
+
+    assert 2 == fetcher.buffered
+
+
+# -- assignment ----------------------------------------------------------------------------------
+
+
+def test_kept_partitions_keep_position_and_buffer():
+    """An assignment that still holds a partition changes nothing about it."""
+    fetcher = reading({0: 4, 1: 0})
+    fetcher.requests()
+    arrive(fetcher, {0: 5, 1: 5})
+    fetcher.assign([tp(0), tp(2)])
+
+    assert {tp(0): 4} == fetcher.positions.valid()
+    assert [(0, 4, 9)] == ranges(fetcher.collect(10))
+
+
+def test_a_partition_given_back_later_starts_without_a_position():
+    """What was buffered of it before is not handed out after all."""
+    fetcher = reading({0: 4})
+    fetcher.requests()
+    arrive(fetcher, {0: 5})
+    fetcher.assign([])
+    fetcher.assign([tp(0)])
+    fetcher.positions.seek(tp(0), 4)
+
+    assert () == fetcher.collect(10)
+
+
+def test_records_for_nobody_are_dropped():
+    """Of a partition that is not assigned any more."""
+    fetcher = reading({0: 0, 1: 0})
+    fetcher.requests()
+    fetcher.assign([tp(1)])
+    fetcher.arrived(FetchResponse(1, (FetchedRecords(tp(0), 0, 5), FetchedRecords(tp(1), 0, 2))))
+
+    assert [(1, 0, 2)] == ranges(fetcher.collect(10))
+
+
+# -- requests ------------------------------------------------------------------------------------
+
+
+def test_one_fetch_a_broker_is_in_flight():
+    """Asking again changes nothing until it is answered (F2)."""
+    fetcher = reading({0: 0, 1: 0, 2: 0}, brokers=2)
+    assert {1: [0, 2], 2: [1]} == asked(fetcher)
+    assert {} == asked(fetcher)
+    assert {1, 2} == fetcher.in_flight
+
+    fetcher.arrived(FetchResponse(2, ()))
+    assert {2: [1]} == asked(fetcher)
+
+
+def test_partitions_without_a_position_are_not_asked_for():
+    """They wait for their committed offset, or for a reset."""
+    fetcher = reading({0: 0, 1: 0, 2: 0})
+    fetcher.positions.reset(tp(1))
+    fetcher.assign([tp(n) for n in range(4)])
+
+    assert {1: [0, 2]} == asked(fetcher)
+    assert (tp(1),) == fetcher.positions.in_phase(Phase.RESETTING)
+    assert (tp(3),) == fetcher.positions.in_phase(Phase.INITIALIZING)
+
+
+def test_no_broker_with_buffered_records_is_asked():
+    """All of its partitions wait (F1b); other brokers' do not."""
+    fetcher = reading({0: 0, 1: 0, 2: 0}, brokers=2)
+    fetcher.requests()
+    arrive(fetcher, {0: 5}, broker=1)
+    fetcher.arrived(FetchResponse(2, ()))
+
+    assert {2: [1]} == asked(fetcher)
+
+
+def test_a_buffer_nobody_wants_does_not_hold_its_broker_back():
+    """Stale records do not count (F1b)."""
+    fetcher = reading({0: 0, 1: 0})
+    fetcher.requests()
+    arrive(fetcher, {0: 5})
+    fetcher.positions.seek(tp(0), 77)
+
+    assert {1: [0, 1]} == asked(fetcher)
+
+
+def test_requests_stand_in_the_order_of_the_assignment_and_readers_move_back():
+    """Who gave records, or an error, is asked for last (1.2 rule 4)."""
+    fetcher = reading({0: 0, 1: 0, 2: 0})
+    assert {1: [0, 1, 2]} == asked(fetcher)
+    arrive(fetcher, {0: 1})
+    fetcher.collect(10)
+    assert {1: [1, 2, 0]} == asked(fetcher)
+
+    refused = FetchedRecords(tp(1), -1, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    fetcher.arrived(FetchResponse(1, (refused,)))
+    assert {1: [2, 0, 1]} == asked(fetcher)
+
+
+def test_that_order_survives_a_metadata_refresh():
+    """Learning the same leaders again changes nothing; a new assignment does."""
+    fetcher = reading({0: 0, 1: 0, 2: 0})
+    fetcher.requests()
+    arrive(fetcher, {0: 1})
+    fetcher.collect(10)
+    fetcher.positions.leaders_changed({tp(n): led(1) for n in range(20)})
+    assert {1: [1, 2, 0]} == asked(fetcher)
+    assert (tp(1), tp(2), tp(0)) == fetcher.positions.assigned
+
+    fetcher.arrived(FetchResponse(1, ()))
+    fetcher.assign([tp(0), tp(1), tp(2)])
+    assert {1: [0, 1, 2]} == asked(fetcher)
+
+
+def test_a_lost_broker_is_asked_again_after_a_metadata_update():
+    """Until then nobody leads its partitions."""
+    fetcher = reading({0: 0, 1: 0}, brokers=2)
+    fetcher.requests()
+    fetcher.disconnected(1)
+    assert fetcher.positions.leaderless
+    assert {} == asked(fetcher)
+
+    fetcher.positions.leaders_changed({tp(0): led(2), tp(1): led(2)})
+    fetcher.arrived(FetchResponse(2, ()))
+    assert {2: [0, 1]} == asked(fetcher)
+
+
+def test_a_lost_broker_is_asked_again_when_its_back_off_is_over():
+    """Metadata that still name it change nothing; one answer makes all failures forgotten."""
+    fetcher = reading({0: 0})
+    fetcher.requests(0)
+    fetcher.disconnected(1, 50)
+    fetcher.positions.leaders_changed({tp(0): led(1)})
+    assert [] == fetcher.requests(49)
+    assert (1, False) == (fetcher.failures(1), fetcher.connected)
+    assert (50, None) == (fetcher.next_ready_us(49), fetcher.next_ready_us(50))
+    assert [1] == [broker for broker, _ in fetcher.requests(50)]
+
+    fetcher.disconnected(1, 200)
+    assert 2 == fetcher.failures(1)
+    fetcher.arrived(FetchResponse(1, ()))
+    assert (0, True) == (fetcher.failures(1), fetcher.connected)
+
+
+def test_a_stale_leader_is_forgotten_for_one_partition():
+    """The others of that broker go on."""
+    fetcher = reading({0: 0, 1: 0})
+    fetcher.positions.stale(tp(0))
+
+    assert {1: [1]} == asked(fetcher)
+    assert fetcher.positions.leaderless
+
+
+def test_a_partition_nobody_leads_is_not_asked_for():
+    """There is nobody to ask."""
+    fetcher = Fetcher()
+    fetcher.assign([tp(0)])
+    fetcher.positions.seek(tp(0), 1)
+
+    assert {} == asked(fetcher)
+
+
+# -- for a host that polls in its place ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("wanted", [[(0, 3), (1, 4)], [(0, 3)], [(0, 3), (1, 5)]])
+def test_asked_for_compares_with_what_can_be_read(wanted):
+    """True only if each reader is asked for at its position."""
+    fetcher = reading({0: 3, 1: 4})
+
+    assert (wanted == [(0, 3), (1, 4)]) == fetcher.asked_for([(tp(n), at) for n, at in wanted])
+
+
+def test_moving_on_is_arriving_and_collecting_in_one():
+    """Position, epoch and order end up the same either way."""
+    short, long = reading({0: 0, 1: 0}), reading({0: 0, 1: 0})
+    epochs = (EpochStart(0, 0), EpochStart(2, 3))
+    assert short.move_on(tp(0), 4, epochs)
+    assert not short.move_on(tp(0), 4, epochs)
+    long.requests()
+    long.arrived(FetchResponse(1, (FetchedRecords(tp(0), 0, 4, epochs=epochs),)))
+    long.collect(10)
+
+    assert short.positions.consumed() == long.positions.consumed()
+    assert short.positions.assigned == long.positions.assigned

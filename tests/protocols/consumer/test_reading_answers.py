@@ -1,0 +1,45 @@
+"""Answers of any broker: whoever still waits for one takes it, and nobody else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from protocols.consumer.reader import NOTHING_ASKED
+from protocols.consumer.reading_answers import answered
+from protocols.machine import Step
+from protocols.messages import (
+    ListOffsetsResponse,
+    MetadataResponse,
+    OffsetsForLeaderEpochResponse,
+    TopicDescription,
+)
+
+from .kip848.bench import ClientBench
+
+LATE = [
+    MetadataResponse(brokers=(1,), topics=()),
+    ListOffsetsResponse(offsets=()),
+    OffsetsForLeaderEpochResponse(end_offsets=()),
+]
+
+
+@pytest.mark.parametrize("answer", LATE, ids=lambda answer: type(answer).__name__)
+def test_an_answer_nobody_waits_for_changes_nothing(answer):
+    """A request that was given up may still be answered."""
+    reader = ClientBench().client.consumer
+
+    assert Step(NOTHING_ASKED) == answered(NOTHING_ASKED, reader, 3, answer, 0)
+
+
+def test_metadata_that_were_asked_for_are_taken():
+    """The copy is a new version, and the request is in flight no more."""
+    reader = ClientBench().client.consumer
+    asking = replace(NOTHING_ASKED, metadata=replace(NOTHING_ASKED.metadata, in_flight=3))
+    topic = TopicDescription("t", "id-t", (1,))
+    step = answered(asking, reader, 3, MetadataResponse(brokers=(1,), topics=(topic,)), 0)
+
+    assert {"t": topic} == step.state.metadata.topics
+    assert 1 == step.state.metadata.version
+    assert step.state.metadata.in_flight is None

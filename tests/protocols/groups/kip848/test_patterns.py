@@ -1,0 +1,263 @@
+"""Subscriptions by pattern, looked up by the coordinator beside the requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.groups.kip848.patterns import matching
+from protocols.groups.kip848.soft import LookUp
+from protocols.groups.topics import TopicsImage
+from protocols.messages.errors import ErrorCode
+
+from .driver import ConsumerGroupDriver, topic
+
+
+def by_pattern(it: ConsumerGroupDriver, member_id: str, pattern: str) -> None:
+    it.join(member_id, subscribed_topic_names=None, subscribed_topic_regex=pattern)
+
+
+def looked_up(*pattern_users: str, **settings: int) -> ConsumerGroupDriver:
+    """A group whose members read by the pattern ``t|u``, looked up, with a target."""
+    it = ConsumerGroupDriver(topic(), topic("u", 2), topic("v", 1), **settings)
+    for member_id in pattern_users:
+        by_pattern(it, member_id, "t|u")
+    it.advance(0)
+    return it
+
+
+def test_a_new_pattern_gives_partitions_with_the_heartbeat_after_its_look_up():
+    """Join, look-up, next heartbeat: the look-up alone raises the epoch."""
+    it = ConsumerGroupDriver(topic(), topic("u", 2), topic("v", 1))
+    by_pattern(it, "A", "t|u")
+    assert (1, ["5", "8"], {}) == (it.at("A")[0], it.types, it.group.targets.get("A", {}))
+
+    it.advance(0)
+    assert (["16", "3"], (2, 1)) == (it.types, it.epochs)
+    answer = it.beat("A")
+
+    assert {"t": {0, 1, 2, 3, 4, 5}, "u": {0, 1}} == answer.assignment
+
+
+def test_a_pattern_that_another_member_has_gives_partitions_at_once():
+    """It is looked up already: the join raises the epoch."""
+    it = looked_up("A")
+    it.beat("A")
+
+    by_pattern(it, "B", "t|u")
+
+    assert (3, 3) == it.epochs
+    assert it.group.targets["B"]
+
+
+def test_a_pattern_is_matched_against_whole_names():
+    """In the syntax of RE2."""
+    it = ConsumerGroupDriver(topic(), topic("u", 2))
+    by_pattern(it, "A", r"[^t]\b")
+    it.advance(0)
+
+    assert ("u",) == it.group.patterns[r"[^t]\b"].topics
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{2,1}", r"(?=t)", r"(t)\1"])
+def test_what_is_no_pattern_is_refused(pattern):
+    """Also what other libraries would take: there is no looking ahead and no going back."""
+    it = looked_up("A")
+    before = len(it.log)
+
+    refused = it.join("B", subscribed_topic_names=None, subscribed_topic_regex=pattern)
+
+    assert ErrorCode.INVALID_REGULAR_EXPRESSION == refused.error
+    assert len(it.log) == before
+
+
+def test_a_member_that_gives_its_pattern_up_raises_the_epoch():
+    """It was the last one: what the pattern matched is forgotten in the same batch."""
+    it = looked_up("A")
+    it.beat("A")
+
+    it.beat("A", subscribed_topic_regex="", topic_partitions=())
+
+    assert ["5", "16x", "3"] == it.types[:3]
+    assert not it.group.patterns
+    assert {} == dict(it.group.targets["A"])
+
+
+def test_the_pattern_of_the_last_member_to_leave_is_forgotten():
+    """While another member has it, it stays."""
+    it = looked_up("A", "B")
+    it.leave("A")
+    assert it.group.patterns
+
+    assert ["8x", "7x", "5x", "16x", "3", "6"] == it.wrote(lambda: it.leave("B"))
+
+
+def test_a_new_topic_is_found_by_a_heartbeat_ten_seconds_after_the_last_look_up():
+    """And not sooner; only another topic raises the epoch."""
+    it = ConsumerGroupDriver(topic())
+    by_pattern(it, "A", ".*")
+    it.advance(0)
+    it.beat("A")
+    it.topics_are(topic(), topic("u", 2))
+
+    it.advance(10_000)
+    it.beat("A")
+    it.advance(0)
+    assert (2, ("t",)) == (it.group.epoch, it.group.patterns[".*"].topics)
+    it.advance(1)
+    it.beat("A")
+    it.advance(0)
+    assert (3, ("t", "u")) == (it.group.epoch, it.group.patterns[".*"].topics)
+    assert {"t": {0, 1, 2, 3, 4, 5}, "u": {0, 1}} == it.beat("A").assignment
+
+
+def test_a_look_up_that_finds_the_same_raises_nothing():
+    """It is written all the same, with its time."""
+    it = looked_up("A")
+    it.beat("A")
+    it.advance(600_001)
+    it = looked_up("A", group_consumer_session_timeout_ms=2**30)
+    it.beat("A")
+    epochs = it.epochs
+
+    it.advance(600_001)
+    it.beat("A")
+    it.advance(0)
+
+    assert (["16"], epochs) == (it.types, it.epochs)
+
+
+def test_all_patterns_of_a_group_are_looked_up_together():
+    """One at a time per group, ten seconds apart."""
+    it = looked_up("A")
+    by_pattern(it, "B", "v")
+    it.advance(5_000)
+    assert "v" not in it.group.patterns
+
+    it.beat("A")
+    it.advance(5_001)
+    it.beat("A")
+    it.advance(0)
+
+    assert {"t|u", "v"} == set(it.group.patterns)
+    assert 2 == it.types.count("16")
+
+
+def test_names_and_a_pattern_together_read_both():
+    """A member may have them side by side."""
+    it = ConsumerGroupDriver(topic(), topic("u", 2))
+    it.join("A", "u", subscribed_topic_regex="t")
+    it.advance(0)
+    it.beat("A")
+
+    assert {"t", "u"} == set(
+        it.beat(
+            "A", 0, topic_partitions=(), rebalance_timeout_ms=1, subscribed_topic_names=("u",)
+        ).assignment
+    )
+
+
+def test_another_pattern_that_is_not_looked_up_yet_takes_its_topics_away():
+    """Until it is, it matches nothing."""
+    it = looked_up("A")
+    it.beat("A")
+    it.advance(20_000)
+
+    it.beat("A", subscribed_topic_regex="t.?")
+
+    assert {"t", "u"} == {"t", "u"} & {name for name in ("t", "u") if it.revoking("A", of=name)}
+    assert (2, 2) == it.epochs
+
+
+def test_a_failover_forgets_a_look_up_under_way():
+    """The next heartbeat begins it anew."""
+    it = ConsumerGroupDriver(topic())
+    by_pattern(it, "A", ".*")
+    it.fail_over()
+    assert not it.group.patterns
+
+    it.beat("A")
+    it.advance(0)
+
+    assert ("t",) == it.group.patterns[".*"].topics
+
+
+def test_a_pattern_in_the_log_that_is_none_here_matches_nothing():
+    """Another release may have taken it."""
+    begun = LookUp(("(",), TopicsImage([topic()]), 0)
+
+    assert () == matching("(", begun)
+
+
+def test_a_pattern_that_was_never_looked_up_leaves_a_tombstone_too():
+    """When its last user gives it up, or goes."""
+    it = ConsumerGroupDriver(topic())
+    by_pattern(it, "A", "t")
+    assert "16x" in it.wrote(lambda: it.beat("A", subscribed_topic_regex=""))
+
+    by_pattern(it, "B", "u")
+
+    assert ["8x", "7x", "5x", "16x", "3"] == it.wrote(lambda: it.leave("B"))
+
+
+def test_the_only_pattern_changed_soon_after_its_look_up_waits_like_any_other():
+    """Ten seconds count from the last look-up, also if what it found goes with the change."""
+    it = looked_up("A")
+    it.beat("A")
+    it.beat("A", subscribed_topic_regex="v")
+    it.advance(0)
+    assert ({}, True) == (dict(it.group.patterns), "v" in it.group.pattern_users)
+
+    it.beat("A")
+    it.advance(0)
+
+    assert {"v"} == set(it.group.patterns)
+
+
+def test_a_pattern_that_goes_has_the_others_looked_up_once_more():
+    """There are more results than patterns in use, at that heartbeat."""
+    it = ConsumerGroupDriver(topic(), topic("u"))
+    by_pattern(it, "A", "t")
+    by_pattern(it, "B", "u")
+    it.advance(0)
+    it.beat("A")
+    it.advance(10_001)
+    it.beat("A")
+    it.advance(0)
+    it.settle("A", "B")
+    it.advance(10_001)
+    assert {"t", "u"} == set(it.group.patterns)
+
+    it.beat("B", subscribed_topic_regex="t")
+    it.advance(0)
+
+    assert ["16"] == it.types
+    assert {"t"} == set(it.group.patterns)
+
+
+def test_a_new_coordinator_looks_all_patterns_up_once():
+    """It cannot know which topics are new."""
+    it = looked_up("A")
+    it.beat("A")
+    it.advance(10_001)
+    assert [] == it.wrote(lambda: (it.beat("A"), it.advance(0)))
+
+    it.begin_load()
+    it.coordinator.topics_changed(it.topics, version=9)
+    it._carry_out(it.coordinator.loaded(it.now_us))
+    it.beat("A")
+    it.advance(0)
+
+    assert ["16"] == it.types
+
+
+def test_a_member_that_reads_a_topic_which_does_not_exist_reads_something():
+    """Nothing is taken from it, and nothing written but what it told."""
+    it = ConsumerGroupDriver(topic())
+    it.join("A", subscribed_topic_names=())
+
+    assert ["5", "3", "7", "6", "8"] == it.wrote(
+        lambda: it.beat("A", subscribed_topic_names=("w",), topic_partitions=())
+    )
+    assert ["5", "3", "6", "8"] == it.wrote(
+        lambda: it.beat("A", subscribed_topic_names=("x",), topic_partitions=())
+    )

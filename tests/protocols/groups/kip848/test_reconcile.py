@@ -1,0 +1,215 @@
+"""One member's steps towards its target, state by state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from immutables import Map
+
+from protocols.groups.kip848.group import CurrentAssignment, MemberState
+from protocols.groups.kip848.reconcile import Situation, reconciled
+from protocols.messages.errors import ErrorCode
+
+from .driver import IDS, ConsumerGroupDriver, owned, topic
+
+T, U = IDS["t"], IDS["u"]
+STABLE, UNREVOKED, UNRELEASED, UNKNOWN = MemberState
+
+
+def grants(*numbers: int, at: int = 5, of: str = T) -> dict[str, dict[int, int]]:
+    return {of: dict.fromkeys(numbers, at)} if numbers else {}
+
+
+def member(epoch: int, *numbers: int, state: MemberState = STABLE, revoking: Any = ()) -> Any:
+    return CurrentAssignment(epoch, epoch - 1, state, grants(*numbers), grants(*revoking))
+
+
+def given(target_epoch: int, *wanted: int, **more: Any) -> Situation:
+    defaults: dict[str, Any] = {
+        "target_epoch": target_epoch,
+        "wanted": {T: wanted},
+        "held": Map(),
+        "owned": None,
+        "subscribed": {T},
+    }
+    return Situation(**{**defaults, **more})
+
+
+def held(*numbers: int, at: int = 4) -> Any:
+    return Map({T: Map(dict.fromkeys(numbers, at))})
+
+
+def test_nothing_but_the_epoch_moves():
+    """A new target with the same partitions takes a member to its epoch at once."""
+    after = reconciled(member(5, 0, 1), given(6, 0, 1))
+
+    assert CurrentAssignment(6, 5, STABLE, grants(0, 1)) == after
+
+
+def test_free_partitions_are_given_at_once():
+    """They carry the epoch at which they were given; the others keep theirs."""
+    after = reconciled(member(5, 0), given(6, 0, 1))
+
+    assert CurrentAssignment(6, 5, STABLE, {T: {0: 5, 1: 6}}) == after
+
+
+def test_a_member_gives_up_before_it_takes():
+    """While it has to give something up it stays at its epoch and gets nothing, free or not."""
+    after = reconciled(member(5, 0, 1), given(6, 0, 2))
+
+    assert CurrentAssignment(5, 5, UNREVOKED, grants(0), grants(1)) == after
+
+
+def test_what_others_own_is_waited_for():
+    """The epoch is that of the target all the same."""
+    after = reconciled(member(5, 0), given(6, 0, 1, 2, held=held(1)))
+
+    assert CurrentAssignment(6, 5, UNRELEASED, {T: {0: 5, 2: 6}}) == after
+
+
+def test_a_request_that_shows_the_loss_needs_no_revocation():
+    """What the member does not own any more vanishes at once."""
+    after = reconciled(member(5, 0, 1), given(6, 0, owned={T: frozenset({0})}))
+
+    assert CurrentAssignment(6, 5, STABLE, grants(0)) == after
+
+
+def test_saying_nothing_never_confirms():
+    """Without a list of what it owns a member may still own everything."""
+    waiting = member(5, 0, state=UNREVOKED, revoking=(1,))
+
+    assert waiting is reconciled(waiting, given(6, 0))
+    assert waiting is reconciled(waiting, given(9, owned={T: frozenset({1})}))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "after"),
+    [
+        ((), CurrentAssignment(5, 5, UNREVOKED, {}, grants(0))),
+        ((0, 1), CurrentAssignment(7, 5, STABLE, {T: {0: 5, 1: 7}})),
+        ((0,), CurrentAssignment(7, 5, STABLE, grants(0))),
+    ],
+)
+def test_after_the_confirmation_the_newest_target_counts(wanted, after):
+    """It may ask for more, for less, or give back what was just given up."""
+    waiting = member(5, 0, state=UNREVOKED, revoking=(1,))
+
+    assert after == reconciled(
+        waiting, given(7, *wanted, held=held(0, 1, at=5), owned={T: frozenset({0})})
+    )
+
+
+def test_an_unread_topic_is_taken_away_without_a_new_target():
+    """A member that stopped reading a topic gives it up in the same heartbeat."""
+    after = reconciled(member(5, 0), given(5, 0, subscribed={U}, resubscribed=True))
+
+    assert CurrentAssignment(5, 5, UNREVOKED, {}, grants(0)) == after
+
+
+def test_what_is_to_be_given_up_grows_while_it_waits():
+    """Another topic that is no longer read joins what was asked for before."""
+    waiting = CurrentAssignment(5, 4, UNREVOKED, {U: {3: 5}}, grants(1))
+    after = reconciled(waiting, given(5, 0, subscribed={T}, resubscribed=True))
+
+    assert CurrentAssignment(5, 5, UNREVOKED, {}, {T: {1: 5}, U: {3: 5}}) == after
+
+
+def test_an_unread_topic_that_nobody_owns_is_forgotten():
+    """Where the same request shows that it is gone, nothing is waited for."""
+    after = reconciled(
+        member(5, 0), given(5, 0, subscribed={U}, resubscribed=True, owned={T: frozenset()})
+    )
+
+    assert CurrentAssignment(5, 5, STABLE) == after
+
+
+def test_a_member_that_reads_nothing_is_moved_even_from_nothing():
+    """Its previous epoch becomes its epoch, as if everything had been taken away."""
+    nothing = given(5, subscribed=set(), reads_nothing=True, resubscribed=True)
+    after = reconciled(member(5), nothing)
+
+    assert CurrentAssignment(5, 5, STABLE) == after
+
+
+def test_a_target_of_an_unread_topic_counts_for_nothing():
+    """So it is given up, though the target still has it."""
+    after = reconciled(member(5, 0), given(6, 0, subscribed={U}))
+
+    assert CurrentAssignment(5, 5, UNREVOKED, {}, grants(0)) == after
+
+
+def test_an_unknown_state_fences_unless_nothing_is_owned():
+    """A later Kafka may have written it; who owns nothing goes on from the target epoch."""
+    unknown = CurrentAssignment(5, 4, UNKNOWN)
+
+    assert ErrorCode.FENCED_MEMBER_EPOCH is reconciled(unknown, given(6, 0))
+    assert ErrorCode.FENCED_MEMBER_EPOCH is reconciled(
+        unknown, given(6, 0, owned={T: frozenset({0})})
+    )
+    assert CurrentAssignment(6, 5, STABLE, grants(0, at=6)) == reconciled(
+        unknown, given(6, 0, owned={})
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "order"),
+    [
+        ((4, 5), (1, 4, 5), [4, 5, 1]),
+        ((0, 1), (0, 1, 4), [0, 4, 1]),
+        ((2,), (2, 5), [5, 2]),
+        ((3, 4), (3, 4), [4, 3]),
+        ((), (0, 1, 2, 3), [0, 1, 2, 3]),
+    ],
+)
+def test_partitions_stand_in_the_order_of_kafkas_tables(before, wanted, order):
+    """The log of a real group shows them so."""
+    after = reconciled(member(5, *before), given(6, *wanted))
+
+    assert order == list(after.assigned[T])
+
+
+# -- through a coordinator ---------------------------------------------------------------------
+
+
+def test_successive_joins_make_one_wave_of_revocations():
+    """A donor that beats only after two joins gives up for both of them at once."""
+    it = ConsumerGroupDriver()
+    it.join("A")
+    it.join("B")
+    it.join("C")
+
+    answer = it.beat("A")
+
+    assert 2 == answer.epoch
+    assert {"t": it.target("A")} == answer.assignment
+    assert 4 == len(it.revoking("A"))
+
+
+def test_a_partition_that_comes_back_while_it_is_given_up_is_kept():
+    """Its pending entry does not block its own member."""
+    it = ConsumerGroupDriver(topic(partitions=2))
+    it.join("A")
+    it.join("B")
+    moving = it.target("B")
+    assert moving == (it.beat("A"), it.revoking("A"))[1]
+    it.leave("B")
+
+    it.join("C", "u")
+    kept = it.beat("A", topic_partitions=owned(*({0, 1} - moving)))
+
+    assert {"t": {0, 1}} == kept.assignment
+
+
+def test_whoever_is_in_a_state_that_nobody_knows_must_list_no_topic():
+    """Not even one without partitions."""
+    nothing = reconciled(member(5, state=UNKNOWN), given(6, 0, owned={T: frozenset()}))
+
+    assert ErrorCode.FENCED_MEMBER_EPOCH == nothing
+
+
+def test_whoever_reads_a_topic_that_does_not_exist_is_left_as_it_is():
+    """It reads nothing that is there, but it reads."""
+    before = member(5)
+
+    assert before == reconciled(before, given(5, subscribed=set(), resubscribed=True))

@@ -1,0 +1,219 @@
+"""Who computes the target, what the assignor is told, and what of its answer is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assignors.registry import SERVER_SIDE
+from assignors.types import TopicPartition
+from protocols.facts import TargetComputed
+from protocols.groups.kip848.target import is_homogeneous
+from protocols.messages.errors import ErrorCode
+
+from .driver import ConsumerGroupDriver, topic
+
+
+class Asked:
+    """An assignor that remembers what it was told, and gives what it is told to give."""
+
+    def __init__(self) -> None:
+        self.topics: Any = None
+        self.subscriptions: Any = None
+        self.answer: Any = None
+
+    def __call__(self, topics: Any, subscriptions: Any) -> Any:
+        self.topics, self.subscriptions = topics, subscriptions
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        if self.answer is None:
+            return SERVER_SIDE["uniform"](topics, subscriptions)
+        return self.answer
+
+
+@pytest.fixture
+def asked() -> Asked:
+    return Asked()
+
+
+def own(asked: Asked, *topics: Any, **settings: Any) -> ConsumerGroupDriver:
+    return ConsumerGroupDriver(
+        *topics,
+        assignors={"mine": asked, **SERVER_SIDE},
+        group_consumer_assignors=("mine", "uniform", "range"),
+        **settings,
+    )
+
+
+def test_members_without_a_change_are_not_written():
+    """A swap writes two records, a join of one without partitions one."""
+    it = ConsumerGroupDriver(topic(partitions=2))
+    it.join("A")
+    it.join("B")
+    it.settle("A", "B")
+
+    it.join("C")
+
+    assert ["5", "3", "7", "6", "8"] == it.types
+    assert set() == it.target("C")
+    assert (("C", ()),) == it.told(TargetComputed)[-1].changed
+
+
+def test_the_assignor_works_from_targets_not_from_what_members_have(asked):
+    """So a partition on its way to a member already counts as that member's."""
+    it = own(asked)
+    it.join("A")
+    it.join("B")
+    assert set() == it.assigned("B")
+
+    it.join("C")
+
+    told = asked.subscriptions
+    assert ["A", "B", "C"] == sorted(told)
+    assert 3 == len(told["B"].owned_partitions)
+    assert () == told["C"].owned_partitions
+
+
+def test_who_left_is_not_told_of_and_its_partitions_are_free(asked):
+    """Its target went with it."""
+    it = own(asked)
+    it.join("A")
+    it.join("B")
+    it.leave("A")
+    it.beat("B")
+
+    assert ["B"] == list(asked.subscriptions)
+    assert {0, 1, 2, 3, 4, 5} == it.target("B")
+
+
+def test_the_assignor_is_told_of_instances_racks_and_topics_that_exist(asked):
+    """A topic that does not exist is left out of the counts."""
+    it = own(asked)
+    it.join("A", "t", "u", instance="i", rack_id="r")
+
+    told = asked.subscriptions["A"]
+    assert ("i", "r", ("t", "u")) == (told.group_instance_id, told.rack_id, told.topics)
+    assert {"t": 6} == asked.topics.partition_counts
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ValueError("no"),
+        SystemExit(3),
+        "nonsense",
+        {"X": ()},
+        {"A": [("t", -1)]},
+    ],
+)
+def test_an_assignor_that_fails_changes_nothing(asked, answer):
+    """The heartbeat is told of an unknown error, and the next one tries again."""
+    it = own(asked)
+    asked.answer = answer
+
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == it.join("A").error
+    assert (0, False) == (len(it.log), it.exists)
+
+    asked.answer = {"A": (TopicPartition("t", 3),)}
+    assert {"t": {3}} == it.join("A").assignment
+
+
+def test_the_one_most_members_ask_for_is_taken():
+    """Of equals ``uniform``; nobody asking, the broker's first."""
+    it = ConsumerGroupDriver(group_consumer_assignors=("range", "uniform"))
+    it.join("A")
+    assert "range" == it.told(TargetComputed)[-1].assignor
+    it.join("B", server_assignor="uniform")
+    assert "uniform" == it.told(TargetComputed)[-1].assignor
+    it.join("C", server_assignor="range")
+    assert "uniform" == it.told(TargetComputed)[-1].assignor
+    it.join("D", server_assignor="range")
+    assert "range" == it.told(TargetComputed)[-1].assignor
+
+
+def test_targets_are_kept_apart_by_the_assignment_interval():
+    """An override within the broker's bounds counts; 0 means every heartbeat."""
+    it = ConsumerGroupDriver(group_consumer_assignment_interval_ms=1_000)
+    it.join("A")
+    it.override(consumer_assignment_interval_ms=3_000)
+    it.join("B")
+    it.advance(2_999)
+    it.beat("B")
+    assert (3, 2) == it.epochs
+
+    it.override(consumer_assignment_interval_ms=0)
+    it.beat("B")
+
+    assert (3, 3) == it.epochs
+
+
+def test_a_failover_keeps_the_time_of_the_last_target():
+    """It is in the log."""
+    it = ConsumerGroupDriver(group_consumer_assignment_interval_ms=1_000)
+    it.join("A")
+    it.fail_over()
+    it.join("B")
+    assert (3, 2) == it.epochs
+    it.advance(1_000)
+    it.beat("A")
+
+    assert (3, 3) == it.epochs
+
+
+def test_same_topics_by_name_and_by_pattern_are_not_the_same():
+    """All by name, or all by one pattern: only then do members count as alike."""
+    it = ConsumerGroupDriver(topic(), topic("u"))
+    it.join("A")
+    it.join("B")
+    assert is_homogeneous(it.group)
+    it.join("C", "t", "u")
+    assert not is_homogeneous(it.group)
+    it.join("C", subscribed_topic_names=(), subscribed_topic_regex="t")
+    assert not is_homogeneous(it.group)
+    for member_id in ("A", "B"):
+        it.join(member_id, subscribed_topic_names=(), subscribed_topic_regex="t")
+    assert is_homogeneous(it.group)
+
+
+def test_a_target_covers_every_partition_once():
+    """Whatever the members read, as long as somebody reads it."""
+    it = ConsumerGroupDriver(topic(), topic("u", 3), topic("v", 2))
+    for member_id, names in {"A": "t", "B": "tu", "C": "uv", "D": "v"}.items():
+        it.join(member_id, *names)
+
+    given = [
+        (topic_id, number)
+        for wanted in it.group.targets.values()
+        for topic_id, numbers in wanted.items()
+        for number in numbers
+    ]
+    assert len(set(given)) == len(given) == 11
+
+
+def test_a_swap_writes_two_records(asked):
+    """And nothing about the member that keeps its target."""
+    it = own(asked, topic(partitions=3))
+    asked.answer = {
+        "A": (TopicPartition("t", 0),),
+        "B": (TopicPartition("t", 1),),
+        "C": (TopicPartition("t", 2),),
+    }
+    for name in "ABC":
+        asked.answer = {
+            other: (TopicPartition("t", number),)
+            for number, other in enumerate("ABC")
+            if other <= name
+        }
+        it.join(name)
+    it.settle("A", "B", "C")
+    asked.answer = {
+        "A": (TopicPartition("t", 1),),
+        "B": (TopicPartition("t", 0),),
+        "C": (TopicPartition("t", 2),),
+    }
+
+    it.beat("C", subscribed_topic_names=("t", "u"))
+
+    assert ["5", "3", "7", "7", "6", "8"] == it.types
+    assert ("A", "B") == tuple(member_id for member_id, _ in it.told(TargetComputed)[-1].changed)

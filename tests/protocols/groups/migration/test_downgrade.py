@@ -1,0 +1,126 @@
+"""A consumer group of which only classic members are left."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.facts import Departure, GroupConverted, GroupEpochRaised, MemberRemoved
+from protocols.groups.classic.states import State
+from protocols.messages import HeartbeatRequest, LeaveGroupRequest, LeavingMember
+from protocols.messages.errors import ErrorCode
+
+from .driver import AGAIN, GROUP, mixed, some
+
+
+def test_the_last_consumer_member_leaves_a_classic_group():
+    """With the targets as assignments, in generation of the group epoch, and a rebalance begins."""
+    it = mixed()
+
+    it.leave("C")
+
+    assert ["8x", "8x", "7x", "7x", "6x", "5x", "5x", "4x", "3x", "2"] == it.types
+    assert (State.PREPARING_REBALANCE, 2) == (it.classic.state, it.classic.generation)
+    assert AGAIN == it.beat_classic("x", 2)
+    assert 3 == it.join_classic("x", 0, 1).answer.generation_id
+    assert "heartbeat-g-" + it.ids["x"] in it.timers
+    assert not [name for name in it.timers if name.startswith(("session-", "re"))]
+
+
+def test_facts_tell_the_change_and_no_epoch_that_is_never_written():
+    """Who went, in which epoch, and what those who stay are to have."""
+    it = mixed()
+    it.facts.clear()
+    it.leave("C")
+    (converted,) = it.told(GroupConverted)
+
+    assert ("classic", 2, "C", "") == (
+        converted.protocol,
+        converted.generation,
+        converted.member_id,
+        converted.client,
+    )
+    assert ((it.ids["x"], some(0, 1)),) == converted.assignment
+    assert [] == it.told(GroupEpochRaised)
+
+
+def test_the_last_consumer_member_falls_silent():
+    """It is a removal like any other."""
+    it = mixed()
+    for _ in range(9):
+        it.advance(5_000)
+        it.send(HeartbeatRequest(group_id=GROUP, generation_id=2, member_id=it.ids["x"]))
+
+    assert it.is_classic
+    assert [Departure.EXPIRED] == [fact.why for fact in it.told(MemberRemoved)]
+
+
+def test_the_last_consumer_member_is_removed_by_an_administrator():
+    """By LeaveGroup."""
+    it = mixed()
+    it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember("C"),)))
+
+    assert it.is_classic
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"group_consumer_migration_policy": "upgrade"}],
+)
+def test_policy_may_forbid_the_downgrade(settings):
+    """It stays a consumer group with classic members alone."""
+    it = mixed(**settings)
+    it.leave("C")
+
+    assert not it.is_classic
+    assert [it.ids["x"]] == list(it.group.members.entries)
+    assert ErrorCode.NONE == it.beat_classic("x", 2)
+    assert 3 == it.join_classic("x").answer.generation_id
+
+
+def test_while_another_consumer_member_stays_nothing_is_converted():
+    """Nor when the last classic member goes."""
+    it = mixed()
+    it.join("D")
+    it.leave("D")
+    assert not it.is_classic
+    it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember(it.ids["x"]),)))
+
+    assert not it.is_classic
+    assert {"t": {0, 1, 2, 3}} == it.beat("C").assignment
+
+
+def test_there_and_back_again_loses_no_offset():
+    """Classic, consumer, classic: the committed offset is there all the time."""
+    it = mixed()
+    assert ErrorCode.NONE == it.commit("C", 2, 2)
+    it.leave("C")
+
+    stored = it.coordinator.state.durable.offset(GROUP, "t", 2)
+    assert stored is not None
+    assert 7 == stored.offset
+    it.fail_over()
+    assert it.is_classic
+
+
+def test_a_group_that_was_too_large_becomes_classic_when_it_is_small_enough():
+    """Classic members alone, and one more of them goes."""
+    it = mixed(group_max_size=1)
+    it.enter("y")
+    it.leave("C")
+    assert not it.is_classic
+
+    it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember(it.ids["y"]),)))
+
+    assert it.is_classic
+    assert [it.ids["x"]] == list(it.classic.members)
+
+
+def test_a_look_up_that_ends_among_classic_members_converts_nothing():
+    """Nobody went."""
+    it = mixed(group_consumer_migration_policy="upgrade")
+    it.join("D", subscribed_topic_names=None, subscribed_topic_regex="t")
+    it.leave("C")
+    it.leave("D")
+    it.advance(0)
+
+    assert not it.is_classic

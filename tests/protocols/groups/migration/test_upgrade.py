@@ -1,0 +1,189 @@
+"""A classic group with members becomes a consumer group, or does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from protocols.facts import GroupConverted
+from protocols.groups.classic.states import State
+from protocols.groups.kip848.group import Group as ConsumerGroup
+from protocols.messages import LeaveGroupRequest, LeavingMember
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import GroupMetadataValue, encode_assignment
+
+from .driver import AGAIN, GROUP, Migration, some
+
+
+def test_a_heartbeat_makes_a_consumer_group_of_a_stable_one():
+    """Its members go on as they were, at their generation; then the newcomer joins as any."""
+    it = Migration()
+    it.stable("x")
+    generation = it.classic.generation
+
+    answer = it.join("C")
+
+    assert (generation + 1, {}) == (answer.epoch, answer.assignment)
+    assert ["2x", "5", "3", "7", "6", "8", "5", "3", "7", "7", "6", "8"] == it.types
+    assert (generation, generation, "STABLE") == it.at(it.ids["x"])
+    assert {0, 1, 2, 3} == it.assigned(it.ids["x"])
+    assert it.member(it.ids["x"]).speaks_classic
+    assert (10_000, 45_000) == (it.session_ms(it.ids["x"]), it.session_ms("C"))
+    assert not [name for name in it.timers if name.startswith("heartbeat-")]
+
+
+def test_a_fact_tells_the_change_with_what_everybody_has():
+    """The count goes on from the generation."""
+    it = Migration()
+    it.stable("x")
+    it.facts.clear()
+    it.join("C")
+    (converted,) = it.told(GroupConverted)
+
+    assert ("consumer", 1, "C", "C") == (
+        converted.protocol,
+        converted.generation,
+        converted.member_id,
+        converted.client,
+    )
+    assert ((it.ids["x"], some(0, 1, 2, 3)),) == converted.assignment
+
+
+def test_an_empty_group_becomes_what_its_next_member_speaks_under_any_policy():
+    """There and back; the count begins anew, and a fact says so. Offsets stay."""
+    it = Migration(group_consumer_migration_policy="disabled")
+    it.stable("x")
+    assert ErrorCode.NONE == it.commit(it.ids["x"], 1, 0)
+    it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember(it.ids.pop("x")),)))
+    it.join("C")
+    assert not it.is_classic
+    it.leave("C")
+    it.enter("y")
+
+    assert it.is_classic
+    told = [(fact.protocol, fact.assignment) for fact in it.told(GroupConverted)]
+    assert [("consumer", ()), ("classic", ())] == told
+    assert it.coordinator.state.durable.offset(GROUP, "t", 0) is not None
+
+
+def test_whoever_waits_to_join_is_told_to_join_again():
+    """The join phase ends there; the member is known."""
+    it = Migration()
+    it.stable("x")
+    waiting = it.enter("y")
+    assert (State.PREPARING_REBALANCE, []) == (it.classic.state, waiting.answers)
+
+    it.join("C")
+
+    assert AGAIN == waiting.error
+    assert isinstance(it.group, ConsumerGroup)
+    assert 3 == len(it.group.members)
+
+
+def test_whoever_waits_to_sync_is_told_to_join_again():
+    """A leader whose assignment was never stored too."""
+    it = Migration()
+    it.enter("x")
+    it.enter("y")
+    it.advance(0)
+    assert State.COMPLETING_REBALANCE is it.classic.state
+    follower = next(name for name in "xy" if it.ids[name] != it.classic.leader_id)
+    waiting = it.sync(follower, it.classic.generation)
+
+    it.join("C")
+
+    assert AGAIN == waiting.error
+    assert 3 == len(it.group.members)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"group_consumer_migration_policy": "disabled"},
+        {"group_consumer_migration_policy": "downgrade"},
+        {"group_consumer_max_size": 1},
+    ],
+)
+def test_policy_and_size_may_forbid_the_upgrade(settings):
+    """The newcomer finds no group of its protocol; the classic one is as it was."""
+    it = Migration(**settings)
+    it.stable("x", "y")
+    before = len(it.log)
+
+    assert ErrorCode.GROUP_ID_NOT_FOUND == it.join("C").error
+    assert (True, State.STABLE, before) == (it.is_classic, it.classic.state, len(it.log))
+
+
+def test_a_group_of_another_protocol_type_stays_what_it_is():
+    """Connect workers are no consumers."""
+    it = Migration()
+    it.enter("x", protocol_type="connect")
+
+    assert ErrorCode.GROUP_ID_NOT_FOUND == it.join("C").error
+
+
+def test_an_upgrade_that_cannot_be_written_is_taken_back():
+    """The classic group is there again; nobody is answered twice."""
+    it = Migration()
+    it.stable("x")
+    waiting = it.enter("y")
+    it.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+
+    assert ErrorCode.COORDINATOR_NOT_AVAILABLE == it.join("C").error
+
+    assert (True, AGAIN) == (it.is_classic, waiting.error)
+    first, second = it.join_classic("x", 0, 1, 2, 3), it.join_classic("y")
+    it.advance(20_000)
+    assert {ErrorCode.NONE} == {first.error, second.error}
+
+
+def test_in_its_first_join_phase_a_group_cannot_be_read():
+    """It has chosen no protocol yet; who waits is told to join again all the same."""
+    it = Migration()
+    waiting = it.enter("x")
+    assert State.PREPARING_REBALANCE is it.classic.state
+    before = len(it.log)
+
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == it.join("C").error
+
+    assert (True, before, AGAIN) == (it.is_classic, len(it.log), waiting.error)
+    again = it.join_classic("x")
+    it.advance(20_000)
+    assert ErrorCode.NONE == again.error
+
+
+def test_who_is_refused_after_the_conversion_leaves_the_group_classic():
+    """There is no room for one more; whoever waited joins again."""
+    it = Migration(group_consumer_max_size=2)
+    it.stable("x")
+    waiting = it.enter("y")
+    before = len(it.log)
+
+    assert ErrorCode.GROUP_MAX_SIZE_REACHED == it.join("C").error
+    assert (True, before, AGAIN) == (it.is_classic, len(it.log), waiting.error)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"assignment": encode_assignment(some(0), user_data=b"mine")},
+        {"assignment": b"\x00"},
+        {"subscription": b"\x00"},
+    ],
+)
+def test_what_could_not_be_kept_forbids_the_upgrade(changed):
+    """User data of an assignor of people's own, and bytes that are not the protocol's."""
+    it = Migration()
+    it.stable("x")
+    place = max(
+        place for place, record in enumerate(it.log) if isinstance(record.value, GroupMetadataValue)
+    )
+    record = it.log[place]
+    members = tuple(replace(member, **changed) for member in record.value.members)
+    it.log[place] = record._replace(value=replace(record.value, members=members))
+    it.fail_over()
+    before = len(it.log)
+
+    assert ErrorCode.GROUP_ID_NOT_FOUND == it.join("C").error
+    assert (True, before) == (it.is_classic, len(it.log))
