@@ -17,7 +17,7 @@ duplicates, lost    as many as a quarter second of work or production in each pa
 takeover_first_s    10 %, or 0.5 s if that is more (0.3 s on a quiet machine)
 takeover_last_s     shown only: the order among inherited partitions is not compared
 stall_first_s       where brokers fail: how long the partition that went on first stood still
-stall_last_s        (:mod:`emulator.conformance.pace`), and the one that did last; 10 %, or 0.5 s if
+stall_last_s        (:mod:`emulator.conformance.stalls`), and the one that did last; 10 %, or 0.5 s if
                     that is more
 stalls.M[n]         the same of the partitions that consumer M owned at the fault, each of them:
                     the n-th shortest is held against the n-th shortest
@@ -28,7 +28,7 @@ commit_wait_s       where brokers fail: the longest time from sending a commit, 
 first_commit_s      shown only: from the fault to the first of these answers; when members come to
                     commit again depends on how their polls fall
 commits.M           shown only: how many there were is a matter of time
-records             the offsets log's records of the group (:mod:`emulator.conformance.captured.log_outline`)
+records             the offsets log's records of the group (:mod:`emulator.conformance.offsets_log`)
 =================== =========================================================================
 """
 

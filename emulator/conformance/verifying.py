@@ -14,9 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from emulator.conformance.appended import Appended
 from emulator.conformance.captured.capture import Capture, read_capture, why_not_comparable
-from emulator.conformance.captured.log_outline import outline
 from emulator.conformance.captured.offsets_dump import dump_of, entries, read_dump
 from emulator.conformance.captured.reading import CaptureError
 from emulator.conformance.figures import (
@@ -29,6 +27,7 @@ from emulator.conformance.figures import (
 )
 from emulator.conformance.history.run import history
 from emulator.conformance.observed import Observed, observe
+from emulator.conformance.offsets_log import Appended, outline
 from emulator.conformance.prediction.rebuild import Rebuilt, rebuild
 from emulator.events import Event
 from emulator.scenario.estimate import refuse_large
@@ -116,7 +115,7 @@ def figures_of(wanted: Play) -> Figures:
     rebuilt = _rebuilt(real.capture, wanted.seed)
     happened: list[Event] = []
     log = Appended()
-    replayed = replace(rebuilt.replay(), appended=log.take, by_record=real.terms.broker_failed)
+    replayed = replace(rebuilt.replay(), appended=log.add_batch, by_record=real.terms.broker_failed)
     sinks = (happened.append,)
     play(rebuilt.scenario, wanted.seed or 0, sinks, replay=replayed, folding=False)
     figures = compare(real.observed, observe(happened, real.terms.view), real.terms)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from emulator.conformance.pace import Pace
+from emulator.conformance.stalls import Pace
 from emulator.events import BrokerDown, Event
 from emulator.metrics.measurement import measure
 from emulator.scenario import catalogue

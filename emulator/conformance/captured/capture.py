@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from assignors.types import TopicPartition
-from emulator.conformance.captured.actions import Action, read_action
 from emulator.conformance.captured.client_logs import LogLine, read_client_log
 from emulator.conformance.captured.coordinator_log import CoordinatorLine, read_coordinator_log
 from emulator.conformance.captured.reading import CaptureError, Fields, read_object
@@ -316,3 +315,60 @@ def _check_times(capture: Capture, meta: Fields) -> None:
     for action in capture.actions:
         if action.at_us > capture.end_us:
             raise meta.place.error(f"inconsistent times: {action.do} was done after t_end")
+
+
+VERBS = {
+    "sigkill": "crash",
+    "sigterm": "close",
+    "sigstop": "pause",
+    "sigcont": "pause ends",
+    "hang": "hang",
+    "start": "start",
+    "waitexit": "",
+    "none": "",
+    "addparts": "add_partitions",
+    "maketopic": "create_topic",
+}
+"""What a capture calls an action, and its verb in a scenario; empty: nothing is done."""
+
+VERBS_ON_BROKERS = {
+    "kill": "crash_broker",
+    "restart": "crash_broker ends",
+    "stop": "pause_broker",
+    "cont": "pause_broker ends",
+}
+"""What the word of an action on a broker begins with, and likewise."""
+
+COORDINATOR = "coord"
+"""What follows that where it is the coordinator's broker, which needs no number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """Something done to the run; ``do`` in the capture's word."""
+
+    do: str
+    at_us: int
+    member: str | None
+    topic: str | None
+    broker: int | None
+
+    @property
+    def verb(self) -> str | None:
+        """Its verb in a scenario, with `` ends`` where it ends one; None if there is none."""
+        for word, verb in VERBS_ON_BROKERS.items():
+            named = self.broker is not None and self.do.startswith(word)
+            if named or self.do == word + COORDINATOR:
+                return verb
+        return VERBS.get(self.do)
+
+
+def read_action(fields: Fields, units: Units) -> Action:
+    """Read one action of ``meta.json``; raise CaptureError if it is not sound."""
+    return Action(
+        do=fields.text("do"),
+        at_us=units.time(fields, "t"),
+        member=fields.text("member") if "member" in fields else None,
+        topic=units.prefix + fields.text("topic") if "topic" in fields else None,
+        broker=fields.count("broker") if "broker" in fields else None,
+    )

@@ -8,9 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.conformance.captured.epoch_records import TYPES, EpochRecord, epoch_record
-from emulator.conformance.captured.log_outline import Commit, Group, LogEntry
 from emulator.conformance.captured.reading import Fields, Place, read_lines, read_text
+from emulator.conformance.offsets_log import (
+    CURRENT,
+    MEMBER,
+    METADATA,
+    TYPES,
+    Commit,
+    EpochRecord,
+    Group,
+    LogEntry,
+)
 
 _RECORD = re.compile(
     r"\| offset: (\d+) CreateTime: (\d+) .*?(?:sequence: (-?\d+) .*?)?"
@@ -18,6 +26,12 @@ _RECORD = re.compile(
 )
 _TYPES = {"1": "OffsetCommit", "2": "GroupMetadata", **TYPES}
 FOLDER = "offsets-log"
+
+_EPOCHS = {
+    METADATA: "epoch",
+    "ConsumerGroupTargetAssignmentMetadata": "assignmentEpoch",
+    CURRENT: "memberEpoch",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +115,30 @@ def _record(text: str, place: Place) -> LogRecord:
         gone=gone,
         generation=-1 if stored is None else stored.whole("generation"),
         owners={} if stored is None else dict(_owners(stored)),
-        of_epochs=epoch_record(kind, data, value) if kind in TYPES.values() else None,
+        of_epochs=_epoch_record(kind, data, value) if kind in TYPES.values() else None,
     )
+
+
+def _epoch_record(kind: str, key: Fields, value: Fields | None) -> EpochRecord:
+    """Return a dumped record as it is compared; raise CaptureError if it is not sound."""
+    named = next((name for name in ("memberId", "regularExpression") if name in key), None)
+    member_id = "" if named is None else key.text(named)
+    if value is None:
+        return EpochRecord(kind=kind, member_id=member_id, gone=True)
+    return EpochRecord(
+        kind=kind,
+        member_id=member_id,
+        client_id=value.text("clientId") if kind == MEMBER else "",
+        epoch=value.whole(_EPOCHS[kind]) if kind in _EPOCHS else None,
+        owned=tuple(_owned(value)) if kind == CURRENT else (),
+    )
+
+
+def _owned(value: Fields) -> Iterator[tuple[str, int]]:
+    for part in ("assignedPartitions", "partitionsPendingRevocation"):
+        for topic in value.tables(part):
+            for number in topic.counts("partitions"):
+                yield topic.text("topicId"), number
 
 
 def _part(text: str, name: str, place: Place) -> Fields:

@@ -12,9 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
-from emulator.conformance.captured.async_client_logs import automatic_commits
 from emulator.conformance.captured.capture import Capture
-from emulator.conformance.captured.client_logs import AutoCommit, auto_commits, refusals
+from emulator.conformance.captured.client_logs import (
+    AutoCommit,
+    auto_commits,
+    automatic_commits,
+    refusals,
+)
 from emulator.conformance.captured.coordinator_log import OffsetLine, offset_lines, requests
 from emulator.conformance.captured.traces import Committed, GenerationSeen, SyncCommit, Trace
 from emulator.conformance.history.consumers import LOG_TICK_US, ConsumerHistory, Moment

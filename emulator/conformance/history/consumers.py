@@ -13,7 +13,6 @@ from operator import itemgetter
 
 from assignors.types import TopicPartition
 from emulator.conformance.captured.client_logs import PositionSet
-from emulator.conformance.captured.settings import reset_policy
 from emulator.conformance.captured.traces import (
     Entry,
     GenerationSeen,
@@ -24,6 +23,7 @@ from emulator.conformance.captured.traces import (
     SyncCommit,
     Trace,
     Worked,
+    reset_policy,
 )
 from emulator.events import (
     ConsumerStarted,

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from assignors.types import TopicPartition
 from emulator.conformance.captured.capture import Capture
-from emulator.conformance.captured.coordinator_log import CoordinatorLine
-from emulator.conformance.captured.epoch_lines import (
+from emulator.conformance.captured.coordinator_log import (
     COMPUTED,
     GROUP,
     MOVED,
     NUMBERS,
     OWNED,
+    CoordinatorLine,
     topic_ids,
 )
 from emulator.conformance.history.consumers import Moment

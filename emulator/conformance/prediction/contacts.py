@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from emulator.conformance.captured.async_client_logs import first_answer
 from emulator.conformance.captured.capture import Capture
-from emulator.conformance.captured.client_logs import LogLine, heartbeats_sent, times_of
+from emulator.conformance.captured.client_logs import (
+    LogLine,
+    first_answer,
+    heartbeats_sent,
+    times_of,
+)
 from emulator.conformance.captured.coordinator_log import offset_lines
-from emulator.conformance.captured.settings import milliseconds
-from emulator.conformance.captured.traces import Trace
+from emulator.conformance.captured.traces import Trace, milliseconds
 from emulator.conformance.prediction.facts import trace_at
 
 HEARTBEAT_INTERVAL_US = 3_000_000

@@ -11,18 +11,26 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from assignors.types import TopicPartition
-from emulator.conformance.captured.async_client_logs import first_answer
 from emulator.conformance.captured.capture import Addition, Capture, Production
 from emulator.conformance.captured.client_logs import (
+    first_answer,
     first_metadata,
     joins,
     metadata_news,
     positions,
     times_of,
 )
-from emulator.conformance.captured.epoch_lines import topic_ids as known_ids
-from emulator.conformance.captured.settings import MemberSettings, member_settings, milliseconds
-from emulator.conformance.captured.traces import Listened, Polled, SyncCommit, Trace, Worked
+from emulator.conformance.captured.coordinator_log import topic_ids as known_ids
+from emulator.conformance.captured.traces import (
+    Listened,
+    MemberSettings,
+    Polled,
+    SyncCommit,
+    Trace,
+    Worked,
+    member_settings,
+    milliseconds,
+)
 
 METADATA_MAX_AGE_US = 300_000_000
 """Kafka's default of ``metadata.max.age.ms``."""
@@ -268,3 +276,21 @@ def _due_of(capture: Capture, partition: TopicPartition, offset: int) -> int | N
         if produced.topic == partition.topic and offset >= produced.preload:
             return due_us(produced, partition.partition, offset - produced.preload)
     return None
+
+
+LOOKUP_US = 1_500
+"""From a consumer's start to its first metadata in the emulated world, at its latencies."""
+
+
+def start_us(capture: Capture, up: StartUp) -> int:
+    """Return when an incarnation starts in the emulated world: at its first metadata.
+
+    One that commits by a clock starts with its process: the clock counts from there.
+    """
+    member = next(m for m in members(capture) if m.member == up.member)
+    if member.commit_every_us is not None:
+        return up.started_us
+    began = up.metadata_us or up.join_sent_us or up.subscribed_us or up.started_us
+    if up.join_sent_us is not None:
+        began = min(began, up.join_sent_us - LOOKUP_US)
+    return max(0, began)

@@ -14,12 +14,11 @@ from statistics import median
 
 from assignors.types import TopicPartition
 from emulator.conformance.captured.capture import Capture, Production
-from emulator.conformance.captured.settings import MemberSettings
+from emulator.conformance.captured.traces import MemberSettings
 from emulator.conformance.prediction import facts
-from emulator.conformance.prediction.acts import acts_of
-from emulator.conformance.prediction.async_members import broker_settings, listener_ends
+from emulator.conformance.prediction.facts import start_us
+from emulator.conformance.prediction.faults import acts_of, broker_settings, listener_ends
 from emulator.conformance.prediction.noise import Noise, broker_session_ms, noise_of
-from emulator.conformance.prediction.starts import start_us
 from emulator.scenario.model import (
     Bursts,
     Cluster,

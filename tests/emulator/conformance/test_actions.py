@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from emulator.conformance.captured.actions import Action
-from emulator.conformance.captured.capture import why_not_comparable
+from emulator.conformance.captured.capture import Action, why_not_comparable
 from emulator.conformance.figures import terms_of
 from emulator.conformance.history.run import history
 from emulator.conformance.prediction.rebuild import rebuild

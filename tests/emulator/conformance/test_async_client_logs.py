@@ -1,11 +1,11 @@
 """The log of a client of the consumer protocol tells of its commits and its first answer."""
 
-from emulator.conformance.captured.async_client_logs import (
+from emulator.conformance.captured.client_logs import (
     FirstAnswer,
+    LogLine,
     automatic_commits,
     first_answer,
 )
-from emulator.conformance.captured.client_logs import LogLine
 from emulator.conformance.captured.traces import Committed, Listened
 
 COMMIT = (

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from emulator.conformance.prediction import facts
-from emulator.conformance.prediction.async_members import beginning, broker_settings, listener_ends
+from emulator.conformance.prediction.faults import beginning, broker_settings, listener_ends
 from emulator.conformance.prediction.rebuild import rebuild
 
 CRASH, JOIN = "kip848-crash/run-1", "kip848-join/run-21"

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from emulator.conformance.captured.coordinator_log import CoordinatorLine
-from emulator.conformance.captured.epoch_lines import topic_ids
+from emulator.conformance.captured.coordinator_log import CoordinatorLine, topic_ids
 from emulator.conformance.figures import terms_of
 from emulator.conformance.history.epochs import epoch_history
 from emulator.conformance.history.run import history

@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from emulator.conformance.captured.capture import find_runs, read_capture
-from emulator.conformance.captured.epoch_records import CURRENT, MEMBER, METADATA, EpochRecord
-from emulator.conformance.captured.log_outline import Commit, Group, outline
 from emulator.conformance.captured.offsets_dump import dump_of, entries, read_dump
 from emulator.conformance.captured.reading import CaptureError
+from emulator.conformance.offsets_log import (
+    CURRENT,
+    MEMBER,
+    METADATA,
+    Commit,
+    EpochRecord,
+    Group,
+    outline,
+)
 
 GROUP = "crash-range-auto-1-hrkn4"
 LINE = (

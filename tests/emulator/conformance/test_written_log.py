@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from emulator.conformance.appended import entries_of
 from emulator.conformance.captured.capture import Capture
-from emulator.conformance.captured.log_outline import outline
 from emulator.conformance.captured.offsets_dump import dump_of, entries, read_dump
 from emulator.conformance.captured.reading import read_lines
+from emulator.conformance.offsets_log import entries_of, outline
 from emulator.conformance.prediction.rebuild import rebuild
 from emulator.logs.offsets_log.writing import LogFolder
 from emulator.world.build import play

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
-from emulator.conformance.pace import Pace
+from emulator.conformance.stalls import Pace
 from emulator.events import CommitAnswered, CommitSent, Event, Processed, RunEnded
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
