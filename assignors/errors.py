@@ -1,18 +1,20 @@
-"""What can go wrong in an assignment, and whose fault it is.
+"""The errors of an assignment, by their cause.
 
-Three kinds, never to be confused: :class:`AssignorDefectError` is an outcome, Kafka's own class fails
-on that input, and a simulated leader fails with it; :class:`PluginError` and
-:class:`AssignmentError` blame the user's assignor; :class:`AssignorNotFoundError` blames the
-configuration.
+There are three kinds. :class:`AssignorDefectError` is an outcome: Kafka's own class fails on that
+input, and a simulated leader fails in the same way. :class:`PluginError`, :class:`AssignmentError`
+and :class:`CooperativeViolationError` are faults of the user's assignor.
+:class:`AssignorNotFoundError` is a fault of the configuration.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class Defect(enum.Enum):
-    """The defects of Kafka's Java assignors on which no assignment comes back."""
+    """The defects of Kafka's Java assignors that prevent an assignment."""
 
     ENDLESS_REASSIGNMENT = "endless-reassignment"
     """Sticky, general path: swapped moves undo each other; the leader never answers."""
@@ -33,7 +35,7 @@ class Defect(enum.Enum):
 
     @property
     def description(self) -> str:
-        """One sentence for people: what Kafka's class does here."""
+        """One sentence that describes the behaviour of Kafka's class."""
         return _DESCRIPTIONS[self]
 
 
@@ -69,7 +71,7 @@ _DESCRIPTIONS = {
 class AssignorDefectError(Exception):
     """Kafka's own assignor fails on this input: a simulated outcome, not a mistake.
 
-    Positional arguments only, so that it can be rebuilt wherever it is raised again.
+    Positional arguments only, so that SimPy can rebuild it when it raises it again.
     """
 
     def __init__(self, defect: Defect, detail: str) -> None:
@@ -90,12 +92,22 @@ class AssignorNotFoundError(AssignorError):
 
 
 class PluginError(AssignorError):
-    """An assignor of the user's own raised an exception; it is the ``__cause__``."""
+    """The user's assignor raised an exception, which is the ``__cause__``."""
 
 
 class AssignmentError(AssignorError):
-    """An assignor's answer is no assignment of this group."""
+    """The assignor did not return a valid assignment of this group."""
 
 
 class CooperativeViolationError(AssignorError):
-    """A custom cooperative assignor moved a partition that its owner still has."""
+    """A custom cooperative assignor moved a partition that its owner has not revoked yet."""
+
+
+def did_you_mean(given: str, allowed: Iterable[str]) -> str:
+    """Return " Did you mean …?" for the allowed name closest to *given*, else an empty string.
+
+    >>> did_you_mean("rnage", ["range", "sticky"])
+    " Did you mean 'range'?"
+    """
+    close = get_close_matches(given, list(allowed), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

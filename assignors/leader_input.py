@@ -1,13 +1,16 @@
-"""What a client-side assignor works on: the group as its leader sees it, in Java's order.
+"""The input of a client-side assignor: members, topics and racks, in Java's order.
 
-Source: ``AbstractPartitionAssignor.assign`` (spec assignors 1.2); members and topics pass through
-hash maps there, and the order in which those iterate decides who gets what.
+In Kafka members and topics pass through hash maps, and the iteration order of those maps decides
+which member gets which partition. Replicas count for racks whether they are alive or not.
+Sources: ``AbstractPartitionAssignor.assign`` and ``.useRackAwareAssignment`` (KIP-881),
+``AbstractStickyAssignor.RackInfo``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, repeat
 
 from assignors.java import hash_map_order, java_hash, string_order
@@ -22,7 +25,7 @@ class LeaderInput:
     """In *member order*: as a HashMap of the member ids iterates."""
 
     topics_of: Mapping[str, tuple[str, ...]]
-    """Member to the topics it asked for, sorted, as the wire brings them; some may not exist."""
+    """Member to the topics it asked for, sorted, as they arrive; some may not exist."""
 
     partition_counts: Mapping[str, int]
     """Known topic to number of partitions (at least 1), in Java's map order."""
@@ -37,7 +40,7 @@ class LeaderInput:
 
 
 def read_leader_input(topics: Topics, subscriptions: Subscriptions) -> LeaderInput:
-    """Put *subscriptions* and *topics* into the order in which Kafka's leader meets them."""
+    """Return *subscriptions* and *topics* in the order in which Kafka's leader iterates them."""
     members = hash_map_order(subscriptions, java_hash)
     topics_of = _sorted_topics({member: subscriptions[member].topics for member in members})
     different = {id(names): names for names in topics_of.values()}
@@ -69,7 +72,7 @@ def partitions_of(topic: str, numbers: Iterable[int]) -> list[TopicPartition]:
 def _sorted_topics(topics_of: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """Sort each member's topics; members with the same ones share one tuple.
 
-    Sharing is what lets a million (member, topic) pairs be told equal at a glance.
+    Sharing makes comparing a million (member, topic) pairs cheap.
     """
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
     result: dict[str, tuple[str, ...]] = {}
@@ -82,3 +85,71 @@ def _sorted_topics(topics_of: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[
             last_sorted = shared.setdefault(ordered, ordered)
         result[member] = last_sorted
     return result
+
+
+def member_racks(subscriptions: Mapping[str, Subscription]) -> dict[str, str]:
+    """Return the racks of the members that have one; an empty string means no rack."""
+    return {member: sub.rack_id for member, sub in subscriptions.items() if sub.rack_id}
+
+
+def partition_racks(group: LeaderInput, topic: str) -> list[frozenset[str]]:
+    """Return the racks of each partition of *topic*; an empty set where they are not known."""
+    count = group.partition_counts[topic]
+    known = [frozenset(racks) for racks in group.racks.get(topic, ())[:count]]
+    return known + [frozenset()] * (count - len(known))
+
+
+def racks_matter(of_members: Collection[str], of_partitions: Iterable[frozenset[str]]) -> bool:
+    """Return whether some member shares a rack with a replica and some partition is not on all racks."""
+    distinct = set(of_partitions)
+    everywhere = frozenset().union(*distinct)
+    return not everywhere.isdisjoint(of_members) and distinct != {everywhere}
+
+
+@dataclass(frozen=True, slots=True)
+class Racks:
+    """The racks of members and partitions; empty if racks do not matter."""
+
+    of_member: Mapping[str, str] = field(default_factory=dict)
+    of_partition: Mapping[TopicPartition, frozenset[str]] = field(default_factory=dict)
+    members_near: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Partition to the number of members on its racks, counted once per rack."""
+
+    def __bool__(self) -> bool:
+        return bool(self.of_member)
+
+    def mismatch(self, member: str, partition: TopicPartition) -> bool:
+        """Say whether *member* has a rack that has no replica of *partition*."""
+        rack = self.of_member.get(member)
+        return rack is not None and rack not in self.of_partition.get(partition, ())
+
+    def is_near(self, member: str, partition: TopicPartition) -> bool:
+        """Say whether *member* has a rack, and that one a replica of *partition*."""
+        rack = self.of_member.get(member)
+        return rack is not None and rack in self.of_partition.get(partition, ())
+
+    def first_near(
+        self, members: Sequence[str], partition: TopicPartition, start: int = 0
+    ) -> int | None:
+        """Return the index of the first member near *partition*, cyclically from *start*."""
+        indices = chain(range(start, len(members)), range(start))
+        return next((i for i in indices if self.is_near(members[i], partition)), None)
+
+
+def read_racks(group: LeaderInput) -> Racks:
+    """Return the racks as a sticky assignor sees them, empty if they make no difference."""
+    of_member = member_racks(group.subscriptions)
+    if not of_member:
+        return Racks()
+    of_partition = {
+        TopicPartition(topic, number): racks
+        for topic in group.partition_counts
+        for number, racks in enumerate(partition_racks(group, topic))
+    }
+    if not racks_matter(of_member.values(), of_partition.values()):
+        return Racks()
+    on_rack = Counter(of_member.values())
+    members_near = {
+        partition: sum(on_rack[rack] for rack in racks) for partition, racks in of_partition.items()
+    }
+    return Racks(of_member, of_partition, members_near)

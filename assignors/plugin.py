@@ -17,8 +17,8 @@ from assignors.errors import (
     AssignorError,
     CooperativeViolationError,
     PluginError,
+    did_you_mean,
 )
-from assignors.spelling import did_you_mean
 from assignors.types import (
     Assignment,
     Assignor,

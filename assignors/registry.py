@@ -15,15 +15,12 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from assignors.cooperative_sticky import CooperativeStickyAssignor
-from assignors.errors import AssignorNotFoundError
-from assignors.function_assignor import AssignFunction, FunctionAssignor
+from assignors.errors import AssignorNotFoundError, did_you_mean
 from assignors.plugin import user_code
 from assignors.range import assign_range
 from assignors.roundrobin import assign_roundrobin
-from assignors.spelling import did_you_mean
-from assignors.sticky import StickyAssignor
-from assignors.types import Assignor, RebalanceProtocol
+from assignors.sticky import CooperativeStickyAssignor, StickyAssignor
+from assignors.types import AssignFunction, Assignor, FunctionAssignor, RebalanceProtocol
 
 BUILT_IN: Mapping[str, Callable[[], Assignor]] = {
     "range": lambda: FunctionAssignor("range", assign_range),

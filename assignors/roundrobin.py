@@ -1,7 +1,7 @@
-"""The ``roundrobin`` assignor: all partitions of all topics, dealt to the members in a ring.
+"""The ``roundrobin`` assignor: all partitions of all topics, dealt to the members in turn.
 
-Members that do not ask for a topic are passed over, which unbalances groups with different
-subscriptions. Source: ``RoundRobinAssignor`` (spec assignors 1.4); it knows no racks.
+Members that are not subscribed to a topic are skipped, which unbalances groups with different
+subscriptions. Racks are not used. Source: ``RoundRobinAssignor``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from assignors.types import Assignment, Subscriptions, TopicPartition, Topics
 
 
 def assign_roundrobin(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Deal the partitions in turn, topic by topic; static members come first in the ring.
+    """Deal the partitions in turn, topic by topic; static members come first.
 
     >>> from assignors.types import Subscription
     >>> both = Subscription(topics=("t0", "t1"))
@@ -30,7 +30,7 @@ def assign_roundrobin(topics: Topics, subscriptions: Subscriptions) -> Assignmen
 
 
 def _deal_to_all(group: LeaderInput, ring: list[str]) -> list[list[TopicPartition]]:
-    """Give the member at each place every n-th partition: nobody is passed over."""
+    """Give each member every n-th partition: no member is skipped."""
     everything = [
         partition
         for topic in sorted(group.partition_counts)
@@ -40,13 +40,13 @@ def _deal_to_all(group: LeaderInput, ring: list[str]) -> list[list[TopicPartitio
 
 
 def _deal_to_readers(group: LeaderInput, ring: list[str]) -> list[list[TopicPartition]]:
-    """Give each partition to the next in the ring that asks for its topic."""
+    """Give each partition to the next member in the ring that is subscribed to its topic."""
     assigned: list[list[TopicPartition]] = [[] for _ in ring]
     asked = [frozenset(group.topics_of[member]) for member in ring]
     place = 0
     for topic in sorted(group.partition_counts):
         readers = [index for index, topics in enumerate(asked) if topic in topics]
-        # Within a topic the ring is that of its readers; where it begins, the last one left off.
+        # Within a topic the ring is that of its readers; it begins where the last topic ended.
         first = next((i for i, index in enumerate(readers) if index >= place), 0)
         turn = readers[first:] + readers[:first]
         dealt = partitions_of(topic, range(group.partition_counts[topic]))

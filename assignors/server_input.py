@@ -1,8 +1,8 @@
-"""What a server-side assignor works on: the group as its coordinator sees it, in Java's order.
+"""The input of a server-side assignor: the group as its coordinator sees it, in Java's order.
 
 Sources: ``TargetAssignmentBuilder``, ``MemberSubscriptionAndAssignmentImpl``, ``TopicIds``,
-``SubscriptionType`` (KIP-848; spec assignors 1.6). Topics go by their ids there, so the hash of
-an id decides their order; the names stand for the ids here.
+``SubscriptionType`` (KIP-848). Kafka identifies topics by id there, so the hash of the id decides
+their order; here a topic is identified by its name.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class SubscribedTopics:
 
     names: tuple[str, ...]
     reported_size: int
-    """How many names the member gave, known or not: the size Java's collection reports."""
+    """The number of names the member gave, known or not: the size that Java's collection reports."""
 
 
 class Target:
-    """What one member shall have: topic to partition numbers, each in Java's order.
+    """The target assignment of one member: topic to partition numbers, each in Java's order.
 
     Kafka shares targets that do not change and copies one before its first change; the copy's
     tables are smaller, which can change the order.
@@ -58,14 +58,14 @@ class Target:
         self._listed = numbers
 
     def begin_change(self) -> None:
-        """Become the copy that Kafka makes before the first change."""
+        """Turn into the copy that Kafka makes before the first change."""
         if not self._copied:
             numbers = {topic: self.numbers(topic) for topic in self.topics()}
             self._copied = True
             self._fill(numbers, length_for_capacity(len(numbers)))
 
     def room(self, topics: Collection[str], quota: int) -> int | None:
-        """Return what is left of *quota* if all of this, of *topics* alone, fits; else None."""
+        """Return the rest of *quota* if the target has topics of *topics* only and fits; else None."""
         if self._copied or not all(topic in topics for topic in self._listed):
             return None
         left = quota - sum(map(len, self._listed.values()))
@@ -80,14 +80,14 @@ class Target:
         self._numbers[topic].put(number)
 
     def remove(self, topic: str, number: int) -> None:
-        """Take one number out, and the topic with its last one."""
+        """Remove one number, and the topic with its last number."""
         self.begin_change()
         self._numbers[topic].remove(number)
         if not self._numbers[topic]:
             self.drop(topic)
 
     def drop(self, topic: str) -> None:
-        """Take all numbers of *topic* out."""
+        """Remove all numbers of *topic*."""
         self.begin_change()
         self._topics.remove(topic)
         del self._numbers[topic]
@@ -138,7 +138,7 @@ class CoordinatorInput:
     partition_counts: Mapping[str, int]
     topic_ids: Mapping[str, bytes]
     homogeneous: bool
-    """Whether every topic name somebody asks for is asked for by all, as its group counts."""
+    """Whether all members are subscribed to the same topics, by the counting of the group."""
 
     def topic_hash(self, topic: str) -> int:
         """Return the hash of the topic's id."""
@@ -153,7 +153,7 @@ class CoordinatorInput:
         )
 
     def current_target(self, member: str) -> Target:
-        """Return what *member* shall have so far, as the group's records list it."""
+        """Return the current target of *member*, as the group's records list it."""
         numbers: dict[str, list[int]] = {}
         for topic, number in self.subscriptions[member].owned_partitions:
             numbers.setdefault(topic, []).append(number)
@@ -161,7 +161,7 @@ class CoordinatorInput:
 
 
 def read_coordinator_input(topics: Topics, subscriptions: Subscriptions) -> CoordinatorInput:
-    """Put the group into the order in which Kafka's coordinator meets it.
+    """Return the group in the order in which Kafka's coordinator iterates it.
 
     *subscriptions*: in the order of the coordinator's member map; ``owned_partitions`` is each
     member's current target assignment.

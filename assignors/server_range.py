@@ -1,7 +1,7 @@
-"""The coordinator's ``range`` assignor: runs of neighbouring partitions, by topic id.
+"""The coordinator's ``range`` assignor: contiguous ranges of partitions, by topic id.
 
-As sets equal to the client's ``range`` without racks; only the order inside the lists differs.
-Source: ``org.apache.kafka.coordinator.group.assignor.RangeAssignor`` (spec assignors 1.7).
+It gives each member the same partitions as the client's ``range`` without racks; only the order
+inside the lists differs. Source: ``org.apache.kafka.coordinator.group.assignor.RangeAssignor``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from assignors.types import Assignment, Subscriptions, TopicPartition, Topics
 
 
 def assign_server_range(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Split every topic among its readers; static members come first. Not sticky, no racks.
+    """Split every topic among its subscribers; static members come first. Not sticky, no racks.
 
     *subscriptions*: in the order of the coordinator's member map.
 
@@ -54,7 +54,7 @@ def assign_server_range(topics: Topics, subscriptions: Subscriptions) -> Assignm
 def _in_map_order(
     group: CoordinatorInput, asked: SubscribedTopics, runs: dict[str, range]
 ) -> tuple[TopicPartition, ...]:
-    """Return the runs in the order of the result's map, made for as many topics as Java counts."""
+    """Return the ranges in the order of the result's map, sized by the number of topics Java counts."""
     size = len(asked.names) if group.homogeneous else asked.reported_size
     ordered = hash_map_order(runs, group.topic_hash, length_for_capacity(4 * size // 3 + 1))
     return tuple(one for topic in ordered for one in partitions_of(topic, runs[topic]))

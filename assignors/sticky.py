@@ -7,29 +7,35 @@ assignors 1.5).
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from assignors.claims import (
+    Claim,
     Claims,
     Target,
+    decode_cooperative,
+    decode_sticky,
+    encode_cooperative,
+    encode_sticky,
     highest_generation,
     settle_claims,
     subscriptions_equal,
 )
-from assignors.collector import collector_paused
-from assignors.leader_input import LeaderInput, read_leader_input
+from assignors.leader_input import LeaderInput, read_leader_input, read_racks
 from assignors.sticky_constrained import assign_constrained
 from assignors.sticky_general import assign_general, stale_owners
-from assignors.sticky_racks import read_racks
 from assignors.types import (
     NO_GENERATION,
     Assignment,
     RebalanceProtocol,
+    Subscription,
     Subscriptions,
     TopicPartition,
     Topics,
 )
-from assignors.user_data import decode_sticky, encode_sticky
 
 
 @dataclass(slots=True)
@@ -59,7 +65,7 @@ class StickyAssignor:
         """
         with collector_paused():
             group = read_leader_input(topics, subscriptions)
-            claims = read_claims(group)
+            claims = user_data_claims(group)
             self.max_generation = highest_generation(claims, self.max_generation)
             result = target(group, claims, self.max_generation)
             return in_given_order(subscriptions, result.partitions)
@@ -89,7 +95,7 @@ def assign_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
     return StickyAssignor().assign(topics, subscriptions)
 
 
-def read_claims(group: LeaderInput) -> Claims:
+def user_data_claims(group: LeaderInput) -> Claims:
     """Return what each member's user data says it had."""
     names: dict[bytes, str] = {}
     return {
@@ -114,3 +120,97 @@ def in_given_order(
 ) -> Assignment:
     """Return *assigned* with the members as the caller listed them."""
     return {member: tuple(assigned[member]) for member in subscriptions}
+
+
+@dataclass(slots=True)
+class CooperativeStickyAssignor:
+    """One consumer's ``cooperative-sticky`` assignor; it remembers what Kafka's object does."""
+
+    name: str = field(default="cooperative-sticky", init=False)
+    rebalance_protocols: tuple[RebalanceProtocol, ...] = field(
+        default=(RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER), init=False
+    )
+    max_generation: int = NO_GENERATION
+    """The highest generation any member has named in any assignment of this object."""
+
+    _generation: int = NO_GENERATION
+
+    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:  # noqa: ARG002 -- the interface passes it
+        """Return the generation of this member's last assignment; -1 before the first."""
+        return encode_cooperative(self._generation)
+
+    def assign(self, topics: Topics, subscriptions: Subscriptions) -> Assignment:
+        """Return who gets what now, as Kafka's class does, order of the lists included.
+
+        Raises :class:`AssignorDefectError` where Kafka's class raises or never ends.
+        """
+        with collector_paused():
+            group = read_leader_input(topics, subscriptions)
+            claims = owned_claims(group)
+            self.max_generation = highest_generation(claims, self.max_generation)
+            result = target(group, claims, self.max_generation)
+            return in_given_order(subscriptions, _without_transferring(result))
+
+    def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:  # noqa: ARG002 -- the interface passes it
+        """Remember the generation, for the next user data."""
+        self._generation = generation
+
+
+def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
+    """Return what a new ``cooperative-sticky`` assignor would.
+
+    A joins B, which has all four partitions: B gives two of them up, nobody gets them yet.
+
+    >>> had = tuple(TopicPartition("t", number) for number in range(4))
+    >>> both = {
+    ...     "A": Subscription(topics=("t",)),
+    ...     "B": Subscription(topics=("t",), owned_partitions=had, generation_id=1),
+    ... }
+    >>> for member, given in assign_cooperative_sticky(
+    ...     Topics(partition_counts={"t": 4}), both
+    ... ).items():
+    ...     print(member, *given)
+    A
+    B t-0 t-1
+    """
+    return CooperativeStickyAssignor().assign(topics, subscriptions)
+
+
+def owned_claims(group: LeaderInput) -> Claims:
+    """Return what each member says it has, sorted by topic and number, as the wire brings it."""
+    return {
+        member: Claim(sorted(subscription.owned_partitions), _claimed_generation(subscription))
+        for member, subscription in group.subscriptions.items()
+    }
+
+
+def _claimed_generation(subscription: Subscription) -> int | None:
+    if subscription.generation_id != NO_GENERATION:
+        return subscription.generation_id
+    return decode_cooperative(subscription.user_data)
+
+
+def _without_transferring(target: Target) -> dict[str, list[TopicPartition]]:
+    """Withhold from each member what another one has to give up first."""
+    if not target.transferring:
+        return target.partitions
+    return {
+        member: [partition for partition in partitions if partition not in target.transferring]
+        for member, partitions in target.partitions.items()
+    }
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause the cyclic collector while a large assignment is made.
+
+    An assignment makes one tuple a partition and no cycle. Measured on 1,000,000 partitions, the
+    collector takes a third of the time of a fresh assignment and finds nothing.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -16,8 +16,7 @@ from operator import itemgetter
 from assignors.claims import Owned, Target
 from assignors.errors import AssignorDefectError, Defect
 from assignors.java import string_order
-from assignors.leader_input import LeaderInput, partitions_of
-from assignors.sticky_racks import Racks
+from assignors.leader_input import LeaderInput, Racks, partitions_of
 from assignors.types import TopicPartition
 
 

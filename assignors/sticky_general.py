@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from assignors.claims import Claims, Owned, Target, generation_of
 from assignors.errors import AssignorDefectError, Defect
-from assignors.leader_input import LeaderInput, partitions_of
+from assignors.leader_input import LeaderInput, Racks, partitions_of
 from assignors.sticky_balance import Workbench, balance_score
-from assignors.sticky_racks import Racks
 from assignors.types import TopicPartition
 
 

@@ -1,4 +1,4 @@
-"""The words every assignor speaks: partitions, subscriptions, topic metadata, assignments.
+"""The values of every assignor: partitions, subscriptions, topic metadata, assignments.
 
 Names follow ``org.apache.kafka.clients.consumer.ConsumerPartitionAssignor``.
 """
@@ -36,21 +36,21 @@ class RebalanceProtocol(enum.IntEnum):
 
 
 NO_GENERATION = -1
-"""The generation of a claim that has none."""
+"""The generation of a claim without a generation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """What one member asks for, as its JoinGroup carries it (consumer protocol, version 3)."""
+    """The subscription of one member in its JoinGroup request (consumer protocol, version 3)."""
 
     topics: tuple[str, ...]
     """In the order the member listed them; a topic may not exist."""
 
     user_data: bytes | None = None
-    """What the member's assignor wanted the leader to know."""
+    """Bytes from the member's assignor for the leader."""
 
     owned_partitions: tuple[TopicPartition, ...] = ()
-    """What a cooperative member still holds; empty for eager ones."""
+    """The partitions that a cooperative member still owns; empty for eager members."""
 
     generation_id: int = NO_GENERATION
     """The generation in which ``owned_partitions`` were given."""
@@ -69,7 +69,7 @@ Assignment = dict[str, tuple[TopicPartition, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
-    """What the one who assigns knows of the topics."""
+    """The topic metadata that an assignor sees."""
 
     partition_counts: Mapping[str, int]
     """Topic to number of partitions; 0 or absent means no metadata."""
@@ -81,15 +81,15 @@ class Topics:
     """Topic to its 16-byte id; absent: the name-based (version 3) UUID of its name."""
 
     same_for_all: bool | None = None
-    """What a coordinator takes for "all members read the same topics"; None: seen from them."""
+    """Whether the coordinator counts all subscriptions as equal; None: derive it from them."""
 
 
 @runtime_checkable
 class Assignor(Protocol):
-    """The plug-in interface; an object belongs to one consumer and may remember.
+    """The plug-in interface; an object belongs to one consumer and may keep state.
 
     Source: ``ConsumerPartitionAssignor`` (KIP-429, KIP-792). A plug-in may also set
-    ``exclusive = False`` to say that it gives a partition to several members on purpose.
+    ``exclusive = False`` to declare that it assigns a partition to several members on purpose.
     """
 
     @property
@@ -101,10 +101,35 @@ class Assignor(Protocol):
         """The protocols it can run under."""
 
     def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:
-        """Return what the leader should know of this member, sent with each JoinGroup."""
+        """Return the bytes for the leader that each JoinGroup of this member carries."""
 
     def assign(self, topics: Topics, subscriptions: Subscriptions) -> Assignment:
-        """Return who gets what; called on the leader, once a generation."""
+        """Return the partitions of each member; called on the leader, once per generation."""
 
     def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:
-        """Learn what this member was given, in which generation."""
+        """Take note of the partitions that this member was assigned, and the generation."""
+
+
+AssignFunction = Callable[[Topics, Subscriptions], Assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionAssignor:
+    """An assignor without state or user data: a function of topics and subscriptions."""
+
+    name: str
+    function: AssignFunction
+    rebalance_protocols: tuple[RebalanceProtocol, ...] = (RebalanceProtocol.EAGER,)
+    exclusive: bool = True
+    """False declares that it assigns a partition to several members on purpose."""
+
+    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:  # noqa: ARG002 -- the interface passes it
+        """Return None: the leader needs no user data."""
+        return None
+
+    def assign(self, topics: Topics, subscriptions: Subscriptions) -> Assignment:
+        """Return the result of the function."""
+        return self.function(topics, subscriptions)
+
+    def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:
+        """Do nothing: there is no state."""

@@ -21,7 +21,7 @@ from emulator.cli.refusals import BAD_INPUT, RefusedError, reason_of
 from emulator.cli.saying import say
 
 if TYPE_CHECKING:
-    from assignors.answer import Outcome
+    from assignors.question import Outcome
 
 
 def assign_lines(lines: Iterable[str | bytes]) -> Iterator[str]:
@@ -33,7 +33,7 @@ def assign_lines(lines: Iterable[str | bytes]) -> Iterator[str]:
     {"assignment": {"A": [["t", 0], ["t", 1]], "B": [["t", 2]]}}
     {"error": "line 2: assignor: Field required"}
     """
-    from assignors.answer import outcomes
+    from assignors.question import outcomes
 
     return map(as_json, outcomes(lines))
 
@@ -75,7 +75,7 @@ def assign(
     Exit status: 0 fine; 2 a line cannot be read, or an assignor of your own fails. Where Kafka's
     own class would fail, the answer says which defect it is, and that is no bad input.
     """
-    from assignors.answer import outcomes
+    from assignors.question import outcomes
 
     show = _table_printer() if table else _print_json
     bad = False

@@ -8,7 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from assignors.answer import Answer, Outcome
+from assignors.question import Answer, Outcome
 from assignors.types import Assignment, TopicPartition
 from emulator.cli.saying import say
 from emulator.report.wording import width

@@ -11,8 +11,7 @@ that a partition with several owners is no warning.
 
 from __future__ import annotations
 
-from assignors.function_assignor import FunctionAssignor
-from assignors.types import Assignment, Subscriptions, TopicPartition, Topics
+from assignors.types import Assignment, FunctionAssignor, Subscriptions, TopicPartition, Topics
 
 
 def create() -> FunctionAssignor:

@@ -14,8 +14,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from assignors.function_assignor import FunctionAssignor
-from assignors.types import Assignment, Subscriptions, TopicPartition, Topics
+from assignors.types import Assignment, FunctionAssignor, Subscriptions, TopicPartition, Topics
 
 
 def create(config: Mapping[str, Any]) -> FunctionAssignor:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from assignors.claims import encode_sticky
 from assignors.sticky import assign_sticky
 from assignors.types import Assignment, Subscription, Subscriptions, TopicPartition, Topics
-from assignors.user_data import encode_sticky
 
 AssignFunction = Callable[[Topics, Subscriptions], Assignment]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assignors.cooperative_sticky import CooperativeStickyAssignor, assign_cooperative_sticky
+from assignors.claims import encode_cooperative
+from assignors.sticky import CooperativeStickyAssignor, assign_cooperative_sticky
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
-from assignors.user_data import encode_cooperative
 
 
 def owning(topics: str, had: str = "", generation: int = -1) -> Subscription:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from assignors.answer import Outcome, outcomes
 from assignors.claims import subscriptions_equal
 from assignors.leader_input import read_leader_input
+from assignors.question import Outcome, outcomes
 from assignors.server_input import read_coordinator_input
 from assignors.sticky import StickyAssignor
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from assignors.cooperative_sticky import assign_cooperative_sticky
 from assignors.errors import AssignorDefectError, Defect
 from assignors.java import hash_map_order, java_hash
 from assignors.plugin import check_assignment, check_cooperative
@@ -18,7 +17,7 @@ from assignors.range import assign_range
 from assignors.roundrobin import assign_roundrobin
 from assignors.server_range import assign_server_range
 from assignors.server_uniform import assign_server_uniform
-from assignors.sticky import assign_sticky
+from assignors.sticky import assign_cooperative_sticky, assign_sticky
 from assignors.types import Assignment, Subscription, Subscriptions, Topics
 
 from .drawn import (

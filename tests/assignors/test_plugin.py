@@ -13,7 +13,6 @@ from assignors.errors import (
     Defect,
     PluginError,
 )
-from assignors.function_assignor import FunctionAssignor
 from assignors.plugin import (
     KAFKAS_OWN,
     GivenTwice,
@@ -22,7 +21,7 @@ from assignors.plugin import (
     run_assignor,
 )
 from assignors.registry import BUILT_IN
-from assignors.types import Subscription, TopicPartition, Topics
+from assignors.types import FunctionAssignor, Subscription, TopicPartition, Topics
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 TOPICS = Topics(partition_counts={"t": 2})

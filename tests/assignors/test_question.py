@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignors.answer import answer, outcomes
-from assignors.question import Question, QuestionError, read_question
+from assignors.question import Question, QuestionError, answer, outcomes, read_question
 
 
 def question(assignor: str = "range", **changes: Any) -> str:
@@ -106,7 +105,7 @@ def test_a_custom_cooperative_assignor_is_checked_as_the_leader_would(
 ) -> None:
     """It may not move a partition in one step; Kafka's own is trusted."""
     (tmp_path / "hasty.py").write_text(
-        "from assignors.function_assignor import FunctionAssignor\n"
+        "from assignors.types import FunctionAssignor\n"
         "from assignors.range import assign_range\n"
         "from assignors.types import RebalanceProtocol\n"
         "def create():\n"

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from assignors.cooperative_sticky import CooperativeStickyAssignor
 from assignors.errors import AssignorNotFoundError, PluginError
 from assignors.registry import BUILT_IN, find_server_assignor, load_assignor
 from assignors.server_range import assign_server_range
 from assignors.server_uniform import assign_server_uniform
+from assignors.sticky import CooperativeStickyAssignor
 from assignors.types import Assignor
 
 OWN = """
 from dataclasses import dataclass, replace
-from assignors.function_assignor import FunctionAssignor
+from assignors.types import FunctionAssignor
 
 SOME_NUMBER = 3
 

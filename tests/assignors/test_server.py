@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from assignors.errors import AssignorDefectError, Defect
-from assignors.server_balancer import Balancer
 from assignors.server_input import name_based_id
 from assignors.server_range import assign_server_range
-from assignors.server_uniform import assign_server_uniform
+from assignors.server_uniform import Balancer, assign_server_uniform
 from assignors.types import Assignment, Subscription
 
 FOUR = "t0 t1 t2 t3"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from assignors.claims import encode_sticky
 from assignors.errors import AssignorDefectError, Defect
 from assignors.sticky import StickyAssignor, assign_sticky
 from assignors.types import Subscription, TopicPartition, Topics
-from assignors.user_data import encode_sticky
 
 UNEQUAL = {"C0": "t0", "C1": "t0 t1", "C2": "t0 t1 t2"}
 FOUR = "t0 t1 t2 t3"

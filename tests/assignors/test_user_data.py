@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignors.types import TopicPartition
-from assignors.user_data import (
+from assignors.claims import (
     NO_CLAIM,
     UNREADABLE_CLAIM,
     Claim,
@@ -18,6 +17,7 @@ from assignors.user_data import (
     encode_cooperative,
     encode_sticky,
 )
+from assignors.types import TopicPartition
 
 T0 = TopicPartition("t", 0)
 VERSION_1 = bytes.fromhex("00000001 0001 74 00000002 00000000 00000001 00000007")

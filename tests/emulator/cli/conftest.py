@@ -11,7 +11,7 @@ import pytest
 from .commands import changed, written
 
 ASSIGNORS = """
-from assignors.function_assignor import FunctionAssignor
+from assignors.types import FunctionAssignor
 from assignors.types import TopicPartition
 
 ALL = tuple(TopicPartition("orders", number) for number in range(4))

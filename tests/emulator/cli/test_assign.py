@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assignors.answer import Outcome, outcomes
+from assignors.question import Outcome, outcomes
 from assignors.types import TopicPartition
 from emulator.cli import main
 from emulator.cli.assign import assign_lines
@@ -70,7 +70,7 @@ def test_each_line_is_answered_in_order() -> None:
 def test_a_partition_given_twice_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no error: Kafka does not object."""
     (tmp_path / "generous.py").write_text(
-        "from assignors.function_assignor import FunctionAssignor\n"
+        "from assignors.types import FunctionAssignor\n"
         "def create():\n"
         "    return FunctionAssignor('own', lambda topics, members: {m: [('t', 0)] for m in members})\n"
     )

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 DEADLY = """
 import os, signal, sys
-from assignors.function_assignor import FunctionAssignor
+from assignors.types import FunctionAssignor
 
 
 def make():

@@ -52,7 +52,7 @@ values = ["500ms", "5s"]
 """
 
 OWN_ASSIGNOR = """
-from assignors.function_assignor import FunctionAssignor
+from assignors.types import FunctionAssignor
 from assignors.types import TopicPartition
 
 

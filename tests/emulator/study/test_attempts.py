@@ -28,7 +28,7 @@ from .samples import plan_of, tasks_of, written
 
 DEADLY = """
 import multiprocessing, os
-from assignors.function_assignor import FunctionAssignor
+from assignors.types import FunctionAssignor
 from assignors.types import TopicPartition
 
 

@@ -16,7 +16,7 @@ from .stage import TEXT
 NUMBERS = count()
 
 SOURCE = """
-from assignors.function_assignor import FunctionAssignor
+from assignors.types import FunctionAssignor
 from assignors.types import TopicPartition
 
 ALL = tuple(TopicPartition("t", number) for number in range(6))
