@@ -1,1 +1,5 @@
-"""Who gets which partition: Kafka's assignors as pure functions of plain values."""
+"""The partition assignors of Kafka's clients and coordinator, and those that users write.
+
+Each is a pure function of plain values: topics and subscriptions in, the partitions of each member
+out, in Java's order.
+"""

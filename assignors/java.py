@@ -1,13 +1,13 @@
 """The order in which Java's hash maps and sets iterate, as a small exact model.
 
-That order is a pure function of the keys and of how the map was filled, and Kafka lets it decide
-who gets which partition, who leads a group, and in which order offsets are written. Three parts:
+That order is a pure function of the keys and of how the map was filled. In Kafka it decides the
+assignment of partitions, the leader of a group, and the order in which offsets are written:
 
 * hashes of the keys that Kafka uses: strings, partitions, topic ids;
 * :func:`hash_map_order`, the order of a map that was filled by ``put``, in one step;
 * :class:`HashTable`, a table that is filled, read and emptied key by key.
 
-Kafka's coordinator has a table of its own, see :func:`timeline_map_order`.
+Kafka's coordinator has a table of its own, see :func:`timeline_map_length`.
 Sources: ``java.util.HashMap`` (OpenJDK 17), ``org.apache.kafka.timeline.BaseHashTable``.
 
 Not modelled: nine keys in one slot of a table of 64 slots or more become a tree in Java, whose
@@ -35,7 +35,7 @@ _CHAIN_LIMIT = 8
 _TREE_LENGTH = 64
 _MASK_32 = 0xFFFF_FFFF
 _POWERS = [pow(31, exponent, 1 << 32) for exponent in range(256)]
-"""What each unit of a string counts for, the last one first."""
+"""The weight of each unit of a string, the last one first."""
 
 
 @lru_cache(maxsize=1 << 16)  # a Java string remembers its hash, too
@@ -72,7 +72,7 @@ def uuid_hash(topic_id: bytes) -> int:
 
 
 def spread_hash(value: int) -> int:
-    """Return what a HashMap makes of a hash: its high half mixed into its low.
+    """Return the hash as a HashMap spreads it: its high half mixed into its low half.
 
     The slot in a table of ``length`` slots is ``spread_hash(value) & length - 1``.
     """
@@ -81,7 +81,7 @@ def spread_hash(value: int) -> int:
 
 
 def hash_map_length(count: int, length: int = DEFAULT_LENGTH) -> int:
-    """Return how many slots a map has after *count* puts, if it had *length* before.
+    """Return the number of slots of a map after *count* puts, if it had *length* before.
 
     >>> hash_map_length(12), hash_map_length(13)
     (16, 32)
@@ -101,7 +101,7 @@ def length_for_capacity(capacity: int) -> int:
 
 
 def length_of_map_copy(count: int) -> int:
-    """Return how many slots ``new HashMap(map)`` has for a map of *count* keys.
+    """Return the number of slots of ``new HashMap(map)`` for a map of *count* keys.
 
     >>> [length_of_map_copy(count) for count in (2, 3, 5, 6, 11, 12)]
     [4, 8, 8, 16, 16, 32]
@@ -137,10 +137,10 @@ def hash_map_order(
 
 
 def timeline_map_length(count: int, length: int = TIMELINE_LENGTH) -> int:
-    """Return how many slots a timeline map has after its *count*-th key was put in.
+    """Return the number of slots of a timeline map after its *count*-th key was put in.
 
-    Java looks before it puts, even if the key is there already: to put again a key of a map of
-    *count* keys, ask for *count* + 1.
+    Java resizes before it looks for the key: for putting a present key again into a map of *count*
+    keys, pass *count* + 1.
     """
     while 3 * count > 4 * length:
         length *= 2
@@ -150,8 +150,8 @@ def timeline_map_length(count: int, length: int = TIMELINE_LENGTH) -> int:
 class HashTable(Generic[K]):
     """The keys of one HashMap or HashSet, in Java's order.
 
-    Inside a slot a chain keeps its order when the table doubles and when others leave, so a rank
-    a key gets on arrival says it all: the next one at the tail, or the one before the head.
+    Inside a slot a chain keeps its order when the table doubles and when keys leave, so each key
+    gets a rank on arrival: the next one at the tail, or the one before the head.
     """
 
     __slots__ = ("_hash_of", "_head", "_ranks", "_tail", "length")
@@ -184,7 +184,7 @@ class HashTable(Generic[K]):
         self._grow_if_chained(key, _CHAIN_LIMIT)
 
     def remove(self, key: K) -> None:
-        """Take *key* out; the table keeps its length. Raises KeyError if it is not there."""
+        """Remove *key*; the table keeps its length. Raises KeyError if it is absent."""
         del self._ranks[key]
 
     def __contains__(self, key: K) -> bool:
@@ -215,7 +215,7 @@ def _slot(hash_value: int, length: int) -> int:
 
 
 def _may_chain(keys: Collection[K], hash_of: Callable[[K], int], length: int) -> bool:
-    """Say whether nine keys could have met in one slot while the table had fewer than 64."""
+    """Return whether nine keys could have shared a slot while the table had fewer than 64."""
     if len(keys) <= _CHAIN_LIMIT or hash_map_length(len(keys), length) >= _TREE_LENGTH:
         return False
     shortest = min(length, DEFAULT_LENGTH)

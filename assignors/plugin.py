@@ -1,7 +1,8 @@
-"""Running an assignor that somebody else wrote, and looking at its answer.
+"""Run an assignor and check its assignment.
 
-Kafka itself checks little: it does not care whether partitions are covered, or given once. Here
-an answer that cannot be sent is an error that names it; one that is merely odd is reported.
+Kafka itself checks little: neither that all partitions are assigned, nor that each is assigned
+once. Here an assignment that cannot be sent is an error; a partition assigned twice is reported.
+The assignments of Kafka's own assignors are sent unchanged: if they are wrong, so is Kafka.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from typing import Final
 
 from assignors.errors import (
     AssignmentError,
@@ -19,31 +21,36 @@ from assignors.errors import (
     PluginError,
     did_you_mean,
 )
+from assignors.range import assign_range
+from assignors.roundrobin import assign_roundrobin
+from assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from assignors.types import (
     Assignment,
     Assignor,
+    FunctionAssignor,
     Subscriptions,
     TopicPartition,
     Topics,
     partition_of_pair,
 )
 
-KAFKAS_OWN = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
-"""Names of assignors whose answers are sent as they are: if they err, Kafka errs."""
+RANGE: Final = FunctionAssignor("range", assign_range)
+ROUNDROBIN: Final = FunctionAssignor("roundrobin", assign_roundrobin)
+_BUILT_IN_CLASSES = (StickyAssignor, CooperativeStickyAssignor)
 
 
 @dataclass(frozen=True, slots=True)
 class GivenTwice:
-    """A partition that an answer gives more than once."""
+    """A partition that is assigned more than once."""
 
     partition: TopicPartition
     members: tuple[str, ...]
-    """Who gets it, in the order of the answer; one member twice if its list repeats it."""
+    """Its members, in the order of the assignment; a member twice if its list repeats it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedAssignment:
-    """An answer that can be sent, and what is odd about it."""
+    """An assignment that can be sent, and the partitions that it assigns twice."""
 
     assignment: Assignment
     """Every member of the group has an entry."""
@@ -55,33 +62,44 @@ class CheckedAssignment:
 def run_assignor(
     assignor: Assignor, topics: Topics, subscriptions: Subscriptions
 ) -> CheckedAssignment:
-    """Let *assignor* assign, and check its answer.
+    """Return the checked assignment that *assignor* makes.
 
     Raises :class:`AssignorDefectError` where Kafka's own class fails, :class:`PluginError` if the
-    user's code raises, :class:`AssignmentError` if its answer is no assignment of this group.
+    user's code raises, :class:`AssignmentError` if its result is no assignment of this group.
     """
     with user_code(assignor.name, "assign"):
         answer = assignor.assign(topics, subscriptions)
     try:
         checked = check_assignment(answer, subscriptions, exclusive=is_exclusive(assignor))
-        if assignor.name not in KAFKAS_OWN:
+        if not is_built_in(assignor):
             check_partitions(checked.assignment, topics)
     except AssignmentError as error:
         raise AssignmentError(f"The assignor {assignor.name!r} is wrong: {error}") from None
     return checked
 
 
+def is_built_in(assignor: Assignor) -> bool:
+    """Return whether *assignor* is one of Kafka's own; an object of the user with its name is not.
+
+    >>> is_built_in(StickyAssignor())
+    True
+    """
+    if isinstance(assignor, FunctionAssignor):
+        return assignor in (RANGE, ROUNDROBIN)
+    return type(assignor) in _BUILT_IN_CLASSES
+
+
 def is_exclusive(assignor: Assignor) -> bool:
-    """Say whether *assignor* means to give each partition to one member only."""
+    """Return whether *assignor* assigns each partition to one member only."""
     return bool(getattr(assignor, "exclusive", True))
 
 
 @contextmanager
 def user_code(name: str, doing: str) -> Iterator[None]:
-    """Run a plug-in's code: what it raises becomes a :class:`PluginError` that says so.
+    """Run a plug-in's code and raise its exceptions as :class:`PluginError`.
 
-    So does ``sys.exit()``; Ctrl-C alone ends the process. A defect of Kafka's passes through: a
-    plug-in may delegate to a built-in assignor.
+    ``sys.exit()`` is treated as an exception, too; Ctrl-C ends the process. A defect of Kafka's
+    assignors passes through: a plug-in may delegate to a built-in assignor.
     """
     try:
         yield
@@ -99,10 +117,10 @@ def user_code(name: str, doing: str) -> Iterator[None]:
 def check_assignment(
     answer: object, subscriptions: Subscriptions, *, exclusive: bool = True
 ) -> CheckedAssignment:
-    """Check an assignor's answer; members it leaves out get nothing.
+    """Return *answer* as a checked assignment; members that it leaves out get no partitions.
 
-    Raises :class:`AssignmentError` if it names somebody who is no member, or is no mapping of
-    members to (topic, number) pairs.
+    Raises :class:`AssignmentError` if it names a member that is not in the group, or is no mapping
+    of members to (topic, number) pairs.
 
     >>> from assignors.types import Subscription
     >>> both = {"A": Subscription(topics=("t",)), "B": Subscription(topics=("t",))}
@@ -121,10 +139,10 @@ def check_assignment(
 
 
 def check_partitions(assignment: Assignment, topics: Topics) -> None:
-    """Check that every partition given exists, as far as the one who assigns knows.
+    """Check that every assigned partition is in the topic metadata.
 
-    Kafka sends one that does not, and its new owner waits for it in silence. Raises
-    :class:`AssignmentError`.
+    Kafka sends an assignment of other partitions, and the member waits for them without an error.
+    Raises :class:`AssignmentError`.
 
     >>> check_partitions({"A": (TopicPartition("t", 2),)}, Topics(partition_counts={"t": 3}))
     """
@@ -136,9 +154,9 @@ def check_partitions(assignment: Assignment, topics: Topics) -> None:
 
 
 def check_cooperative(subscriptions: Subscriptions, assignment: Assignment) -> None:
-    """Check that nobody gets a partition that another member still has to give up.
+    """Check that no member gets a partition that another member has not revoked yet.
 
-    The leader checks a custom cooperative assignor so (``validateCooperativeAssignment``); the
+    The leader checks a custom cooperative assignor (``validateCooperativeAssignment``); the
     built-in one withholds such partitions itself. Raises :class:`CooperativeViolationError`.
     """
     added: set[TopicPartition] = set()
@@ -187,7 +205,7 @@ def _is_pair(value: object) -> bool:
 
 def _no_member(given: object, members: Iterable[str]) -> str:
     hint = did_you_mean(str(given), members)
-    return f"The assignment names {given!r}, who is no member of the group.{hint}"
+    return f"The assignment names {given!r}, which is no member of the group.{hint}"
 
 
 def _no_partition(member: str, given: TopicPartition, counts: Mapping[str, int]) -> str:

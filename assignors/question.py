@@ -1,7 +1,7 @@
 """A question to an assignor as JSON, and its answer: the format of Kafka's golden steps.
 
-``{"assignor": …, "input": …}`` goes in; who gets what comes out. Everything a member's assignor
-would have told the leader, user data included, is made of what the question says it had.
+The input is ``{"assignor": …, "input": …}``, the output the partitions of each member. The
+subscription of each member, user data included, is made from its owned partitions in the question.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from assignors.plugin import (
     CheckedAssignment,
     check_assignment,
     check_cooperative,
+    is_built_in,
     run_assignor,
     user_code,
 )
@@ -45,14 +46,14 @@ from assignors.types import (
 )
 
 PARTITIONS_MAXIMUM = 10_000_000
-"""Of one question; more would fill the memory before it is answered."""
+"""Per question; more would exhaust the memory."""
 
 _Count = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
 _TopicId = Annotated[StrictStr, Field(min_length=22, max_length=22)]
 
 
 class QuestionError(ValueError):
-    """A question that cannot be read; the message says where and what is allowed."""
+    """The question cannot be read; the message names the field and the allowed values."""
 
 
 class _Model(BaseModel):
@@ -71,11 +72,11 @@ class Member(_Model):
     owned_partitions: tuple[tuple[StrictStr, _Count], ...] | None = None
     generation: Annotated[StrictInt, Field(ge=-1, le=2**31 - 1)] | None = None
     assignor_config: dict[str, Any] | None = None
-    """For an assignor of one's own; not part of the golden format."""
+    """For an assignor of the user; not part of the golden format."""
 
     @property
     def owned(self) -> tuple[TopicPartition, ...]:
-        """What the member had after its last assignment."""
+        """The partitions of the member after its last assignment."""
         return tuple(TopicPartition(*pair) for pair in self.owned_partitions or ())
 
 
@@ -98,7 +99,7 @@ class Input(_Model):
         return self
 
     def topics(self) -> Topics:
-        """Return what the one who assigns knows of the topics."""
+        """Return the topic metadata that the assignor sees."""
         return Topics(
             partition_counts=self.partitions_per_topic,
             racks=self.partition_racks,
@@ -107,7 +108,7 @@ class Input(_Model):
 
 
 class Question(_Model):
-    """Which assignor shall assign what; what a golden step says beside that is passed over."""
+    """The assignor and its input; the other fields of a golden step are ignored."""
 
     assignor: StrictStr
     input: Input
@@ -134,7 +135,7 @@ def _id_bytes(topic: str, text: str) -> bytes:
 
 
 def _explain(error: ValidationError) -> str:
-    """Say in one line what is wrong; a misspelt field rather than that it is missing."""
+    """Return the first error in one line; a misspelt field comes before a missing one."""
     errors = error.errors(include_url=False)
     first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
     place = _place(first["loc"])
@@ -162,12 +163,12 @@ def _fields(model: type[BaseModel]) -> Iterator[str]:
 
 
 _SERVER_SIDE = {f"server-{name}": function for name, function in SERVER_SIDE.items()}
-"""How a question names the coordinator's assignors, which share their names with others."""
+"""The coordinator's assignors by their names in a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Who gets what, beside the group that was asked about."""
+    """The assignment, and the group that it is for."""
 
     topics: Topics
     subscriptions: Subscriptions
@@ -177,33 +178,33 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one question."""
+    """The answer to one question, or its error."""
 
     line_number: int
     assignor: str | None
     answer: Answer | None = None
     error: str | None = None
     defect: str | None = None
-    """Which of Kafka's defects it met: an outcome, not bad input."""
+    """The defect of Kafka's assignor that it met: an outcome, not bad input."""
 
     @property
     def is_bad_input(self) -> bool:
-        """Whether the question, or the user's assignor, is to blame."""
+        """Whether the question or the user's assignor is wrong."""
         return self.error is not None and self.defect is None
 
 
 def outcomes(lines: Iterable[str | bytes]) -> Iterator[Outcome]:
-    """Yield what becomes of each question, in order; blank lines are passed over."""
+    """Yield the outcome of each question, in order; blank lines are skipped."""
     for line_number, line in enumerate(lines, start=1):
         if line.strip():
             yield _outcome(line_number, line)
 
 
 def answer(question: Question) -> Answer:
-    """Let the assignor of *question* assign.
+    """Return the assignment that the assignor of *question* makes.
 
-    Raises what :func:`assignors.registry.load_assignor` and
-    :func:`assignors.plugin.run_assignor` raise, and :class:`QuestionError`.
+    Raises :class:`QuestionError`, and the errors of :func:`assignors.registry.load_assignor` and
+    :func:`assignors.plugin.run_assignor`.
     """
     topics = question.input.topics()
     owned = {member.id: member.owned for member in question.input.members}
@@ -231,14 +232,13 @@ def _ask_leader(
     leader = load_assignor(spec, members[0].assignor_config if members else None)
     subscriptions = {member.id: _client_subscription(spec, leader, member) for member in members}
     checked = run_assignor(leader, topics, subscriptions)
-    custom = not isinstance(leader, CooperativeStickyAssignor)  # Kafka trusts its own
-    if custom and RebalanceProtocol.COOPERATIVE in leader.rebalance_protocols:
+    if not is_built_in(leader) and RebalanceProtocol.COOPERATIVE in leader.rebalance_protocols:
         check_cooperative(subscriptions, checked.assignment)
     return subscriptions, checked
 
 
 def _client_subscription(spec: str, leader: Assignor, member: Member) -> Subscription:
-    """Return what *member* would have sent to the leader."""
+    """Return the subscription that *member* would have sent to the leader."""
     generation = NO_GENERATION if member.generation is None else member.generation
     if isinstance(leader, StickyAssignor):
         known = member.owned_partitions is not None or member.generation is not None

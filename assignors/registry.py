@@ -1,7 +1,7 @@
-"""Which assignor a name means, and how one's own is found.
+"""Find the assignor that a name means, built in or written by the user.
 
 A consumer names its assignors as Kafka does, by a short name or a Java class, or names a function
-of the user's, ``"module:function"``, that makes one. Each consumer gets an object of its own.
+of the user, ``"module:function"``, that makes one. Each consumer gets an object of its own.
 """
 
 from __future__ import annotations
@@ -11,53 +11,36 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from assignors.errors import AssignorNotFoundError, did_you_mean
-from assignors.plugin import user_code
-from assignors.range import assign_range
-from assignors.roundrobin import assign_roundrobin
+from assignors.lazy_imports import LazyMapping
+from assignors.plugin import RANGE, ROUNDROBIN, user_code
 from assignors.sticky import CooperativeStickyAssignor, StickyAssignor
-from assignors.types import AssignFunction, Assignor, FunctionAssignor, RebalanceProtocol
+from assignors.types import AssignFunction, Assignor, RebalanceProtocol
 
 BUILT_IN: Mapping[str, Callable[[], Assignor]] = {
-    "range": lambda: FunctionAssignor("range", assign_range),
-    "roundrobin": lambda: FunctionAssignor("roundrobin", assign_roundrobin),
+    "range": lambda: replace(RANGE),
+    "roundrobin": lambda: replace(ROUNDROBIN),
     "sticky": StickyAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
 }
-"""The names in ``partition.assignment.strategy``, each with what makes a new object."""
+"""The names in ``partition.assignment.strategy``, each with a function that makes an assignor."""
 
 
-class _ServerSide(Mapping[str, AssignFunction]):
-    """Reads an assignor's module when it is first asked for: classic groups need none of them."""
+SERVER_SIDE: Mapping[str, AssignFunction] = LazyMapping(
+    {
+        "uniform": "assignors.server_uniform:assign_server_uniform",
+        "range": "assignors.server_range:assign_server_range",
+    }
+)
+"""The names in ``group.consumer.assignors`` and ``group.remote.assignor``, default first.
 
-    _HOMES: Mapping[str, tuple[str, str]] = MappingProxyType(
-        {
-            "uniform": ("assignors.server_uniform", "assign_server_uniform"),
-            "range": ("assignors.server_range", "assign_server_range"),
-        }
-    )
-
-    def __getitem__(self, name: str) -> AssignFunction:
-        module, function = self._HOMES[name]
-        assign: AssignFunction = getattr(importlib.import_module(module), function)
-        return assign
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._HOMES
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._HOMES)
-
-    def __len__(self) -> int:
-        return len(self._HOMES)
-
-
-SERVER_SIDE: Mapping[str, AssignFunction] = _ServerSide()
-"""The names in ``group.consumer.assignors`` and ``group.remote.assignor``, default first."""
+A run with classic groups alone needs none of them.
+"""
 
 _JAVA_CLASSES = {
     "org.apache.kafka.clients.consumer.RangeAssignor": "range",
@@ -78,11 +61,11 @@ def load_assignor(
     """Make one consumer's assignor.
 
     *spec*: ``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``, the name of Kafka's
-    Java class, or ``"module:function"`` for one's own: a function that returns an object like
+    Java class, or ``"module:function"`` for a function of the user that returns an object like
     :class:`assignors.types.Assignor`. It is called with *config* if it takes an argument.
-    *folders*: where to look for modules first.
+    *folders*: searched for modules before Python's own path.
 
-    Raises :class:`AssignorNotFoundError` if *spec* leads nowhere, :class:`PluginError` if the
+    Raises :class:`AssignorNotFoundError` if *spec* names no assignor, :class:`PluginError` if the
     user's module or function raises.
 
     >>> load_assignor("sticky").name
@@ -165,7 +148,7 @@ def _find_function(spec: str, module: ModuleType, name: str) -> Callable[..., ob
 
 
 def _checked(spec: str, made: object) -> Assignor:
-    """Return *made* if it has all that an assignor needs."""
+    """Return *made*. Raises :class:`AssignorNotFoundError` if it lacks parts of an assignor."""
     lacking = [one for one in _METHODS if not callable(getattr(made, one, None))]
     name = getattr(made, "name", None)
     if not isinstance(name, str) or not name:

@@ -1,8 +1,11 @@
-"""The ``sticky`` assignor: balanced, with as few partitions moving as balance allows.
+"""The ``sticky`` and ``cooperative-sticky`` assignors: balanced, with as few moves as possible.
 
-It runs eagerly: members give everything up before they join, so what they had travels in their
-user data. Source: ``StickyAssignor``, ``AbstractStickyAssignor`` (KIP-54, KIP-341; spec
-assignors 1.5).
+``sticky`` is eager: members revoke all partitions before they join, so their previous assignment is
+in their user data. With ``cooperative-sticky`` members keep their partitions while they rejoin and
+list them in their subscription; a partition that is still owned is withheld from its new owner
+until a second rebalance.
+Source: ``StickyAssignor``, ``CooperativeStickyAssignor``, ``AbstractStickyAssignor`` (KIP-54,
+KIP-341, KIP-429).
 """
 
 from __future__ import annotations
@@ -40,14 +43,14 @@ from assignors.types import (
 
 @dataclass(slots=True)
 class StickyAssignor:
-    """One consumer's ``sticky`` assignor; it remembers what Kafka's object does."""
+    """One consumer's ``sticky`` assignor; with the state of Kafka's object."""
 
     name: str = field(default="sticky", init=False)
     rebalance_protocols: tuple[RebalanceProtocol, ...] = field(
         default=(RebalanceProtocol.EAGER,), init=False
     )
     max_generation: int = NO_GENERATION
-    """The highest generation any member has named in any assignment of this object."""
+    """The highest generation in any claim in any assignment of this object."""
 
     _partitions: tuple[TopicPartition, ...] | None = None
     _generation: int = NO_GENERATION
@@ -59,7 +62,7 @@ class StickyAssignor:
         return encode_sticky(self._partitions, self._generation)
 
     def assign(self, topics: Topics, subscriptions: Subscriptions) -> Assignment:
-        """Return who gets what, as Kafka's class does, order of the lists included.
+        """Return the assignment that Kafka's class makes, order of the lists included.
 
         Raises :class:`AssignorDefectError` where Kafka's class raises or never ends.
         """
@@ -71,13 +74,13 @@ class StickyAssignor:
             return in_given_order(subscriptions, result.partitions)
 
     def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:
-        """Remember what this member was given, for its next user data."""
+        """Store the partitions and the generation of this member, for its next user data."""
         self._partitions = partitions
         self._generation = generation
 
 
 def assign_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Return what a new ``sticky`` assignor would.
+    """Return the assignment of a new ``sticky`` assignor.
 
     >>> counts = {"t0": 1, "t1": 2, "t2": 3}
     >>> from assignors.types import Subscription
@@ -96,7 +99,7 @@ def assign_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
 
 
 def user_data_claims(group: LeaderInput) -> Claims:
-    """Return what each member's user data says it had."""
+    """Return the claim in the user data of each member."""
     names: dict[bytes, str] = {}
     return {
         member: decode_sticky(subscription.user_data, names)
@@ -105,7 +108,7 @@ def user_data_claims(group: LeaderInput) -> Claims:
 
 
 def target(group: LeaderInput, claims: Claims, max_generation: int) -> Target:
-    """Run the constrained path if all subscriptions are equal, else the general one."""
+    """Return the target of the constrained path if all subscriptions are equal, else the general."""
     if not group.subscriptions:
         return Target({}, set())
     owned = settle_claims(group, claims)
@@ -124,14 +127,14 @@ def in_given_order(
 
 @dataclass(slots=True)
 class CooperativeStickyAssignor:
-    """One consumer's ``cooperative-sticky`` assignor; it remembers what Kafka's object does."""
+    """One consumer's ``cooperative-sticky`` assignor; with the state of Kafka's object."""
 
     name: str = field(default="cooperative-sticky", init=False)
     rebalance_protocols: tuple[RebalanceProtocol, ...] = field(
         default=(RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER), init=False
     )
     max_generation: int = NO_GENERATION
-    """The highest generation any member has named in any assignment of this object."""
+    """The highest generation in any claim in any assignment of this object."""
 
     _generation: int = NO_GENERATION
 
@@ -140,7 +143,7 @@ class CooperativeStickyAssignor:
         return encode_cooperative(self._generation)
 
     def assign(self, topics: Topics, subscriptions: Subscriptions) -> Assignment:
-        """Return who gets what now, as Kafka's class does, order of the lists included.
+        """Return the assignment that Kafka's class makes, order of the lists included.
 
         Raises :class:`AssignorDefectError` where Kafka's class raises or never ends.
         """
@@ -152,14 +155,14 @@ class CooperativeStickyAssignor:
             return in_given_order(subscriptions, _without_transferring(result))
 
     def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:  # noqa: ARG002 -- the interface passes it
-        """Remember the generation, for the next user data."""
+        """Store the generation, for the next user data."""
         self._generation = generation
 
 
 def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Return what a new ``cooperative-sticky`` assignor would.
+    """Return the assignment of a new ``cooperative-sticky`` assignor.
 
-    A joins B, which has all four partitions: B gives two of them up, nobody gets them yet.
+    A joins B, which owns all four partitions: B revokes two of them, A does not get them yet.
 
     >>> had = tuple(TopicPartition("t", number) for number in range(4))
     >>> both = {
@@ -177,7 +180,7 @@ def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> A
 
 
 def owned_claims(group: LeaderInput) -> Claims:
-    """Return what each member says it has, sorted by topic and number, as the wire brings it."""
+    """Return the owned partitions of each member, sorted by topic and number as they arrive."""
     return {
         member: Claim(sorted(subscription.owned_partitions), _claimed_generation(subscription))
         for member, subscription in group.subscriptions.items()
@@ -191,7 +194,7 @@ def _claimed_generation(subscription: Subscription) -> int | None:
 
 
 def _without_transferring(target: Target) -> dict[str, list[TopicPartition]]:
-    """Withhold from each member what another one has to give up first."""
+    """Return the target without the partitions that another member has to revoke first."""
     if not target.transferring:
         return target.partitions
     return {
@@ -204,7 +207,7 @@ def _without_transferring(target: Target) -> dict[str, list[TopicPartition]]:
 def collector_paused() -> Iterator[None]:
     """Pause the cyclic collector while a large assignment is made.
 
-    An assignment makes one tuple a partition and no cycle. Measured on 1,000,000 partitions, the
+    An assignment makes one tuple per partition and no cycle. Measured on 1,000,000 partitions, the
     collector takes a third of the time of a fresh assignment and finds nothing.
     """
     was_enabled = gc.isenabled()

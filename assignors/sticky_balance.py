@@ -1,6 +1,6 @@
-"""The working state of the sticky assignors' general path, and when it counts as balanced.
+"""The working state of the sticky assignors' general path, its balance and its movements.
 
-Source: ``AbstractStickyAssignor.GeneralAssignmentBuilder`` (spec assignors 1.5 D.4, D.9, D.10).
+Source: ``AbstractStickyAssignor.GeneralAssignmentBuilder``, ``.PartitionMovements``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Witness(NamedTuple):
 
 
 class Workbench:
-    """Who has what while partitions are dealt and moved; members leave it when they are settled."""
+    """The owners while partitions are dealt and moved; settled members are removed from it."""
 
     def __init__(
         self,
@@ -49,11 +49,11 @@ class Workbench:
         self._witness: _Witness | None = None
 
     def size(self, member: str) -> int:
-        """Return how many partitions *member* has. Raises KeyError if it is settled."""
+        """Return the number of partitions of *member*. Raises KeyError if it is settled."""
         return len(self.partitions[member])
 
     def is_full(self, member: str) -> bool:
-        """Say whether *member* has as many partitions as all its topics have."""
+        """Return whether *member* owns all partitions of all its topics."""
         return self.size(member) >= self._capacity[member]
 
     def members(self) -> Iterable[str]:
@@ -61,15 +61,15 @@ class Workbench:
         return (member for _, _, member in self._order)
 
     def all_empty(self) -> bool:
-        """Say whether no working member has a partition."""
+        """Return whether no working member has a partition."""
         return not self._order or self._order[-1][0] == 0
 
     def smallest(self, topic: str) -> str | None:
-        """Return the member with the fewest partitions of all that ask for *topic*."""
+        """Return the subscriber of *topic* with the fewest partitions."""
         return next((one for one in self.members() if topic in self._topics_of[one]), None)
 
     def give(self, partition: TopicPartition, member: str) -> None:
-        """Append *partition* to what *member* has."""
+        """Append *partition* to the partitions of *member*."""
         self._order.remove(self._place(member))
         self.partitions[member].append(partition)
         self.owner[partition] = member
@@ -77,7 +77,7 @@ class Workbench:
         self._order.add(self._place(member))
 
     def move(self, partition: TopicPartition, new: str) -> None:
-        """Move *partition*, or one whose earlier move that undoes, to member *new*."""
+        """Move *partition*, or a partition whose earlier move this undoes, to member *new*."""
         moved = self.movements.better_to_move(partition, self.owner[partition], new)
         old = self.owner[moved]
         self.movements.record(moved, old, new)
@@ -88,15 +88,15 @@ class Workbench:
         self.give(moved, new)
 
     def settle(self, member: str) -> list[TopicPartition]:
-        """Take *member* out of the working members; return what it has."""
+        """Remove *member* from the working members; return its partitions."""
         self._order.remove(self._place(member))
         return self.partitions.pop(member)
 
     def balanced(self) -> bool:
-        """Say whether no partition can go to a member that would still have fewer afterwards.
+        """Return whether no partition can move to a member that would still have fewer afterwards.
 
-        Kafka works this out from nothing before every partition it looks at, which is where its
-        time goes. Here the reason found last is kept, and searched anew only once it is gone.
+        Kafka recomputes this before every partition, which takes most of its time. Here the last
+        counterexample is kept, and a new one is searched only when it no longer holds.
         """
         if self._order[-1][0] - self._order[0][0] <= 1:
             return True
@@ -143,7 +143,7 @@ def balance_score(sizes: Iterable[int]) -> int:
 
 
 class Move(NamedTuple):
-    """From which member to which, over all steps of one assignment."""
+    """The first and the last owner, over all steps of one assignment."""
 
     source: str
     target: str
@@ -151,7 +151,7 @@ class Move(NamedTuple):
 
 @dataclass(slots=True)
 class Movements:
-    """The moves of one assignment so far."""
+    """The moves of one assignment so far, so that opposite moves are undone, not added."""
 
     _of_partition: dict[TopicPartition, Move] = field(default_factory=dict)
     _by_topic: dict[tuple[str, Move], HashTable[TopicPartition]] = field(default_factory=dict)
@@ -159,8 +159,8 @@ class Movements:
     def better_to_move(self, partition: TopicPartition, owner: str, new: str) -> TopicPartition:
         """Return the partition to move instead, so that an earlier opposite move is undone.
 
-        Kafka takes the first in the order of a HashSet; that undone moves can bring back the
-        state before them is why the leader may never end (spec assignors 2.1).
+        Kafka takes the first in the order of a HashSet. Undone moves can restore an earlier
+        state, which is why the leader may never end.
         """
         moved = self._of_partition.get(partition)
         source = moved.source if moved else owner
@@ -168,7 +168,7 @@ class Movements:
         return next(iter(opposite)) if opposite is not None else partition
 
     def record(self, partition: TopicPartition, owner: str, new: str) -> None:
-        """Note that *partition* goes from *owner* to *new*; coming home erases its record."""
+        """Note that *partition* moves from *owner* to *new*; a return to its first owner erases its record."""
         before = self._of_partition.pop(partition, None)
         if before:
             self._forget(partition, before)
@@ -183,7 +183,7 @@ class Movements:
         self._by_topic[key].put(partition)
 
     def snapshot(self) -> frozenset[tuple[tuple[str, Move], int, tuple[TopicPartition, ...]]]:
-        """Return all that later moves depend on, as a value to compare."""
+        """Return the state that later moves depend on, as a value to compare."""
         return frozenset((key, table.length, tuple(table)) for key, table in self._by_topic.items())
 
     def _forget(self, partition: TopicPartition, move: Move) -> None:

@@ -1,8 +1,8 @@
-"""The sticky assignors when all members ask for the same topics.
+"""The sticky assignors when all members are subscribed to the same topics.
 
-Everybody gets *minimum* partitions, and *over* members one more. Members keep what they had up
+Each member gets *minimum* partitions, and *over* members one more. Members keep their partitions up
 to their quota; the rest is dealt out in turn, on the member's own rack first where racks matter.
-Source: ``AbstractStickyAssignor.ConstrainedAssignmentBuilder`` (spec assignors 1.5 C).
+Source: ``AbstractStickyAssignor.ConstrainedAssignmentBuilder``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from assignors.types import TopicPartition
 
 @dataclass(slots=True)
 class _Quotas:
-    """How many partitions a member may have, and who still waits for some."""
+    """The limits of partitions per member, and the members that can get more."""
 
     minimum: int
     maximum: int
     over: int
-    """How many members end above the minimum (0 if it comes out even)."""
+    """The number of members that end above the minimum (0 if the division is even)."""
 
     at_maximum: int = 0
     under: list[str] = field(default_factory=list)
@@ -37,16 +37,16 @@ class _Quotas:
     """Members at the minimum that may still get one more."""
 
     def one_more_at_maximum(self) -> None:
-        """Count a member that reached the maximum; the last one ends everybody's hopes."""
+        """Count a member that reached the maximum; after the last, no member at the minimum gets more."""
         self.at_maximum += 1
         if self.at_maximum == self.over:
             self.exact.clear()
 
 
 def assign_constrained(group: LeaderInput, owned: Owned, racks: Racks) -> Target:
-    """Deal the partitions of *group* out evenly; each member keeps what it had as far as it can.
+    """Return an even assignment in which each member keeps its partitions up to its quota.
 
-    A member's list is what it keeps, by (partition, topic), then what is new to it, as dealt.
+    A member's list has its kept partitions, by (partition, topic), then the new ones, as dealt.
     Raises :class:`AssignorDefectError` where Kafka's class raises.
     """
     members = len(group.subscriptions)
@@ -74,10 +74,10 @@ def assign_constrained(group: LeaderInput, owned: Owned, racks: Racks) -> Target
 def unassigned_partitions(
     counts: Mapping[str, int], kept: Iterable[Iterable[TopicPartition]]
 ) -> list[TopicPartition]:
-    """Return the partitions nobody keeps, by topic and number.
+    """Return the partitions that no member keeps, by topic and number.
 
     Kafka walks the sorted lists of all and of kept partitions side by side. A kept partition that
-    does not exist stops that walk: everything behind it is taken for unassigned, too.
+    does not exist stops that walk: all partitions behind it count as unassigned, too.
     """
     free = {topic: bytearray(b"\1") * count for topic, count in counts.items()}
     missing: list[TopicPartition] = []
@@ -108,7 +108,7 @@ def _free_behind(free: Mapping[str, bytearray], missing: TopicPartition) -> None
 def _without_mismatches(
     owned: Owned, racks: Racks, maybe_revoked: dict[TopicPartition, str]
 ) -> dict[str, list[TopicPartition]]:
-    """Return what each member could keep: on its rack, and claimed by it alone, sorted."""
+    """Return the partitions each member can keep: on its rack and claimed once, sorted."""
     result: dict[str, list[TopicPartition]] = {}
     for member, claimed in owned.partitions.items():
         partitions = claimed
@@ -130,7 +130,7 @@ def _keep(
     partitions: list[TopicPartition],
     maybe_revoked: dict[TopicPartition, str],
 ) -> list[TopicPartition]:
-    """Return what *member* keeps; note what it gives up, and whether it waits for more."""
+    """Return the partitions *member* keeps; record the others, and whether it can get more."""
     if len(partitions) < quotas.minimum:
         quotas.under.append(member)
         return partitions
@@ -151,8 +151,8 @@ def _deal_near(
     assigned: dict[str, list[TopicPartition]],
     racks: Racks,
 ) -> list[TopicPartition]:
-    """Give partitions to waiting members on their racks; return those that found nobody."""
-    homeless: list[TopicPartition] = []
+    """Assign partitions to members on their racks; return the partitions without such a member."""
+    unplaced: list[TopicPartition] = []
     pointer = 0
     for partition in left:
         index = racks.first_near(quotas.under, partition, pointer)
@@ -162,18 +162,18 @@ def _deal_near(
         else:
             exact = racks.first_near(quotas.exact, partition)
             if exact is None:
-                homeless.append(partition)
+                unplaced.append(partition)
                 continue
             member = quotas.exact[exact]
             if len(assigned[member]) + 1 == quotas.maximum:
                 del quotas.exact[exact]
                 quotas.one_more_at_maximum()
         assigned[member].append(partition)
-    return homeless
+    return unplaced
 
 
 def _fill_under(quotas: _Quotas, index: int, size: int) -> int:
-    """Book a partition for the waiting member at *index*; return where to search next."""
+    """Count a partition for the member at *index*; return the index to search from next."""
     if size >= quotas.minimum:
         member = quotas.under.pop(index)
         if size < quotas.maximum and quotas.at_maximum < quotas.over:
@@ -188,8 +188,8 @@ def _deal_in_turn(
 ) -> None:
     """Deal *left* to the members below the minimum, in turn, then to those that are at it.
 
-    Several rounds at once: as long as nobody reaches the minimum before the last of them, a
-    member's share is every n-th of the partitions dealt. That is what makes a million quick.
+    It deals several rounds at once: until a member reaches the minimum, each member gets every
+    n-th partition. This makes a million partitions fast.
     """
     dealt = 0
     while quotas.under and dealt < len(left):

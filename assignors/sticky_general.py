@@ -1,9 +1,9 @@
-"""The sticky assignors when members ask for different topics.
+"""The sticky assignors when members are subscribed to different topics.
 
-Members keep what they had; what is free goes to whoever has fewest; then partitions move until
-no member could relieve another one. Kafka's class can loop for ever here or raise: both are
-told as an :class:`AssignorDefectError`.
-Source: ``AbstractStickyAssignor.GeneralAssignmentBuilder`` (spec assignors 1.5 D).
+Members keep their partitions; free partitions go to the member with the fewest; then partitions
+move until no move improves the balance. Kafka's class can loop for ever here or raise: both raise
+:class:`AssignorDefectError`.
+Source: ``AbstractStickyAssignor.GeneralAssignmentBuilder``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from assignors.types import TopicPartition
 
 
 class _Stale(NamedTuple):
-    """The last member that had a partition before the present generation."""
+    """The last owner of a partition before the present generation."""
 
     member: str
     generation: int
@@ -31,21 +31,21 @@ StaleOwners = Mapping[TopicPartition, _Stale]
 
 @dataclass(frozen=True, slots=True)
 class _Topics:
-    """Topics as the general path sorts them, and who may have them."""
+    """Topics as the general path sorts them, and their subscribers."""
 
     subscribers: dict[str, list[str]]
-    """Known topic to the members that ask for it, topics with few of them first."""
+    """Known topic to its subscribers, topics with few of them first."""
 
     known_of: dict[str, tuple[str, ...]]
-    """Member to the known topics it asks for."""
+    """Member to its known topics."""
 
     everything: list[TopicPartition]
 
 
 def stale_owners(claims: Claims, max_generation: int) -> StaleOwners:
-    """Return who had each partition before, by the highest of the outdated claims.
+    """Return the previous owner of each partition, by the highest of the outdated claims.
 
-    Claims count even if the partition is unknown, lost to another, or no longer asked for.
+    Claims count even if the partition is unknown, owned by another member, or unsubscribed.
     """
     stale: dict[TopicPartition, _Stale] = {}
     for member, claim in claims.items():
@@ -59,10 +59,10 @@ def stale_owners(claims: Claims, max_generation: int) -> StaleOwners:
 
 
 def assign_general(group: LeaderInput, owned: Owned, stale: StaleOwners, racks: Racks) -> Target:
-    """Return who should get what: kept partitions in the order of the claim, then new ones.
+    """Return the target: kept partitions in the order of the claim, then new ones.
 
-    What is *transferring* follows from the subscriptions alone here, not from the claims that
-    are believed: added to one member, and revoked from another.
+    *transferring* follows from the subscriptions alone here, not from the settled claims: the
+    partitions added to one member and revoked from another.
     Raises :class:`AssignorDefectError` where Kafka's class raises or never ends.
     """
     topics = _sort_topics(group)
@@ -122,10 +122,10 @@ def _sort_topics(group: LeaderInput) -> _Topics:
 
 
 def _unassigned(topics: _Topics, bench: Workbench) -> list[TopicPartition]:
-    """Return the partitions nobody keeps, in the order of all.
+    """Return the partitions that no member keeps, in the order of all.
 
     Kafka walks both lists side by side: a kept partition that does not exist stops the walk, and
-    everything behind it is taken for unassigned, too.
+    all partitions behind it count as unassigned, too.
     """
     place = {topic: place for place, topic in enumerate(topics.subscribers)}
 
@@ -144,13 +144,13 @@ def _unassigned(topics: _Topics, bench: Workbench) -> list[TopicPartition]:
 def _deal(
     topics: _Topics, bench: Workbench, unassigned: list[TopicPartition], racks: Racks
 ) -> None:
-    """Give each partition to the member with fewest, to one on its rack first."""
+    """Assign each partition to the subscriber with the fewest, on its rack first."""
     wanted = [partition for partition in unassigned if topics.subscribers[partition.topic]]
     if racks:
         wanted = [one for one in wanted if not _give_near(topics, bench, one, racks)]
     for partition in wanted:
         member = bench.smallest(partition.topic)
-        assert member is not None, "a topic with subscribers has a smallest one"
+        assert member is not None, "a topic with subscribers has a smallest subscriber"
         bench.give(partition, member)
 
 
@@ -163,7 +163,7 @@ def _give_near(topics: _Topics, bench: Workbench, partition: TopicPartition, rac
 
 
 def _settle(bench: Workbench, shared: set[str]) -> dict[str, list[TopicPartition]]:
-    """Set aside the members that can neither get nor give anything; return what they have."""
+    """Remove the members that can neither get nor give a partition; return their partitions."""
     fixed = [
         member
         for member, partitions in bench.partitions.items()
@@ -175,8 +175,8 @@ def _settle(bench: Workbench, shared: set[str]) -> dict[str, list[TopicPartition
 def _reassign(bench: Workbench, candidates: list[TopicPartition], stale: StaleOwners) -> bool:
     """Move *candidates* until a pass changes nothing; return whether anything moved.
 
-    A pass is a function of owners and movement records, so a state seen before proves that the
-    passes never end. One remembered state is enough, renewed after 1, 2, 4, … passes.
+    A pass is a function of owners and movement records, so a repeated state proves that the
+    passes never end. One stored state is enough, replaced after 1, 2, 4, … passes.
     """
     passes, renew_at = 0, 1
     remembered: object = None
@@ -205,11 +205,11 @@ def _pass(bench: Workbench, candidates: list[TopicPartition], stale: StaleOwners
 
 
 def _better_owner(bench: Workbench, partition: TopicPartition, stale: StaleOwners) -> str | None:
-    """Return the member that *partition* should go to, None to leave it.
+    """Return the member that *partition* should move to, None to leave it.
 
-    A stale claimer comes first, whether or not it still asks for the topic (spec assignors 2.2).
-    Then Kafka looks for a smaller member on one of the partition's racks, and for any smaller
-    member, but picks the same one in both cases: the smallest, wherever it is (2.5).
+    A stale claimer comes first, even if it is no longer subscribed to the topic. Then Kafka looks
+    for a smaller member on one of the partition's racks, and for any smaller member, but picks
+    the same one in both cases: the smallest, on any rack.
     """
     size = bench.size(bench.owner[partition])
     if partition in stale:
@@ -221,5 +221,5 @@ def _better_owner(bench: Workbench, partition: TopicPartition, stale: StaleOwner
         if size > bench.size(claimer) + 1:
             return claimer
     smallest = bench.smallest(partition.topic)
-    assert smallest is not None, "a shared topic has subscribers at work"
+    assert smallest is not None, "a shared topic has working subscribers"
     return smallest if size > bench.size(smallest) + 1 else None

@@ -24,7 +24,6 @@ FLOOR = {
     "protocols.leader_epochs",
     "protocols.machine",
     "protocols.messages",
-    "protocols.on_first_use",
     "protocols.settings",
 }
 """What the group side and the client side both stand on."""
@@ -44,7 +43,6 @@ FILES = {"emulator.output_files", "emulator.parquet_file"}
 
 ARROWS: Mapping[str, set[str]] = {
     "assignors": set(),
-    "protocols.on_first_use": set(),
     "protocols.java_maps": {"assignors"},
     "protocols.leader_epochs": {"protocols.messages"},
     "protocols.messages": {"assignors"},

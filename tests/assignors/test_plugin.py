@@ -1,4 +1,4 @@
-"""An assignor of somebody else's is run, blamed and checked."""
+"""An assignor of the user is run and its assignment checked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from assignors.claims import encode_sticky
 from assignors.errors import (
     AssignmentError,
     AssignorDefectError,
@@ -14,14 +15,22 @@ from assignors.errors import (
     PluginError,
 )
 from assignors.plugin import (
-    KAFKAS_OWN,
     GivenTwice,
     check_assignment,
     check_cooperative,
+    is_built_in,
     run_assignor,
 )
 from assignors.registry import BUILT_IN
-from assignors.types import FunctionAssignor, Subscription, TopicPartition, Topics
+from assignors.sticky import StickyAssignor
+from assignors.types import (
+    Assignment,
+    FunctionAssignor,
+    Subscription,
+    Subscriptions,
+    TopicPartition,
+    Topics,
+)
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 TOPICS = Topics(partition_counts={"t": 2})
@@ -70,12 +79,30 @@ def test_a_partition_that_does_not_exist_is_refused(given: Any, words: str) -> N
         run_assignor(answering({"billing-1": [given]}), topics, BOTH)
 
 
-def test_what_kafkas_own_assignors_answer_is_sent_as_it_is() -> None:
-    """They are known by their names; an emulated leader does what a real one does."""
-    sticky = FunctionAssignor("sticky", lambda topics, subscriptions: {"billing-1": [("t", 9)]})
+def test_a_plugin_with_the_name_of_a_built_in_assignor_is_checked() -> None:
+    """Kafka's own assignors are known by their identity, not by their names."""
+    range_ = FunctionAssignor("range", lambda topics, subscriptions: {"billing-1": [("t", 9)]})
 
-    assert {*BUILT_IN} == KAFKAS_OWN
-    assert run_assignor(sticky, TOPICS, BOTH).assignment["billing-1"] == (TopicPartition("t", 9),)
+    class Sticky(StickyAssignor):
+        def assign(self, topics: Topics, subscriptions: Subscriptions) -> Assignment:
+            return {"billing-1": (TopicPartition("t", 9),)}
+
+    for own in (range_, Sticky()):
+        with pytest.raises(AssignmentError, match=f"The assignor '{own.name}' is wrong"):
+            run_assignor(own, TOPICS, BOTH)
+    assert all(is_built_in(make()) for make in BUILT_IN.values())
+
+
+def test_the_assignment_of_a_built_in_assignor_is_sent_unchanged() -> None:
+    """Kafka sends a partition that does not exist; so does an emulated leader."""
+    claim = encode_sticky([TopicPartition("t", 9)], 1)
+    both = {
+        "billing-1": Subscription(topics=("t",), user_data=claim),
+        "billing-2": Subscription(topics=("t",)),
+    }
+
+    given = run_assignor(StickyAssignor(), Topics(partition_counts={"t": 3}), both).assignment
+    assert TopicPartition("t", 9) in given["billing-1"]
 
 
 def test_a_defect_of_kafkas_passes_through() -> None:
@@ -91,7 +118,7 @@ def test_a_defect_of_kafkas_passes_through() -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"billing-3": [T0]}, "'billing-3', who is no member of the group. Did you mean"),
+        ({"billing-3": [T0]}, "'billing-3', which is no member of the group. Did you mean"),
         (None, "maps members to partitions; this one is a NoneType"),
         ([("billing-1", [T0])], "is a list"),
         ({"billing-1": 3}, "must be .topic, number. pairs"),
@@ -100,7 +127,7 @@ def test_a_defect_of_kafkas_passes_through() -> None:
         ({"billing-1": [("t", "0")]}, "must be .topic, number. pairs"),
         ({"billing-1": [("t", -1)]}, "must be .topic, number. pairs"),
         ({"billing-1": [("t", True)]}, "must be .topic, number. pairs"),
-        ({7: [T0]}, "names 7, who is no member"),
+        ({7: [T0]}, "names 7, which is no member"),
     ],
 )
 def test_an_answer_that_cannot_be_sent_is_an_error(answer: object, message: str) -> None:

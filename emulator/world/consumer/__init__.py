@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocols.on_first_use import modules_of
+from assignors.lazy_imports import lazy_modules
 
 if TYPE_CHECKING:
     from emulator.world.consumer import async_client
 
 __all__ = ["async_client"]
 
-__getattr__ = modules_of(__name__, __all__)
+__getattr__ = lazy_modules(__name__, __all__)

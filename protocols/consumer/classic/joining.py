@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from assignors.errors import AssignorDefectError, CooperativeViolationError
-from assignors.plugin import check_cooperative, run_assignor
+from assignors.plugin import check_cooperative, is_built_in, run_assignor
 from assignors.types import (
     Assignment,
     Assignor,
@@ -199,7 +199,7 @@ def _violation(
     """Check a custom cooperative assignor as the leader does; the built-in one is trusted."""
     if consumer.protocol is not RebalanceProtocol.COOPERATIVE:
         return None
-    if assignor.name == "cooperative-sticky":
+    if is_built_in(assignor):
         return None
     try:
         check_cooperative(subscriptions, assignment)

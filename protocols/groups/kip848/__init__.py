@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocols.on_first_use import modules_of
+from assignors.lazy_imports import lazy_modules
 
 if TYPE_CHECKING:
     from protocols.groups.kip848 import (
@@ -24,4 +24,4 @@ if TYPE_CHECKING:
 
 __all__ = ["describe", "door", "group", "invariants", "kind", "on_shard", "quiet", "replay"]
 
-__getattr__ = modules_of(__name__, __all__)
+__getattr__ = lazy_modules(__name__, __all__)

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocols.on_first_use import modules_of
+from assignors.lazy_imports import lazy_modules
 
 if TYPE_CHECKING:
     from protocols.groups.migration import requests
 
 __all__ = ["requests"]
 
-__getattr__ = modules_of(__name__, __all__)
+__getattr__ = lazy_modules(__name__, __all__)
