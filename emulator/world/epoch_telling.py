@@ -99,7 +99,7 @@ class EpochTeller:
             causes.moved.pop(consumer, None)
 
     def _perhaps_stable(self, host: Host, group_id: str) -> None:
-        group = kip848.on_shard.group_in(host.coordinator.state, group_id)
+        group = kip848.shard.group_in(host.coordinator.state, group_id)
         if group is None or kip848.group.state_of(group) is not kip848.group.GroupState.STABLE:
             return
         if self._stable.get(group_id) == group.epoch:

@@ -11,15 +11,14 @@ classic-coordinator 0.2).
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from protocols.groups.shard import Durable
-from protocols.groups.timers import OPERATION_TIMEOUT
-from protocols.groups.turn import Waiting
-from protocols.machine import SetTimer, Tell
+from protocols.coordinator.replay import replayed
+from protocols.groups.shard import AnyShard, Durable, Shard, Turn, Waiting
+from protocols.machine import Append, SetTimer, Tell
 from protocols.offsets_topic.records import Record
 
 Entry = tuple[int, Record]
@@ -27,6 +26,9 @@ Entry = tuple[int, Record]
 
 Replay = Callable[[Durable, Iterable[Record]], Durable]
 """Applies records in their order."""
+
+OPERATION_TIMEOUT: Final = "operation-timeout"
+"""The timer that limits how long a turn waits to be durable, one for all groups."""
 
 _MOST_AT_ONCE: Final = 1_024
 """Records that are replayed together: each topic comes many times, all stays in fast memory."""
@@ -246,3 +248,38 @@ class Durability:
         assert facts == sorted(facts), "facts come true in the order of the log"
         assert all(self.high_watermark < below <= self.next_log_offset for below in facts)
         assert self._timer_set or not self._parked, "someone waits without a time limit"
+
+
+def proposed(
+    log: Durability, earlier: AnyShard, turn: Turn[AnyShard], *, atomic: bool
+) -> tuple[AnyShard, tuple[Append, ...]]:
+    """Apply a turn's records as a load would; return the shard then, and what goes to the log."""
+    sets = (turn.records,) if atomic else tuple((record,) for record in turn.records)
+    durable, old, new = earlier.durable, earlier.groups, turn.state.groups
+    named = {} if old is new else _named_last_in(sets)
+    for number, records in enumerate(sets):
+        before, durable = durable, replayed(durable, records)
+        names = named.get(number, ())
+        made = tuple(name for name in names if name in new and name not in old)
+        ended = tuple((name, old[name]) for name in names if name in old and name not in new)
+        log.propose(len(records), before, durable, made, ended)
+    return Shard(new, durable, turn.state.soft), tuple(map(Append, sets))
+
+
+def _named_last_in(sets: Sequence[tuple[Record, ...]]) -> Mapping[int, Sequence[str]]:
+    """Return the groups that are named for the last time in each set: with it they come or go."""
+    last: dict[str, int] = {}
+    for number, records in enumerate(sets):
+        for record in records:
+            last[_group_of(record)] = number
+    names = defaultdict[int, list[str]](list)
+    for name, number in last.items():
+        names[number].append(name)
+    return names
+
+
+def _group_of(record: Record) -> str:
+    """Every key begins with its group."""
+    group_id: Any = record.key[0]
+    assert isinstance(group_id, str), "a record of a type that no coordinator writes"
+    return group_id

@@ -17,6 +17,7 @@ Source: ``GroupCoordinatorService``, ``GroupCoordinatorShard``, ``CoordinatorRun
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -24,21 +25,31 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from assignors.registry import SERVER_SIDE
-from protocols.coordinator import afterwards, invariants, queries
-from protocols.coordinator.durability import Durability, Entry, Proposal
-from protocols.coordinator.phase import Phase
-from protocols.coordinator.proposing import proposed
+from protocols.coordinator import dispatch, queries
+from protocols.coordinator.dispatch import HANDLERS, kind_of, not_serving, read, turned_away, woken
+from protocols.coordinator.durability import (
+    OPERATION_TIMEOUT,
+    Durability,
+    Entry,
+    Proposal,
+    proposed,
+)
 from protocols.coordinator.replay import replayed
-from protocols.coordinator.requests import HANDLERS, kind_of, not_serving, read, turned_away
-from protocols.coordinator.waking import woken
-from protocols.groups import admin, expiry, kip848
+from protocols.groups import deletion, kip848
 from protocols.groups.classic.lifecycle import back_again, vanished
 from protocols.groups.classic.states import Request
-from protocols.groups.kinds import AnyShard
-from protocols.groups.shard import Shard, is_classic
-from protocols.groups.timers import EXPIRE_OFFSETS, OPERATION_TIMEOUT
+from protocols.groups.deletion import EXPIRE_OFFSETS
+from protocols.groups.shard import (
+    AnyShard,
+    Broker,
+    Moment,
+    ServerAssignor,
+    Shard,
+    Turn,
+    Waiting,
+    is_classic,
+)
 from protocols.groups.topics import TopicsImage
-from protocols.groups.turn import Broker, Moment, ServerAssignor, Turn, Waiting
 from protocols.machine import CancelTimer, Effect, Send, Step, Tell
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -163,7 +174,7 @@ class GroupCoordinator:
         at = Moment(now_us, self._broker)
         effects = list[Effect]()
         for what in self._log.advance(log_offset):
-            effects += self._settled(afterwards.succeeded(self.state, what, at), at).effects
+            effects += self._settled(dispatch.succeeded(self.state, what, at), at).effects
         return Step(self.state, tuple(effects))
 
     def rejected(self, log_offset: int, error: ErrorCode, now_us: int) -> Step[AnyShard]:
@@ -214,7 +225,7 @@ class GroupCoordinator:
         for group_id in self.state.durable.groups:
             take_over = kind_of(self.state, group_id).taken_over
             turn = turn.then(functools.partial(take_over, group_id=group_id, at=at))
-        return self._settled(turn.also(expiry.next_run(at)), at)
+        return self._settled(turn.also(deletion.next_run(at)), at)
 
     def unload(self, now_us: int) -> Step[AnyShard]:
         """Stop serving: everyone who waits is told to look for the coordinator again.
@@ -225,7 +236,7 @@ class GroupCoordinator:
         effects = list[Effect]()
         if self._phase is Phase.ACTIVE:
             for what in self._log.abandon():
-                turn = afterwards.failed(self.state, what, ErrorCode.NOT_COORDINATOR, at)
+                turn = dispatch.failed(self.state, what, ErrorCode.NOT_COORDINATOR, at)
                 self.state = turn.state
                 effects += turn.effects
             for group_id in self.state.durable.groups:
@@ -252,7 +263,7 @@ class GroupCoordinator:
             image = old.followed_by(listed, newer)
         self._broker = replace(self._broker, topics=image.by_name, image=image)
         if not all(map(is_classic, self.state.durable.groups.entries.values())):
-            self.state = kip848.on_shard.told_of_topics(self.state, image.differs(old))
+            self.state = kip848.shard.told_of_topics(self.state, image.differs(old))
 
     def group_settings_changed(self, group_id: str, overrides: GroupOverrides) -> None:
         """Learn what was set for one group; each member follows with its next heartbeat."""
@@ -264,13 +275,13 @@ class GroupCoordinator:
         if self._phase is not Phase.ACTIVE:
             return Step(self.state)
         at = Moment(now_us, self._broker)
-        turn = admin.topic_deleted(self.state, topic, topic_id)
+        turn = deletion.topic_deleted(self.state, topic, topic_id)
         return self._settled(turn, at, atomic=False)
 
     def check(self) -> None:
         """Assert every invariant of the shard, its groups and its log."""
         if self._phase is Phase.ACTIVE:
-            invariants.check(self.state)
+            queries.check(self.state)
             self._log.check(self.state.durable)
 
     # -- how a turn is carried out -----------------------------------------------------------
@@ -302,7 +313,7 @@ class GroupCoordinator:
             self.state = turn.state
             effects += turn.effects
         if self.state.soft:
-            self.state = kip848.on_shard.without_strangers(self.state)
+            self.state = kip848.shard.without_strangers(self.state)
         return effects
 
     def _failed(
@@ -310,7 +321,7 @@ class GroupCoordinator:
     ) -> Step[AnyShard]:
         effects = list(first)
         for what in waits:
-            effects += self._settled(afterwards.failed(self.state, what, error, at), at).effects
+            effects += self._settled(dispatch.failed(self.state, what, error, at), at).effects
         return Step(self.state, tuple(effects))
 
     def _quiet_heartbeat(
@@ -320,11 +331,22 @@ class GroupCoordinator:
         group = self.state.durable.groups.entries.get(request.group_id)
         if type(group) is not kip848.group.Group or self._phase is not Phase.ACTIVE:
             return None
-        soft = kip848.on_shard.soft_of(self.state, request.group_id)
-        member = kip848.quiet.quiet(group, soft, header, request, at)
+        soft = kip848.shard.soft_of(self.state, request.group_id)
+        member = kip848.heartbeat.quiet(group, soft, header, request, at)
         if member is None:
             return None
-        session, reply = kip848.quiet.quiet_answer(group, member, header, at)
+        session, reply = kip848.heartbeat.quiet_answer(group, member, header, at)
         if self._log.settled:
             return Step(self.state, (session, reply))
         return self._settled(Turn(self.state, (session,), (), (reply,)), at)
+
+
+class Phase(enum.Enum):
+    """Whether the shard serves its groups."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+    """Its log cannot be loaded: only a later leader may serve these groups."""
+
+    UNLOADED = "unloaded"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from protocols.groups import kip848
+from protocols.groups.classic import invariants as classic
 from protocols.groups.classic.states import QUIET, TABLES, Request, Who
-from protocols.groups.kinds import AnyShard
+from protocols.groups.shard import AnyShard
 
 _PERIODIC: Final = frozenset({Request.HEARTBEAT, Request.OFFSET_COMMIT})
 """What a member sends again and again without being asked."""
@@ -27,9 +28,10 @@ def is_quiet(
         return known and TABLES[kind][Who.MEMBER][group.state] in QUIET
     if shard.durable.is_classic(group_id):
         return False
-    on_shard, beats = kip848.on_shard, kind is Request.HEARTBEAT
-    consumers, soft = on_shard.group_in(shard, group_id), on_shard.soft_of(shard, group_id)
-    return consumers is not None and kip848.quiet.is_quiet(
+    beats = kind is Request.HEARTBEAT
+    consumers = kip848.shard.group_in(shard, group_id)
+    soft = kip848.shard.soft_of(shard, group_id)
+    return consumers is not None and kip848.heartbeat.is_quiet(
         consumers, soft, member_id, generation, heartbeat=beats
     )
 
@@ -42,5 +44,21 @@ def generation_of(shard: AnyShard, group_id: str) -> int:
         return generation
     if shard.durable.is_classic(group_id):
         return -1
-    consumers = kip848.on_shard.group_in(shard, group_id)
+    consumers = kip848.shard.group_in(shard, group_id)
     return -1 if consumers is None else consumers.epoch
+
+
+def check(shard: AnyShard) -> None:
+    """Assert the invariants of a shard that is being served."""
+    logged = shard.durable.groups
+    assert set(shard.durable.offsets) <= set(logged.entries), "offsets belong to groups"
+    classic.check(shard)
+    for group_id in logged.entries:
+        if shard.durable.is_classic(group_id):
+            continue
+        group = kip848.shard.group_in(shard, group_id)
+        assert group is not None, "a group is of a type that is served"
+        assert group.group_id == group_id
+        assert group_id not in shard.groups, "a group is of one type"
+        kip848.invariants.check(group)
+    assert set(shard.soft) <= set(logged.entries), "nothing is known of groups that are gone"

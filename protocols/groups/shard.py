@@ -9,13 +9,23 @@ what it knows beside the log of groups that are written fact by fact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from immutables import Map
 
+from assignors.registry import SERVER_SIDE, find_server_assignor
+from assignors.types import Assignment, Subscriptions, TopicPartition, Topics
+from protocols.groups.topics import TopicsImage
 from protocols.java_maps import NOTHING, TimelineMap
-from protocols.offsets_topic.records import GroupMetadataValue, OffsetCommitValue
+from protocols.machine import Effect
+from protocols.messages import OffsetCommitRequest, OffsetFetchRequest, TopicDescription
+from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import GroupMetadataValue, OffsetCommitValue, Record
+from protocols.settings.consumer import BrokerSettings
+from protocols.settings.group import GroupOverrides, GroupTimes, times_in_force
 
 G = TypeVar("G")
 
@@ -83,3 +93,171 @@ class Shard(Generic[G]):
     def with_soft(self, group_id: str, soft: Any) -> Shard[G]:
         """Return the shard that knows something else of a group beside the log."""
         return Shard(self.groups, self.durable, self.soft.set(group_id, soft))
+
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+ServerAssignor = Callable[[Topics, Subscriptions], Assignment]
+"""Who gets what in a group of the consumer protocol (``ConsumerGroupPartitionAssignor``)."""
+
+TopicsByName = Mapping[str, TopicDescription] | None
+"""The topics that a broker knows; None: every topic exists."""
+
+_NO_IMAGE = TopicsImage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """What a coordinator knows of the broker it is on."""
+
+    settings: BrokerSettings
+    epoch_ms: int
+    """The wall clock when the run began."""
+
+    new_id: Callable[[str], str]
+    """Makes a member id from its prefix."""
+
+    topics: TopicsByName = None
+
+    times: GroupTimes
+    """In force in groups that nothing was set for."""
+
+    image: TopicsImage = _NO_IMAGE
+    """The same topics; empty where every topic exists."""
+
+    overrides: Mapping[str, GroupOverrides] = field(default_factory=lambda: MappingProxyType({}))
+    """What was set for single groups."""
+
+    assignors: Mapping[str, ServerAssignor] = field(default_factory=lambda: SERVER_SIDE)
+    """The coordinator's assignors by name."""
+
+    def __post_init__(self) -> None:
+        """Refuse assignors that nobody knows; raises AssignorNotFoundError, ValueError for none."""
+        offered = self.settings.group_consumer_assignors
+        if not offered or len(set(offered)) < len(offered):
+            raise ValueError(
+                f"group.consumer.assignors is {list(offered)!r}; it needs at least one name, "
+                f"none of them twice. There are: {', '.join(self.assignors)}."
+            )
+        for name in offered:
+            if name not in self.assignors:
+                find_server_assignor(name)
+
+    def times_of(self, group_id: str) -> GroupTimes:
+        """Return the times in force in a group of the consumer protocol."""
+        if group_id not in self.overrides:
+            return self.times
+        return times_in_force(self.settings, self.overrides[group_id])
+
+
+class Moment(NamedTuple):
+    """When, and on which broker."""
+
+    now_us: int
+    broker: Broker
+
+    @property
+    def now_ms(self) -> int:
+        """The broker's wall clock, epoch ms."""
+        return self.broker.epoch_ms + self.now_us // 1000
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The broker's configuration."""
+        return self.broker.settings
+
+    def after(self, milliseconds: int) -> int:
+        """Return the time so many milliseconds from now, in microseconds.
+
+        A negative time, which a request may name, is over at once.
+        """
+        return self.now_us + (milliseconds * 1000 if milliseconds > 0 else 0)
+
+
+class Retry(NamedTuple):
+    """What a timer decided is tried again, a little later, if it cannot be written."""
+
+    group_id: str
+    timer: str
+
+
+Waiting = Any
+"""What a turn leaves until everything proposed so far is durable.
+
+A ``Send`` is a reply, a ``Tell`` is a fact that holds from then on, a :class:`Retry` belongs to
+a timer; anything else is a classic group's own.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Generic[S]):
+    """What a handler decided."""
+
+    state: S
+    effects: tuple[Effect, ...] = ()
+    """To be carried out at once."""
+
+    records: tuple[Record, ...] = ()
+    """To be proposed as one atomic batch."""
+
+    waits: tuple[Waiting, ...] = ()
+
+    def then(self, move: Callable[[S], Turn[T]]) -> Turn[T]:
+        """Make one more move from here; what it wants comes after what we want."""
+        turn = move(self.state)
+        return Turn(
+            turn.state,
+            self.effects + turn.effects,
+            self.records + turn.records,
+            self.waits + turn.waits,
+        )
+
+    def also(self, *effects: Effect) -> Turn[S]:
+        """Return the same turn with more effects at its end."""
+        return Turn(self.state, self.effects + effects, self.records, self.waits)
+
+    def at_last(self, *waits: Waiting) -> Turn[S]:
+        """Return the same turn with more that waits for its records."""
+        return Turn(self.state, self.effects, self.records, self.waits + waits)
+
+
+AnyShard = Shard[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupKind:
+    """One type of group."""
+
+    commit: Callable[[AnyShard, OffsetCommitRequest, Moment], ErrorCode | tuple[Effect, ...]]
+    """Say why a commit is refused as a whole, or what it does beside storing offsets."""
+
+    made_by_commit: Callable[[AnyShard, str, Moment], AnyShard]
+    """Make the group that a first commit brings into being, where there is none."""
+
+    fetch_error: Callable[[Durable, OffsetFetchRequest], ErrorCode | None]
+    """Say why offsets are not shown."""
+
+    delete_error: Callable[[AnyShard, str], ErrorCode | None]
+    """Say why a group cannot be deleted."""
+
+    deleted: Callable[..., Turn[AnyShard]]
+    """Delete a group (a shard, its *group_id*) without members; its offsets are gone already."""
+
+    offset_delete_error: Callable[[AnyShard, str], ErrorCode | None]
+    """Say why no offset of a group can be deleted."""
+
+    is_subscribed: Callable[[AnyShard, str, str], bool]
+    """Say whether a subscription to a topic protects its offsets."""
+
+    expires_from_ms: Callable[[AnyShard, str, TopicPartition, OffsetCommitValue], int | None]
+    """Return from when the retention of an offset counts, or None while it is in use."""
+
+    is_over: Callable[[AnyShard, str], bool]
+    """Say whether a group may go once it has no offsets."""
+
+    taken_over: Callable[..., Turn[AnyShard]]
+    """Begin to coordinate a group (a shard, its *group_id*, *at*) that was loaded."""
+
+    given_away: Callable[[AnyShard, str, Moment], Turn[AnyShard]]
+    """Stop coordinating a group; whoever still waits is sent elsewhere."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocols.coordinator.machine import GroupCoordinator
-from protocols.coordinator.phase import Phase
+from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.coordinator.replay import replayed
 from protocols.facts import Fact
 from protocols.groups.shard import Durable

@@ -26,8 +26,7 @@ from emulator.world.cluster.leader_log import LeaderLog
 from emulator.world.cluster.loader import Load, reading_us
 from emulator.world.deadlines import Deadlines
 from emulator.world.kernel import Rank
-from protocols.coordinator.machine import GroupCoordinator
-from protocols.coordinator.phase import Phase
+from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.facts import Fact, OffsetsAccepted, OffsetsRefused
 from protocols.groups.answers import seen_as
 from protocols.machine import Append, CancelTimer, Send, SetTimer, Step, Tell

@@ -17,7 +17,7 @@ from emulator.world.cluster.replicas import ReplicaSet
 from emulator.world.cluster.stored_log import Amount, StoredLog
 from emulator.world.distributions import sampler
 from emulator.world.draws import base64_id, stream_key, text_id
-from protocols.coordinator.requests import led_elsewhere
+from protocols.coordinator.dispatch import led_elsewhere
 from protocols.facts import Fact, OffsetsDropped, OffsetsRefused
 from protocols.machine import Send, Tell
 from protocols.messages import Envelope

@@ -10,7 +10,7 @@ Source: ``ClassicGroup``, ``ClassicGroupMember`` (spec classic-coordinator 1.1).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -18,7 +18,9 @@ from immutables import Map
 
 from assignors.java import DEFAULT_LENGTH, hash_map_order, java_hash
 from assignors.types import Subscription, TopicPartition
+from protocols.groups import shard as shared
 from protocols.groups.classic.states import PREDECESSORS, State
+from protocols.groups.shard import Turn
 from protocols.java_maps import NOTHING
 from protocols.messages import CONSUMER_PROTOCOL_TYPE, Header, Protocol
 
@@ -210,7 +212,7 @@ def topics_of(group: Group) -> frozenset[str] | None:
     return frozenset(topics)
 
 
-def reads(group: Group, topic: str) -> bool:
+def is_subscribed(group: Group, topic: str) -> bool:
     """Say whether offsets of *topic* are protected by a subscription (spec 5.6)."""
     if group.subscribed_topics is None:
         return group.protocol_type == CONSUMER_PROTOCOL_TYPE
@@ -220,3 +222,88 @@ def reads(group: Group, topic: str) -> bool:
 def without(entries: Map[str, V], key: str) -> Map[str, V]:
     """Return *entries* without *key*, if it was there."""
     return entries.delete(key) if key in entries else entries
+
+
+Shard = shared.Shard[Group]
+"""A coordinator's state, as classic handlers see it."""
+
+
+class JoinWaits(NamedTuple):
+    """A parked JoinGroup fails if its turn is not durable in time, though its member stays."""
+
+    group_id: str
+    member_id: str
+    header: Header
+
+
+class SyncWaits(NamedTuple):
+    """The same for a parked SyncGroup."""
+
+    group_id: str
+    member_id: str
+    header: Header
+
+
+class AssignmentStored(NamedTuple):
+    """Once durable, the leader's assignment is handed out."""
+
+    group_id: str
+    generation: int
+    leader_id: str
+    assignments: Map[str, Partitions]
+
+
+class InstanceStored(NamedTuple):
+    """Once durable, a restarted static member is told that nothing changed; else it never was."""
+
+    group_id: str
+    old: Member
+    """The member as it was before the restart."""
+
+    new_id: str
+    old_leader_id: str
+    header: Header
+    version: int
+
+
+Waiting = JoinWaits | SyncWaits | AssignmentStored | InstanceStored
+"""What a classic group's turn leaves until everything proposed so far is durable."""
+
+
+def on_group(shard: Shard, turn: Turn[Group]) -> Turn[Shard]:
+    """Return a group's turn as its shard's."""
+    after = shard.with_group(turn.state.group_id, turn.state)
+    return Turn(after, turn.effects, turn.records, turn.waits)
+
+
+def state_of(group: Group | None) -> State:
+    """Return the column of the verdict tables for a group that may be absent."""
+    return State.ABSENT if group is None else group.state
+
+
+SESSION = "heartbeat-"
+JOIN = "join-"
+SYNC = "sync-"
+
+
+def session_timer(group_id: str, member_id: str) -> str:
+    """Return the name of a member's session timer; an id handed out has one, too."""
+    return f"{SESSION}{group_id}-{member_id}"
+
+
+def join_timer(group_id: str) -> str:
+    """Return the name of the timer that ends a join phase."""
+    return JOIN + group_id
+
+
+def sync_timer(group_id: str) -> str:
+    """Return the name of the timer that ends the wait for SyncGroups."""
+    return SYNC + group_id
+
+
+def splits(name: str) -> Iterator[tuple[str, str]]:
+    """Yield every (group id, member id) that the name of a session timer may mean."""
+    place = name.find("-", len(SESSION))
+    while place >= 0:
+        yield name[len(SESSION) : place], name[place + 1 :]
+        place = name.find("-", place + 1)

@@ -11,15 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.facts import Departure, MemberRemoved
-from protocols.groups.classic.group import Group
-from protocols.groups.classic.identity import of_generation
-from protocols.groups.classic.parked import refused_join
-from protocols.groups.classic.rebalance import begin, end_without_absent
-from protocols.groups.classic.roster import without_member
-from protocols.groups.classic.shard import Shard, on_group
+from protocols.groups.classic.group import Group, Shard, on_group, splits
+from protocols.groups.classic.membership import of_generation, without_member
+from protocols.groups.classic.rebalance import begin, end_without_absent, refused_join
 from protocols.groups.classic.states import HEARTBEAT, Act, State, Who
-from protocols.groups.classic.timers import splits
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.shard import Moment, Turn
 from protocols.machine import Send, SetTimer, Tell
 from protocols.messages import Header, HeartbeatRequest, HeartbeatResponse
 from protocols.messages.errors import ErrorCode

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from protocols.groups.classic.group import Group, select_protocol, shared_protocols
-from protocols.groups.classic.roster import support_of
-from protocols.groups.classic.shard import Shard
+from protocols.groups.classic.group import (
+    Group,
+    Shard,
+    select_protocol,
+    session_timer,
+    shared_protocols,
+)
+from protocols.groups.classic.membership import support_of
 from protocols.groups.classic.states import State
-from protocols.groups.classic.timers import session_timer
 from protocols.groups.shard import Durable
 from protocols.java_maps import spread
 from protocols.offsets_topic.records import GroupMetadataValue

@@ -14,9 +14,21 @@ from typing import Final
 from protocols.facts import Departure, MemberAdded, MemberRemoved
 from protocols.groups.answers import join_refused
 from protocols.groups.classic import static
-from protocols.groups.classic.group import Group, Member
-from protocols.groups.classic.identity import who_joins
-from protocols.groups.classic.metadata import newborn_record
+from protocols.groups.classic.group import (
+    Group,
+    JoinWaits,
+    Member,
+    Shard,
+    on_group,
+    session_timer,
+    state_of,
+)
+from protocols.groups.classic.membership import (
+    who_joins,
+    with_member,
+    with_protocols,
+    without_member,
+)
 from protocols.groups.classic.rebalance import (
     begin,
     begin_or_go_on,
@@ -24,11 +36,9 @@ from protocols.groups.classic.rebalance import (
     end_if_last,
     joined,
 )
-from protocols.groups.classic.roster import with_member, with_protocols, without_member
-from protocols.groups.classic.shard import JoinWaits, Shard, on_group, state_of
+from protocols.groups.classic.records import newborn_record
 from protocols.groups.classic.states import JOIN_GROUP, Act, State, Who
-from protocols.groups.classic.timers import session_timer
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.shard import Moment, Turn
 from protocols.java_maps import spread
 from protocols.machine import Send, SetTimer, Tell
 from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse

@@ -11,15 +11,11 @@ from dataclasses import replace
 
 from protocols.facts import Departure, MemberRemoved
 from protocols.groups.answers import leave_answer
-from protocols.groups.classic.group import Group
-from protocols.groups.classic.identity import who_leaves
-from protocols.groups.classic.parked import refused_join
-from protocols.groups.classic.rebalance import begin, end_if_last
-from protocols.groups.classic.roster import without_member
-from protocols.groups.classic.shard import Shard, on_group
+from protocols.groups.classic.group import Group, Shard, on_group, session_timer
+from protocols.groups.classic.membership import who_leaves, without_member
+from protocols.groups.classic.rebalance import begin, end_if_last, refused_join
 from protocols.groups.classic.states import LEAVE_GROUP, Act, State, Who
-from protocols.groups.classic.timers import session_timer
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.shard import Moment, Turn
 from protocols.machine import CancelTimer, Send, Tell
 from protocols.messages import (
     Header,

@@ -12,14 +12,28 @@ from immutables import Map
 
 from protocols.facts import GroupLoaded
 from protocols.groups.answers import seen_as
-from protocols.groups.classic.group import ANSWERED, Group, in_order, moved, rebalance_timeout_ms
-from protocols.groups.classic.metadata import restored
-from protocols.groups.classic.parked import answered_joins, answered_syncs
-from protocols.groups.classic.rebalance import begin
-from protocols.groups.classic.shard import Shard, on_group
+from protocols.groups.classic import static, sync
+from protocols.groups.classic.group import (
+    ANSWERED,
+    AssignmentStored,
+    Group,
+    InstanceStored,
+    JoinWaits,
+    Shard,
+    SyncWaits,
+    Waiting,
+    in_order,
+    join_timer,
+    moved,
+    on_group,
+    rebalance_timeout_ms,
+    session_timer,
+    sync_timer,
+)
+from protocols.groups.classic.rebalance import answered_joins, answered_syncs, begin, given_up
+from protocols.groups.classic.records import restored
 from protocols.groups.classic.states import State
-from protocols.groups.classic.timers import join_timer, session_timer, sync_timer
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.shard import Moment, Turn
 from protocols.machine import CancelTimer, Effect, Send, SetTimer, Tell
 from protocols.messages import JoinGroupResponse, SyncGroupResponse
 from protocols.messages.errors import ErrorCode
@@ -109,3 +123,50 @@ def timers_of(group: Group) -> tuple[CancelTimer, ...]:
         CancelTimer(join_timer(group.group_id)),
         CancelTimer(sync_timer(group.group_id)),
     )
+
+
+def succeeded(shard: Shard, what: Waiting, at: Moment) -> Turn[Shard]:
+    """Go on with what waited: everything it depends on is durable."""
+    group = shard.groups.get(what.group_id)
+    if group is None:
+        return Turn(shard)
+    match what:
+        case AssignmentStored():
+            return on_group(shard, sync.stabilised(group, what, at))
+        case InstanceStored():
+            return on_group(shard, static.stored(group, what))
+        case _:
+            return Turn(shard)
+
+
+def failed(shard: Shard, what: Waiting, error: ErrorCode, at: Moment) -> Turn[Shard]:
+    """Give up what waited: its append failed with *error*, or took too long."""
+    group = shard.groups.get(what.group_id)
+    if group is None:
+        return Turn(shard)
+    match what:
+        case AssignmentStored():
+            return on_group(shard, sync.not_stored(group, what, error, at))
+        case InstanceStored():
+            return on_group(shard, static.not_stored(group, what, error, at))
+        case JoinWaits():
+            return on_group(shard, _join_failed(group, what, error))
+        case SyncWaits():
+            return on_group(shard, _sync_failed(group, what, error))
+
+
+def _join_failed(group: Group, what: JoinWaits, error: ErrorCode) -> Turn[Group]:
+    """Tell the client; its member stays, and counts as joined [Q2]."""
+    joining = given_up(group.joining, what.member_id, what.header)
+    if joining is None:
+        return Turn(group)
+    answer = JoinGroupResponse(error=seen_as(error))
+    return Turn(replace(group, joining=joining), (Send(what.header, answer),))
+
+
+def _sync_failed(group: Group, what: SyncWaits, error: ErrorCode) -> Turn[Group]:
+    syncing = given_up(group.syncing, what.member_id, what.header)
+    if syncing is None:
+        return Turn(group)
+    answer = SyncGroupResponse(error=seen_as(error))
+    return Turn(replace(group, syncing=syncing), (Send(what.header, answer),))

@@ -6,31 +6,36 @@ Source: ``GroupMetadataManager.prepareRebalance``, ``completeClassicGroupJoin``,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+
+from immutables import Map
 
 from protocols.facts import Departure, GroupEmptied, JoinPhaseEnded, MemberRemoved, RebalanceStarted
 from protocols.groups.classic.group import (
+    ANSWERED,
     Group,
     Member,
     Window,
     all_joined,
     first_in_order,
     in_order,
+    join_timer,
     metadata_of,
     moved,
     rebalance_timeout_ms,
     select_protocol,
+    sync_timer,
     topics_of,
 )
-from protocols.groups.classic.metadata import group_record
-from protocols.groups.classic.parked import answered_joins, answered_syncs
-from protocols.groups.classic.roster import without_members
+from protocols.groups.classic.membership import without_members
+from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import State
-from protocols.groups.classic.timers import join_timer, sync_timer
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.shard import Moment, Turn
 from protocols.java_maps import NOTHING
-from protocols.machine import CancelTimer, Effect, SetTimer, Tell
+from protocols.machine import CancelTimer, Effect, Send, SetTimer, Tell
 from protocols.messages import (
+    Header,
     JoinGroupMember,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -249,3 +254,64 @@ def everyone(group: Group) -> tuple[JoinGroupMember, ...]:
         JoinGroupMember(member.member_id, member.instance_id, metadata_of(member, name))
         for member in in_order(group)
     )
+
+
+def refused_join(group: Group, member_id: str, error: ErrorCode, named: str = "") -> Turn[Group]:
+    """Answer a member's parked JoinGroup, if there is one, with *error*.
+
+    *named*: the member id the answer carries.
+    """
+    header = group.joining.get(member_id)
+    if header is None:
+        return Turn(group)
+    answer = JoinGroupResponse(error=error, member_id=named)
+    joining = group.joining.delete(member_id)
+    return Turn(replace(group, joining=joining), _sent(header, answer))
+
+
+def refused_sync(group: Group, member_id: str, error: ErrorCode) -> Turn[Group]:
+    """Answer a member's parked SyncGroup, if there is one, with *error*; its session goes on."""
+    header = group.syncing.get(member_id)
+    if header is None:
+        return Turn(group)
+    syncing = group.syncing.delete(member_id)
+    return Turn(replace(group, syncing=syncing), _sent(header, SyncGroupResponse(error=error)))
+
+
+def answered_syncs(
+    group: Group, at: Moment, answer: Callable[[Member], SyncGroupResponse]
+) -> Turn[Group]:
+    """Answer every parked SyncGroup; each member answered starts a fresh session."""
+    effects = list[Effect]()
+    syncing = group.syncing
+    for member in in_order(group) if syncing else ():
+        header = syncing.get(member.member_id)
+        if header is not None:
+            effects += _sent(header, answer(member))
+            effects.append(SetTimer(member.timer, at.after(member.session_timeout_ms)))
+    return Turn(replace(group, syncing=NOTHING), tuple(effects))
+
+
+def answered_joins(group: Group, answer: Callable[[Member], JoinGroupResponse]) -> Turn[Group]:
+    """Answer every parked JoinGroup; sessions are not touched."""
+    effects = list[Effect]()
+    joining = group.joining
+    for member in in_order(group) if joining else ():
+        header = joining.get(member.member_id)
+        if header is not None:
+            effects += _sent(header, answer(member))
+    return Turn(replace(group, joining=NOTHING), tuple(effects))
+
+
+def given_up(waiting: Map[str, Header], member_id: str, header: Header) -> Map[str, Header] | None:
+    """Return who waits after *header* was answered early, or None if it waits no more.
+
+    The member goes on waiting for its phase to end, but nobody is there to be told.
+    """
+    if waiting.get(member_id) != header:
+        return None
+    return waiting.set(member_id, ANSWERED)
+
+
+def _sent(header: Header, answer: JoinGroupResponse | SyncGroupResponse) -> tuple[Send, ...]:
+    return () if header == ANSWERED else (Send(header, answer),)

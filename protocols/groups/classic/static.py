@@ -10,15 +10,27 @@ from dataclasses import replace
 
 from protocols.facts import Departure, MemberAdded, MemberRemoved
 from protocols.groups.answers import seen_as
-from protocols.groups.classic.group import Group, Member, select_protocol, without
-from protocols.groups.classic.metadata import group_record
-from protocols.groups.classic.parked import refused_join, refused_sync
-from protocols.groups.classic.rebalance import begin, client_reason, end_if_last, everyone
-from protocols.groups.classic.roster import renamed, with_protocols
-from protocols.groups.classic.shard import InstanceStored, JoinWaits
+from protocols.groups.classic.group import (
+    Group,
+    InstanceStored,
+    JoinWaits,
+    Member,
+    select_protocol,
+    session_timer,
+    without,
+)
+from protocols.groups.classic.membership import renamed, with_protocols
+from protocols.groups.classic.rebalance import (
+    begin,
+    client_reason,
+    end_if_last,
+    everyone,
+    refused_join,
+    refused_sync,
+)
+from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import State
-from protocols.groups.classic.timers import session_timer
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.shard import Moment, Turn
 from protocols.machine import Effect, Send, SetTimer, Tell
 from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
 from protocols.messages.errors import ErrorCode

@@ -11,16 +11,23 @@ from immutables import Map
 
 from protocols.facts import Departure, GroupStabilised, MemberRemoved
 from protocols.groups.answers import seen_as
-from protocols.groups.classic.group import Group, Partitions, in_order, moved, without
-from protocols.groups.classic.identity import who_syncs
-from protocols.groups.classic.metadata import group_record
-from protocols.groups.classic.parked import answered_syncs
-from protocols.groups.classic.rebalance import begin, released_syncs
-from protocols.groups.classic.roster import without_member
-from protocols.groups.classic.shard import AssignmentStored, Shard, SyncWaits, on_group
+from protocols.groups.classic.group import (
+    AssignmentStored,
+    Group,
+    Partitions,
+    Shard,
+    SyncWaits,
+    in_order,
+    moved,
+    on_group,
+    sync_timer,
+    without,
+)
+from protocols.groups.classic.membership import who_syncs, without_member
+from protocols.groups.classic.rebalance import answered_syncs, begin, released_syncs
+from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import SYNC_GROUP, Act, State, Who
-from protocols.groups.classic.timers import sync_timer
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.shard import Moment, Turn
 from protocols.machine import CancelTimer, Effect, Send, Tell
 from protocols.messages import Header, SyncGroupRequest, SyncGroupResponse
 from protocols.messages.errors import ErrorCode

@@ -1,7 +1,7 @@
 """The consumer rebalance protocol (KIP-848): group side here, client side in ``client``.
 
 Whoever serves groups of every type asks for this package and names the module it needs
-(``kip848.door``), which is imported then: most runs have classic groups alone and do not wait.
+(``kip848.validation``), which is imported then: most runs have classic groups alone and do not wait.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from assignors.lazy_imports import lazy_modules
 if TYPE_CHECKING:
     from protocols.groups.kip848 import (
         describe,
-        door,
         group,
+        heartbeat,
         invariants,
-        kind,
-        on_shard,
-        quiet,
         replay,
+        shard,
+        validation,
     )
 
-__all__ = ["describe", "door", "group", "invariants", "kind", "on_shard", "quiet", "replay"]
+__all__ = ["describe", "group", "heartbeat", "invariants", "replay", "shard", "validation"]
 
 __getattr__ = lazy_modules(__name__, __all__)

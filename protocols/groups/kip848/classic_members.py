@@ -17,11 +17,10 @@ from protocols.facts import MemberAdded
 from protocols.groups.answers import join_refused, refusal
 from protocols.groups.kip848.group import NOTHING_TOLD, Group, Member, MemberState, named
 from protocols.groups.kip848.membership import Arrival, holder, with_member
-from protocols.groups.kip848.soft import Soft
+from protocols.groups.kip848.soft import Soft, rejoin_timer, resync_timer
 from protocols.groups.kip848.steps import Visit, advanced
-from protocols.groups.kip848.timers import rejoin_timer, resync_timer
+from protocols.groups.shard import Moment, Turn
 from protocols.groups.topics import TopicsImage
-from protocols.groups.turn import Moment, Turn
 from protocols.machine import CancelTimer, Effect, Send, SetTimer, Tell
 from protocols.messages import (
     CONSUMER_PROTOCOL_TYPE,

@@ -18,8 +18,8 @@ from protocols.groups.kip848.group import (
     preferred_assignor,
     state_of,
 )
+from protocols.groups.shard import Broker
 from protocols.groups.topics import TopicsImage
-from protocols.groups.turn import Broker
 from protocols.messages import TopicPartitions
 from protocols.messages.consumer_describe import (
     ConsumerGroupDescribeRequest,

@@ -207,7 +207,7 @@ def subscribed_topics(group: Group) -> list[str]:
     return sorted({*group.name_readers, *group.pattern_topics})
 
 
-def reads(group: Group, topic: str) -> bool:
+def is_subscribed(group: Group, topic: str) -> bool:
     """Say whether somebody in the group reads a topic."""
     return topic in group.name_readers or topic in group.pattern_topics
 

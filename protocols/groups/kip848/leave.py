@@ -13,7 +13,6 @@ from dataclasses import replace
 from protocols.facts import Departure, GroupEmptied, GroupEpochRaised, MemberMoved, MemberRemoved
 from protocols.groups.answers import leave_answer
 from protocols.groups.kip848 import patterns
-from protocols.groups.kip848.door import in_words
 from protocols.groups.kip848.group import (
     AWAY_EPOCH,
     CurrentAssignment,
@@ -23,22 +22,23 @@ from protocols.groups.kip848.group import (
     subscribed_topics,
 )
 from protocols.groups.kip848.membership import holder
-from protocols.groups.kip848.soft import Soft
-from protocols.groups.kip848.timers import (
-    rebalance_timer,
-    rejoin_timer,
-    resync_timer,
-    session_timer,
-    timers_beside,
-)
-from protocols.groups.kip848.writing import (
+from protocols.groups.kip848.records import (
     Draft,
     current_record,
     epoch_record,
     member_tombstones,
     target_epoch_record,
 )
-from protocols.groups.turn import Moment, Retry, Turn
+from protocols.groups.kip848.soft import (
+    Soft,
+    rebalance_timer,
+    rejoin_timer,
+    resync_timer,
+    session_timer,
+    timers_beside,
+)
+from protocols.groups.kip848.validation import in_words
+from protocols.groups.shard import Moment, Retry, Turn
 from protocols.machine import CancelTimer, Effect, Send, Tell
 from protocols.messages import (
     TEMPORARY_LEAVE_EPOCH,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from protocols.groups.kip848.group import AWAY_EPOCH, NOTHING_TOLD, Group, Member, by_topic
-from protocols.groups.kip848.writing import (
+from protocols.groups.kip848.records import (
     Draft,
     current_record,
     member_record,

@@ -21,10 +21,9 @@ from immutables import Map
 
 from protocols.facts import GroupEpochRaised
 from protocols.groups.kip848.group import Group, subscribed_topics
-from protocols.groups.kip848.soft import LookUp, Soft
-from protocols.groups.kip848.timers import patterns_timer
-from protocols.groups.kip848.writing import Draft, epoch_record, pattern_tombstone
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.kip848.records import Draft, epoch_record, pattern_tombstone
+from protocols.groups.kip848.soft import LookUp, Soft, patterns_timer
+from protocols.groups.shard import Moment, Turn
 from protocols.machine import Effect, SetTimer, Tell
 from protocols.offsets_topic.records import (
     ConsumerGroupRegularExpressionKey,

@@ -25,7 +25,7 @@ from protocols.groups.kip848.group import (
     Member,
     MemberState,
 )
-from protocols.groups.kip848.timers import session_timer
+from protocols.groups.kip848.soft import session_timer
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.broken_log import BrokenLogError
 from protocols.offsets_topic.records import (

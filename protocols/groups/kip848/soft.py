@@ -6,14 +6,18 @@ Source: the metadata refresh deadline of ``ModernGroup``, the executor and the t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from immutables import Map
 
-from protocols.groups.kip848.group import Group
+from protocols.facts import GroupLoaded
+from protocols.groups.kip848.group import Group, MemberState
+from protocols.groups.shard import Moment, Turn
 from protocols.groups.topics import TopicsImage
 from protocols.java_maps import NOTHING
+from protocols.machine import CancelTimer, Effect, SetTimer, Tell
 
 
 class LookUp(NamedTuple):
@@ -55,3 +59,86 @@ def is_stale(group: Group, soft: Soft) -> bool:
 def topics_changed(soft: Soft) -> Soft:
     """Return the same after one of the group's topics changed."""
     return replace(soft, checked_epoch=None)
+
+
+SESSION = "session-timeout-"
+REBALANCE = "rebalance-timeout-"
+REJOIN = "rejoin-timeout-"
+RESYNC = "resync-timeout-"
+PATTERNS = "resolve-patterns-"
+
+
+def session_timer(group_id: str, member_id: str) -> str:
+    """Return the name of the timer that removes a silent member."""
+    return f"{SESSION}{group_id}-{member_id}"
+
+
+def rebalance_timer(group_id: str, member_id: str) -> str:
+    """Return the name of the timer that removes a member that does not give partitions up."""
+    return f"{REBALANCE}{group_id}-{member_id}"
+
+
+def rejoin_timer(group_id: str, member_id: str) -> str:
+    """Return the name of the timer that removes a classic member that does not join again."""
+    return f"{REJOIN}{group_id}-{member_id}"
+
+
+def resync_timer(group_id: str, member_id: str) -> str:
+    """Return the name of the timer that removes a classic member that does not sync."""
+    return f"{RESYNC}{group_id}-{member_id}"
+
+
+def timers_beside(group_id: str, member_id: str) -> tuple[str, str, str]:
+    """Return the names of a member's timers beside its session's."""
+    return (
+        rebalance_timer(group_id, member_id),
+        rejoin_timer(group_id, member_id),
+        resync_timer(group_id, member_id),
+    )
+
+
+def patterns_timer(group_id: str) -> str:
+    """Return the name of the look-up of a group's patterns, which runs beside the requests."""
+    return PATTERNS + group_id
+
+
+def splits(name: str, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield every (group id, member id) that the name of a member's timer may mean."""
+    place = name.find("-", len(prefix))
+    while place >= 0:
+        yield name[len(prefix) : place], name[place + 1 :]
+        place = name.find("-", place + 1)
+
+
+def on_loaded(group: Group, at: Moment) -> Turn[Soft]:
+    """Begin to coordinate a group of a log that was read to its end; no rebalance follows."""
+    group_id, soft = group.group_id, NOTHING_SOFT
+    session_us = at.after(at.broker.times_of(group_id).session_timeout_ms)
+    effects: list[Effect] = []
+    for member in group:
+        effects.append(SetTimer(member.session_timer, session_us))
+        if member.current.state is MemberState.UNREVOKED_PARTITIONS:
+            timer = rebalance_timer(group_id, member.member_id)
+            effects.append(SetTimer(timer, at.after(member.metadata.rebalance_timeout_ms)))
+            revoking = soft.revoking.set(member.member_id, member.current.epoch)
+            soft = replace(soft, revoking=revoking)
+    loaded = GroupLoaded(
+        group=group_id,
+        generation=group.epoch,
+        members=tuple(member.member_id for member in group),
+    )
+    return Turn(soft, (Tell(loaded), *effects))
+
+
+def timers_of(group: Group) -> tuple[CancelTimer, ...]:
+    """Return what ends every timer of a group that its coordinator gives up."""
+    members = list(group)
+    return (
+        *(CancelTimer(member.session_timer) for member in members),
+        *(
+            CancelTimer(name)
+            for member in members
+            for name in timers_beside(group.group_id, member.member_id)
+        ),
+        CancelTimer(patterns_timer(group.group_id)),
+    )

@@ -26,16 +26,15 @@ from protocols.groups.kip848.group import (
     topics_of,
 )
 from protocols.groups.kip848.reconcile import Situation, reconciled
-from protocols.groups.kip848.soft import Soft, is_stale
-from protocols.groups.kip848.target import assignor_of, is_due, targeted
-from protocols.groups.kip848.timers import rebalance_timer
-from protocols.groups.kip848.writing import (
+from protocols.groups.kip848.records import (
     Draft,
     current_record,
     epoch_record,
     topic_metadata_tombstone,
 )
-from protocols.groups.turn import Moment
+from protocols.groups.kip848.soft import Soft, is_stale, rebalance_timer
+from protocols.groups.kip848.target import assignor_of, is_due, targeted
+from protocols.groups.shard import Moment
 from protocols.machine import CancelTimer, Effect, SetTimer, Tell
 from protocols.messages import TopicPartitions
 from protocols.messages.errors import ErrorCode

@@ -29,9 +29,9 @@ from protocols.groups.kip848.group import (
     subscribed_topics,
     topics_of,
 )
-from protocols.groups.kip848.writing import Draft, target_epoch_record, target_record
+from protocols.groups.kip848.records import Draft, target_epoch_record, target_record
+from protocols.groups.shard import Moment
 from protocols.groups.topics import topic_id_bytes
-from protocols.groups.turn import Moment
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import Record
 

@@ -21,22 +21,20 @@ from protocols.facts import GroupConverted, GroupEpochRaised
 from protocols.groups.answers import refusal
 from protocols.groups.classic import group as classic
 from protocols.groups.classic import rebalance
-from protocols.groups.classic.metadata import group_record
-from protocols.groups.classic.roster import support_of
-from protocols.groups.classic.shard import on_group
+from protocols.groups.classic.group import on_group
+from protocols.groups.classic.group import session_timer as classic_session
+from protocols.groups.classic.membership import support_of
+from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import State
-from protocols.groups.classic.timers import session_timer as classic_session
-from protocols.groups.kinds import AnyShard
 from protocols.groups.kip848 import classic_members
 from protocols.groups.kip848 import group as consumer
-from protocols.groups.kip848.kind import without_soft
-from protocols.groups.kip848.lifecycle import timers_of as consumer_timers
 from protocols.groups.kip848.membership import holder
-from protocols.groups.kip848.on_shard import group_in, soft_of
+from protocols.groups.kip848.records import group_tombstones
 from protocols.groups.kip848.replay import replayed
+from protocols.groups.kip848.shard import group_in, soft_of, without_soft
+from protocols.groups.kip848.soft import timers_of as consumer_timers
 from protocols.groups.kip848.steps import Visit, carried_over
-from protocols.groups.kip848.writing import group_tombstones
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.shard import AnyShard, Moment, Turn
 from protocols.java_maps import spread
 from protocols.machine import Effect, Send, SetTimer, Tell
 from protocols.messages import CONSUMER_PROTOCOL_TYPE, Header, JoinGroupRequest, Protocol

@@ -9,19 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.facts import GroupConverted
-from protocols.groups.classic import admin, join
-from protocols.groups.classic.shard import on_group
+from protocols.groups.classic import join, kind
+from protocols.groups.classic.group import on_group
 from protocols.groups.classic.states import State
-from protocols.groups.kinds import AnyShard
 from protocols.groups.kip848 import classic_members
 from protocols.groups.kip848 import leave as consumer_leave
-from protocols.groups.kip848.door import in_words
 from protocols.groups.kip848.group import Group
-from protocols.groups.kip848.kind import CONSUMER
-from protocols.groups.kip848.on_shard import at_group, consumer_heartbeat
-from protocols.groups.kip848.on_shard import woken as consumer_woken
+from protocols.groups.kip848.shard import CONSUMER, at_group, consumer_heartbeat
+from protocols.groups.kip848.shard import woken as consumer_woken
+from protocols.groups.kip848.validation import in_words
 from protocols.groups.migration import downgrade, upgrade
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.shard import AnyShard, Moment, Turn
 from protocols.machine import Send, Tell
 from protocols.messages import (
     JOIN_EPOCH,
@@ -43,7 +41,7 @@ def heartbeat_at_any_group(
         turn = consumer_heartbeat(shard, header, request, at)
         return downgrade.followed(shard, request.group_id, turn, at)
     if group.state is State.EMPTY:
-        deleted = admin.deleted(shard, request.group_id)
+        deleted = kind.deleted(shard, request.group_id)
         ready = _emptied(deleted, "consumer", group.generation, header, request)
         return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
     if not upgrade.is_allowed(group, at):

@@ -14,15 +14,13 @@ from dataclasses import replace
 from immutables import Map
 
 from protocols.facts import GroupConverted
-from protocols.groups.classic import admin
 from protocols.groups.classic import group as classic
+from protocols.groups.classic import kind
 from protocols.groups.classic.lifecycle import timers_of as classic_timers
-from protocols.groups.classic.parked import answered_joins, answered_syncs
-from protocols.groups.kinds import AnyShard
+from protocols.groups.classic.rebalance import answered_joins, answered_syncs
 from protocols.groups.kip848 import classic_members
 from protocols.groups.kip848 import group as consumer
-from protocols.groups.kip848.timers import session_timer as consumer_session
-from protocols.groups.kip848.writing import (
+from protocols.groups.kip848.records import (
     Draft,
     current_record,
     epoch_record,
@@ -30,7 +28,8 @@ from protocols.groups.kip848.writing import (
     target_epoch_record,
     target_record,
 )
-from protocols.groups.turn import Moment, Turn
+from protocols.groups.kip848.soft import session_timer as consumer_session
+from protocols.groups.shard import AnyShard, Moment, Turn
 from protocols.machine import Effect, SetTimer, Tell
 from protocols.messages import (
     CONSUMER_PROTOCOL_TYPE,
@@ -120,7 +119,7 @@ def upgraded(
     )
     groups = shard.durable.groups.hold(group_id, draft.group)
     after = replace(shard.without_group(group_id), durable=replace(shard.durable, groups=groups))
-    deleted = admin.deleted(shard, group_id).records
+    deleted = kind.deleted(shard, group_id).records
     told = GroupConverted(
         group=group_id,
         protocol="consumer",

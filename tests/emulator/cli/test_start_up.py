@@ -55,7 +55,7 @@ def loaded():
         "emulator.world.consumer.async_client",
         "protocols.consumer.kip848.machine",
         "protocols.groups.kip848.group",
-        "protocols.groups.kip848.on_shard",
+        "protocols.groups.kip848.shard",
         "protocols.groups.migration.requests",
         "protocols.offsets_topic.records.consumer",
         "re2",

@@ -13,7 +13,7 @@ from emulator.world.cluster.hosts import Host
 from emulator.world.cluster.shards import Shard
 from emulator.world.kernel import Rank
 from emulator.world.network import Party
-from protocols.coordinator.phase import Phase
+from protocols.coordinator.machine import Phase
 from protocols.messages import (
     Envelope,
     Header,

@@ -13,7 +13,7 @@ from emulator.events import (
 )
 from emulator.world.cluster.loader import Load, Loader
 from emulator.world.kernel import Kernel
-from protocols.coordinator.phase import Phase
+from protocols.coordinator.machine import Phase
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 
 from .cluster_bench import BROKER_SESSION_US, LATENCY, LOAD, MS, SECOND, Bench

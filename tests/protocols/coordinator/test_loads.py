@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from assignors.types import TopicPartition
-from protocols.coordinator.machine import GroupCoordinator
-from protocols.coordinator.phase import Phase
+from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.facts import OffsetsRefused
 from protocols.groups.kip848.group import CurrentAssignment
 from protocols.groups.kip848.group import Group as ConsumerGroup

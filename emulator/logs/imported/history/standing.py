@@ -2,7 +2,7 @@
 
 Offsets of a classic group count from when it became empty, those of a group of the newer
 protocols from their commit; those of topics that a living group does not read count from their
-commit. The rule is that of ``protocols.groups.expiry``, for a group that is read from
+commit. The rule is that of ``protocols.groups.deletion``, for a group that is read from
 outside.
 """
 

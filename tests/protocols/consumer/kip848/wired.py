@@ -14,7 +14,7 @@ from assignors.types import TopicPartition
 from protocols.consumer.calls import Closed
 from protocols.consumer.kip848.calls import Outside
 from protocols.consumer.kip848.membership import MemberState
-from protocols.coordinator.requests import not_serving
+from protocols.coordinator.dispatch import not_serving
 from protocols.machine import Send
 from protocols.messages import (
     EARLIEST_TIMESTAMP,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.facts import GroupLoaded, RebalanceStarted
-from protocols.groups.classic.metadata import group_record
+from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import State
 from protocols.messages import Protocol
 from protocols.messages.errors import ErrorCode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.coordinator.phase import Phase
+from protocols.coordinator.machine import Phase
 from protocols.groups.classic.states import State
 from protocols.messages import HeartbeatRequest, TopicDescription
 from protocols.messages.errors import ErrorCode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from assignors.types import TopicPartition
-from protocols.coordinator.phase import Phase
+from protocols.coordinator.machine import Phase
 from protocols.groups.kip848.group import AWAY_EPOCH, Group, Member, MemberState, state_of
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from protocols.groups.kip848.heartbeat import heartbeat
-from protocols.groups.kip848.on_shard import soft_of
-from protocols.groups.kip848.quiet import quiet, quiet_answer
-from protocols.groups.turn import Moment
+from protocols.groups.kip848.heartbeat import heartbeat, quiet, quiet_answer
+from protocols.groups.kip848.shard import soft_of
+from protocols.groups.shard import Moment
 from protocols.messages import ConsumerGroupHeartbeatRequest, Header
 
 from .driver import GROUP, HOST, ConsumerGroupDriver, owned, topic

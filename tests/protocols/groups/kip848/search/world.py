@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
 from assignors.types import TopicPartition
-from protocols.coordinator.requests import not_serving
+from protocols.coordinator.dispatch import not_serving
 from protocols.machine import Send
 from protocols.messages import Header
 

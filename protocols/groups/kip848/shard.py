@@ -1,30 +1,119 @@
-"""Requests and timers of consumer groups, at the shard that holds these groups.
+"""The consumer group type, as the shared parts of a coordinator ask about it.
 
-Source: ``GroupMetadataManager.consumerGroupHeartbeat`` and the callbacks of its timers.
+Source: ``ConsumerGroup.validateDeleteGroup``, ``validateOffsetDelete``,
+``offsetExpirationCondition`` of 4.4.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from protocols.groups.kinds import AnyShard
-from protocols.groups.kip848 import leave, patterns
-from protocols.groups.kip848.door import in_words
-from protocols.groups.kip848.group import Group
+from assignors.types import TopicPartition
+from protocols.groups.kip848 import leave, patterns, validation
+from protocols.groups.kip848.group import Group, is_subscribed
 from protocols.groups.kip848.heartbeat import heartbeat
-from protocols.groups.kip848.kind import without_soft
-from protocols.groups.kip848.soft import NOTHING_SOFT, Soft, is_stale, topics_changed
-from protocols.groups.kip848.timers import PATTERNS, REBALANCE, REJOIN, RESYNC, SESSION, splits
-from protocols.groups.turn import Moment, Turn
-from protocols.machine import Send
+from protocols.groups.kip848.records import group_tombstones
+from protocols.groups.kip848.soft import (
+    NOTHING_SOFT,
+    PATTERNS,
+    REBALANCE,
+    REJOIN,
+    RESYNC,
+    SESSION,
+    Soft,
+    is_stale,
+    on_loaded,
+    splits,
+    timers_of,
+    topics_changed,
+)
+from protocols.groups.kip848.validation import in_words
+from protocols.groups.shard import AnyShard, Durable, GroupKind, Moment, Shard, Turn
+from protocols.machine import Effect, Send
 from protocols.messages import (
     JOIN_EPOCH,
     ConsumerGroupHeartbeatRequest,
     Header,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import OffsetCommitValue
+
+
+def group_of(durable: Durable, group_id: str) -> Group:
+    """Return a group that is known to be a consumer group."""
+    group = durable.groups.get(group_id)
+    assert isinstance(group, Group), f"{group_id} is no consumer group"
+    return group
+
+
+def _commit(
+    shard: AnyShard, request: OffsetCommitRequest, at: Moment
+) -> ErrorCode | tuple[Effect, ...]:
+    """A commit touches no timer."""
+    group = group_of(shard.durable, request.group_id)
+    return validation.commit_error(group, request, at) or ()
+
+
+def _made_by_commit(shard: AnyShard, _: str, __: Moment) -> AnyShard:
+    """A commit never makes a consumer group."""
+    return shard
+
+
+def _fetch_error(view: Durable, request: OffsetFetchRequest) -> ErrorCode | None:
+    return validation.fetch_error(group_of(view, request.group_id), request)
+
+
+def _delete_error(shard: AnyShard, group_id: str) -> ErrorCode | None:
+    has_members = bool(group_of(shard.durable, group_id).members)
+    return ErrorCode.NON_EMPTY_GROUP if has_members else None
+
+
+def _deleted(shard: AnyShard, group_id: str) -> Turn[AnyShard]:
+    group = group_of(shard.durable, group_id)
+    return Turn(without_soft(shard, group_id), (), group_tombstones(group))
+
+
+def without_soft(shard: Shard[Any], group_id: str) -> Shard[Any]:
+    """Return the shard that has forgotten what it knew of a group beside the log."""
+    if group_id not in shard.soft:
+        return shard
+    return Shard(shard.groups, shard.durable, shard.soft.delete(group_id))
+
+
+def _offset_delete_error(_: AnyShard, __: str) -> ErrorCode | None:
+    return None
+
+
+def _is_subscribed(shard: AnyShard, group_id: str, topic: str) -> bool:
+    return is_subscribed(group_of(shard.durable, group_id), topic)
+
+
+def _expires_from_ms(
+    shard: AnyShard, group_id: str, partition: TopicPartition, value: OffsetCommitValue
+) -> int | None:
+    """An offset counts from its commit, also while the group has members, if nobody reads it."""
+    if _is_subscribed(shard, group_id, partition.topic):
+        return None
+    return value.commit_timestamp
+
+
+def _is_over(shard: AnyShard, group_id: str) -> bool:
+    return not group_of(shard.durable, group_id).members
+
+
+def _taken_over(shard: AnyShard, group_id: str, at: Moment) -> Turn[AnyShard]:
+    turn = on_loaded(group_of(shard.durable, group_id), at)
+    return Turn(shard.with_soft(group_id, turn.state), turn.effects)
+
+
+def _given_away(shard: AnyShard, group_id: str, _: Moment) -> Turn[AnyShard]:
+    timers = timers_of(group_of(shard.durable, group_id))
+    return Turn(without_soft(shard, group_id), timers)
+
 
 R = TypeVar("R")
 
@@ -135,3 +224,18 @@ def without_strangers(shard: AnyShard) -> AnyShard:
     for group_id in sorted(gone):
         shard = without_soft(shard, group_id)
     return shard
+
+
+CONSUMER: Final = GroupKind(
+    commit=_commit,
+    made_by_commit=_made_by_commit,
+    fetch_error=_fetch_error,
+    delete_error=_delete_error,
+    deleted=_deleted,
+    offset_delete_error=_offset_delete_error,
+    is_subscribed=_is_subscribed,
+    expires_from_ms=_expires_from_ms,
+    is_over=_is_over,
+    taken_over=_taken_over,
+    given_away=_given_away,
+)

@@ -7,13 +7,12 @@ classic-coordinator 3.8 to 3.10).
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from assignors.types import TopicPartition
-from protocols.groups.expiry import KindOf
-from protocols.groups.kinds import AnyShard, GroupKind
 from protocols.groups.offsets import committed, dropped, tombstones
-from protocols.groups.turn import Broker, Moment, Turn
-from protocols.machine import Send
+from protocols.groups.shard import AnyShard, Broker, GroupKind, Moment, Turn
+from protocols.machine import Send, SetTimer
 from protocols.messages import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -22,7 +21,7 @@ from protocols.messages import (
     OffsetDeleteResponse,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.offsets_topic.records import ZERO_TOPIC_ID
+from protocols.offsets_topic.records import ZERO_TOPIC_ID, OffsetCommitValue
 
 
 def delete_groups(
@@ -78,7 +77,7 @@ def _error(
         topic = broker.topics.get(partition.topic)
         if topic is None or partition.partition >= len(topic.leaders):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    subscribed = kind.reads(shard, group_id, partition.topic)
+    subscribed = kind.is_subscribed(shard, group_id, partition.topic)
     return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
 
 
@@ -98,3 +97,53 @@ def topic_deleted(shard: AnyShard, topic: str, topic_id: str) -> Turn[AnyShard]:
         told = dropped(group_id, gone, "topic deleted")
         turn = Turn(shard, (), turn.records + tombstones(group_id, gone), turn.waits + told)
     return turn
+
+
+_NEVER = -1
+
+EXPIRE_OFFSETS = "expire-group-metadata"
+"""The timer of the periodic look for expired offsets, one for all groups of a coordinator."""
+
+KindOf = Callable[[AnyShard, str], GroupKind]
+"""Picks the type of a group."""
+
+
+def next_run(at: Moment) -> SetTimer:
+    """Return the timer of the next look for what has expired."""
+    return SetTimer(EXPIRE_OFFSETS, at.after(at.settings.offsets_retention_check_interval_ms))
+
+
+def expire(shard: AnyShard, kind_of: KindOf, at: Moment) -> Turn[AnyShard]:
+    """Drop what has expired in every group, in the order of the coordinator's table of groups."""
+    turn: Turn[AnyShard] = Turn(shard)
+    for group_id in shard.durable.groups:
+        kind = kind_of(shard, group_id)
+        turn = turn.then(functools.partial(_expired, group_id=group_id, kind=kind, at=at))
+    return turn.also(next_run(at))
+
+
+def _expired(shard: AnyShard, group_id: str, kind: GroupKind, at: Moment) -> Turn[AnyShard]:
+    topics = shard.durable.topics_of(group_id)
+    stored = [
+        (TopicPartition(topic, number), value)
+        for topic, partitions in topics.items()
+        for number, value in partitions.items()
+    ]
+    gone = tuple(
+        partition
+        for partition, value in stored
+        if _is_over(kind.expires_from_ms(shard, group_id, partition, value), value, at)
+    )
+    told = dropped(group_id, gone, "expired")
+    turn: Turn[AnyShard] = Turn(shard, (), tombstones(group_id, gone), told)
+    if len(gone) < len(stored) or not kind.is_over(shard, group_id):
+        return turn
+    return turn.then(functools.partial(kind.deleted, group_id=group_id))
+
+
+def _is_over(base_ms: int | None, value: OffsetCommitValue, at: Moment) -> bool:
+    if base_ms is None:
+        return False
+    if value.expire_timestamp != _NEVER:
+        return at.now_ms >= value.expire_timestamp
+    return at.now_ms - base_ms >= at.settings.offsets_retention_minutes * 60_000

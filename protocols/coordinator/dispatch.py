@@ -9,18 +9,31 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
-from protocols.groups import admin, kip848, migration
+from protocols.facts import OffsetsDropped
+from protocols.groups import deletion, kip848, migration
+from protocols.groups.answers import failed as failed_reply
 from protocols.groups.answers import refusal
-from protocols.groups.classic import heartbeat, join, leave, sync
-from protocols.groups.classic.admin import describe_group
-from protocols.groups.classic.door import turned_away as classic_turned_away
-from protocols.groups.classic.kind import CLASSIC
-from protocols.groups.commits import offset_commit, refused_at_the_door
-from protocols.groups.fetch import offset_fetch
-from protocols.groups.kinds import AnyShard, GroupKind
-from protocols.groups.shard import Durable, is_classic
-from protocols.groups.turn import Broker, Moment, TopicsByName, Turn
-from protocols.machine import Effect, Send
+from protocols.groups.answers import turned_away as classic_turned_away
+from protocols.groups.classic import heartbeat, join, leave, rebalance, sync
+from protocols.groups.classic import lifecycle as classic
+from protocols.groups.classic.group import JOIN, SESSION, SYNC, Group, on_group
+from protocols.groups.classic.heartbeat import session_over
+from protocols.groups.classic.kind import CLASSIC, describe_group
+from protocols.groups.deletion import EXPIRE_OFFSETS
+from protocols.groups.offsets import offset_commit, offset_fetch, refused_at_the_door, still_gone
+from protocols.groups.shard import (
+    AnyShard,
+    Broker,
+    Durable,
+    GroupKind,
+    Moment,
+    Retry,
+    TopicsByName,
+    Turn,
+    Waiting,
+    is_classic,
+)
+from protocols.machine import Effect, Send, SetTimer, Tell
 from protocols.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -54,7 +67,7 @@ def kind_of(shard: AnyShard, group_id: str) -> GroupKind:
 
 def kind_in(durable: Durable, group_id: str) -> GroupKind:
     """Return the type of a group in one view of the log."""
-    return CLASSIC if durable.is_classic(group_id) else kip848.kind.CONSUMER
+    return CLASSIC if durable.is_classic(group_id) else kip848.shard.CONSUMER
 
 
 # -- requests that may change a group ----------------------------------------------------------
@@ -101,13 +114,13 @@ def _stable_fetch(
 def _offset_delete(
     shard: AnyShard, header: Header, request: OffsetDeleteRequest, at: Moment
 ) -> Turn[AnyShard]:
-    return admin.offset_delete(shard, header, request, kind_of(shard, request.group_id), at)
+    return deletion.offset_delete(shard, header, request, kind_of(shard, request.group_id), at)
 
 
 def _delete_groups(
     shard: AnyShard, header: Header, request: DeleteGroupsRequest, _: Moment
 ) -> Turn[AnyShard]:
-    return admin.delete_groups(shard, header, request, kind_of)
+    return deletion.delete_groups(shard, header, request, kind_of)
 
 
 HANDLERS: Final[MappingProxyType[type, Handler]] = MappingProxyType(
@@ -163,7 +176,7 @@ def read(request: Any, shard: AnyShard, view: Durable, broker: Broker) -> Messag
 def turned_away(request: Any, settings: BrokerSettings) -> Message | None:
     """Return the answer to a request that can never be meant, else None."""
     if isinstance(request, ConsumerGroupHeartbeatRequest):
-        return kip848.door.heartbeat_refused(request, settings)
+        return kip848.validation.heartbeat_refused(request, settings)
     return classic_turned_away(request, settings)
 
 
@@ -188,3 +201,56 @@ def led_elsewhere(
     if refused is not None:
         return (Send(envelope.header, refused),)
     return not_serving(envelope.header, request, topics, loading=False)
+
+
+def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
+    """Act on a timer of a group, or of the look for what has expired."""
+    if timer.startswith(SESSION):
+        return session_over(shard, timer, at)
+    if timer.startswith(JOIN):
+        return _group_woken(shard, timer.removeprefix(JOIN), rebalance.time_is_up, at)
+    if timer.startswith(SYNC):
+        return _group_woken(shard, timer.removeprefix(SYNC), sync.time_is_up, at)
+    if timer == EXPIRE_OFFSETS:
+        return deletion.expire(shard, kind_of, at)
+    assert kip848.shard.is_timer(timer), f"no timer {timer!r} was ever set"
+    return migration.requests.woken(shard, timer, at)
+
+
+def _group_woken(
+    shard: AnyShard, group_id: str, wake: Callable[[Group, Moment], Turn[Group]], at: Moment
+) -> Turn[AnyShard]:
+    group = shard.groups.get(group_id)
+    return Turn(shard) if group is None else on_group(shard, wake(group, at))
+
+
+RETRY_MS: Final = 500
+"""How long a timer waits whose records could not be written."""
+
+
+def succeeded(shard: AnyShard, what: Waiting, at: Moment) -> Turn[AnyShard]:
+    """Go on with what waited: everything it depends on is durable."""
+    if isinstance(what, Send):
+        return Turn(shard, (what,))
+    if isinstance(what, Tell):
+        return Turn(shard, _still_true(shard, what))
+    return Turn(shard) if isinstance(what, Retry) else classic.succeeded(shard, what, at)
+
+
+def failed(shard: AnyShard, what: Waiting, error: ErrorCode, at: Moment) -> Turn[AnyShard]:
+    """Give up what waited: its append failed with *error*, or took too long."""
+    if isinstance(what, Send):
+        return Turn(shard, (Send(what.to, failed_reply(what.message, error)),))
+    if isinstance(what, Tell):
+        return Turn(shard, waits=_still_true(shard, what))
+    if isinstance(what, Retry):
+        moved = error is ErrorCode.NOT_COORDINATOR
+        return Turn(shard, () if moved else (SetTimer(what.timer, at.after(RETRY_MS)),))
+    return classic.failed(shard, what, error, at)
+
+
+def _still_true(shard: AnyShard, told: Tell) -> tuple[Tell, ...]:
+    """Return what holds of a fact as things are; where some of its batches failed, the rest."""
+    fact = told.fact
+    assert isinstance(fact, OffsetsDropped), "no other fact waits for the log"
+    return still_gone(shard.durable, fact)

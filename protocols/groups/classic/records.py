@@ -10,10 +10,16 @@ from immutables import Map
 
 from assignors.java import hash_map_length
 from assignors.types import Subscription
-from protocols.groups.classic.group import Group, Member, Partitions, in_order, metadata_of
-from protocols.groups.classic.roster import support_of
+from protocols.groups.classic.group import (
+    Group,
+    Member,
+    Partitions,
+    in_order,
+    metadata_of,
+    session_timer,
+)
+from protocols.groups.classic.membership import support_of
 from protocols.groups.classic.states import State
-from protocols.groups.classic.timers import session_timer
 from protocols.java_maps import spread
 from protocols.messages import CONSUMER_PROTOCOL_TYPE, Protocol
 from protocols.offsets_topic.records import (
