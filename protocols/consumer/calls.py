@@ -21,6 +21,10 @@ class CloseOperation(enum.Enum):
     REMAIN_IN_GROUP = "stay until the session expires"
 
 
+class IllegalCallError(RuntimeError):
+    """The host called a client in a way that its state does not allow: an error of the host."""
+
+
 @dataclass(frozen=True, slots=True)
 class Closed:
     """The consumer is closed; nothing may be called any more."""

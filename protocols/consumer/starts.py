@@ -68,7 +68,8 @@ def _timestamp(reader: Reader, now: int) -> int:
     if policy == "latest":
         return LATEST_TIMESTAMP
     back = by_duration_ms(policy)
-    assert back is not None, f"no reset policy: {policy}"
+    if back is None:
+        raise ValueError(f"not a reset policy with a position: {policy}")
     return reader.epoch_ms + now // MS - back
 
 

@@ -136,6 +136,15 @@ def _unsent(
     return refuse(replace(state, callbacks=callbacks), offsets, "async", error)
 
 
+def is_asynchronous(flight: InFlight) -> bool:
+    """Say whether a request in flight is a commit that no call waits for.
+
+    Automatic commits count, also the one before a rebalance
+    (``ConsumerCoordinator.inFlightAsyncCommits``).
+    """
+    return flight.asked is Asked.COMMIT and flight.kind in ("auto", "prepare", "async")
+
+
 def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Send the commits that were chained to the lookup, in their order: it has succeeded."""
     step = Step(replace(state, pending_commits=()))

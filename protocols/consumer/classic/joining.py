@@ -155,7 +155,11 @@ def elected(
 def _assign(
     state: ClientState, consumer: Consumer, response: JoinGroupResponse, now: int
 ) -> Step[ClientState]:
-    assignor = next(a for a in consumer.assignors if a.name == response.protocol_name)
+    assignor = consumer.assignor(response.protocol_name)
+    if assignor is None:
+        invalid = consumer.invalid_assignor(response.protocol_name)
+        failed = JoinFailed(invalid.exception, Reaction.THROW, message=invalid.message)
+        return Step(replace(state, future=failed))
     subscriptions = {
         member.member_id: replace(member.metadata, group_instance_id=member.group_instance_id)
         for member in response.members

@@ -14,7 +14,7 @@ from typing import Final
 from protocols.consumer import fetch_errors
 from protocols.consumer.asking import on_reads
 from protocols.consumer.backoff import MS
-from protocols.consumer.calls import CloseOperation, Failed
+from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import (
     async_commit,
     closing,
@@ -111,7 +111,8 @@ class Client:
     def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
         """Go on after a listener call has returned, or thrown; close() makes nothing of that."""
         calling = self.state.app
-        assert isinstance(calling, Calling), f"no listener call is running: {call}"
+        if not isinstance(calling, Calling):
+            raise IllegalCallError(f"no listener call is running: {call}")
         failed = calling.thrown or threw
         if failed is not None and calling.poll_until_us is not None:
             step = rejoin.threw(self.state, self.consumer, call, failed, now)

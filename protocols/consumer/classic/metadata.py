@@ -79,8 +79,8 @@ def subscription(consumer: Consumer, metadata: Metadata) -> tuple[str, ...]:
     """Return the topics subscribed to: those listed, or those the pattern matches."""
     if consumer.topics is not None:
         return tuple(sorted(set(consumer.topics)))
-    assert consumer.matches is not None, "a consumer has topics or a pattern"
-    return tuple(sorted(name for name in metadata.topics if consumer.matches(name)))
+    matches = consumer.matches
+    return () if matches is None else tuple(sorted(filter(matches, metadata.topics)))
 
 
 def snapshot(topics: Iterable[str], metadata: Metadata, consumer: Consumer) -> Snapshot:

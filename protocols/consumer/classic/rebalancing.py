@@ -73,6 +73,7 @@ class JoinFailed:
 
     reaction: Reaction
     error: ErrorCode = ErrorCode.NONE
+    message: str = ""
 
 
 class Reaction(enum.Enum):

@@ -76,7 +76,7 @@ def _failed(
             pause = now + consumer.settings.retry_backoff_ms * MS
             return Step(state, (SetTimer(RETRY, pause),))
         case Reaction.THROW:
-            return Step(state, (Return(Failed(failed.exception, failed.error)),))
+            return Step(state, (Return(Failed(failed.exception, failed.error, failed.message)),))
 
 
 # -- prepare -------------------------------------------------------------------------------------
@@ -207,6 +207,8 @@ def _complete(
         )
         step = reset(replace(state, future=None), reason, keep_member_id=False)
         return step.then(lambda s: advance(s, consumer, now, poll_until_us))
+    if consumer.assignor(synced.protocol) is None:
+        return Step(state, (Return(consumer.invalid_assignor(synced.protocol)),))
     if any(not _subscribes(state, consumer, tp) for tp in synced.assignment):
         reason = "received assignments that do not match the current subscription"
         again = replace(state, future=None, prepare=PrepareNeeded())
@@ -268,8 +270,9 @@ def _take(
     owned = frozenset(state.assignment)
     assignment = tuple(sorted(synced.assignment))
     state = _extended(state, consumer, assignment)
-    assignor = next(a for a in consumer.assignors if a.name == synced.protocol)
-    assignor.on_assignment(synced.assignment, synced.generation)
+    assignor = consumer.assignor(synced.protocol)
+    if assignor is not None:
+        assignor.on_assignment(synced.assignment, synced.generation)
     interval = consumer.settings.auto_commit_interval_ms * MS
     added = tuple(tp for tp in assignment if tp not in owned)
     after = replace(

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from protocols.consumer.asking import look_up
 from protocols.consumer.backoff import backoff_us
-from protocols.consumer.calls import CommitResult
+from protocols.consumer.calls import CommitResult, IllegalCallError
 from protocols.consumer.classic.calls import Calling, Closing, CommittingSync, Outside
 from protocols.consumer.classic.commits import (
     exception_for,
+    is_asynchronous,
     local_error,
     refuse,
     refused_locally,
@@ -35,23 +36,31 @@ def begin(
     deadline_us: int,
     now: int,
 ) -> Step[ClientState]:
-    """Enter commitSync for ``offsets``; nothing to commit returns at once."""
+    """Enter commitSync for *offsets*.
+
+    Without offsets nothing is sent, but the call still waits for asynchronous commits in flight,
+    so that their callbacks have run when it returns.
+    """
     outer = state.app
-    assert isinstance(outer, Outside | Calling | Closing), f"commitSync from {outer}"
+    if not isinstance(outer, Outside | Calling | Closing):
+        raise IllegalCallError(f"commitSync from {outer}")
     app = CommittingSync(offsets, kind, deadline_us, outer)
     state = replace(state, app=app)
     if state.poisoned is not None:
         refusal = CommitResult(offsets, state.poisoned.exception, state.poisoned.error)
         return _end(state, app, refusal)
-    if not offsets:
-        return _end(state, app, CommitResult(offsets))
-    return advance(state, consumer, now)
+    step = advance(state, consumer, now)
+    if not offsets and isinstance(step.state.app, CommittingSync):
+        return step.also(SetTimer(COMMIT_SYNC, deadline_us))
+    return step
 
 
 def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Go on as far as possible: look up, send, or wait."""
+    """Look the coordinator up, send the commit, wait for an answer, or end the call."""
     app = state.app
     assert isinstance(app, CommittingSync)
+    if not app.offsets:
+        return _await_asynchronous(state, consumer, app, now)
     if now >= app.deadline_us:
         return _end(state, app, CommitResult(app.offsets, "TimeoutException"))
     if app.correlation_id is not None:
@@ -69,6 +78,25 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
     step = send_commit(state, consumer, app.offsets, app.kind, now)
     after = replace(step.state, app=sent)
     return Step(after, (*step.effects, SetTimer(COMMIT_SYNC, app.deadline_us)))
+
+
+def _await_asynchronous(
+    state: ClientState, consumer: Consumer, app: CommittingSync, now: int
+) -> Step[ClientState]:
+    """End the call when no asynchronous commit is in flight, or at its deadline.
+
+    One that was fenced is thrown. Source: ``ConsumerCoordinator.invokePendingAsyncCommits``.
+    """
+    step = run_callbacks(state, consumer, now)
+    if state.poisoned is not None:
+        result = CommitResult((), state.poisoned.exception, state.poisoned.error)
+    elif not any(map(is_asynchronous, state.in_flight.values())):
+        result = CommitResult(())
+    elif now >= app.deadline_us:
+        result = CommitResult((), "TimeoutException")
+    else:
+        return step
+    return step.then(lambda s: _end(s, app, result))
 
 
 def answered(

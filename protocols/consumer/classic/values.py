@@ -241,6 +241,20 @@ class Consumer:
     brokers: tuple[int, ...]
     """The bootstrap list."""
 
+    def __post_init__(self) -> None:
+        if self.topics is None and self.matches is None:
+            raise ValueError("a consumer subscribes to topics or to a pattern, not to neither")
+
+    def assignor(self, name: str | None) -> Assignor | None:
+        """Return the configured assignor of this name, if there is one (``lookupAssignor``)."""
+        return next((assignor for assignor in self.assignors if assignor.name == name), None)
+
+    def invalid_assignor(self, name: str | None) -> Failed:
+        """Return the exception for a coordinator that selected an assignor not configured here."""
+        supported = ", ".join(assignor.name for assignor in self.assignors)
+        message = f"Coordinator selected invalid assignment protocol: {name}; supported: {supported}"
+        return Failed("IllegalStateException", message=message)
+
     @property
     def positions(self) -> Positions:
         """Where each assigned partition is read."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.consumer.asking import on_reads
-from protocols.consumer.calls import CloseOperation, Failed
+from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.fetch_errors import throw_out_of_range
 from protocols.consumer.fetching import Handed
 from protocols.consumer.kip848 import (
@@ -102,7 +102,8 @@ class Client:
     def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
         """Go on after a listener call has returned, or thrown."""
         calling = self.state.app
-        assert isinstance(calling, Calling), f"no listener call is running: {call}"
+        if not isinstance(calling, Calling):
+            raise IllegalCallError(f"no listener call is running: {call}")
         if isinstance(calling.outer, Closing):
             return self._took(closing.called(self.state, self.consumer, now), now)
         step = passes.called(self.state, self.consumer, now, threw=threw)

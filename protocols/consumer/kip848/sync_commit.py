@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from protocols.consumer.asking import take_number
 from protocols.consumer.backoff import MS
-from protocols.consumer.calls import CommitResult
+from protocols.consumer.calls import CommitResult, IllegalCallError
 from protocols.consumer.kip848.calls import Calling, CommittingSync, CommitWanted, Outside
 from protocols.consumer.kip848.events import queue
 from protocols.consumer.kip848.losing import exception_of
@@ -32,16 +32,25 @@ _THROWN_AS_IT_IS = frozenset(
 def begin(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
-    """Enter commitSync for *offsets*; nothing to commit returns at once."""
-    if not offsets:
+    """Enter commitSync for *offsets*.
+
+    Without offsets nothing is queued, but the call still waits for asynchronous commits made
+    before it (``AsyncKafkaConsumer.awaitPendingAsyncCommitsAndExecuteCommitCallbacks``).
+    """
+    if not offsets and not asynchronous(state):
         return Step(state, (Return(CommitResult(offsets)),))
     outer = state.app
-    assert isinstance(outer, Outside | Calling), f"commitSync from {outer}"
+    if not isinstance(outer, Outside | Calling):
+        raise IllegalCallError(f"commitSync from {outer}")
     deadline = now + consumer.settings.default_api_timeout_ms * MS
     key, state = take_number(state)
+    timer = SetTimer(COMMIT_SYNC, deadline)
+    if not offsets:
+        app = CommittingSync(key, offsets, deadline, outer, CommitResult(offsets))
+        return Step(replace(state, app=app), (timer,))
     state = replace(state, app=CommittingSync(key, offsets, deadline, outer))
     event = CommitWanted(key, "sync", offsets, deadline)
-    return queue(state, consumer, event, now).also(SetTimer(COMMIT_SYNC, deadline))
+    return queue(state, consumer, event, now).also(timer)
 
 
 def begin_async(

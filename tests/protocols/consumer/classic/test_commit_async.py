@@ -110,6 +110,55 @@ def test_a_commit_sync_returns_after_the_callbacks_of_those_before_it():
     assert () == driver.state.callbacks
 
 
+def test_an_empty_commit_sync_waits_for_the_commits_in_flight():
+    """Their callbacks have run when it returns (``invokePendingAsyncCommits``)."""
+    driver = member()
+    driver.commit_async({0: 3})
+    driver.commit_async({0: 4})
+    before = list(driver.returned)
+
+    assert driver.commit_sync({}) is None
+    driver.committed()
+    assert before == driver.returned
+    driver.committed(E.OFFSET_METADATA_TOO_LARGE)
+    assert CommitResult(()) == driver.returned[-1]
+    assert () == driver.state.callbacks
+    assert 2 == len(driver.ever(OffsetCommitRequest))
+
+
+def test_an_empty_commit_sync_waits_no_longer_than_its_timeout():
+    """The commit in flight may be stored all the same."""
+    driver = member(default_api_timeout_ms=2_000)
+    driver.commit_async({0: 3})
+    driver.commit_sync({})
+    driver.advance(1_999)
+    assert not isinstance(driver.returned[-1], CommitResult)
+
+    driver.advance(1)
+    assert CommitResult((), "TimeoutException") == driver.returned[-1]
+
+
+def test_an_empty_commit_sync_throws_the_fencing_of_a_commit_it_waited_for():
+    """The instance id belongs to another process."""
+    driver = member(group_instance_id="i-1")
+    driver.commit_async({0: 3})
+    driver.commit_sync({})
+    driver.committed(E.FENCED_INSTANCE_ID)
+
+    assert CommitResult((), FENCED.exception, FENCED.error) == driver.returned[-1]
+
+
+def test_an_empty_commit_sync_waits_for_automatic_commits_too():
+    """To Kafka's client they are asynchronous commits like any other."""
+    driver = member(enable_auto_commit=True)
+    driver.advance(5_000)
+    driver.poll()
+
+    assert driver.commit_sync({}) is None
+    driver.committed()
+    assert CommitResult(()) == driver.returned[-1]
+
+
 def test_a_callback_waits_for_the_next_call_of_the_application():
     """The heartbeat thread reads the answer, but callbacks run in poll or a commit (N6)."""
     driver = member()

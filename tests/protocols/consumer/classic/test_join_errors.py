@@ -292,3 +292,33 @@ def test_a_join_answer_with_success_names_the_member():
     driver.poll()
 
     assert Generation(9, "i-1-new", "range") == driver.state.generation
+
+
+# -- an assignor that is not configured ----------------------------------------------------------
+
+INVALID = Failed(
+    "IllegalStateException",
+    message="Coordinator selected invalid assignment protocol: sticky; supported: range",
+)
+
+
+def test_a_leader_throws_if_the_coordinator_selected_an_assignor_it_has_not():
+    """It sends no SyncGroup; the next poll joins again (``onLeaderElected``)."""
+    driver = joining(assignors=("range",))
+    mine = driver.one(JoinGroupRequest).protocols[0].metadata
+    driver.joined(members={"m-7": mine}, protocol="sticky")
+
+    assert INVALID == driver.returned[-1]
+    assert [] == driver.ever(SyncGroupRequest)
+    driver.poll_until(JoinGroupRequest)
+
+
+def test_a_follower_throws_at_every_poll_if_the_coordinator_selected_an_assignor_it_has_not():
+    """The finished join stays to be applied, and the assignment is not taken (``onJoinComplete``)."""
+    driver = joining(assignors=("range",))
+    driver.joined(protocol="sticky")
+    driver.synced(0, 1)
+
+    assert INVALID == driver.returned[-1]
+    assert INVALID == driver.poll()
+    assert () == driver.state.assignment

@@ -127,6 +127,32 @@ def test_an_empty_commit_sends_nothing(driver):
     assert [] == driver.ever(OffsetCommitRequest)
 
 
+def test_an_empty_commit_waits_for_asynchronous_commits(driver):
+    """It returns once all commits made before it have ended; it sends nothing itself."""
+    for offset in (5, 6):
+        driver.commit_async({0: offset})
+
+    assert driver.commit_sync({}) is None
+    driver.committed()
+    assert [] == driver.returned
+    driver.committed(ErrorCode.UNKNOWN_MEMBER_ID)
+    assert [CommitResult(())] == driver.returned
+    assert 2 == len(driver.ever(OffsetCommitRequest))
+
+
+def test_an_empty_commit_waits_no_longer_than_its_timeout():
+    """The asynchronous commit may be stored all the same."""
+    driver = ClientDriver(enable_auto_commit=False, default_api_timeout_ms=2_000)
+    driver.stable({0: 3})
+    driver.commit_async({0: 5})
+    driver.commit_sync({})
+    driver.advance(1_999)
+    assert [] == driver.returned
+
+    driver.advance(1)
+    assert [CommitResult((), "TimeoutException")] == driver.returned
+
+
 def test_a_listener_may_commit(driver):
     """A commitSync inside onPartitionsRevoked ends before the call does."""
     driver.hold_calls = True
