@@ -252,7 +252,9 @@ class Consumer:
     def invalid_assignor(self, name: str | None) -> Failed:
         """Return the exception for a coordinator that selected an assignor not configured here."""
         supported = ", ".join(assignor.name for assignor in self.assignors)
-        message = f"Coordinator selected invalid assignment protocol: {name}; supported: {supported}"
+        message = (
+            f"Coordinator selected invalid assignment protocol: {name}; supported: {supported}"
+        )
         return Failed("IllegalStateException", message=message)
 
     @property
