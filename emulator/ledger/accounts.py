@@ -1,4 +1,9 @@
-"""One account for each partition of each group: its coverage, its owners, its entries so far."""
+"""Accounts: the coverage, owners and draft entries of each partition of each group.
+
+A truncation of a log moves the truncated records to an account of their own, a :class:`Tail`. A
+:class:`PartitionAccount` is an account without causes, for logs of processing that show neither
+sessions nor assignments.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +13,34 @@ from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from emulator.events import PartlyProcessed
-from emulator.ledger.accounting import Coverage, Repeat
-from emulator.ledger.entries import Link, Owner, Root
-from emulator.ledger.epochs import Blame, Epoch
+from emulator.ledger.cluster import LogLayers
+from emulator.ledger.coverage import Attribution, Coverage, Epoch, Repeat
+from emulator.ledger.entries import Cause, Link, Owner, Root
 
-Strata = tuple[tuple[int, int], ...]
-"""From which offset on the records of a log are of which incarnation, both rising."""
+MAX_ALTERNATIONS = 16
+"""Entries kept for each pair of concurrent owners; later ones are merged regardless of order."""
 
-TURNS = 16
-"""So many changes of lead between two owners are told apart; then their entries join."""
+MAX_PARTITION_SEGMENTS = 8_192
+"""Segments of a partition account: the first owner of a record is exact within these."""
 
 
 class AccountKey(NamedTuple):
-    """Whose work on what is counted together."""
+    """Identifies an account."""
 
     group: str
     partition: TopicPartition
     reader: str = ""
-    """Where an assignor gives partitions to several members on purpose, each member counts for
-    itself, by name; else empty."""
+    """The member, if the assignor gives partitions to several members on purpose, because each
+    of them is counted for itself; otherwise empty."""
 
 
 @dataclass(slots=True, eq=False)
 class Draft:
-    """An entry in the making: a range that ``second`` processed after ``first``."""
+    """An entry being built: a range that ``second`` processed after ``first``."""
 
     first: Epoch
     second: Epoch
-    blame: Blame
+    attribution: Attribution
     start: int
     end: int
     first_us: int
@@ -43,10 +48,10 @@ class Draft:
 
 
 class Tail(NamedTuple):
-    """What a truncation took from a log, with its books."""
+    """The records that a truncation removed from a log, with their account."""
 
     incarnation: int
-    """Which began with the truncation."""
+    """The log incarnation that began with the truncation."""
 
     first: int
     account: Account
@@ -54,123 +59,124 @@ class Tail(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Account:
-    """The books of one log of one partition for one group, or for one reader of it."""
+    """One log of one partition as one group, or one reader of a group, processed it."""
 
     group: str
     partition: TopicPartition
     topic_id: str
     coverage: Coverage
     latest: Epoch | None = None
-    """The epoch opened last: who is entitled to the partition, or was."""
+    """The epoch opened last: its owner is the current owner, or was the last one."""
 
     log_incarnation: int = 0
     """Counts truncations of the log."""
 
     reader: str = ""
-    """The member it is for, where each counts for itself."""
+    """The member that is counted for itself, see :class:`AccountKey`."""
 
-    strata: Strata = ((0, 0),)
+    log_layers: LogLayers = ((0, 0),)
     tails: tuple[Tail, ...] = ()
-    """What truncations took, in their order."""
+    """What truncations removed, in their order."""
 
-    gone: tuple[int, Blame] | None = None
-    """Of a tail: where it ended, and why it is gone."""
+    truncated: tuple[int, Attribution] | None = None
+    """Of a tail: its end offset, and the cause of the truncation."""
 
     open: list[Epoch] = field(default_factory=list)
-    """The epochs that work on it, in order of opening."""
+    """The open epochs, in order of opening."""
 
-    unreached: bool = False
-    """Whether an epoch began below the base, so that gaps may lie ahead."""
+    unread_gaps: bool = False
+    """Whether an epoch began below the base, so that unread gaps may lie ahead."""
 
     drafts: list[Draft] = field(default_factory=list)
-    _tips: dict[tuple[int, int, Blame], Draft] = field(default_factory=dict)
-    _turns: dict[tuple[int, int], int] = field(default_factory=dict)
+    _newest: dict[tuple[int, int, Attribution], Draft] = field(default_factory=dict)
+    _alternations: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @property
-    def left(self) -> bool:
-        """Whether it is for one member alone and that is gone: nobody will go on with it."""
+    def reader_gone(self) -> bool:
+        """Whether it counts one member alone, and that member is gone: it has no next owner."""
         gone = self.latest is not None and self.latest.closed_event is not None
         return gone and bool(self.reader)
 
     def parts(self, epoch: Epoch, first: int, end: int) -> Iterator[tuple[Account, int, int]]:
-        """Cut a range that *epoch* worked on by the books that its records stand in.
+        """Split a range that *epoch* processed by the accounts of its records.
 
-        An epoch that began before a truncation still works on records that are gone.
+        An epoch that began before a truncation may still process truncated records.
         """
         if epoch.limit is None or end <= epoch.limit:
             yield self, first, end
             return
         tails = [tail for tail in self.tails if tail.incarnation > epoch.log_incarnation]
         while first < end:
-            books = next((tail.account for tail in tails if tail.first <= first), self)
+            account = next((tail.account for tail in tails if tail.first <= first), self)
             border = min((t.first for t in tails if t.first > first), default=end)
-            yield books, first, min(border, end)
+            yield account, first, min(border, end)
             first = min(border, end)
 
-    def cuts_between(self, older: int, newer: int | None = None) -> list[int]:
-        """Return where the log was cut after one incarnation, up to another one."""
+    def truncations_between(self, older: int, newer: int | None = None) -> list[int]:
+        """Return the offsets of the truncations after log incarnation *older*, up to *newer*."""
         return [
             tail.first
             for tail in self.tails
             if tail.incarnation > older and (newer is None or tail.incarnation <= newer)
         ]
 
-    def layers(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """Cut a range by the incarnations of the log: start, end, incarnation."""
-        for index, (first, incarnation) in enumerate(self.strata):
-            above = self.strata[index + 1][0] if index + 1 < len(self.strata) else end
-            low, high = max(first, start), min(above, end)
+    def split_by_incarnation(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """Split a range by log incarnation: yield start, end, incarnation."""
+        for index, (first, incarnation) in enumerate(self.log_layers):
+            last = index + 1 == len(self.log_layers)
+            low, high = max(first, start), end if last else min(self.log_layers[index + 1][0], end)
             if low < high:
                 yield low, high, incarnation
 
     def owners(self) -> Iterator[Epoch]:
-        """Yield who works on it, and who did last."""
+        """Yield the open epochs and the latest one."""
         yield from self.open
         if self.latest is not None:
             yield self.latest
 
     def truncate(self, first: int, incarnation: int) -> Account:
-        """Give away what is gone from the log, as an account of its own."""
+        """Remove the records from *first* on; return them as an account of their own."""
         tail = replace(
             self,
-            coverage=self.coverage.cut_off(first),
+            coverage=self.coverage.split(first),
             open=[],
             drafts=[draft for draft in self.drafts if draft.end > first],
             tails=(),
-            _tips={},
-            _turns={},
+            _newest={},
+            _alternations={},
         )
         self.drafts = [draft for draft in self.drafts if draft.end <= first]
-        self._tips = {key: tip for key, tip in self._tips.items() if tip.end <= first}
-        self.strata = (*(layer for layer in self.strata if layer[0] < first), (first, incarnation))
+        self._newest = {key: draft for key, draft in self._newest.items() if draft.end <= first}
+        below = (layer for layer in self.log_layers if layer[0] < first)
+        self.log_layers = (*below, (first, incarnation))
         self.log_incarnation = incarnation
         self.tails += (Tail(incarnation, first, tail),)
         return tail
 
-    def book(self, repeat: Repeat, second: Epoch, blame: Blame, at_us: int) -> None:
-        """Add a range processed again to the entry it continues, or begin one."""
-        tip = self._tip(repeat, second, blame)
-        if tip is not None:
-            tip.end = repeat.end
+    def record(self, repeat: Repeat, second: Epoch, attribution: Attribution, at_us: int) -> None:
+        """Add a reprocessed range to the draft it continues, or to a new one."""
+        draft = self._continued(repeat, second, attribution)
+        if draft is not None:
+            draft.end = repeat.end
             return
         first = repeat.first
         first_us = first.finished_us(repeat.start)
-        draft = Draft(first, second, blame, repeat.start, repeat.end, first_us, at_us)
+        draft = Draft(first, second, attribution, repeat.start, repeat.end, first_us, at_us)
         self.drafts.append(draft)
-        self._tips[second.number, first.number, blame] = draft
+        self._newest[second.number, first.number, attribution] = draft
         pair = _pair(second, first)
-        self._turns[pair] = self._turns.get(pair, 0) + 1
+        self._alternations[pair] = self._alternations.get(pair, 0) + 1
 
-    def _tip(self, repeat: Repeat, second: Epoch, blame: Blame) -> Draft | None:
-        """Return the entry that ends where *repeat* starts and tells the same story."""
+    def _continued(self, repeat: Repeat, second: Epoch, attribution: Attribution) -> Draft | None:
+        """Return the draft that ends where *repeat* starts and has the same owners and cause."""
         first = repeat.first
-        tip = self._tips.get((second.number, first.number, blame))
-        if tip is not None and tip.end == repeat.start:
-            return tip
-        if self._turns.get(_pair(second, first), 0) < TURNS:
+        draft = self._newest.get((second.number, first.number, attribution))
+        if draft is not None and draft.end == repeat.start:
+            return draft
+        if self._alternations.get(_pair(second, first), 0) < MAX_ALTERNATIONS:
             return None
-        tip = self._tips.get((first.number, second.number, blame))
-        return tip if tip is not None and tip.end == repeat.start else None
+        draft = self._newest.get((first.number, second.number, attribution))
+        return draft if draft is not None and draft.end == repeat.start else None
 
 
 def _pair(one: Epoch, other: Epoch) -> tuple[int, int]:
@@ -178,27 +184,127 @@ def _pair(one: Epoch, other: Epoch) -> tuple[int, int]:
 
 
 Holding = tuple[Epoch, Account]
-"""An open epoch and the account it works on."""
+"""An open epoch and its account."""
 
 
 @dataclass(slots=True, eq=False)
 class Consumer:
-    """One process as the ledger knows it."""
+    """One consumer process as the ledger knows it."""
 
     name: str
     incarnation: int = 0
     holdings: dict[TopicPartition, Holding] = field(default_factory=dict)
     trouble: Link | None = None
-    """The newest sign that it may have become a zombie: paused, evicted, or dropped out."""
+    """The newest sign that it may be a zombie: paused, removed from its group, or dropped out."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartialWork:
-    """One processing that the end of its process cut off."""
+    """One record that was in flight when its process ended."""
 
-    what: PartlyProcessed
+    fact: PartlyProcessed
     topic_id: str
     owner: Owner
     link: Link
     root: Root | None
     log_incarnation: int = 0
+
+
+# -- a partition without causes ------------------------------------------------------------------
+
+SKIPPED = Attribution(Cause.SKIPPED, "", None, (), None, None)
+REPROCESSED = Attribution(Cause.REVOKED, "", None, (), None, None)
+"""Placeholders: callers of a partition account find the causes themselves."""
+
+
+class Reprocessed(NamedTuple):
+    """A range that one owner processed after another owner, or after itself."""
+
+    start: int
+    end: int
+    first_owner: str
+    first_us: int
+    second_owner: str
+    second_us: int
+
+
+class PartitionAccount:
+    """Counts one partition from ranges and their owners, without causes.
+
+    Call :meth:`process` in order of time, then read :meth:`repeats` and :meth:`gaps`. An owner
+    begins a new epoch when it goes back below the end of what it has finished.
+    """
+
+    __slots__ = ("_account", "_epochs", "_numbers", "_partition", "reprocessed")
+
+    def __init__(self, partition: TopicPartition, base: int) -> None:
+        """Begin at offset *base*; ranges must not begin below it."""
+        coverage = Coverage(base, max_segments=MAX_PARTITION_SEGMENTS)
+        self._account = Account("", partition, "", coverage)
+        self._partition = partition
+        self._epochs: dict[str, Epoch] = {}
+        self._numbers = 0
+        self.reprocessed = 0
+
+    @property
+    def frontier(self) -> int:
+        """The end of what was processed or skipped."""
+        return self._account.coverage.frontier
+
+    def process(self, owner: str, first: int, next_offset: int, at_us: int) -> None:
+        """Count [*first*, *next_offset*) as finished by *owner* at *at_us*."""
+        epoch = self._epochs.get(owner)
+        if epoch is None or first < epoch.cursor:
+            epoch = self._open(owner, first, at_us)
+        account = self._account
+        coverage = account.coverage
+        if first > coverage.frontier:
+            coverage.skip(coverage.frontier, first, SKIPPED)
+        for repeat in coverage.process(epoch, first, next_offset):
+            self.reprocessed += repeat.end - repeat.start
+            account.record(repeat, epoch, REPROCESSED, at_us)
+        epoch.advance(next_offset, at_us)
+
+    def skip_to(self, end: int) -> None:
+        """Count everything below *end* that was not processed as skipped."""
+        coverage = self._account.coverage
+        if end > coverage.frontier:
+            coverage.skip(coverage.frontier, end, SKIPPED)
+
+    def distinct(self) -> int:
+        """Return the number of records processed at least once."""
+        return self._account.coverage.processed()
+
+    def repeats(self) -> Iterator[Reprocessed]:
+        """Yield the reprocessed ranges, in order of time."""
+        for draft in self._account.drafts:
+            yield Reprocessed(
+                draft.start,
+                draft.end,
+                draft.first.consumer,
+                draft.first_us,
+                draft.second.consumer,
+                draft.second_us,
+            )
+
+    def gaps(self) -> Iterator[tuple[int, int]]:
+        """Yield the ranges that were skipped and never processed, in order of offset."""
+        return ((gap.start, gap.end) for gap in self._account.coverage.gaps())
+
+    def _open(self, owner: str, first: int, at_us: int) -> Epoch:
+        self._numbers += 1
+        epoch = self._epochs[owner] = Epoch(
+            number=self._numbers,
+            group="",
+            consumer=owner,
+            incarnation=0,
+            generation=-1,
+            partition=self._partition,
+            start=first,
+            source="unknown",
+            opened_event=-1,
+            opened_us=at_us,
+            cursor=first,
+            position=first,
+        )
+        return epoch

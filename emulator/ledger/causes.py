@@ -1,42 +1,110 @@
-"""Why an ownership epoch began where it did: one cause, by rules in order of precedence.
+"""Rules that find why an ownership epoch began where it did: exactly one cause for each opening.
 
-An epoch that begins below the end of its predecessor will process records again; one that
-begins beyond the frontier passes records over. :data:`REPEAT_RULES` and :data:`SKIP_RULES` are
-asked in order, and the first that answers names the cause. Only what happened before the epoch
-opened can be its reason: all that a rule sees was true at that moment.
+An epoch that begins below the end of its predecessor reprocesses records; an epoch that begins
+beyond the frontier skips records. :data:`REPEAT_RULES` and :data:`SKIP_RULES` are asked in order,
+and the first rule that returns a reason decides. An :class:`Opening` holds only what was true
+when the epoch opened.
+
+Source: KIP-101 and KIP-320 (truncation), ``GroupCoordinatorService`` and ``CoordinatorRuntime``
+(loads, failover), ``OffsetMetadataManager`` (commits), ``OffsetFetcher`` (resets).
 """
 
 from __future__ import annotations
 
-from emulator.ledger.admin_causes import reset_back, reset_forward
-from emulator.ledger.coordinator_causes import (
-    not_replicated,
-    refused_by_loading,
-    taken_by_a_stale_coordinator,
-    told_by_a_stale_coordinator,
-    two_owners,
-)
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from emulator.ledger.cluster import UNKNOWN_COORDINATOR, OffsetsPartition
+from emulator.ledger.commits import NONE_COMMITTED, Committed
+from emulator.ledger.coverage import Epoch, FailedCommit
 from emulator.ledger.entries import Cause, Link
-from emulator.ledger.epochs import Trouble
-from emulator.ledger.offsets import NONE_COMMITTED, Committed
-from emulator.ledger.openings import DIED, RESETS, Opening, Reason, Rule, still_open
-from emulator.ledger.truncation_causes import (
-    BEYOND,
-    beyond_the_log,
-    moved_back,
-    reset_beyond_the_log,
-    truncation_behind,
-)
+
+RESETS = ("earliest", "latest", "by_duration")
+ENDED = ("crashed", "failed")
+"""Why an epoch closes when its process ends without closing its consumer."""
+
+NOT_IN_THE_LOG = ("out of range", "truncated")
+"""Why a position is reset when the log does not contain it."""
+
+BY_AN_ADMINISTRATOR = "by an administrator"
+LOADING = "COORDINATOR_LOAD_IN_PROGRESS"
+UNCLEAN = "unclean election"
+NOT_ON_NEXT_LEADER = "not on the next leader"
+OLDER_OFFSET = "returned an older offset"
+SPLIT = "two coordinators"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """The state of the group when an epoch opened."""
+
+    epoch: Epoch
+    before: Epoch | None
+    """The epoch of the same partition that opened last before, closed or not."""
+
+    source: str
+    why: str
+    committed: Committed
+    failover: Link | None
+    """The newest failure or move of a coordinator that could lose appended commits."""
+
+    outage: Link | None = None
+    """The newest failure of a broker."""
+
+    undecided: FailedCommit | None = None
+    """A commit of the previous owner, beyond the start, that the coordinator has not received."""
+
+    coordinators: OffsetsPartition = UNKNOWN_COORDINATOR
+
+    @property
+    def start(self) -> int:
+        """The start offset of the epoch."""
+        return self.epoch.start
+
+    @property
+    def failed_over(self) -> bool:
+        """Whether the coordinator changed after the newest commit was accepted."""
+        accepted = self.committed.event
+        return accepted is not None and self.failover is not None and self.failover.event > accepted
+
+    @property
+    def previous(self) -> Epoch:
+        """The previous owner, which every reprocessed range has."""
+        assert self.before is not None, "reprocessed records have a previous owner"
+        return self.before
+
+    @property
+    def at_commit(self) -> bool:
+        """Whether the epoch began at the committed offset."""
+        return self.source not in RESETS and self.committed.offset == self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A cause with its detail and the events that show it."""
+
+    cause: Cause
+    detail: str = ""
+    evidence: tuple[Link | None, ...] = ()
+
+
+Rule = Callable[[Opening], Reason | None]
 
 
 def reason_for_repeat(opening: Opening) -> Reason:
-    """Say why an epoch began below the end of its predecessor."""
+    """Return why an epoch began below the end of its predecessor."""
     return _first(REPEAT_RULES, opening)
 
 
 def reason_for_skip(opening: Opening) -> Reason:
-    """Say why an epoch began beyond the frontier."""
+    """Return why an epoch began beyond the frontier."""
     return _first(SKIP_RULES, opening)
+
+
+def two_owners(coordinators: OffsetsPartition) -> Reason:
+    """Return the reason for concurrent owners; each may have a coordinator of its own."""
+    split = coordinators.split
+    return Reason(Cause.TWO_OWNERS, "" if split is None else SPLIT, (split,))
 
 
 def _first(rules: tuple[Rule, ...], opening: Opening) -> Reason:
@@ -44,141 +112,99 @@ def _first(rules: tuple[Rule, ...], opening: Opening) -> Reason:
         reason = rule(opening)
         if reason is not None:
             return reason
-    raise AssertionError("the last rule answers always")
+    raise AssertionError("the last rule always returns a reason")
 
 
-# -- processed again -------------------------------------------------------------------------
+def _uncovered(opening: Opening, failed: FailedCommit | None) -> FailedCommit | None:
+    """Return *failed* if it covers the start and no later commit covers as much."""
+    if failed is None or failed.offset <= opening.start:
+        return None
+    committed = opening.committed
+    later = committed.event is not None and committed.event > failed.link.event
+    return None if later and committed.offset >= failed.offset else failed
 
 
-def _sought(opening: Opening) -> Reason | None:
+# -- positions set on purpose, or by what is committed ---------------------------------------
+
+
+def _seek(opening: Opening) -> Reason | None:
     return Reason(Cause.SOUGHT) if opening.source == "seek" else None
+
+
+def _reset_back_by_admin(opening: Opening) -> Reason | None:
+    return _reset_by_admin(opening, 1)
+
+
+def _reset_forward_by_admin(opening: Opening) -> Reason | None:
+    return _reset_by_admin(opening, -1)
+
+
+def _reset_by_admin(opening: Opening, direction: int) -> Reason | None:
+    """Return an administrator's reset if it moved the start in this direction."""
+    committed, start = opening.committed, opening.start
+    before = committed.reset_from
+    if opening.source in RESETS or before is None or committed.offset != start:
+        return None
+    if before == NONE_COMMITTED:
+        return Reason(Cause.RESET, f"{BY_AN_ADMINISTRATOR}, to {start}", (committed.link,))
+    if (before - start) * direction <= 0:
+        return None
+    return Reason(Cause.RESET, f"{BY_AN_ADMINISTRATOR}, {before} to {start}", (committed.link,))
 
 
 def _rewind(opening: Opening) -> Reason | None:
     committed = opening.committed
     higher = committed.rewound_from
-    if not _began_at_commit(opening) or higher is None or higher <= opening.start:
+    if not opening.at_commit or higher is None or higher <= opening.start:
         return None
     return Reason(Cause.REWIND, f"{higher} to {committed.offset}", (committed.link,))
 
 
 def _off_by_one(opening: Opening) -> Reason | None:
     committed = opening.committed
-    if not _began_at_commit(opening) or committed.processed != committed.offset + 1:
+    if not opening.at_commit or committed.processed != committed.offset + 1:
         return None
     return Reason(Cause.OFF_BY_ONE, "", (committed.link,))
 
 
-def _reset(opening: Opening) -> Reason | None:
-    """A reset repeats by itself only where an offset had been committed.
+def _committed_ahead(opening: Opening) -> Reason | None:
+    return Reason(Cause.COMMITTED_AHEAD, "", (opening.committed.link,))
 
-    Where none ever was, the question is why not, and a later rule answers it.
+
+# -- positions reset -------------------------------------------------------------------------
+
+
+def _reset(opening: Opening) -> Reason | None:
+    """Return a reset as the reason if an offset had been committed.
+
+    If none was ever committed, a later rule finds why not.
     """
     if opening.source not in RESETS:
         return None
     committed = opening.committed
-    vanished = opening.why if opening.why in ("expired", "deleted") else committed.dropped_why
-    if vanished == "expired":
-        detail = f"reset to {opening.source}{_while_living(committed)}"
+    dropped = opening.why if opening.why in ("expired", "deleted") else committed.dropped_why
+    if dropped == "expired":
+        detail = f"reset to {opening.source}{_without_subscriber(committed)}"
         return Reason(Cause.EXPIRED, detail, (committed.dropped,))
-    if vanished:
+    if dropped:
         return Reason(Cause.DELETED, f"reset to {opening.source}", (committed.dropped,))
-    if opening.why in BEYOND:
-        evidence = (committed.link, truncation_behind(opening))
+    if opening.why in NOT_IN_THE_LOG:
+        evidence = (committed.link, _truncation(opening))
         return Reason(Cause.OUT_OF_RANGE, f"reset to {opening.source}", evidence)
     if committed.offset == NONE_COMMITTED or opening.failed_over:
         return None
     return Reason(Cause.RESET, f"reset to {opening.source}", (committed.link,))
 
 
-def _while_living(committed: Committed) -> str:
-    """Say that an offset expired though its group lived: no member subscribed to the topic."""
+def _without_subscriber(committed: Committed) -> str:
+    """Return the detail of an offset that expired although its group had members."""
     expired = committed.dropped_why == "expired"
     return "; no member subscribed to it" if expired and committed.dropped_members > 0 else ""
 
 
-def _message_lost(opening: Opening) -> Reason | None:
-    before = opening.before
-    assert before is not None, "what is repeated had an owner"
-    lost = still_open(opening, before.lost)
-    outage = opening.outage
-    if lost is None and before.closed_event is not None:
-        lost = opening.undecided
-        if before.why in DIED and not _went_down_after(outage, lost):
-            lost = None
-    if lost is None:
-        return None
-    if outage is not None and not before.opened_event < outage.event < lost.link.event:
-        outage = outage if _went_down_after(outage, opening.undecided) else None
-    return Reason(Cause.MESSAGE_LOST, lost.error, (outage, lost.link))
-
-
-def _went_down_after(outage: Link | None, sent: Trouble | None) -> bool:
-    """Say whether a broker went down when a commit was under way that nobody decided on."""
-    return outage is not None and sent is not None and outage.event > sent.link.event
-
-
-def _refused(opening: Opening) -> Reason | None:
-    assert opening.before is not None, "what is repeated had an owner"
-    refused = still_open(opening, opening.before.refused)
-    return Reason(Cause.REFUSED, refused.error, (refused.link,)) if refused is not None else None
-
-
-def _two_owners(opening: Opening) -> Reason | None:
-    assert opening.before is not None, "what is repeated had an owner"
-    return two_owners(opening.coordinators) if opening.before.closed_event is None else None
-
-
-def _kept(opening: Opening) -> Reason | None:
-    before, epoch = opening.before, opening.epoch
-    assert before is not None, "what is repeated had an owner"
-    same = (before.consumer, before.incarnation) == (epoch.consumer, epoch.incarnation)
-    return Reason(Cause.KEPT_REWOUND, before.why) if same else None
-
-
-def _crashed(opening: Opening) -> Reason | None:
-    assert opening.before is not None, "what is repeated had an owner"
-    if opening.before.why not in DIED:
-        return None
-    return Reason(Cause.CRASHED, "" if opening.before.why == "crashed" else "failed")
-
-
-def _revoked(opening: Opening) -> Reason | None:
-    """Given up in any other way: revoked, lost, or at a close that committed too little."""
-    assert opening.before is not None, "what is repeated had an owner"
-    return Reason(Cause.REVOKED, "" if opening.before.why == "revoked" else opening.before.why)
-
-
-def _began_at_commit(opening: Opening) -> bool:
-    return opening.source not in RESETS and opening.committed.offset == opening.start
-
-
-REPEAT_RULES: tuple[Rule, ...] = (
-    _sought,
-    reset_back,
-    _rewind,
-    _off_by_one,
-    _reset,
-    moved_back,
-    taken_by_a_stale_coordinator,
-    not_replicated,
-    told_by_a_stale_coordinator,
-    _message_lost,
-    refused_by_loading,
-    _refused,
-    _two_owners,
-    _kept,
-    _crashed,
-    _revoked,
-)
-
-
-# -- lost ------------------------------------------------------------------------------------
-
-
 def _reset_beyond(opening: Opening) -> Reason | None:
     if opening.source == "latest":
-        detail = f"{opening.why}{_while_living(opening.committed)}"
+        detail = f"{opening.why}{_without_subscriber(opening.committed)}"
         return Reason(Cause.RESET_TO_LATEST, detail, (opening.committed.dropped,))
     if opening.source == "by_duration":
         return Reason(Cause.RESET_BY_DURATION, opening.why, (opening.committed.dropped,))
@@ -191,15 +217,160 @@ def _retention(opening: Opening) -> Reason | None:
     return Reason(Cause.RETENTION, opening.why, (opening.committed.link,))
 
 
-def _committed_ahead(opening: Opening) -> Reason | None:
-    return Reason(Cause.COMMITTED_AHEAD, "", (opening.committed.link,))
+# -- truncated logs --------------------------------------------------------------------------
 
+
+def _truncation(opening: Opening) -> Link | None:
+    """Return the truncation that the committer, or the previous owner, did not know of."""
+    before = opening.before
+    if opening.committed.truncation is not None or before is None:
+        return opening.committed.truncation
+    return before.truncation
+
+
+def _position_truncated(opening: Opening) -> Reason | None:
+    """Return the truncation if the leader moved the position back (OffsetsForLeaderEpoch)."""
+    if opening.source != "truncated":
+        return None
+    return Reason(Cause.TRUNCATED, "position moved back", (_truncation(opening),))
+
+
+def _position_not_checked(opening: Opening) -> Reason | None:
+    """Return the truncation if an offset was used that was committed for truncated records."""
+    committed = opening.committed
+    if committed.truncation is None or opening.source != "committed":
+        return None
+    return Reason(Cause.TRUNCATED, "position not checked", (committed.link, committed.truncation))
+
+
+def _out_of_truncated_range(opening: Opening) -> Reason | None:
+    """Return an offset out of range because of a truncation, not because of retention."""
+    truncation = _truncation(opening)
+    if opening.source not in RESETS or opening.why not in NOT_IN_THE_LOG or truncation is None:
+        return None
+    evidence = (opening.committed.link, truncation)
+    return Reason(Cause.OUT_OF_RANGE, f"reset to {opening.source}", evidence)
+
+
+# -- coordinators ----------------------------------------------------------------------------
+
+
+def _accepted_by_stale_leader(opening: Opening) -> Reason | None:
+    """Return a commit that went into the log of a replaced leader."""
+    failed = _uncovered(opening, opening.previous.stale)
+    if failed is None:
+        return None
+    return Reason(Cause.STALE_COORDINATOR, failed.error, (failed.reason, failed.link))
+
+
+def _not_replicated(opening: Opening) -> Reason | None:
+    """Return a commit that the next leader of the offsets partition does not have."""
+    committed, unclean = opening.committed, opening.coordinators.unclean
+    if committed.offset <= opening.start or not opening.failed_over:
+        return None
+    assert committed.event is not None, "a failover after a commit implies a known commit"
+    if unclean is not None and unclean.event > committed.event:
+        return Reason(Cause.NOT_REPLICATED, UNCLEAN, (committed.link, unclean, opening.failover))
+    evidence = (committed.link, opening.failover)
+    return Reason(Cause.NOT_REPLICATED, NOT_ON_NEXT_LEADER, evidence)
+
+
+def _fetched_from_stale_leader(opening: Opening) -> Reason | None:
+    """Return the older offset of a replaced leader that does not know it was replaced."""
+    committed, split = opening.committed, opening.coordinators.split
+    fetched = opening.source not in RESETS or opening.why == "no offset"
+    if split is None or not fetched or committed.offset <= opening.start:
+        return None
+    return Reason(Cause.STALE_COORDINATOR, OLDER_OFFSET, (split, committed.link))
+
+
+def _refused_while_loading(opening: Opening) -> Reason | None:
+    """Return a commit refused because the coordinator was still loading its partition."""
+    refused = _uncovered(opening, opening.previous.refused)
+    if refused is None or refused.error != LOADING:
+        return None
+    loaded = opening.coordinators.loaded
+    if loaded is None or loaded.event < refused.link.event:
+        return Reason(Cause.LOADING, "", (refused.link,))
+    duration = f"{opening.coordinators.load_us / 1e6:.1f} s"
+    return Reason(Cause.LOADING, f"the load took {duration}", (loaded, refused.link))
+
+
+# -- messages and owners ---------------------------------------------------------------------
+
+
+def _message_lost(opening: Opening) -> Reason | None:
+    before = opening.previous
+    lost = _uncovered(opening, before.lost)
+    outage = opening.outage
+    if lost is None and before.closed_event is not None:
+        lost = opening.undecided
+        if before.why in ENDED and not _broker_failed_after(outage, lost):
+            lost = None
+    if lost is None:
+        return None
+    if outage is not None and not before.opened_event < outage.event < lost.link.event:
+        outage = outage if _broker_failed_after(outage, opening.undecided) else None
+    return Reason(Cause.MESSAGE_LOST, lost.error, (outage, lost.link))
+
+
+def _broker_failed_after(outage: Link | None, sent: FailedCommit | None) -> bool:
+    """Return whether a broker failed while an undecided commit was in flight."""
+    return outage is not None and sent is not None and outage.event > sent.link.event
+
+
+def _refused(opening: Opening) -> Reason | None:
+    refused = _uncovered(opening, opening.previous.refused)
+    return Reason(Cause.REFUSED, refused.error, (refused.link,)) if refused is not None else None
+
+
+def _concurrent_owners(opening: Opening) -> Reason | None:
+    return two_owners(opening.coordinators) if opening.previous.closed_event is None else None
+
+
+def _kept(opening: Opening) -> Reason | None:
+    before, epoch = opening.previous, opening.epoch
+    same = (before.consumer, before.incarnation) == (epoch.consumer, epoch.incarnation)
+    return Reason(Cause.KEPT_REWOUND, before.why) if same else None
+
+
+def _crashed(opening: Opening) -> Reason | None:
+    why = opening.previous.why
+    if why not in ENDED:
+        return None
+    return Reason(Cause.CRASHED, "" if why == "crashed" else "failed")
+
+
+def _revoked(opening: Opening) -> Reason:
+    """Return the remaining reason: revoked, lost, or closed without committing enough."""
+    why = opening.previous.why
+    return Reason(Cause.REVOKED, "" if why == "revoked" else why)
+
+
+REPEAT_RULES: tuple[Rule, ...] = (
+    _seek,
+    _reset_back_by_admin,
+    _rewind,
+    _off_by_one,
+    _reset,
+    _position_truncated,
+    _accepted_by_stale_leader,
+    _not_replicated,
+    _fetched_from_stale_leader,
+    _message_lost,
+    _refused_while_loading,
+    _refused,
+    _concurrent_owners,
+    _kept,
+    _crashed,
+    _revoked,
+)
 
 SKIP_RULES: tuple[Rule, ...] = (
-    _sought,
-    reset_forward,
-    beyond_the_log,
-    reset_beyond_the_log,
+    _seek,
+    _reset_forward_by_admin,
+    _position_not_checked,
+    _out_of_truncated_range,
     _reset_beyond,
     _retention,
     _committed_ahead,

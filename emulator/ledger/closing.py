@@ -1,9 +1,9 @@
-"""The end of a run: who would come next, what is lost for good, what is only not yet done.
+"""Close a ledger at the end of a run: what is lost, in hand, or still unread.
 
-Where the last owner is gone, a virtual next one begins at the committed offset, so that
-records committed and never processed count as lost. Where it lives, what it has in hand is
-``in_hand`` and what it has not read is ``backlog``. Without a committed offset nothing says
-where a next owner would begin: nothing more is passed over then.
+If the last owner of a partition is gone, a virtual next owner begins at the committed offset, so
+that records committed and never processed count as lost. If it runs, the records that poll returned
+to it are ``in_hand`` and the unread ones are ``backlog``. Without a committed offset the start of
+a next owner is unknown, and nothing more counts as skipped.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from assignors.types import TopicPartition
-from emulator.ledger.accounting import Segment
 from emulator.ledger.accounts import Account, Draft, PartialWork
+from emulator.ledger.causes import Opening
+from emulator.ledger.commits import NONE_COMMITTED, CommittedOffsets
+from emulator.ledger.coverage import Attribution, Epoch, Segment
 from emulator.ledger.entries import Entry, EntryKind, Ledger, Owner
-from emulator.ledger.epochs import Blame, Epoch
-from emulator.ledger.offsets import NONE_COMMITTED, OffsetBook
-from emulator.ledger.openings import Opening
 from emulator.ledger.ownership import Ownership
 
 LETTERS = {
@@ -30,12 +29,12 @@ LETTERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
-    """What the accountant has when the events end."""
+class Closing:
+    """The state of a ledger after the last event."""
 
     accounts: tuple[Account, ...]
     retired: tuple[Account, ...]
-    """Of topics that were deleted, and of what truncations took."""
+    """Of deleted topics and of truncated records."""
 
     partials: tuple[PartialWork, ...]
     log_ends: Mapping[TopicPartition, int]
@@ -46,7 +45,7 @@ class Balance:
 
 @dataclass(slots=True)
 class Unread:
-    """What was neither processed nor lost at the end, in records."""
+    """Records that were neither processed nor lost at the end."""
 
     in_hand: int = 0
     backlog: int = 0
@@ -56,109 +55,106 @@ Timed = tuple[int, Entry]
 """When an entry began, and the entry without its id."""
 
 
-def close_books(balance: Balance, offsets: OffsetBook, ownership: Ownership) -> Ledger:
+def ledger_of(closing: Closing, offsets: CommittedOffsets, ownership: Ownership) -> Ledger:
     """Return the ledger of a run that is over."""
     unread = Unread()
     repeats, losses, truncated = list[Timed](), list[Timed](), list[Timed]()
-    for account in (*balance.accounts, *balance.retired):
+    for account in (*closing.accounts, *closing.retired):
         for draft in account.drafts:
-            repeats += _repeated(account, draft)
-    for account in balance.accounts:
+            repeats += _reprocessed(account, draft)
+    for account in closing.accounts:
         _add_next_owner(account, offsets, ownership)
-        log_end = balance.log_ends.get(account.partition, account.coverage.frontier)
-        losses += _settle(account, log_end, unread)
-    for account in balance.retired:
-        if account.gone is None:
-            losses += _settle(account, account.coverage.frontier, Unread())
+        log_end = closing.log_ends.get(account.partition, account.coverage.frontier)
+        losses += _close_account(account, log_end, unread)
+    for account in closing.retired:
+        if account.truncated is None:
+            losses += _close_account(account, account.coverage.frontier, Unread())
         else:
-            losses += _lost_of(account)
-            truncated += _gone_of(account)
-    unread.backlog += _never_opened(balance, ownership)
-    partials = [_partial(work) for work in balance.partials]
+            losses += _lost_before_truncation(account)
+            truncated += _truncated(account)
+    unread.backlog += _never_opened(closing, ownership)
+    partials = [_partial(work) for work in closing.partials]
     kinds = (repeats, losses, truncated, partials)
     return Ledger(
         entries=tuple(entry for timed in kinds for entry in _numbered(timed)),
-        processed=balance.processed,
-        distinct=sum(a.coverage.processed() for a in (*balance.accounts, *balance.retired)),
-        reprocessed=balance.reprocessed,
+        processed=closing.processed,
+        distinct=sum(a.coverage.processed() for a in (*closing.accounts, *closing.retired)),
+        reprocessed=closing.reprocessed,
         lost=_records(losses),
         truncated=_records(truncated),
         partial=len(partials),
-        duplicates_avoided=balance.duplicates_avoided,
+        duplicates_avoided=closing.duplicates_avoided,
         in_hand=unread.in_hand,
         backlog=unread.backlog,
     )
 
 
-def _add_next_owner(account: Account, offsets: OffsetBook, ownership: Ownership) -> None:
-    """Let a virtual owner begin at the committed offset if the last owner is gone."""
+def _add_next_owner(account: Account, offsets: CommittedOffsets, ownership: Ownership) -> None:
+    """Begin a virtual owner at the committed offset if the last owner is gone."""
     before = account.latest
     assert before is not None, "an account begins with an epoch"
     committed = offsets.of(account.group, account.partition)
     start, coverage = committed.offset, account.coverage
-    if before.closed_event is None or start == NONE_COMMITTED or account.left:
+    if before.closed_event is None or start == NONE_COMMITTED or account.reader_gone:
         return
-    if committed.beyond is not None:
+    if committed.truncation is not None:
         return
-    if start > coverage.frontier or (account.unreached and start > coverage.base):
-        epoch = replace(before, start=start)
+    if start > coverage.frontier or (account.unread_gaps and start > coverage.base):
         opening = Opening(
-            epoch=epoch,
+            epoch=replace(before, start=start),
             before=before,
             source="committed",
             why="",
             committed=committed,
             failover=None,
         )
-        blame = ownership.blames.for_skip(opening, virtual=True)
-        coverage.pass_over(coverage.base if account.unreached else coverage.frontier, start, blame)
+        attribution = ownership.attributions.for_skip(opening, virtual=True)
+        low = coverage.base if account.unread_gaps else coverage.frontier
+        coverage.skip(low, start, attribution)
 
 
-def _settle(account: Account, log_end: int, unread: Unread) -> Iterator[Timed]:
-    """Yield what is lost of one account; add what is only unread to *unread*."""
+def _close_account(account: Account, log_end: int, unread: Unread) -> Iterator[Timed]:
+    """Yield the losses of one account; add unread records to *unread*."""
     coverage = account.coverage
     latest = account.latest
     reading = latest.cursor if latest is not None and latest.closed_event is None else None
     hands = [(epoch.cursor, epoch.position) for epoch in account.open]
     gaps = [replace(g, end=min(g.end, log_end)) for g in coverage.gaps() if g.start < log_end]
-    if log_end > coverage.frontier and not account.left:
+    if log_end > coverage.frontier and not account.reader_gone:
         gaps.append(Segment(coverage.frontier, log_end, None, None))
     for gap in gaps:
         for start, end in _pieces(gap, hands, reading):
             if any(low <= start < high for low, high in hands):
                 unread.in_hand += end - start
-            elif gap.blame is None or (reading is not None and start >= reading):
+            elif gap.attribution is None or (reading is not None and start >= reading):
                 unread.backlog += end - start
             else:
-                yield from _lost(account, start, end, gap.blame)
+                yield from _lost(account, start, end, gap.attribution)
 
 
-def _lost_of(account: Account) -> Iterator[Timed]:
-    """Yield what had been passed over before it, or its last reader's copy of it, was gone."""
+def _lost_before_truncation(account: Account) -> Iterator[Timed]:
+    """Yield the records of a tail that had been skipped before they were truncated."""
     for gap in account.coverage.gaps():
-        if gap.blame is not None:
-            yield from _lost(account, gap.start, _there(account, gap), gap.blame)
+        if gap.attribution is not None:
+            yield from _lost(account, gap.start, _end_of(account, gap), gap.attribution)
 
 
-def _gone_of(account: Account) -> Iterator[Timed]:
-    """Yield what a truncation took before anybody had processed it or passed it over."""
-    assert account.gone is not None, "these are the books of what a truncation took"
-    (next_offset, blame), coverage = account.gone, account.coverage
-    unread = [gap for gap in coverage.gaps() if gap.blame is None]
+def _truncated(account: Account) -> Iterator[Timed]:
+    """Yield the records of a tail that were neither processed nor skipped."""
+    assert account.truncated is not None, "the account holds truncated records"
+    (next_offset, attribution), coverage = account.truncated, account.coverage
+    before = attribution.before
+    first = None if before is None else before.owner_at(_last_finished_us(before))
+    unread = [gap for gap in coverage.gaps() if gap.attribution is None]
     for gap in (*unread, Segment(coverage.frontier, next_offset, None, None)):
-        for start, end, incarnation in account.layers(gap.start, _there(account, gap)):
-            first = (
-                None if blame.before is None else blame.before.owner_at(_last_worked(blame.before))
-            )
-            entry = _entry(
-                account, EntryKind.TRUNCATED, (start, end, incarnation), blame, first, None
-            )
-            yield blame.chain[-1].at_us, entry
+        for part in account.split_by_incarnation(gap.start, _end_of(account, gap)):
+            entry = _entry(account, EntryKind.TRUNCATED, part, attribution, first, None)
+            yield attribution.chain[-1].at_us, entry
 
 
-def _there(account: Account, gap: Segment) -> int:
-    """Return the end of what a gap held, as far as there ever were records."""
-    return gap.end if account.gone is None else min(gap.end, account.gone[0])
+def _end_of(account: Account, gap: Segment) -> int:
+    """Return the end of the records in a gap: a skip may go beyond the end of the log."""
+    return gap.end if account.truncated is None else min(gap.end, account.truncated[0])
 
 
 def _records(timed: list[Timed]) -> int:
@@ -168,7 +164,7 @@ def _records(timed: list[Timed]) -> int:
 def _pieces(
     gap: Segment, hands: list[tuple[int, int]], reading: int | None
 ) -> Iterator[tuple[int, int]]:
-    """Cut a gap where its records' fate may change."""
+    """Split a gap where its records may count differently."""
     borders = {border for hand in hands for border in hand}
     if reading is not None:
         borders.add(reading)
@@ -177,37 +173,37 @@ def _pieces(
     return zip(starts, ends, strict=True)
 
 
-def _never_opened(balance: Balance, ownership: Ownership) -> int:
-    """Count the records of partitions that a group reads and nobody has begun yet."""
-    reads = sorted({(account.group, account.partition.topic) for account in balance.accounts})
+def _never_opened(closing: Closing, ownership: Ownership) -> int:
+    """Return the number of records in partitions of a read topic that have had no owner."""
+    reads = sorted({(account.group, account.partition.topic) for account in closing.accounts})
     opened = {(key.group, key.partition) for key in ownership.accounts}
     waiting = 0
     for group, topic in reads:
         for partition in ownership.topics.partitions(topic):
             if (group, partition) not in opened:
                 start = ownership.topics.of(topic).log_start(partition.partition)
-                waiting += max(0, balance.log_ends.get(partition, start) - start)
+                waiting += max(0, closing.log_ends.get(partition, start) - start)
     return waiting
 
 
-def _repeated(account: Account, draft: Draft) -> Iterator[Timed]:
+def _reprocessed(account: Account, draft: Draft) -> Iterator[Timed]:
     first = draft.first.owner_at(draft.first_us)
     second = draft.second.owner_at(draft.second_us)
-    for layer in account.layers(draft.start, draft.end):
-        entry = _entry(account, EntryKind.REPROCESSED, layer, draft.blame, first, second)
+    for part in account.split_by_incarnation(draft.start, draft.end):
+        entry = _entry(account, EntryKind.REPROCESSED, part, draft.attribution, first, second)
         yield draft.second_us, entry
 
 
-def _lost(account: Account, start: int, end: int, blame: Blame) -> Iterator[Timed]:
-    before, after = blame.before, blame.after
-    first = before.owner_at(_last_worked(before)) if before is not None else None
+def _lost(account: Account, start: int, end: int, attribution: Attribution) -> Iterator[Timed]:
+    before, after = attribution.before, attribution.after
+    first = before.owner_at(_last_finished_us(before)) if before is not None else None
     second = after.owner_at(after.opened_us) if after is not None else None
-    for layer in account.layers(start, end):
-        entry = _entry(account, EntryKind.LOST, layer, blame, first, second)
-        yield blame.chain[-1].at_us, entry
+    for part in account.split_by_incarnation(start, end):
+        entry = _entry(account, EntryKind.LOST, part, attribution, first, second)
+        yield attribution.chain[-1].at_us, entry
 
 
-def _last_worked(epoch: Epoch) -> int:
+def _last_finished_us(epoch: Epoch) -> int:
     if epoch.marks:
         return epoch.marks[-1].at_us
     return epoch.opened_us if epoch.closed_event is None else epoch.closed_us
@@ -216,42 +212,43 @@ def _last_worked(epoch: Epoch) -> int:
 def _entry(
     account: Account,
     kind: EntryKind,
-    layer: tuple[int, int, int],
-    blame: Blame,
+    part: tuple[int, int, int],
+    attribution: Attribution,
     first: Owner | None,
     second: Owner | None,
 ) -> Entry:
+    start, end, incarnation = part
     return Entry(
         id="",
         kind=kind,
         group=account.group,
         topic=account.partition.topic,
         topic_id=account.topic_id,
-        log_incarnation=layer[2],
+        log_incarnation=incarnation,
         partition=account.partition.partition,
-        first=layer[0],
-        last=layer[1] - 1,
+        first=start,
+        last=end - 1,
         first_owner=first,
         second_owner=second,
-        cause=blame.cause,
-        detail=blame.detail,
-        root=blame.root,
-        chain=blame.chain,
+        cause=attribution.cause,
+        detail=attribution.detail,
+        root=attribution.root,
+        chain=attribution.chain,
     )
 
 
 def _partial(work: PartialWork) -> Timed:
-    what = work.what
+    fact = work.fact
     return work.link.at_us, Entry(
         id="",
         kind=EntryKind.PARTIAL,
-        group=what.group,
-        topic=what.partition.topic,
+        group=fact.group,
+        topic=fact.partition.topic,
         topic_id=work.topic_id,
         log_incarnation=work.log_incarnation,
-        partition=what.partition.partition,
-        first=what.offset,
-        last=what.offset,
+        partition=fact.partition.partition,
+        first=fact.offset,
+        last=fact.offset,
         first_owner=work.owner,
         second_owner=None,
         cause=None,
@@ -263,7 +260,7 @@ def _partial(work: PartialWork) -> Timed:
 
 def _numbered(timed: Iterable[Timed]) -> Iterator[Entry]:
     """Yield entries with ids that count by time, then partition."""
-    place = attrgetter("group", "topic", "partition", "first")
-    ordered = sorted(timed, key=lambda item: (item[0], place(item[1])))
+    position = attrgetter("group", "topic", "partition", "first")
+    ordered = sorted(timed, key=lambda item: (item[0], position(item[1])))
     for number, (_, entry) in enumerate(ordered, start=1):
         yield replace(entry, id=f"{LETTERS[entry.kind]}{number}")

@@ -1,7 +1,8 @@
-"""The ledger as values: who processed what again or never, and why.
+"""The values of a ledger: entries with their causes, and the totals of a run.
 
-One :class:`Entry` is one range of one partition with exactly one cause. A :class:`Ledger` is
-the closed book of a run.
+One :class:`Entry` is one range of offsets of one partition with exactly one cause. A
+:class:`Ledger` holds all entries of a run. The words for causes and chains are in
+``emulator/report``.
 """
 
 from __future__ import annotations
@@ -16,11 +17,10 @@ from assignors.types import TopicPartition
 
 
 class Cause(enum.StrEnum):
-    """Why an ownership epoch began below, or beyond, what its group had processed.
+    """Why an ownership epoch began below, or beyond, the end of what its group had processed.
 
-    The first block names reasons for processing again, in order of precedence; the second
-    names reasons for a loss. ``SOUGHT``, ``OUT_OF_RANGE`` and ``RESET`` can be
-    either.
+    The first block lists causes of reprocessing in order of precedence; the second lists causes
+    of loss. ``SOUGHT``, ``OUT_OF_RANGE`` and ``RESET`` can be either.
     """
 
     SOUGHT = "position sought"
@@ -59,20 +59,70 @@ class EntryKind(enum.StrEnum):
     PARTIAL = "partial"
 
 
+class Step(enum.StrEnum):
+    """The kind of one link of a chain, with the values that the link holds."""
+
+    OPENED = "opened"
+    """consumer, partition, start offset, source of the start offset"""
+    CLOSED = "closed"
+    """consumer, partition, end of what it processed, reason"""
+    COMMITTED = "committed"
+    """consumer, offset"""
+    COMMIT_SENT = "commit sent"
+    """consumer, commit"""
+    COMMIT_REFUSED = "commit refused"
+    """consumer, commit, error"""
+    COMMIT_LOST = "commit lost"
+    """consumer, commit, message or error"""
+    COMMIT_TO_STALE_LEADER = "commit to stale leader"
+    """consumer, commit, broker, its successor, log offset"""
+    OFFSETS_DROPPED = "offsets dropped"
+    """partition, reason"""
+    NOT_PROCESSED = "not processed"
+    """consumer, partition, reason"""
+    GAP = "gap"
+    """consumer, offset"""
+    READ_ON = "read on"
+    """consumer, partition, offset"""
+    IN_FLIGHT = "in flight at the kill"
+    """consumer, offset"""
+    PAUSED = "paused"
+    """consumer"""
+    REMOVED = "removed"
+    """consumer, group, reason"""
+    DROPPED_OUT = "dropped out"
+    """consumer, group, reason"""
+    BROKER_DOWN = "broker down"
+    """broker"""
+    COORDINATOR_MOVED = "coordinator moved"
+    """broker, group"""
+    ELECTED = "elected"
+    """broker, partition, leader epoch"""
+    ELECTED_UNCLEAN = "elected, not in sync"
+    """broker, partition, leader epoch"""
+    LOADED = "loaded"
+    """broker, partition, microseconds"""
+    TRUNCATED = "truncated"
+    """broker, partition, first offset, last offset"""
+    ROOT = "root"
+    """verb, target"""
+
+
 class Link(NamedTuple):
-    """One step of the chain that shows an entry's cause."""
+    """One step of the chain of events that shows an entry's cause."""
 
     event: int
     """Id of the event that shows it."""
 
     at_us: int
-    what: str
-    """In a few words of Kafka."""
+    step: Step
+    values: tuple[str | int, ...]
+    """As documented at the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """The fault or act that began a chain."""
+    """The fault or planned action that began a chain."""
 
     event: int
     at_us: int
@@ -85,27 +135,27 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One side of an entry: which process, in which generation, when."""
+    """One side of an entry: a process, its generation, and a time."""
 
     consumer: str
     incarnation: int
     generation: int
     at_us: int
-    """Processed again: when the first record of the range was finished, as far as the events
-    tell. Lost: when this owner had finished its last record, or had opened its epoch."""
+    """Reprocessed: when the first record of the range was finished, at the resolution of the
+    events. Lost: when this owner finished its last record, or opened its epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One range of one partition processed again, lost, or begun and cut off.
+    """One range of one partition that was reprocessed, lost, truncated, or in flight at a kill.
 
     The key of a record is (topic id, partition, log incarnation, offset), so a topic that was
     deleted and created again never aliases its predecessor.
     """
 
     id: str
-    """``D1``, ``D2``, … processed again; ``L1``, … lost; ``T1``, … truncated; ``P1``, … partial;
-    by time, then partition: the same for the same scenario and seed."""
+    """``D1``, ``D2``, … reprocessed; ``L1``, … lost; ``T1``, … truncated; ``P1``, … partial.
+    Numbered by time, then partition: the same for the same scenario and seed."""
 
     kind: EntryKind
     group: str
@@ -117,24 +167,24 @@ class Entry:
     partition: int
     first: int
     last: int
-    """The last offset of the range itself."""
+    """The last offset of the range, inclusive."""
 
     first_owner: Owner | None
-    """Processed again: who processed the range first. Lost: who had the partition last before
-    the range was passed over. Partial: who had begun."""
+    """Reprocessed: the first to process the range. Lost: the last owner of the partition before
+    the range was skipped. Partial: the owner whose processing was in flight."""
 
     second_owner: Owner | None
-    """Processed again: who processed it once more. Lost: who went on beyond it, None where
-    nobody came."""
+    """Reprocessed: the owner that processed it again. Lost: the owner that continued beyond it;
+    None if there was no later owner."""
 
     cause: Cause | None
     """None for partial entries only."""
 
     detail: str
-    """What the cause leaves open, such as the error of a refused commit; may be empty."""
+    """More about the cause, such as the error of a refused commit; may be empty."""
 
     root: Root | None
-    """None where no fault or act is known to have come before."""
+    """None if no earlier fault or action is known."""
 
     chain: tuple[Link, ...]
     """In order of time."""
@@ -152,13 +202,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """What a run processed again and never, range by range; counts are in records."""
+    """The reprocessed, lost, truncated and partial ranges of a run; counts are in records."""
 
     entries: tuple[Entry, ...]
-    """Processed again, lost, truncated, partial; each by time, then partition."""
+    """Reprocessed, lost, truncated, partial; each by time, then partition."""
 
     processed: int
-    """Handler returns, repeats included."""
+    """Completed processings, reprocessing included."""
 
     distinct: int
     """Records processed at least once."""
@@ -167,22 +217,22 @@ class Ledger:
     """Each processing of a record after its first counts one."""
 
     lost: int
-    """Committed past, or positioned past, and never processed."""
+    """Never processed, although the committed offset or the position moved past them."""
 
     truncated: int = 0
-    """Gone from the log before the group processed them; not among the lost."""
+    """Removed from the log before the group processed them; not included in ``lost``."""
 
     partial: int
-    """Processings that the end of a process cut off; each attempt counts one."""
+    """Records in flight when their process ended; each attempt counts one."""
 
     duplicates_avoided: int
-    """Records not repeated because a commit was durable though its owner never heard so."""
+    """Records not reprocessed because a commit was durable although its sender got no answer."""
 
     in_hand: int
-    """Handed out and not yet processed at the end, by owners that live."""
+    """Returned by poll and not yet processed at the end, by consumers that run."""
 
     backlog: int
-    """Neither handed out nor passed over at the end."""
+    """Not yet returned by poll and not skipped at the end."""
 
     def of(self, kind: EntryKind) -> Iterator[Entry]:
         """Yield the entries of one kind, in order."""
@@ -198,12 +248,12 @@ class Ledger:
         }[kind]
 
     def by_cause(self, kind: EntryKind | None = None) -> dict[str, int]:
-        """Return records by cause, most first; of one kind, or of reprocessed and lost."""
+        """Return records by cause, largest first; of one kind, or of reprocessed and lost."""
         kinds = (EntryKind.REPROCESSED, EntryKind.LOST) if kind is None else (kind,)
         return self.tally(lambda entry: entry.cause if entry.kind in kinds else None)
 
     def tally(self, key: Callable[[Entry], str | None]) -> dict[str, int]:
-        """Return records by what *key* says of an entry, most first; None leaves it out."""
+        """Return records by the *key* of their entry, largest first; None excludes an entry."""
         counts = Counter[str]()
         for entry in self.entries:
             name = key(entry)
@@ -212,19 +262,19 @@ class Ledger:
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def entry(self, entry_id: str) -> Entry:
-        """Return the entry called *entry_id*; raise KeyError that says which there are."""
+        """Return the entry with an id; raise KeyError, which lists the ids, if there is none."""
         for entry in self.entries:
             if entry.id == entry_id:
                 return entry
         raise KeyError(f"no ledger entry {entry_id!r}; there are {self._ids()}")
 
     def _ids(self) -> str:
-        spans = []
+        ranges = []
         for letter in "DLTP":
             ids = [entry.id for entry in self.entries if entry.id.startswith(letter)]
             if ids:
-                spans.append(ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}")
-        return ", ".join(spans) or "none: the ledger is empty"
+                ranges.append(ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}")
+        return ", ".join(ranges) or "none: the ledger is empty"
 
     def check(self) -> None:
         """Assert that entries, causes and totals agree (law 7)."""

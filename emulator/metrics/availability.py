@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.ledger.leaders import OFFSETS_TOPIC
+from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.metrics.readings import Handler, Reading, in_seconds, longest, seconds
 from emulator.metrics.standstill import Spell
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from emulator import events as ev
-from emulator.ledger.offsets import BY_ADMIN
+from emulator.ledger.commits import BY_ADMIN
 from emulator.metrics.readings import Handler, Key, Reading
 
 _NO_ANSWER: Final = "NETWORK_EXCEPTION"

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from assignors.types import TopicPartition
 from emulator import events as ev
+from emulator.ledger.cluster import Coordinators
 from emulator.ledger.entries import EntryKind, Ledger
-from emulator.ledger.leaders import Leaders
 from emulator.metrics.readings import Handler, Key
 
 OVERTAKEN = "out of range"
@@ -78,7 +78,7 @@ class LawChecker:
         self._findings: dict[tuple[Law, str], Finding] = {}
         self._generations: dict[str, int] = {}
         self._instances: dict[str, str | None] = {}
-        self._leaders = Leaders()
+        self._coordinators = Coordinators()
         self._loose: set[str] = set()
         """Groups whose coordinator moved, or that emptied: their generation may start anew."""
 
@@ -91,7 +91,7 @@ class LawChecker:
 
     def feed(self, event: ev.Event) -> None:
         """Check one event."""
-        self._leaders.follow(event)
+        self._coordinators.follow(event)
         handler = self._handlers.get(type(event.what))
         if handler is not None:
             handler(event, event.what)
@@ -220,7 +220,7 @@ class LawChecker:
 
     def _split(self, group: str) -> bool:
         """Say whether two coordinators count the generations of a group, each for itself."""
-        return self._leaders.of(group).split is not None
+        return self._coordinators.of(group).split is not None
 
     def _may_share(self, group: str) -> bool:
         return self._protocols.get(group, "") in self._shared

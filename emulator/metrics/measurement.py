@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from emulator.events import Event
-from emulator.ledger.accountant import Accountant
+from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import Ledger
 from emulator.metrics.laws import Finding, LawChecker
 from emulator.metrics.metrics import Metrics, MetricsMeter
@@ -22,22 +22,22 @@ class Measured:
 
 
 class Measurement:
-    """Accountant, meters and laws together; ``feed`` every event, then ``close`` once."""
+    """LedgerBuilder, meters and laws together; ``feed`` every event, then ``close`` once."""
 
     def __init__(self, shared_assignors: Collection[str] = ()) -> None:
-        self._accountant = Accountant(shared_assignors)
+        self._builder = LedgerBuilder(shared_assignors)
         self._meter = MetricsMeter()
         self._laws = LawChecker(shared_assignors)
 
     def feed(self, event: Event) -> None:
         """Take in one event; events come in order of their ids."""
-        self._accountant.feed(event)
+        self._builder.feed(event)
         self._meter.feed(event)
         self._laws.feed(event)
 
     def close(self, *, mistaken_policy: bool = False) -> Measured:
         """Return everything; *mistaken_policy*: see :meth:`LawChecker.close`."""
-        ledger = self._accountant.close()
+        ledger = self._builder.close()
         metrics = self._meter.close(ledger)
         findings = self._laws.close(ledger, mistaken_policy=mistaken_policy)
         return Measured(ledger, metrics, findings)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.ledger.coordinator_causes import NEVER_THERE, UNCLEAN
+from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.metrics.metrics import Metrics
 from emulator.report.cases import Case, closed, raced
@@ -68,7 +68,7 @@ def reason_of(case: Case) -> str:
         return SHARED_OFFSETS
     if case.cause is Cause.COMMITTED_AHEAD and raced(case) and not closed(case):
         return AHEAD_BY_THE_OTHER_THREAD
-    if case.cause is Cause.NOT_REPLICATED and case.said(UNCLEAN) != case.said(NEVER_THERE):
+    if case.cause is Cause.NOT_REPLICATED and case.said(UNCLEAN) != case.said(NOT_ON_NEXT_LEADER):
         return ACKNOWLEDGED_AND_LOST if case.said(UNCLEAN) else APPENDED_ONLY
     return WHY[case.cause]
 

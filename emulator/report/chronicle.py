@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator import events as ev
-from emulator.ledger.leaders import OFFSETS_TOPIC
+from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.report.wording import counted
 
 LONG_LOAD_US = 1_000_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.ledger.leaders import OFFSETS_TOPIC, Leaders
+from emulator.ledger.cluster import OFFSETS_TOPIC, Coordinators
 
 LED = (
     ev.LeaderChanged,
@@ -67,18 +67,18 @@ class Coordination:
         self._successors: dict[int, int] = {}
         """Commits that a broker appended after it had been replaced, and who leads then."""
 
-        leaders = Leaders()
+        coordinators = Coordinators()
         for event in events:
             what = event.what
-            leaders.follow(event)
+            coordinators.follow(event)
             if isinstance(what, ev.Appended) and what.group == group:
                 self._partition = TopicPartition(OFFSETS_TOPIC, what.log_partition)
                 self._brokers.add(what.broker)
             elif isinstance(what, ev.CoordinatorMoved) and what.group == group:
                 self._brokers.add(what.broker)
             elif isinstance(what, ev.CommitAccepted) and what.group == group:
-                known = leaders.of(group)
-                if known.replaced(what) is not None:
+                known = coordinators.of(group)
+                if known.successor_of(what) is not None:
                     self._successors[event.id] = known.leader
 
     def successor(self, event: ev.Event) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emulator.ledger.coordinator_causes import NEVER_THERE, UNCLEAN
+from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.report.cases import COMMIT_MORE_OFTEN, SAFE_TO_REPEAT, Case, Hint
 
@@ -95,7 +95,7 @@ COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "Nothing acknowledged was lost: the commit was not answered yet when its broker died. "
             "What repeats is what any crash at that moment repeats.",
-            lambda case: case.said(NEVER_THERE),
+            lambda case: case.said(NOT_ON_NEXT_LEADER),
         ),
         SAFE_TO_REPEAT,
     ),

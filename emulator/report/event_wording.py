@@ -7,7 +7,7 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.ledger.leaders import OFFSETS_TOPIC
+from emulator.ledger.cluster import OFFSETS_TOPIC
 
 Words = Callable[[Any, TopicPartition], str]
 

@@ -10,6 +10,7 @@ from emulator.ledger.entries import Entry, Ledger, Owner
 from emulator.metrics.laws import Finding
 from emulator.report.chronicle import Happening
 from emulator.report.group_screen import group_document
+from emulator.report.ledger_wording import link_text
 from emulator.report.run_screen import what_would_help
 from emulator.report.told import Told
 
@@ -84,7 +85,7 @@ def entry_document(entry: Entry, clock: Clock) -> dict[str, Any]:
             "target": root.target,
         },
         "chain": [
-            {"event": link.event, **timed(link.at_us, clock), "what": link.what}
+            {"event": link.event, **timed(link.at_us, clock), "what": link_text(link)}
             for link in entry.chain
         ],
     }

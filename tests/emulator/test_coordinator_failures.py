@@ -129,7 +129,7 @@ def test_h6_what_the_old_coordinator_took_is_repeated():
     assert {1} == {each.broker for each in stale}
     assert (2, 1) == (loaded.broker, loaded.leader_epoch)
     assert "COORDINATOR_NOT_AVAILABLE" in {answered.get(each.commit) for each in stale}
-    assert {"took the commit"} == {entry.detail for entry in run.ledger.entries}
+    assert {"accepted the commit"} == {entry.detail for entry in run.ledger.entries}
     assert {"cut"} == {entry.root.verb for entry in run.ledger.entries}
 
 
@@ -190,7 +190,7 @@ def test_two_coordinators_may_give_a_partition_to_a_member_each():
     assert {
         (Cause.TWO_OWNERS, "two coordinators"),
         (Cause.STALE_COORDINATOR, "acknowledged the commit"),
-        (Cause.STALE_COORDINATOR, "told an older offset"),
+        (Cause.STALE_COORDINATOR, "returned an older offset"),
     } == details
     assert () == run.findings
     assert run.metrics["overlap_s"] > 20

@@ -1,4 +1,4 @@
-"""The books of one partition: its ranges in order of time, accounted as those of a run are."""
+"""The account of one partition: its ranges in order of time, counted as those of a run are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from assignors.types import TopicPartition
-from emulator.ledger.partition import PartitionBooks
+from emulator.ledger.accounts import PartitionAccount
 from emulator.logs.audit.columns import Array
 from emulator.logs.audit.courses import Courses
 from emulator.logs.audit.errors import AuditError
@@ -76,7 +76,7 @@ class PartitionLedger:
 def account(
     name: PartitionName, pieces: Pieces, consumers: list[str], limits: Limits
 ) -> PartitionLedger:
-    """Keep the books of one partition; raise AuditError for what cannot be.
+    """Keep the account of one partition; raise AuditError for what cannot be.
 
     *pieces*: cut as :func:`cuts_for` says.
     """
@@ -84,26 +84,26 @@ def account(
     pieces = cut_alike(pieces)
     _refuse_twice_at_once(name, pieces, consumers)
     base = _base(pieces, limits)
-    books = PartitionBooks(TopicPartition(*name), base)
+    account = PartitionAccount(TopicPartition(*name), base)
     order = np.lexsort((pieces.consumer, pieces.lo, pieces.ended_us, pieces.first_us))
     ordered = pieces.at(order)
-    _work(books, ordered, consumers)
+    _work(account, ordered, consumers)
     committed = -1 if limits.committed is None else limits.committed
-    books.pass_over(committed if limits.end is None else min(committed, limits.end))
-    again = tuple(_again(books, ordered, consumers))
-    never = tuple(_never(books, ordered, consumers))
+    account.skip_to(committed if limits.end is None else min(committed, limits.end))
+    again = tuple(_again(account, ordered, consumers))
+    never = tuple(_never(account, ordered, consumers))
     processed = int((pieces.hi - pieces.lo).sum())
-    distinct = books.distinct()
-    assert processed - distinct == books.reprocessed == _records(again), "books are balanced"
+    distinct = account.distinct()
+    assert processed - distinct == account.reprocessed == _records(again), "totals agree"
     return PartitionLedger(
         name=name,
         base=base,
-        frontier=books.frontier,
+        frontier=account.frontier,
         processed=processed,
         distinct=distinct,
-        reprocessed=books.reprocessed,
+        reprocessed=account.reprocessed,
         lost=_records(never),
-        unread=0 if limits.end is None else max(0, limits.end - books.frontier),
+        unread=0 if limits.end is None else max(0, limits.end - account.frontier),
         again=again,
         never=never,
     )
@@ -126,13 +126,13 @@ def _records(stretches: Iterable[Stretch]) -> int:
     return sum(each.next_offset - each.first for each in stretches)
 
 
-def _work(books: PartitionBooks, pieces: Pieces, consumers: list[str]) -> None:
+def _work(account: PartitionAccount, pieces: Pieces, consumers: list[str]) -> None:
     """Account pieces in order, a block at a time: numbers of Python's take room."""
     for begin in range(0, len(pieces), BLOCK):
         block = pieces.at(slice(begin, begin + BLOCK))
         columns = (block.consumer, block.lo, block.hi, block.first_us)
         for consumer, lo, hi, at_us in zip(*(column.tolist() for column in columns), strict=True):
-            books.work(consumers[consumer], lo, hi, at_us)
+            account.process(consumers[consumer], lo, hi, at_us)
 
 
 def _refuse_beyond(name: PartitionName, pieces: Pieces, limits: Limits) -> None:
@@ -178,9 +178,9 @@ def _refuse_twice_at_once(name: PartitionName, pieces: Pieces, consumers: list[s
     )
 
 
-def _again(books: PartitionBooks, pieces: Pieces, consumers: list[str]) -> Iterator[Stretch]:
+def _again(account: PartitionAccount, pieces: Pieces, consumers: list[str]) -> Iterator[Stretch]:
     """Yield what was processed again, with the times at which its first record was finished."""
-    repeats = list(books.repeats())
+    repeats = list(account.repeats())
     begun = _begun_at([each.start for each in repeats], pieces, consumers)
     courses = Courses(pieces)
     for each in repeats:
@@ -203,9 +203,9 @@ def _again(books: PartitionBooks, pieces: Pieces, consumers: list[str]) -> Itera
         )
 
 
-def _never(books: PartitionBooks, pieces: Pieces, consumers: list[str]) -> Iterator[Stretch]:
+def _never(account: PartitionAccount, pieces: Pieces, consumers: list[str]) -> Iterator[Stretch]:
     """Yield what nobody processed, with those who finished the records around it."""
-    gaps = list(books.gaps())
+    gaps = list(account.gaps())
     begun = _begun_at([end for _, end in gaps], pieces, consumers)
     after = {lo: work for (lo, _), works in begun.items() for work in works[:1]}
     for (lo, _), works in begun.items():

@@ -19,7 +19,7 @@ from emulator.events import (
     Processed,
     TopicCreated,
 )
-from emulator.ledger.accountant import Accountant
+from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import EntryKind
 
 VIEW = View(prefix="x.", fault_us=100, faulted=None, end_us=1000)
@@ -127,7 +127,7 @@ def stalls_apart(run):
 
 
 def ledger_totals(run):
-    books = Accountant()
+    books = LedgerBuilder()
     for event in history(run):
         books.feed(event)
     ledger = books.close()

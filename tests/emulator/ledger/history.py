@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.ledger.accountant import Accountant
+from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import Ledger
 
 GROUP = "billing"
@@ -255,9 +255,9 @@ class History:
         return self.say(ev.RunEnded(log_ends=tuple(log_ends), positions=tuple(positions)))
 
     def ledger(self) -> Ledger:
-        accountant = Accountant()
+        builder = LedgerBuilder()
         for event in self.events:
-            accountant.feed(event)
-        ledger = accountant.close()
+            builder.feed(event)
+        ledger = builder.close()
         ledger.check()
         return ledger

@@ -6,6 +6,7 @@ import pytest
 
 from emulator import events as ev
 from emulator.ledger.entries import Cause
+from emulator.report.ledger_wording import link_text
 
 from .causes_of import only, owner_at_work
 from .coordinators import accept, elect, led_by_1, load, unload
@@ -35,9 +36,9 @@ def test_a_commit_that_a_replaced_coordinator_took_is_worth_nothing():
 
     only(history, Cause.STALE_COORDINATOR, 20)
     (entry,) = history.ledger().entries
-    assert "took the commit" == entry.detail
+    assert "accepted the commit" == entry.detail
     assert fault == entry.root.event
-    assert any("broker 2 elected to lead" in link.what for link in entry.chain)
+    assert any("broker 2 elected to lead" in link_text(link) for link in entry.chain)
 
 
 def test_a_commit_that_was_acknowledged_in_vain_is_called_so():
@@ -124,7 +125,7 @@ def test_an_older_offset_that_a_replaced_coordinator_tells_is_its_doing():
     taken_over_at(history, 80)
 
     only(history, Cause.STALE_COORDINATOR, 20)
-    assert "told an older offset" == the_detail(history)
+    assert "returned an older offset" == the_detail(history)
 
 
 def test_two_owners_may_be_those_of_two_coordinators():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.ledger.entries import Cause, EntryKind
+from emulator.report.ledger_wording import link_text
 
 from .causes_of import only, owner_at_work
 from .history import P0
@@ -96,7 +97,7 @@ def test_a_committed_offset_out_of_range_repeats_all_there_is():
     only(history, Cause.OUT_OF_RANGE, 60)
     (entry,) = history.ledger().entries
     assert "reset to earliest" == entry.detail
-    assert any("without 60 to 99" in link.what for link in entry.chain)
+    assert any("without 60 to 99" in link_text(link) for link in entry.chain)
 
 
 @pytest.mark.parametrize("source", ["latest", "by_duration"])

@@ -8,9 +8,10 @@ import pytest
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.ledger.accountant import Accountant
-from emulator.ledger.accounts import TURNS
+from emulator.ledger.accounts import MAX_ALTERNATIONS
+from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import Cause, EntryKind
+from emulator.report.ledger_wording import link_text
 
 from .history import GROUP, P0, P1, History
 
@@ -49,7 +50,7 @@ def test_an_entry_names_both_owners_with_generation_and_time():
 def test_an_entry_hangs_on_the_fault_that_began_it():
     """The root is found along the causes of events, and the chain leads from it to the start."""
     entry = crash_of_a().ledger().entry("D1")
-    chain = [link.what for link in entry.chain]
+    chain = [link_text(link) for link in entry.chain]
 
     assert "crash a" == entry.root.id
     assert "a began orders-0 at 0 (committed)" == chain[0]
@@ -241,7 +242,7 @@ def test_entries_of_owners_that_take_turns_stay_few():
     ledger = history.ledger()
 
     assert 4000 == ledger.reprocessed
-    assert len(ledger.entries) <= TURNS + 1
+    assert len(ledger.entries) <= MAX_ALTERNATIONS + 1
 
 
 def test_groups_that_read_one_topic_have_books_of_their_own():
@@ -288,9 +289,9 @@ def test_an_undisturbed_history_has_an_empty_ledger():
 
 
 def test_memory_does_not_grow_with_time():
-    """A quiet day costs the accountant no more than a quiet hour."""
+    """A quiet day costs the builder no more than a quiet hour."""
     partition = TopicPartition("orders", 0)
-    accountant = Accountant()
+    builder = LedgerBuilder()
     history = History()
     history.open("a", partition)
 
@@ -301,7 +302,7 @@ def test_memory_does_not_grow_with_time():
             history.commit("a", start + 10, partition=partition)
             live.rounds += 1
             for event in history.events:
-                accountant.feed(event._replace(id=event.id + live.ids))
+                builder.feed(event._replace(id=event.id + live.ids))
             live.ids += len(history.events)
             history.events.clear()
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.ledger import accounting, accounts
-from emulator.ledger.accountant import Accountant
+from emulator.ledger import accounts, coverage
+from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import EntryKind, Ledger
 from emulator.world.draws import draw
 
@@ -87,17 +87,17 @@ def count_unread(twin: Twin, ledger: Ledger) -> None:
 
 
 def hold(twin: Twin, room: int, segments: int, turns: int) -> None:
-    """Close a history, and compare what the accountant makes of it with the twin's count."""
+    """Close a history, and compare what the builder makes of it with the twin's count."""
     twin.finish(room)
-    accountant = Accountant()
+    builder = LedgerBuilder()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accounting, "SEGMENTS", segments)
-        patch.setattr(accounts, "TURNS", turns)
+        patch.setattr(coverage, "MAX_SEGMENTS", segments)
+        patch.setattr(accounts, "MAX_ALTERNATIONS", turns)
         for event in twin.history.events:
-            accountant.feed(event)
-            for account in accountant._ownership.accounts.values():
+            builder.feed(event)
+            for account in builder._ownership.accounts.values():
                 account.coverage.check()
-        ledger = accountant.close()
+        ledger = builder.close()
     ledger.check()
 
     count_by_message(twin, ledger)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from emulator.events import BrokerUp, ConsumerStarted, Event, FaultBegan
-from emulator.ledger import roots
-from emulator.ledger.roots import START, Roots
+from emulator.ledger import attribution
+from emulator.ledger.attribution import START, Roots
 
 CRASH = FaultBegan(fault="f1", verb="crash", target="a and b")
 
@@ -71,7 +71,7 @@ def test_without_links_names_decide_and_at_last_time():
 
 def test_only_recent_events_are_remembered(monkeypatch):
     """The memory of roots is bounded; the newest are kept, and faults for good."""
-    monkeypatch.setattr(roots, "REMEMBERED", 10)
+    monkeypatch.setattr(attribution, "REMEMBERED", 10)
     known = Roots()
     known.follow(Event(0, 0, None, CRASH))
     for number in range(1, 100):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import dataclasses
 
 from emulator import events as ev
-from emulator.ledger.accountant import Accountant
+from emulator.ledger.builder import LedgerBuilder
 from emulator.metrics.laws import Law, LawChecker, Severity
 
 from ..ledger.history import GROUP, P0, History
 
 
 def findings(history, *, shared=(), mistaken_policy=False, ledger=None):
-    checker, accountant = LawChecker(shared), Accountant()
+    checker, builder = LawChecker(shared), LedgerBuilder()
     for event in history.events:
         checker.feed(event)
-        accountant.feed(event)
-    ledger = accountant.close() if ledger is None else ledger
+        builder.feed(event)
+    ledger = builder.close() if ledger is None else ledger
     return checker.close(ledger, mistaken_policy=mistaken_policy)
 
 
@@ -161,9 +161,9 @@ def test_a_join_disturbs():
 def test_totals_that_disagree_are_found():
     """A ledger whose entries do not add up is an error."""
     history = quiet()
-    accountant = Accountant()
+    builder = LedgerBuilder()
     for event in history.events:
-        accountant.feed(event)
-    broken = dataclasses.replace(accountant.close(), lost=7)
+        builder.feed(event)
+    broken = dataclasses.replace(builder.close(), lost=7)
 
     assert (Law.SUMS_AGREE, Severity.ERROR) in laws(history, ledger=broken)

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from emulator.cli.main import app
-from emulator.ledger.coordinator_causes import UNCLEAN
+from emulator.ledger.causes import UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.report.advice import hints_for
 from emulator.report.cases import Case
@@ -36,7 +36,7 @@ def test_commits_that_timed_out_at_a_stale_coordinator_ask_for_a_longer_session(
     """Nothing was acknowledged, so no replica more would help."""
     said = screen("h6-stale-coordinator")
 
-    assert "stale coordinator: took the commit" in said
+    assert "stale coordinator: accepted the commit" in said
     assert "Let session.timeout.ms (now 6000) be longer than that" in said
     assert "a coordinator cut off from its followers acknowledges nothing" not in said
 

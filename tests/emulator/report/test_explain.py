@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.ledger.accountant import Accountant
+from emulator.ledger.builder import LedgerBuilder
 from emulator.report.event_wording import WORDS, in_words
 from emulator.report.explain import explain
 
@@ -12,10 +12,10 @@ from ..ledger.history import GROUP, P0, P1, TICK_US, History
 
 
 def told(history, entry_id):
-    accountant = Accountant()
+    builder = LedgerBuilder()
     for event in history.events:
-        accountant.feed(event)
-    entry = accountant.close().entry(entry_id)
+        builder.feed(event)
+    entry = builder.close().entry(entry_id)
     return [line.text for line in explain(entry, history.events)]
 
 

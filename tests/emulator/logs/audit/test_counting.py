@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.ledger import partition as books
+from emulator.ledger import accounts
 from emulator.logs.audit import auditing, reading
 from emulator.logs.audit.auditing import Audited
 from emulator.logs.audit.errors import AuditError
@@ -137,7 +137,7 @@ def test_records_are_counted_where_the_oldest_stretches_are_joined(passes, chunk
     """Of very many stretches it is forgotten who was first, and never how often."""
     rows = one_after_another(passes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(books, "SEGMENTS", 4)
+        patch.setattr(accounts, "MAX_PARTITION_SEGMENTS", 4)
         hold_counts(counted(rows, [], chunk), rows)
 
 

@@ -1,0 +1,202 @@
+"""Attributions: causes with the chain of events that shows them, and with their root.
+
+:class:`Roots` follows the ``cause`` of each event: an event inherits the root of the event that
+caused it. Faults are kept for the whole run, other roots for the newest :data:`REMEMBERED` events.
+Histories without causes (of a real cluster) are matched by the names of consumers, groups and
+topics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from emulator.events import ConsumerStarted, Event, FaultBegan, NotProcessed
+from emulator.ledger.causes import (
+    Opening,
+    Reason,
+    reason_for_repeat,
+    reason_for_skip,
+    two_owners,
+)
+from emulator.ledger.cluster import Coordinators, link_to
+from emulator.ledger.coverage import Attribution, Epoch
+from emulator.ledger.entries import Cause, Link, Root, Step
+
+REMEMBERED = 1 << 16
+
+START = "start process"
+"""The verb of a root that is not a fault but the start of a process."""
+
+_NAMES = re.compile(r"[^\s,|<>()\[\]]+")
+
+
+class Roots:
+    """The roots of recent events, and the newest fault or start that names each party."""
+
+    __slots__ = ("_faults", "_newest", "_newest_of", "_root_of")
+
+    def __init__(self) -> None:
+        self._faults: dict[int, Root] = {}
+        self._root_of: dict[int, Root] = {}
+        self._newest_of: dict[str, Root] = {}
+        self._newest: Root | None = None
+
+    def follow(self, event: Event) -> None:
+        """Give *event* the root of its cause; a fault is its own root."""
+        fact = event.what
+        if type(fact) is FaultBegan:
+            self._on_fault(event, fact)
+            return
+        root = None if event.cause is None else self.of(event.cause)
+        if type(fact) is ConsumerStarted:
+            root = self._on_started(event, fact, root)
+        if root is not None:
+            self._remember(event.id, root)
+
+    def of(self, event_id: int) -> Root | None:
+        """Return the root of an event; None if it has none or is too old."""
+        return self._root_of.get(event_id) or self._faults.get(event_id)
+
+    def find(self, events: Iterable[int], parties: Iterable[str]) -> Root | None:
+        """Return the root of *events*, the first of them first.
+
+        A fault takes precedence over the start of a process. If no event leads to a fault, return
+        the newest fault that names one of *parties*, or else the newest fault of all.
+        """
+        linked = [root for root in map(self.of, events) if root is not None]
+        named = [self._newest_of[party] for party in parties if party in self._newest_of]
+        for root in linked:
+            if root.verb != START:
+                return root
+        likely = linked + [root for root in named if root.verb != START]
+        return _newest(likely) or _newest(named) or self._newest
+
+    def _on_fault(self, event: Event, fact: FaultBegan) -> None:
+        root = Root(event.id, event.at_us, fact.fault, fact.verb, fact.target)
+        self._newest = root
+        for party in _NAMES.findall(fact.target):
+            self._newest_of[party] = root
+        self._faults[event.id] = root
+
+    def _on_started(self, event: Event, fact: ConsumerStarted, root: Root | None) -> Root:
+        """Treat a process start without a known cause as a root."""
+        if root is None:
+            name = fact.consumer
+            root = Root(event.id, event.at_us, f"start {name}", START, name)
+            named = self._newest_of.get(name)
+            if named is None or named.verb == START:
+                self._newest_of[name] = root
+        return root
+
+    def _remember(self, event_id: int, root: Root) -> None:
+        self._root_of[event_id] = root
+        if len(self._root_of) > 2 * REMEMBERED:
+            for old in list(islice(self._root_of, REMEMBERED)):
+                del self._root_of[old]
+
+
+TroubleOf = Callable[[str], Link | None]
+"""Returns the newest sign that a consumer, by name, may be a zombie."""
+
+
+class Attributions:
+    """Builds attributions from reasons, the roots of events, and the state of consumers."""
+
+    __slots__ = ("_coordinators", "_roots", "_trouble_of")
+
+    def __init__(self, roots: Roots, coordinators: Coordinators, trouble_of: TroubleOf) -> None:
+        self._roots = roots
+        self._coordinators = coordinators
+        self._trouble_of = trouble_of
+
+    def for_repeat(self, opening: Opening) -> Attribution:
+        """Return why an epoch reprocesses what the previous owner had processed."""
+        return self._attribute(reason_for_repeat(opening), opening.before, opening.epoch)
+
+    def for_skip(self, opening: Opening, *, virtual: bool = False) -> Attribution:
+        """Return why an epoch began beyond the frontier; a *virtual* one never opened."""
+        reason = reason_for_skip(opening)
+        return self._attribute(reason, opening.before, None if virtual else opening.epoch)
+
+    def for_concurrence(self, epoch: Epoch, other: Epoch) -> Attribution:
+        """Return why two open epochs processed the same records."""
+        older, newer = sorted((epoch, other), key=lambda each: each.number)
+        if newer.concurrent is None:
+            newer.concurrent = {}
+        attribution = newer.concurrent.get(older.number)
+        if attribution is None:
+            reason = two_owners(self._coordinators.of(epoch.group))
+            attribution = self._attribute(reason, older, newer)
+            newer.concurrent[older.number] = attribution
+        return attribution
+
+    def for_not_processed(self, event: Event, fact: NotProcessed, epoch: Epoch) -> Attribution:
+        """Return why a handler did not process records that it was given."""
+        cause = Cause.DISCARDED if fact.why == "discarded" else Cause.SKIPPED
+        values = (fact.consumer, str(fact.partition), fact.why)
+        link = link_to(event, Step.NOT_PROCESSED, *values)
+        return self._attribute(Reason(cause, "", (link,)), epoch, None)
+
+    def for_gap(self, event: Event, epoch: Epoch) -> Attribution:
+        """Return why a handler continued beyond records without an event for them."""
+        link = link_to(event, Step.GAP, epoch.consumer, epoch.cursor)
+        return self._attribute(Reason(Cause.SKIPPED, "", (link,)), epoch, None)
+
+    def for_truncation(self, link: Link, before: Epoch | None, *, clean: bool) -> Attribution:
+        """Return why an election truncated records; *clean*: only their leader had them."""
+        cause = Cause.LEADER_ALONE if clean else Cause.TRUNCATED
+        return self._attribute(Reason(cause, "", (link,)), before, None)
+
+    def for_reading_on(self, link: Link, epoch: Epoch) -> Attribution:
+        """Return why an epoch skips new records at offsets that it had processed before."""
+        reason = Reason(Cause.TRUNCATED, "position not checked", (epoch.truncation, link))
+        return self._attribute(reason, epoch, None)
+
+    def root_of(self, event_id: int, *parties: str) -> Root | None:
+        """Return the root of one event."""
+        return self._roots.find((event_id,), parties)
+
+    def _attribute(self, reason: Reason, before: Epoch | None, after: Epoch | None) -> Attribution:
+        shown = [link for link in reason.evidence if link is not None]
+        shown += self._ends(before, after)
+        root = self._roots.find([link.event for link in shown], _parties(before, after))
+        if root is not None and root.verb == START and not _joined_during(root, before):
+            root = None
+        if before is not None:
+            shown.append(before.opened)
+        if root is not None:
+            shown.append(Link(root.event, root.at_us, Step.ROOT, (root.verb, root.target)))
+        chain = tuple({link.event: link for link in sorted(shown)}.values())
+        return Attribution(reason.cause, reason.detail, root, chain, before, after)
+
+    def _ends(self, before: Epoch | None, after: Epoch | None) -> list[Link]:
+        """Return what ended or disturbed the previous owner, and where the next one began."""
+        links = []
+        if before is not None:
+            trouble = self._trouble_of(before.consumer)
+            if trouble is not None and trouble.event > before.opened_event:
+                links.append(trouble)
+            if before.closed is not None:
+                links.append(before.closed)
+        if after is not None:
+            links.append(after.opened)
+        return links
+
+
+def _joined_during(start: Root, before: Epoch | None) -> bool:
+    """Return whether a process started while the previous owner was processing."""
+    return before is not None and start.event > before.opened_event
+
+
+def _newest(roots: list[Root]) -> Root | None:
+    return max(roots, key=lambda root: root.event, default=None)
+
+
+def _parties(before: Epoch | None, after: Epoch | None) -> tuple[str, ...]:
+    epochs = [epoch for epoch in (before, after) if epoch is not None]
+    if not epochs:
+        return ()
+    topic, group = epochs[0].partition.topic, epochs[0].group
+    return (*(epoch.consumer for epoch in epochs), group, topic)

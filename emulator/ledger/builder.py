@@ -1,0 +1,305 @@
+"""Build the ledger of a run from its events, one at a time.
+
+Records are counted when they are processed, not when an epoch closes, so that the order of owners
+is known. Memory grows with epochs and entries, not with records or time. Epochs, processing and
+accepted commits are enough: the history of a real cluster gives a ledger, too.
+
+A truncation moves records to an account of their own. A consumer that had fetched them continues
+on that account; records produced later have the same offsets and are counted in the account of
+the log. An epoch that was beyond the truncation is set back to it until it opens anew or reads on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.ledger.accounts import Account, Holding, PartialWork
+from emulator.ledger.attribution import Roots
+from emulator.ledger.closing import Closing, ledger_of
+from emulator.ledger.cluster import Coordinators, link_to
+from emulator.ledger.commits import CommitOutcomes, CommittedOffsets
+from emulator.ledger.coverage import Attribution, Epoch, Repeat
+from emulator.ledger.entries import Ledger, Link, Owner, Step
+from emulator.ledger.ownership import Ownership
+
+Handler = Callable[[ev.Event, Any], None]
+
+
+class LedgerBuilder:
+    """Builds the ledger of a run; ``feed`` it every event in order, then ``close`` it once.
+
+    *shared_assignors*: names of assignors that give a partition to several members on purpose.
+    Each member of such a group is counted for itself: what it reprocessed, and what it never
+    processed because another member's commit passed it.
+    """
+
+    def __init__(self, shared_assignors: Collection[str] = ()) -> None:
+        self._roots = Roots()
+        self._offsets = CommittedOffsets()
+        self._coordinators = Coordinators()
+        self._ownership = Ownership(
+            self._roots, self._offsets, self._coordinators, shared_assignors
+        )
+        self._processing = Processing(self._ownership)
+        self._truncations = Truncations(self._ownership, self._offsets)
+        self._outcomes = CommitOutcomes(self._ownership, self._offsets, self._coordinators)
+        self._log_ends: dict[TopicPartition, int] = {}
+        self._handlers = self._table()
+
+    def feed(self, event: ev.Event) -> None:
+        """Count one event."""
+        self._roots.follow(event)
+        self._coordinators.follow(event)
+        handler = self._handlers.get(type(event.what))
+        if handler is not None:
+            handler(event, event.what)
+
+    def close(self) -> Ledger:
+        """Apply the rules for the end of a run and return the ledger."""
+        closing = Closing(
+            accounts=tuple(self._ownership.accounts.values()),
+            retired=tuple(self._ownership.retired),
+            partials=tuple(self._processing.partials),
+            log_ends=self._log_ends,
+            processed=self._processing.processed,
+            reprocessed=self._processing.reprocessed,
+            duplicates_avoided=self._ownership.duplicates_avoided,
+        )
+        return ledger_of(closing, self._offsets, self._ownership)
+
+    def _table(self) -> dict[type, Handler]:
+        ownership, processing = self._ownership, self._processing
+        outcomes = self._outcomes
+        return {
+            ev.TopicCreated: ownership.on_topic_created,
+            ev.PartitionsAdded: ownership.topics.on_partitions_added,
+            ev.TopicDeleted: ownership.on_topic_deleted,
+            ev.ConsumerStarted: self._on_consumer_started,
+            ev.ConsumerStopped: self._on_consumer_stopped,
+            ev.ConsumerPaused: ownership.on_paused,
+            ev.MemberRemoved: ownership.on_member_removed,
+            ev.ClientDropped: ownership.on_client_dropped,
+            ev.JoinPhaseEnded: ownership.on_join_phase_ended,
+            ev.GroupStabilised: ownership.on_stable,
+            ev.BrokerDown: ownership.on_broker_down,
+            ev.CoordinatorMoved: ownership.on_coordinator_moved,
+            ev.RecordsTruncated: self._truncations.on_truncated,
+            ev.ReadOn: self._truncations.on_read_on,
+            ev.EpochOpened: ownership.on_epoch_opened,
+            ev.EpochClosed: processing.on_epoch_closed,
+            ev.Processed: processing.on_processed,
+            ev.PartlyProcessed: processing.on_partly_processed,
+            ev.NotProcessed: processing.on_not_processed,
+            ev.Polled: processing.on_polled,
+            ev.CommitSent: self._offsets.on_sent,
+            ev.CommitAccepted: outcomes.on_accepted,
+            ev.CommitRefused: outcomes.on_refused,
+            ev.CommitAnswered: outcomes.on_answered,
+            ev.MessageLost: outcomes.on_message_lost,
+            ev.OffsetsDropped: self._offsets.on_dropped,
+            ev.RunEnded: self._on_run_ended,
+        }
+
+    def _on_consumer_started(self, event: ev.Event, fact: ev.ConsumerStarted) -> None:
+        self._ownership.on_consumer_started(event, fact)
+        self._outcomes.on_started(fact)
+
+    def _on_consumer_stopped(self, event: ev.Event, fact: ev.ConsumerStopped) -> None:
+        self._ownership.on_consumer_stopped(event, fact)
+        self._outcomes.on_stopped(fact)
+
+    def _on_run_ended(self, _: ev.Event, fact: ev.RunEnded) -> None:
+        self._log_ends = dict(fact.log_ends)
+        for name, partition, position in fact.positions:
+            epoch = self._ownership.open_epoch(name, partition)
+            if epoch is not None:
+                epoch.position = max(epoch.position, position)
+                epoch.clamp()
+
+
+class Processing:
+    """Counts what handlers processed, had in flight at a kill, or did not process."""
+
+    def __init__(self, ownership: Ownership) -> None:
+        self.processed = 0
+        self.reprocessed = 0
+        self.partials: list[PartialWork] = []
+        self._ownership = ownership
+        self._attributions = ownership.attributions
+
+    def on_processed(self, event: ev.Event, fact: ev.Processed) -> None:
+        """Count a range whose handler returned."""
+        consumer = self._ownership.consumer(fact.consumer)
+        holding = consumer.holdings.get(fact.partition)
+        if holding is None or fact.first < holding[0].cursor:
+            self._open_implied(event, fact)
+            holding = consumer.holdings[fact.partition]
+        epoch, account = holding
+        if fact.first > epoch.finished:
+            attribution = self._attributions.for_gap(event, epoch)
+            for each, start, end in account.parts(epoch, epoch.finished, fact.first):
+                each.coverage.skip(start, end, attribution)
+        self._count(event, epoch, account, fact.first, fact.next_offset)
+
+    def _open_implied(self, event: ev.Event, fact: ev.Processed) -> None:
+        """Open an epoch that the history shows only by its processing."""
+        opened = ev.EpochOpened(
+            consumer=fact.consumer,
+            group=fact.group,
+            generation=fact.generation,
+            partition=fact.partition,
+            offset=fact.first,
+            source="unknown",
+        )
+        self._ownership.on_epoch_opened(event, opened)
+
+    def _count(
+        self, event: ev.Event, epoch: Epoch, account: Account, first: int, next_offset: int
+    ) -> None:
+        self.processed += next_offset - first
+        for each, start, end in account.parts(epoch, first, next_offset):
+            for repeat in each.coverage.process(epoch, start, end):
+                self.reprocessed += repeat.end - repeat.start
+                for part, attribution in self._attributed(repeat, epoch):
+                    each.record(part, epoch, attribution, event.at_us)
+        epoch.advance(next_offset, event.at_us)
+        epoch.clamp()
+
+    def _attributed(self, repeat: Repeat, epoch: Epoch) -> list[tuple[Repeat, Attribution]]:
+        """Split a repeat by the cause of each part.
+
+        A pending repeat of the epoch explains it, unless a newer owner has processed the range
+        since. Anything else is the work of two concurrent owners.
+        """
+        if repeat.last.number > epoch.number:
+            return [(repeat, self._attributions.for_concurrence(epoch, repeat.last))]
+        parts, at = [], repeat.start
+        while at < repeat.end:
+            pending = epoch.pending_at(at)
+            if pending is None:
+                starts = (p.start for p in epoch.pending_repeats if p.start > at)
+                end = min(starts, default=repeat.end)
+                attribution = self._attributions.for_concurrence(epoch, repeat.last)
+            else:
+                end, attribution = pending.end, pending.attribution
+            end = min(end, repeat.end)
+            parts.append((repeat._replace(start=at, end=end), attribution))
+            at = end
+        return parts
+
+    def on_partly_processed(self, event: ev.Event, fact: ev.PartlyProcessed) -> None:
+        """Note a record that was in flight when its process ended."""
+        consumer = self._ownership.consumer(fact.consumer)
+        holding = consumer.holdings.get(fact.partition)
+        if holding is None:
+            topic_id = self._ownership.topics.of(fact.partition.topic).topic_id
+            generation, incarnation = -1, 0
+        else:
+            topic_id, generation = holding[1].topic_id, holding[0].generation
+            incarnation = _incarnation_at(holding, fact.offset)
+        root = self._attributions.root_of(event.id, fact.consumer, fact.group)
+        link = link_to(event, Step.IN_FLIGHT, fact.consumer, fact.offset)
+        owner = Owner(fact.consumer, consumer.incarnation, generation, event.at_us)
+        self.partials.append(PartialWork(fact, topic_id, owner, link, root, incarnation))
+
+    def on_not_processed(self, event: ev.Event, fact: ev.NotProcessed) -> None:
+        """Count a range that the handler skipped or the client discarded."""
+        holding = self._ownership.consumer(fact.consumer).holdings.get(fact.partition)
+        if holding is None:
+            return
+        epoch, account = holding
+        attribution = self._attributions.for_not_processed(event, fact, epoch)
+        first = min(fact.first, epoch.finished)
+        for each, start, end in account.parts(epoch, first, fact.next_offset):
+            each.coverage.skip(start, end, attribution)
+        epoch.advance(max(epoch.finished, fact.next_offset), event.at_us)
+        epoch.clamp()
+
+    def on_polled(self, _: ev.Event, fact: ev.Polled) -> None:
+        """Advance the positions of the partitions that a poll returned records of."""
+        holdings = self._ownership.consumer(fact.consumer).holdings
+        for partition, _first, next_offset in fact.ranges:
+            holding = holdings.get(partition)
+            if holding is not None:
+                holding[0].position = max(holding[0].position, next_offset)
+                holding[0].clamp()
+
+    def on_epoch_closed(self, event: ev.Event, fact: ev.EpochClosed) -> None:
+        """Close an epoch; first count what it finished without an event."""
+        holding = self._ownership.consumer(fact.consumer).holdings.pop(fact.partition, None)
+        if holding is None:
+            return
+        epoch, account = holding
+        if fact.processed > epoch.finished:
+            self._count(event, epoch, account, epoch.finished, fact.processed)
+        epoch.position = max(epoch.position, fact.position)
+        self._ownership.close(event, holding, fact.why)
+
+
+def _incarnation_at(holding: Holding, offset: int) -> int:
+    """Return the log incarnation of a record that an owner processes."""
+    epoch, account = holding
+    (part, _, _), *_ = account.parts(epoch, offset, offset + 1)
+    (_, _, incarnation), *_ = part.split_by_incarnation(offset, offset + 1)
+    return incarnation
+
+
+class Truncations:
+    """Splits accounts where logs are truncated, and moves epochs to the new log incarnation."""
+
+    def __init__(self, ownership: Ownership, offsets: CommittedOffsets) -> None:
+        self._ownership = ownership
+        self._offsets = offsets
+
+    def on_truncated(self, event: ev.Event, fact: ev.RecordsTruncated) -> None:
+        """Retire the truncated records of all groups."""
+        values = (fact.broker, str(fact.partition), fact.first, fact.next_offset - 1)
+        link = link_to(event, Step.TRUNCATED, *values)
+        topic = self._ownership.topics.of(fact.partition.topic)
+        topic.truncate(fact.partition.partition, fact.first, fact.incarnation)
+        self._offsets.truncate(fact.partition, fact.first, link)
+        for key, account in self._ownership.accounts.items():
+            if key.partition == fact.partition:
+                self._split(account, fact, link)
+
+    def _split(self, account: Account, fact: ev.RecordsTruncated, link: Link) -> None:
+        """Split one account; records that its owner had yet to read are not lost by it."""
+        latest = account.latest
+        tail = account.truncate(fact.first, fact.incarnation)
+        if latest is not None and latest.closed_event is None:
+            tail.coverage.clear_attributions(latest.cursor)
+        attribution = self._ownership.attributions.for_truncation(link, latest, clean=fact.clean)
+        tail.truncated = (fact.next_offset, attribution)
+        for epoch in {epoch.number: epoch for epoch in account.owners()}.values():
+            epoch.truncation = link
+            epoch.truncate(fact.first)
+        self._ownership.retired.append(tail)
+
+    def on_read_on(self, event: ev.Event, fact: ev.ReadOn) -> None:
+        """Move an epoch to the newer log incarnation that it reads from now on.
+
+        It skips the records between the truncation and its position, because the position was
+        never checked against the log.
+        """
+        holding = self._ownership.consumer(fact.consumer).holdings.get(fact.partition)
+        if holding is None:
+            return
+        epoch, account = holding
+        crossed = account.truncations_between(epoch.log_incarnation, fact.incarnation)
+        if not crossed:
+            return
+        lowest, finished = min(crossed), epoch.finished
+        later = account.truncations_between(fact.incarnation)
+        epoch.switch_log(fact.incarnation, later, lowest)
+        epoch.cursor = finished
+        if finished >= lowest:
+            values = (fact.consumer, str(fact.partition), fact.offset)
+            link = link_to(event, Step.READ_ON, *values)
+            attribution = self._ownership.attributions.for_reading_on(link, epoch)
+            for each, start, end in account.parts(epoch, lowest, fact.offset):
+                each.coverage.skip(start, end, attribution)
+            epoch.cursor = epoch.position = fact.offset
+        epoch.clamp()

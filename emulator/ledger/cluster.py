@@ -1,0 +1,217 @@
+"""Topics and coordinators as the events show them.
+
+Topics: the current topic of a name, and when each of its partitions was created. Coordinators: the
+leader of each offsets partition, brokers that still act as coordinator after they were replaced,
+and load times. A history without broker events (one of a real cluster) has no stale coordinator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator.events import (
+    Appended,
+    BrokerDown,
+    BrokerUp,
+    CommitAccepted,
+    CoordinatorLoaded,
+    CoordinatorUnloaded,
+    Event,
+    LeaderChanged,
+    PartitionsAdded,
+    TopicCreated,
+)
+from emulator.ledger.entries import Link, Step
+
+OFFSETS_TOPIC = "__consumer_offsets"
+NO_BROKER = -1
+
+BEFORE_THE_RUN = -1
+"""Instead of the creating event of a partition that existed before the first event."""
+
+LogLayers = tuple[tuple[int, int], ...]
+"""First offset and log incarnation of each layer of a log, ascending."""
+
+
+def link_to(event: Event, step: Step, *values: str | int) -> Link:
+    """Return the link of a chain that *event* shows."""
+    return Link(event.id, event.at_us, step, values)
+
+
+@dataclass(slots=True, eq=False)
+class Topic:
+    """One topic from creation to deletion."""
+
+    topic_id: str = ""
+    log_starts: tuple[int, ...] = ()
+    sizes: list[tuple[int, int]] = field(default_factory=list)
+    """(number of partitions, id of the event that created them), ascending."""
+
+    log_layers: dict[int, LogLayers] = field(default_factory=dict)
+    """Of the partitions whose logs were truncated."""
+
+    def truncate(self, partition: int, first: int, incarnation: int) -> None:
+        """Begin a new incarnation of a partition's log at *first*."""
+        below = [layer for layer in self.log_layers_of(partition) if layer[0] < first]
+        self.log_layers[partition] = (*below, (first, incarnation))
+
+    def log_layers_of(self, partition: int) -> LogLayers:
+        """Return first offset and incarnation of each layer of a partition's log."""
+        return self.log_layers.get(partition, ((0, 0),))
+
+    def created(self, partition: int) -> int:
+        """Return the id of the event that created *partition*."""
+        for size, event in self.sizes:
+            if partition < size:
+                return event
+        return BEFORE_THE_RUN
+
+    def log_start(self, partition: int) -> int:
+        """Return the first offset of *partition* at its creation."""
+        return self.log_starts[partition] if partition < len(self.log_starts) else 0
+
+
+class Topics:
+    """The topics that exist, by name."""
+
+    __slots__ = ("_topics",)
+
+    def __init__(self) -> None:
+        self._topics: dict[str, Topic] = {}
+
+    def of(self, name: str) -> Topic:
+        """Return a topic; one without a creating event existed before the run."""
+        topic = self._topics.get(name)
+        if topic is None:
+            topic = self._topics[name] = Topic()
+        return topic
+
+    def on_created(self, event: Event, fact: TopicCreated) -> None:
+        """Add a topic."""
+        sizes = [(len(fact.log_starts), event.id)]
+        self._topics[fact.topic] = Topic(fact.topic_id, fact.log_starts, sizes)
+
+    def on_partitions_added(self, event: Event, fact: PartitionsAdded) -> None:
+        """Add partitions to a topic."""
+        self.of(fact.topic).sizes.append((fact.partitions, event.id))
+
+    def delete(self, name: str) -> None:
+        """Forget a topic; the next one of this name is another topic."""
+        self._topics.pop(name, None)
+
+    def partitions(self, name: str) -> tuple[TopicPartition, ...]:
+        """Return the partitions of a topic that events created."""
+        sizes = self.of(name).sizes
+        return tuple(TopicPartition(name, number) for number in range(sizes[-1][0] if sizes else 0))
+
+
+@dataclass(slots=True, eq=False)
+class OffsetsPartition:
+    """The leader of one offsets partition, and the leaders it has replaced."""
+
+    leader: int = NO_BROKER
+    """The leader by the controller's metadata; ``NO_BROKER``: none, or unknown."""
+
+    epoch: int = 0
+    unclean: Link | None = None
+    """The newest election of a replica that was not in sync."""
+
+    loaded: Link | None = None
+    """The newest completed load."""
+
+    load_us: int = 0
+    """Duration of that load, waiting included."""
+
+    stale: dict[int, Link] = field(default_factory=dict)
+    """Replaced brokers that still act as coordinator, each with its successor's election."""
+
+    def successor_of(self, fact: CommitAccepted) -> Link | None:
+        """Return the election that replaced the leader which accepted a commit, if one did."""
+        return self.stale.get(fact.broker) if fact.leader_epoch < self.epoch else None
+
+    @property
+    def split(self) -> Link | None:
+        """The newest election whose predecessor still acts as coordinator; None if none does."""
+        return max(self.stale.values(), default=None)
+
+
+UNKNOWN_COORDINATOR = OffsetsPartition()
+"""For a group whose coordinator the events do not show."""
+
+
+class Coordinators:
+    """The coordinators of all groups."""
+
+    __slots__ = ("_down", "_handlers", "_number_of", "_partitions")
+
+    def __init__(self) -> None:
+        self._partitions: dict[int, OffsetsPartition] = {}
+        self._number_of: dict[str, int] = {}
+        """Group: its offsets partition."""
+
+        self._down: set[int] = set()
+        self._handlers: dict[type, Callable[[Event, Any], None]] = {
+            Appended: self._on_appended,
+            LeaderChanged: self._on_leader_changed,
+            CoordinatorLoaded: self._on_loaded,
+            CoordinatorUnloaded: self._on_unloaded,
+            BrokerDown: self._on_broker_down,
+            BrokerUp: self._on_broker_up,
+        }
+
+    def of(self, group: str) -> OffsetsPartition:
+        """Return the coordinators of a group: the leader and those it replaced."""
+        return self._partitions.get(self._number_of.get(group, NO_BROKER), UNKNOWN_COORDINATOR)
+
+    def follow(self, event: Event) -> None:
+        """Apply an event if it concerns coordinators."""
+        handler = self._handlers.get(type(event.what))
+        if handler is not None:
+            handler(event, event.what)
+
+    def _at(self, number: int) -> OffsetsPartition:
+        return self._partitions.setdefault(number, OffsetsPartition())
+
+    def _on_appended(self, _: Event, fact: Appended) -> None:
+        """Learn the offsets partition of a group, and its first leader."""
+        if fact.group not in self._number_of:
+            self._number_of[fact.group] = fact.log_partition
+            known = self._at(fact.log_partition)
+            if known.leader == NO_BROKER and not known.epoch:
+                known.leader = fact.broker
+
+    def _on_leader_changed(self, event: Event, fact: LeaderChanged) -> None:
+        """Apply an election; the old leader is stale until it unloads the partition."""
+        if fact.partition.topic != OFFSETS_TOPIC:
+            return
+        known = self._at(fact.partition.partition)
+        step = Step.ELECTED if fact.clean else Step.ELECTED_UNCLEAN
+        link = link_to(event, step, fact.broker, str(fact.partition), fact.epoch)
+        if fact.broker != NO_BROKER:
+            if known.leader not in (NO_BROKER, fact.broker) and known.leader not in self._down:
+                known.stale[known.leader] = link
+            known.stale.pop(fact.broker, None)
+            known.leader = fact.broker
+        known.epoch = fact.epoch
+        known.unclean = known.unclean if fact.clean else link
+
+    def _on_loaded(self, event: Event, fact: CoordinatorLoaded) -> None:
+        known = self._at(fact.log_partition)
+        known.load_us = fact.waited_us + fact.loaded_us
+        partition = f"{OFFSETS_TOPIC}-{fact.log_partition}"
+        known.loaded = link_to(event, Step.LOADED, fact.broker, partition, known.load_us)
+
+    def _on_unloaded(self, _: Event, fact: CoordinatorUnloaded) -> None:
+        self._at(fact.log_partition).stale.pop(fact.broker, None)
+
+    def _on_broker_down(self, _: Event, fact: BrokerDown) -> None:
+        """Apply a broker failure: a broker that is down does not act as coordinator."""
+        self._down.add(fact.broker)
+        for known in self._partitions.values():
+            known.stale.pop(fact.broker, None)
+
+    def _on_broker_up(self, _: Event, fact: BrokerUp) -> None:
+        self._down.discard(fact.broker)

@@ -1,0 +1,363 @@
+"""Committed offsets, and the outcomes of commits: accepted, refused, lost, or unacknowledged.
+
+The committed offset of a group's partition is the newest accepted one. :class:`Committed` also
+keeps what the ledger needs to know when an epoch starts there: whether the commit overwrote a newer
+one, whether it was one short, and whether its sender got an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.ledger.cluster import Coordinators, OffsetsPartition, link_to
+from emulator.ledger.coverage import Epoch, FailedCommit
+from emulator.ledger.entries import Link, Step
+
+MAX_IN_FLIGHT = 256
+"""Unanswered commits remembered for each consumer."""
+
+NONE_COMMITTED = -1
+
+BY_ADMIN = "admin"
+"""The kind of a commit by which an administrator resets offsets."""
+
+ACCEPTED = "accepted the commit"
+ACKNOWLEDGED = "acknowledged the commit"
+"""What a replaced coordinator did with a commit."""
+
+NO_ANSWER = ("NETWORK_EXCEPTION", "REQUEST_TIMED_OUT")
+"""Errors after which the sender does not know whether its commit was accepted."""
+
+
+@dataclass(slots=True, eq=False)
+class Committed:
+    """The committed offset of one partition of one group."""
+
+    offset: int = NONE_COMMITTED
+    event: int | None = None
+    """The event that accepted it; None if no event shows it."""
+
+    at_us: int = 0
+    consumer: str = ""
+    commit: str = ""
+    processed: int | None = None
+    """The end of what its sender had processed when it sent the commit, if the events show it."""
+
+    rewound_from: int | None = None
+    """The higher committed offset that it, or an earlier one, overwrote; until an epoch begins."""
+
+    reset_from: int | None = None
+    """The committed offset before an administrator reset it, ``NONE_COMMITTED`` if there was none;
+    until an epoch begins or a consumer commits."""
+
+    unacknowledged: bool = False
+    """Its sender got no answer and believes that it failed."""
+
+    acknowledged_before: int | None = None
+    """The newest earlier committed offset that its sender knows to be accepted."""
+
+    truncation: Link | None = None
+    """The truncation that made the log end below the offset, unknown to the sender."""
+
+    dropped: Link | None = None
+    dropped_why: str = ""
+    dropped_members: int = -1
+    """The number of members of the group when the offset was removed; -1: unknown."""
+
+    @property
+    def link(self) -> Link | None:
+        """The link that shows it."""
+        if self.event is None:
+            return None
+        return Link(self.event, self.at_us, Step.COMMITTED, (self.consumer, self.offset))
+
+    def reset(self, offset: int) -> None:
+        """Apply an administrator's reset to *offset*, which is not a rewind."""
+        reset_from = self.offset if self.reset_from is None else self.reset_from
+        self.accept(offset, own_progress=True)
+        self.reset_from = reset_from
+
+    def accept(self, offset: int, *, own_progress: bool, answered: bool = True) -> None:
+        """Apply an accepted *offset*.
+
+        *own_progress*: a lower offset is the sender's real progress, not a rewind. *answered*:
+        whether the sender of the previous commit knows its outcome by now.
+        """
+        old, self.reset_from = self.offset, None
+        if answered and not self.unacknowledged:
+            self.acknowledged_before = None if old == NONE_COMMITTED else old
+        self.unacknowledged = False
+        if own_progress:
+            self.rewound_from = None
+        elif offset < old:
+            self.rewound_from = max(old, self.rewound_from or 0)
+        elif self.rewound_from is not None and offset >= self.rewound_from:
+            self.rewound_from = None
+        self.offset, self.truncation, self.dropped, self.dropped_why = offset, None, None, ""
+
+    def acknowledge(self, offset: int, commit: str) -> None:
+        """Note that the sender of an earlier *commit* learned that it was accepted."""
+        if commit != self.commit and offset <= self.offset:
+            self.acknowledged_before = max(offset, self.acknowledged_before or 0)
+
+    def drop(self, link: Link, fact: ev.OffsetsDropped) -> None:
+        """Forget the offset: the coordinator removed it."""
+        self.correct(NONE_COMMITTED)
+        self.dropped, self.dropped_why, self.dropped_members = link, fact.why, fact.members
+
+    def correct(self, offset: int) -> None:
+        """Set the offset that the coordinator holds, whatever was accepted before."""
+        self.offset, self.event, self.processed, self.commit = offset, None, None, ""
+        self.on_epoch_opened()
+
+    def on_epoch_opened(self) -> None:
+        """Forget what concerns only the epoch that has just begun."""
+        self.rewound_from, self.unacknowledged, self.acknowledged_before = None, False, None
+        self.reset_from = None
+
+
+@dataclass(slots=True, eq=False)
+class InFlight:
+    """A commit that was sent and not yet answered."""
+
+    link: Link
+    sent: ev.CommitSent
+    accepted: bool = False
+
+
+OwnProgress = Callable[[TopicPartition, Committed], bool]
+"""Returns whether a commit below the present one is its sender's own progress."""
+
+
+class CommittedOffsets:
+    """The committed offsets of all groups, and all commits in flight."""
+
+    __slots__ = ("_committed", "_flights")
+
+    def __init__(self) -> None:
+        self._committed: dict[tuple[str, TopicPartition], Committed] = {}
+        self._flights: dict[str, dict[str, InFlight]] = {}
+
+    def of(self, group: str, partition: TopicPartition) -> Committed:
+        """Return the committed offset, ``NONE_COMMITTED`` if there is none."""
+        key = (group, partition)
+        committed = self._committed.get(key)
+        if committed is None:
+            committed = self._committed[key] = Committed()
+        return committed
+
+    def on_sent(self, event: ev.Event, fact: ev.CommitSent) -> None:
+        """Remember a commit until its outcome is known."""
+        flights = self._flights.setdefault(fact.consumer, {})
+        link = link_to(event, Step.COMMIT_SENT, fact.consumer, fact.commit)
+        flights[fact.commit] = InFlight(link, fact)
+        if len(flights) > MAX_IN_FLIGHT:
+            del flights[next(iter(flights))]
+
+    def flight(self, consumer: str, commit: str) -> InFlight | None:
+        """Return a commit in flight."""
+        return self._flights.get(consumer, {}).get(commit)
+
+    def complete(self, consumer: str, commit: str) -> InFlight | None:
+        """Return a commit in flight and forget it: it was answered or refused."""
+        return self._flights.get(consumer, {}).pop(commit, None)
+
+    def undecided(self, consumer: str) -> Iterator[InFlight]:
+        """Yield the commits of *consumer* that no coordinator has accepted, oldest first."""
+        flights = self._flights.get(consumer, {}).values()
+        return (flight for flight in flights if not flight.accepted)
+
+    def unanswered(self, consumer: str) -> list[InFlight]:
+        """Return the commits of *consumer* that were accepted and not answered."""
+        return [flight for flight in self._flights.get(consumer, {}).values() if flight.accepted]
+
+    def accept(self, event: ev.Event, fact: ev.CommitAccepted, own_progress: OwnProgress) -> None:
+        """Store accepted offsets; *own_progress* is asked about those that lower an offset."""
+        flight = self.flight(fact.consumer, fact.commit)
+        processed: tuple[int, ...] = ()
+        if flight is not None and flight.sent.offsets == fact.offsets:
+            processed = flight.sent.processed
+        for index, (partition, offset) in enumerate(fact.offsets):
+            committed = self.of(fact.group, partition)
+            lower = offset < committed.offset
+            if flight is not None and flight.sent.kind == BY_ADMIN:
+                committed.reset(offset)
+            else:
+                answered = self.flight(committed.consumer, committed.commit) is None
+                own = lower and own_progress(partition, committed)
+                committed.accept(offset, own_progress=own, answered=answered)
+            committed.event, committed.at_us = event.id, event.at_us
+            committed.consumer, committed.commit = fact.consumer, fact.commit
+            committed.processed = processed[index] if processed else None
+
+    def acknowledge(self, flight: InFlight) -> None:
+        """Note that the sender of an accepted commit got the answer."""
+        for partition, offset in flight.sent.offsets:
+            self.of(flight.sent.group, partition).acknowledge(offset, flight.sent.commit)
+
+    def leave_unacknowledged(self, flight: InFlight) -> None:
+        """Note that the sender of an accepted commit will not get an answer."""
+        if flight.sent.kind == BY_ADMIN:
+            return
+        for partition, _ in flight.sent.offsets:
+            committed = self.of(flight.sent.group, partition)
+            if committed.commit == flight.sent.commit:
+                committed.unacknowledged = True
+
+    def on_dropped(self, event: ev.Event, fact: ev.OffsetsDropped) -> None:
+        """Forget committed offsets that the coordinator removed."""
+        for partition in fact.partitions:
+            link = link_to(event, Step.OFFSETS_DROPPED, str(partition), fact.why)
+            self.of(fact.group, partition).drop(link, fact)
+
+    def truncate(self, partition: TopicPartition, first: int, link: Link) -> None:
+        """Note that offsets beyond *first* were committed for records that were truncated."""
+        for (_, where), committed in self._committed.items():
+            if where == partition and committed.offset > first:
+                committed.truncation = link
+
+    def forget_topic(self, topic: str) -> None:
+        """Forget the committed offsets of a deleted topic."""
+        for key in [key for key in self._committed if key[1].topic == topic]:
+            del self._committed[key]
+
+
+class Committers(Protocol):
+    """Looks up the epochs whose progress a commit reports."""
+
+    def open_epoch(self, consumer: str, partition: TopicPartition) -> Epoch | None:
+        """Return the open epoch of a consumer on a partition."""
+
+    def committer(self, consumer: str, group: str, partition: TopicPartition) -> Epoch | None:
+        """Return the open epoch, or the one just closed."""
+
+
+class CommitOutcomes:
+    """Follows each commit; notes at the epochs whose progress it reports that it failed."""
+
+    def __init__(
+        self, committers: Committers, offsets: CommittedOffsets, coordinators: Coordinators
+    ) -> None:
+        self._committers = committers
+        self._offsets = offsets
+        self._coordinators = coordinators
+        self._at_stale_leader: dict[str, list[Epoch]] = {}
+        """Commits that a replaced coordinator accepted and has not answered, by name."""
+
+        self._dead: set[str] = set()
+        """Consumers whose process ended without closing the consumer."""
+
+    def on_accepted(self, event: ev.Event, fact: ev.CommitAccepted) -> None:
+        """Store what the coordinator appended, unless it had been replaced."""
+        flight = self._offsets.flight(fact.consumer, fact.commit)
+        if flight is not None:
+            flight.accepted = True
+        coordinators = self._coordinators.of(fact.group)
+        successor = coordinators.successor_of(fact)
+        if successor is not None:
+            self._note_stale(event, fact, successor, coordinators)
+            return
+
+        def own_progress(partition: TopicPartition, committed: Committed) -> bool:
+            """Return whether the sender's epoch knowingly began below the committed offset."""
+            epoch, since = self._committers.open_epoch(fact.consumer, partition), committed.event
+            if epoch is None:
+                return False
+            return since is None or (epoch.start < committed.offset and epoch.opened_event > since)
+
+        self._offsets.accept(event, fact, own_progress)
+        for epoch, offset in self._epochs_of(fact):
+            if epoch.limit is not None and offset > epoch.limit:
+                self._offsets.of(epoch.group, epoch.partition).truncation = epoch.truncation
+        if fact.consumer in self._dead:
+            self._leave_unacknowledged(fact.consumer)
+
+    def on_started(self, fact: ev.ConsumerStarted) -> None:
+        """Note that a process runs again and can get answers."""
+        self._dead.discard(fact.consumer)
+
+    def on_stopped(self, fact: ev.ConsumerStopped) -> None:
+        """Note that a process that was not closed gets no more answers to its commits."""
+        if fact.how != "closed":
+            self._dead.add(fact.consumer)
+            self._leave_unacknowledged(fact.consumer)
+
+    def _leave_unacknowledged(self, consumer: str) -> None:
+        for flight in self._offsets.unanswered(consumer):
+            self._offsets.leave_unacknowledged(flight)
+
+    def _note_stale(
+        self, event: ev.Event, fact: ev.CommitAccepted, successor: Link, now: OffsetsPartition
+    ) -> None:
+        values = (fact.consumer, fact.commit, fact.broker, now.leader, fact.log_offset)
+        link = link_to(event, Step.COMMIT_TO_STALE_LEADER, *values)
+        for epoch, offset in self._epochs_of(fact):
+            if epoch.stale is None or epoch.stale.offset < offset:
+                epoch.stale = FailedCommit(offset, link, ACCEPTED, successor)
+                self._at_stale_leader.setdefault(fact.commit, []).append(epoch)
+
+    def on_refused(self, event: ev.Event, fact: ev.CommitRefused) -> None:
+        """Note at the epochs of a commit that it was refused."""
+        self._offsets.complete(fact.consumer, fact.commit)
+        self._note_refused(event, fact, fact.error)
+
+    def on_answered(self, event: ev.Event, fact: ev.CommitAnswered) -> None:
+        """Note the answer that the sender of a commit got.
+
+        Any error except :data:`NO_ANSWER` comes from a broker that did not accept the commit,
+        such as one that is still loading the group.
+        """
+        flight = self._offsets.complete(fact.consumer, fact.commit)
+        for epoch in self._at_stale_leader.pop(fact.commit, ()):
+            if fact.error == "NONE" and epoch.stale is not None:
+                epoch.stale = epoch.stale._replace(error=ACKNOWLEDGED)
+        if flight is None:
+            return
+        if fact.error == "NONE":
+            self._offsets.acknowledge(flight)
+            return
+        if flight.accepted or fact.error in NO_ANSWER:
+            self._note_unanswered(event, flight, fact.error)
+        else:
+            self._note_refused(event, flight.sent, fact.error)
+
+    def _note_refused(
+        self, event: ev.Event, commit: ev.CommitRefused | ev.CommitSent, error: str
+    ) -> None:
+        link = link_to(event, Step.COMMIT_REFUSED, commit.consumer, commit.commit, error)
+        for epoch, offset in self._epochs_of(commit):
+            if epoch.refused is None or epoch.refused.offset < offset:
+                epoch.refused = FailedCommit(offset, link, error)
+
+    def on_message_lost(self, event: ev.Event, fact: ev.MessageLost) -> None:
+        """Note a commit whose request or response was lost."""
+        if not fact.commit:
+            return
+        for party in (fact.sender, fact.receiver):
+            flight = self._offsets.flight(party, fact.commit)
+            if flight is not None:
+                self._note_unanswered(event, flight, fact.kind)
+
+    def _note_unanswered(self, event: ev.Event, flight: InFlight, detail: str) -> None:
+        """Note a commit without an answer: accepted but unacknowledged, or lost."""
+        if flight.accepted:
+            self._offsets.leave_unacknowledged(flight)
+            return
+        sent = flight.sent
+        link = link_to(event, Step.COMMIT_LOST, sent.consumer, sent.commit, detail)
+        for epoch, offset in self._epochs_of(sent):
+            if epoch.lost is None or epoch.lost.offset < offset:
+                epoch.lost = FailedCommit(offset, link, detail)
+
+    def _epochs_of(
+        self, commit: ev.CommitAccepted | ev.CommitRefused | ev.CommitSent
+    ) -> Iterator[tuple[Epoch, int]]:
+        """Yield the epochs whose progress a commit reports, each with the offset."""
+        for partition, offset in commit.offsets:
+            epoch = self._committers.committer(commit.consumer, commit.group, partition)
+            if epoch is not None:
+                yield epoch, offset
