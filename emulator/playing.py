@@ -16,7 +16,7 @@ from emulator.scenario.deploys import ever_running
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings
 from emulator.world.build import NOTHING_REPLAYED, Replay, play
-from emulator.world.cluster.log_files import LogFiles
+from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
 from emulator.world.recorder import Sink
 

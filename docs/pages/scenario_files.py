@@ -9,7 +9,7 @@ from emulator.scenario.document import Document
 from emulator.scenario.model import Crash, Timed
 from emulator.scenario.schema import file_schema
 from emulator.scenario.spelling import COMMITS, STEPS, TARGETS
-from emulator.world.faults.aims import STEPS_OF
+from emulator.world.triggers import STEPS_OF
 
 _OPENING = """\
 # Scenario files

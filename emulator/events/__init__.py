@@ -31,6 +31,7 @@ from emulator.events.commits import (
     CommitAnswered,
     CommitRefused,
     CommitSent,
+    Offsets,
     OffsetsDropped,
 )
 from emulator.events.consumers import (
@@ -65,7 +66,6 @@ from emulator.events.groups import (
     RebalanceStarted,
     TargetComputed,
 )
-from emulator.events.offsets import Offsets
 from emulator.events.run import (
     ActRefused,
     BrokerDown,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assignors.types import TopicPartition
-from emulator.events.offsets import Offsets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +83,7 @@ class OffsetsDropped:
     why: str
     members: int = -1
     """How many the group had then; -1: not known."""
+
+
+Offsets = tuple[tuple[TopicPartition, int], ...]
+"""Each partition with an offset in its log, in an order that the event says."""

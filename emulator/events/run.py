@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assignors.types import TopicPartition
-from emulator.events.offsets import Offsets
+from emulator.events.commits import Offsets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 T = TypeVar("T")
 Call = Generator[simpy.Event, Any, T]
@@ -53,20 +53,20 @@ def _unseen(_: int) -> None:
 class Administrator:
     """One run of the tool: a client with a name of its own, that asks one thing at a time."""
 
-    def __init__(self, services: Services, number: int, timeout_us: int) -> None:
+    def __init__(self, run: Run, number: int, timeout_us: int) -> None:
         self.name: Final = f"{ADMIN}.{number}"
         self.party: Final = Party(ADMIN, "clients")
         self.index: Final = FIRST_INDEX + number
         self.trouble = NO_ANSWER
         """Why the last call that ended with None did: the last error, in Kafka's spelling."""
 
-        self._services = services
-        self._env = services.kernel.env
+        self._run = run
+        self._env = run.kernel.env
         self._timeout_us = timeout_us
         self._sent = 0
         self._node = NOBODY
         self._answered = self._env.event()
-        self._known = list(services.brokers.numbers)
+        self._known = list(run.brokers.numbers)
         """Brokers in the order in which it asks them what any can tell."""
 
     # -- calls -----------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ class Administrator:
         *sending* is told the correlation id of each request before it is sent.
         """
         until_us, coordinator, failures = self._until_us(), NOBODY, 0
-        while self._services.kernel.now < until_us:
+        while self._run.kernel.now < until_us:
             if coordinator == NOBODY:
                 coordinator = yield from self._find_coordinator(group, until_us)
             answer = None
@@ -112,7 +112,7 @@ class Administrator:
         """Ask the leaders for an offset of each partition; a timestamp as in ListOffsets."""
         until_us, missing, failures = self._until_us(), tuple(partitions), 0
         found = dict[TopicPartition, int]()
-        while missing and self._services.kernel.now < until_us:
+        while missing and self._run.kernel.now < until_us:
             for node, asked in (yield from self._leaders(missing, until_us)):
                 request = ListOffsetsRequest(partitions=tuple((tp, timestamp) for tp in asked))
                 answer = yield from self._exchange(node, request, until_us)
@@ -127,9 +127,9 @@ class Administrator:
             self.trouble = NO_ANSWER
         return None if missing else found
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         """Ask nothing more."""
-        self._services.post.forget(self)
+        self._run.router.forget(self)
 
     # -- what any broker knows -------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class Administrator:
 
     def _describe(self, topics: tuple[str, ...], until_us: int) -> Call[MetadataResponse | None]:
         failures = 0
-        while self._services.kernel.now < until_us:
+        while self._run.kernel.now < until_us:
             answer = yield from self._ask_any(MetadataRequest(topics=topics), until_us)
             if isinstance(answer, MetadataResponse):
                 return answer
@@ -187,8 +187,8 @@ class Administrator:
         self._node, self._answered = node, self._env.event()
         sending(self._sent)
         header = Header(self.name, self._sent, ADMIN)
-        self._services.post.ask(self, node, Envelope(header, request))
-        left_us = max(until_us - self._services.kernel.now, 0)
+        self._run.router.ask(self, node, Envelope(header, request))
+        left_us = max(until_us - self._run.kernel.now, 0)
         yield self._answered | self._env.timeout(left_us)
         answer: Message | None = self._answered.value if self._answered.triggered else None
         self._node = NOBODY
@@ -209,10 +209,10 @@ class Administrator:
     def _until_us(self) -> int:
         """Begin a call: it may take so long."""
         self.trouble = NO_ANSWER
-        return self._services.kernel.now + self._timeout_us
+        return self._run.kernel.now + self._timeout_us
 
     def _back_off(self, failures: int, until_us: int) -> Call[None]:
-        left_us = max(until_us - self._services.kernel.now, 0)
+        left_us = max(until_us - self._run.kernel.now, 0)
         yield self._env.timeout(min(backoff_us(failures), left_us))
 
     def _note(self, answer: Message | None) -> None:

@@ -11,25 +11,24 @@ from emulator.scenario.model import Group, Scenario, Topic
 from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
-from emulator.world.cluster.log_files import LogFiles
 from emulator.world.cluster.replication import Replication
 from emulator.world.cluster.shards import Shard
 from emulator.world.cluster.stalls import Stalls
+from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.blueprints import blueprints
-from emulator.world.consumer.crew import Crew
+from emulator.world.consumer.consumers import Consumers
 from emulator.world.consumer.fetches import Fetches
 from emulator.world.consumer.handler import WorkTimes
-from emulator.world.distributions import sampler
-from emulator.world.draws import stream_key
+from emulator.world.draws import sampler, stream_key
 from emulator.world.faults.acts import Faults
-from emulator.world.faults.aims import Aims
 from emulator.world.kernel import Kernel, Rank
-from emulator.world.post import Post
 from emulator.world.recorder import Recorder, Sink
+from emulator.world.router import Router
+from emulator.world.run import Run
 from emulator.world.sampling import Samples
-from emulator.world.services import Services
-from emulator.world.telling import Teller
+from emulator.world.telling import EventWriter
+from emulator.world.triggers import Triggers
 from protocols.offsets_topic.partition import partition_for
 from protocols.offsets_topic.records import Record
 
@@ -84,21 +83,21 @@ def play(
     invariants at every sampling instant (slow). *folding*: False lets every consumer poll through
     its client, always (slow; the same events).
     """
-    services = _build(scenario, seed, sinks, polls=polls, replay=replay)
-    services.folding = folding and not polls and not replay.by_record
+    run = _build(scenario, seed, sinks, polls=polls, replay=replay)
+    run.folding = folding and not polls and not replay.by_record
     started = events.RunStarted(scenario=scenario.title, seed=seed, kafka=KAFKA)
-    services.recorder.write(started)
-    _create_topics(services)
-    _make_shards(services)
-    faults = Faults(services)
+    run.recorder.write(started)
+    _create_topics(run)
+    _make_shards(run)
+    faults = Faults(run)
     faults.begin()
-    _start_consumers(services)
-    Samples(services, check=check).begin()
-    services.kernel.run(scenario.run_for)
-    faults.tell_missed()
-    _end(services)
-    _keep_logs(services)
-    return Outcome(services.recorder.digest, services.kernel.scheduled)
+    _start_consumers(run)
+    Samples(run, check=check).begin()
+    run.kernel.run(scenario.run_for)
+    faults.write_missed()
+    _end(run)
+    _keep_logs(run)
+    return Outcome(run.recorder.digest, run.kernel.scheduled)
 
 
 def _build(
@@ -108,17 +107,17 @@ def _build(
     *,
     polls: bool,
     replay: Replay,
-) -> Services:
+) -> Run:
     kernel = Kernel()
     settings = broker_settings(scenario.cluster)
     recorder = Recorder(kernel, sinks, polls=polls, by_record=replay.by_record)
-    services = Services(scenario, seed, kernel, recorder, settings)
+    run = Run(scenario, seed, kernel, recorder, settings)
     cluster = scenario.cluster
 
     def replication_us(partition: str) -> int:
         return sampler(cluster.replication, stream_key(seed, "replication", partition))(0)
 
-    services.topics = Topics(
+    run.topics = Topics(
         seed,
         cluster.brokers,
         settings.default_replication_factor,
@@ -126,98 +125,98 @@ def _build(
         cluster.racks,
         replay.topic_ids,
     )
-    services.shards = ()
-    services.aims = Aims(kernel)
-    services.brokers = Brokers(services, cluster.brokers)
-    services.controller = Controller(services)
-    services.replication = Replication(services)
-    services.stalls = Stalls(services)
-    services.fetches = Fetches(services, services.topics)
-    services.post = Post(services)
-    services.teller = Teller(services)
-    services.crew = Crew(services, blueprints(scenario, seed, replay.work))
+    run.shards = ()
+    run.triggers = Triggers(kernel)
+    run.brokers = Brokers(run, cluster.brokers)
+    run.controller = Controller(run)
+    run.replication = Replication(run)
+    run.stalls = Stalls(run)
+    run.fetches = Fetches(run, run.topics)
+    run.router = Router(run)
+    run.events_of = EventWriter(run)
+    run.consumers = Consumers(run, blueprints(scenario, seed, replay.work))
     if replay.member_ids is not None:
-        services.member_ids = replay.member_ids
-    services.listened_us = replay.listened_us or {}
-    services.log_files = replay.log_files
+        run.member_ids = replay.member_ids
+    run.listened_us = replay.listened_us or {}
+    run.log_files = replay.log_files
     if replay.appended is not None:
-        services.appended.append(replay.appended)
-    return services
+        run.appended.append(replay.appended)
+    return run
 
 
-def _create_topics(services: Services) -> None:
-    for topic in services.scenario.topic:
+def _create_topics(run: Run) -> None:
+    for topic in run.scenario.topic:
         if topic.created == "by act":
             continue
         if topic.created == 0:
-            services.create_topic(topic.name, None)
+            run.create_topic(topic.name, None)
         else:
-            _create_later(services, topic, topic.created)
+            _create_later(run, topic, topic.created)
 
 
-def _create_later(services: Services, topic: Topic, when: int) -> None:
+def _create_later(run: Run, topic: Topic, when: int) -> None:
     def create(_: Any) -> None:
-        services.create_topic(topic.name, None)
+        run.create_topic(topic.name, None)
 
-    services.kernel.at(when, Rank.FAULT, 0, create)
+    run.kernel.at(when, Rank.FAULT, 0, create)
 
 
-def _make_shards(services: Services) -> None:
+def _make_shards(run: Run) -> None:
     """Make the offsets partitions that groups hash to, each led where it is placed."""
-    count = services.broker_settings.offsets_topic_num_partitions
+    count = run.broker_settings.offsets_topic_num_partitions
     by_number: dict[int, list[Group]] = {}
-    for group in services.scenario.group:
+    for group in run.scenario.group:
         by_number.setdefault(partition_for(group.id, count), []).append(group)
     made = []
     for number, groups in sorted(by_number.items()):
-        made.append(Shard(services, number, _replicas(services, number, groups), groups))
-    services.shards = tuple(made)
-    for shard in services.shards:
+        made.append(Shard(run, number, _replicas(run, number, groups), groups))
+    run.shards = tuple(made)
+    for shard in run.shards:
         shard.begin()
-    services.replication.look_again(None)
+    run.replication.reevaluate(None)
 
 
-def _replicas(services: Services, number: int, groups: list[Group]) -> tuple[int, ...]:
-    brokers = services.scenario.cluster.brokers
+def _replicas(run: Run, number: int, groups: list[Group]) -> tuple[int, ...]:
+    brokers = run.scenario.cluster.brokers
     named = [group.coordinator for group in groups if group.coordinator is not None]
     first = named[0] if named else number % brokers + 1
-    factor = min(services.broker_settings.offsets_topic_replication_factor, brokers)
+    factor = min(run.broker_settings.offsets_topic_replication_factor, brokers)
     return tuple((first - 1 + step) % brokers + 1 for step in range(factor))
 
 
-def _start_consumers(services: Services) -> None:
-    for group in services.scenario.group:
+def _start_consumers(run: Run) -> None:
+    for group in run.scenario.group:
         for member in group.members:
             if member.start != "by act":
-                _start_later(services, member.name, member.start)
+                _start_later(run, member.name, member.start)
 
 
-def _start_later(services: Services, consumer: str, when: int) -> None:
+def _start_later(run: Run, consumer: str, when: int) -> None:
     def start(_: Any) -> None:
-        services.crew.start(consumer, None)
+        run.consumers.start(consumer, None)
 
-    services.kernel.at(when, Rank.FAULT, 1, start)
+    run.kernel.at(when, Rank.FAULT, 1, start)
 
 
-def _end(services: Services) -> None:
+def _end(run: Run) -> None:
     """Write what is still to be told: progress, request counts, the ends of all logs."""
     positions = []
-    for process in services.crew.everyone():
+    for process in run.consumers.everyone():
         process.unfold(before_arrivals=True)
         process.settle()
-        process.progress.tell_all(process.progress.owned)
+        process.progress.write_all(process.progress.owned)
         consumer = process.blueprint.name
         positions += [(consumer, tp, offset) for tp, offset in process.progress.positions()]
-    services.post.write_counts()
-    now = services.kernel.now
-    ends = tuple((tp, log.end(now)) for tp, log in services.topics.partitions())
-    services.recorder.write(events.RunEnded(log_ends=ends, positions=tuple(positions)))
+    run.router.write_counts()
+    now = run.kernel.now
+    ends = tuple((tp, log.end(now)) for tp, log in run.topics.partitions())
+    run.recorder.write(events.RunEnded(log_ends=ends, positions=tuple(positions)))
 
 
-def _keep_logs(services: Services) -> None:
+def _keep_logs(run: Run) -> None:
     """Hand over the offsets log as it is in the end, if somebody wants it."""
-    if services.log_files is None:
+    if run.log_files is None:
         return
-    for shard in services.shards:
+    for shard in run.shards:
         log, end = shard.leaders_log()
-        services.log_files.keep(shard.number, log.content(end))
+        run.log_files.keep(shard.number, log.content(end))

@@ -17,18 +17,18 @@ from protocols.groups import kip848
 
 if TYPE_CHECKING:
     from emulator.world.cluster.hosts import Host
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 TOPICS_CHANGED = "subscribed topics changed"
 """Why the group side raises an epoch when a topic came, went or grew."""
 
 
-class EpochTeller:
+class EpochEventWriter:
     """Turns facts about epochs into events; *consumer* names who has a member id."""
 
-    def __init__(self, services: Services, consumer: Callable[[str], str]) -> None:
-        self._services = services
-        self._causes = services.causes
+    def __init__(self, run: Run, consumer: Callable[[str], str]) -> None:
+        self._run = run
+        self._causes = run.causes
         self._consumer = consumer
         self._stable: dict[str, int] = {}
         """Group: the epoch in which it was last told to be stable."""
@@ -47,7 +47,7 @@ class EpochTeller:
         causes = self._causes
         by_topics = fact.reason == TOPICS_CHANGED or not fact.member_id
         cause = causes.topics if by_topics else causes.membership.get(fact.group)
-        causes.rebalance[fact.group] = self._services.recorder.write(raised, cause)
+        causes.rebalance[fact.group] = self._run.recorder.write(raised, cause)
 
     def target_computed(self, _: Host, fact: facts.TargetComputed) -> None:
         """Write who shall have what from now on."""
@@ -58,9 +58,9 @@ class EpochTeller:
             changed=tuple((self._consumer(member), given) for member, given in fact.changed),
         )
         cause = self._causes.rebalance.get(fact.group)
-        self._causes.joined[fact.group] = self._services.recorder.write(computed, cause)
+        self._causes.joined[fact.group] = self._run.recorder.write(computed, cause)
         for consumer, _given in computed.changed:
-            self._services.aims.reached_later(consumer, "target computed")
+            self._run.triggers.reached_later(consumer, "target computed")
 
     def member_moved(self, host: Host, fact: facts.MemberMoved) -> None:
         """Write a member's step, and that the group is stable if it was the last one."""
@@ -75,14 +75,14 @@ class EpochTeller:
             revoking=fact.revoking,
         )
         cause = self._causes.joined.get(fact.group)
-        self._causes.moved[consumer] = self._services.recorder.write(moved, cause)
+        self._causes.moved[consumer] = self._run.recorder.write(moved, cause)
         if fact.revoking:
-            self._services.aims.reached_later(consumer, "asked to revoke")
-        self._perhaps_stable(host, fact.group)
+            self._run.triggers.reached_later(consumer, "asked to revoke")
+        self._write_if_stable(host, fact.group)
 
     def converted(self, _: Host, fact: facts.GroupConverted) -> None:
         """Write that a group went over to the other protocol; what moved members before is past."""
-        services, causes = self._services, self._causes
+        run, causes = self._run, self._causes
         came = fact.client.rpartition(".")[0]
         converted = events.GroupConverted(
             group=fact.group,
@@ -92,13 +92,13 @@ class EpochTeller:
             members=tuple(self._consumer(member) for member, _ in fact.assignment),
         )
         went = causes.membership.get(fact.group)
-        services.recorder.write(converted, causes.behind_arrival(came) if came else went)
+        run.recorder.write(converted, causes.behind_arrival(came) if came else went)
         self._stable.pop(fact.group, None)
         self._assigned |= dict(fact.assignment)
-        for consumer in services.crew.of_group(fact.group):
+        for consumer in run.consumers.of_group(fact.group):
             causes.moved.pop(consumer, None)
 
-    def _perhaps_stable(self, host: Host, group_id: str) -> None:
+    def _write_if_stable(self, host: Host, group_id: str) -> None:
         group = kip848.shard.group_in(host.coordinator.state, group_id)
         if group is None or kip848.group.state_of(group) is not kip848.group.GroupState.STABLE:
             return
@@ -114,6 +114,6 @@ class EpochTeller:
             ),
         )
         cause = self._causes.joined.get(group_id)
-        self._causes.stable[group_id] = self._services.recorder.write(stable, cause)
+        self._causes.stable[group_id] = self._run.recorder.write(stable, cause)
         for consumer, _given in stable.assignment:
-            self._services.aims.reached_later(consumer, "group stable")
+            self._run.triggers.reached_later(consumer, "group stable")

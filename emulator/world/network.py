@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from emulator.scenario.model import Network
-from emulator.world.distributions import Sampler, constant_of, sampler
-from emulator.world.draws import draw, stream_key
+from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
 
 Way = Sampler | int
 """How long messages of a link are under way: always as long, or drawn by when they were sent."""

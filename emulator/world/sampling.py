@@ -9,7 +9,7 @@ from emulator.scenario.model import Group
 from emulator.world.kernel import Rank
 
 if TYPE_CHECKING:
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 RETENTION_CHECK_US = 1_000_000
 
@@ -17,41 +17,41 @@ RETENTION_CHECK_US = 1_000_000
 class Samples:
     """Looks at a run from outside, again and again."""
 
-    def __init__(self, services: Services, *, check: bool) -> None:
-        self._services = services
+    def __init__(self, run: Run, *, check: bool) -> None:
+        self._run = run
         self._check = check
-        self._every = services.scenario.lag_every
+        self._every = run.scenario.lag_every
 
     def begin(self) -> None:
         """Sample from the first interval on."""
         self._at(self._every, self._sample_lag)
-        if any(topic.retention for topic in self._services.scenario.topic):
+        if any(topic.retention for topic in self._run.scenario.topic):
             self._at(RETENTION_CHECK_US, self._retain)
 
     def _at(self, when: int, action: Any) -> None:
-        self._services.kernel.at(when, Rank.SAMPLE, 0, action)
+        self._run.kernel.at(when, Rank.SAMPLE, 0, action)
 
     def _sample_lag(self, _: Any) -> None:
-        services = self._services
-        for process in services.crew.everyone():
+        run = self._run
+        for process in run.consumers.everyone():
             process.settle()
             if self._check:
                 process.client.check()
-        for group in services.scenario.group:
+        for group in run.scenario.group:
             self._sample_group(group)
         if self._check:
-            for shard in services.shards:
+            for shard in run.shards:
                 shard.check()
-        services.post.write_counts()
-        self._at(services.kernel.now + self._every, self._sample_lag)
+        run.router.write_counts()
+        self._at(run.kernel.now + self._every, self._sample_lag)
 
     def _sample_group(self, group: Group) -> None:
-        services = self._services
-        now = services.kernel.now
-        committed = services.committed(group.id)
-        done = services.crew.owners(group.id).done
-        topics = services.crew.topics(group.id).union(tp.topic for tp in (*done, *committed))
-        watched = [(tp, log) for tp, log in services.topics.partitions() if tp.topic in topics]
+        run = self._run
+        now = run.kernel.now
+        committed = run.committed(group.id)
+        done = run.consumers.owners(group.id).done
+        topics = run.consumers.topics(group.id).union(tp.topic for tp in (*done, *committed))
+        watched = [(tp, log) for tp, log in run.topics.partitions() if tp.topic in topics]
         if not watched:
             return
         partitions = tuple(tp for tp, _ in watched)
@@ -62,18 +62,18 @@ class Samples:
             committed=tuple(committed.get(tp, -1) for tp in partitions),
             processed=tuple(done.get(tp, -1) for tp in partitions),
         )
-        services.recorder.write(sampled)
+        run.recorder.write(sampled)
 
     def _retain(self, _: Any) -> None:
         """Drop what is too old from the logs of topics with a retention."""
-        services = self._services
-        now = services.kernel.now
+        run = self._run
+        now = run.kernel.now
         dropped = False
-        for log in services.topics.logs.values():
+        for log in run.topics.logs.values():
             retention = log.topic.retention
             if retention is not None:
                 for partition in log.partitions:
                     dropped |= partition.retain(now - retention)
-        if dropped and services.fetches.overtaken():
-            services.fetches.plan_again()
+        if dropped and run.fetches.overtaken():
+            run.fetches.plan_again()
         self._at(now + RETENTION_CHECK_US, self._retain)

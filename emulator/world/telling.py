@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from assignors.types import TopicPartition
 from emulator import events
 from emulator.scenario.model import Poison
-from emulator.world.consumer.doing import Ending
-from emulator.world.epoch_telling import EpochTeller
+from emulator.world.consumer.handler import Ending
+from emulator.world.epoch_telling import EpochEventWriter
 from protocols import facts
 from protocols.consumer.fetching import Handed
 from protocols.machine import Send, Step
@@ -19,7 +19,7 @@ from protocols.messages.errors import ErrorCode
 if TYPE_CHECKING:
     from emulator.world.cluster.hosts import Host
     from emulator.world.consumer.process import Process
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 
 def commit_name(process: str, correlation_id: int) -> str:
@@ -27,15 +27,15 @@ def commit_name(process: str, correlation_id: int) -> str:
     return f"{process}#{correlation_id}"
 
 
-class Teller:
+class EventWriter:
     """Turns facts into events."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._causes = services.causes
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._causes = run.causes
         self._names: dict[str, str] = {}
         self._poisoned: dict[Poison, int] = {}
-        epochs = EpochTeller(services, self.consumer)
+        epochs = EpochEventWriter(run, self.consumer)
         self._clients: dict[type, Callable[[Process, Any], None]] = {
             facts.PositionSet: self._position_set,
             facts.CommitSent: self._commit_sent,
@@ -77,7 +77,7 @@ class Teller:
         return self._names.get(member_id, member_id)
 
     def _write(self, what: events.What, cause: int | None = None) -> int:
-        return self._services.recorder.write(what, cause)
+        return self._run.recorder.write(what, cause)
 
     # -- clients ---------------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ class Teller:
         group = process.blueprint.group.id
         why = fact.why
         if why == "no offset":
-            why = self._services.shard_of(group).why_missing(group, fact.partition)
+            why = self._run.shard_of(group).why_missing(group, fact.partition)
         cause = self._causes.called.get(process.blueprint.name)
         process.progress.open(fact, generation, why, cause)
 
@@ -94,7 +94,7 @@ class Teller:
         process.settle()
         name = commit_name(process.name, fact.correlation_id)
         partitions = [entry.partition for entry in fact.offsets]
-        process.progress.tell_all(partitions)
+        process.progress.write_all(partitions)
         done = [process.progress.done(tp) for tp in partitions]
         sent = events.CommitSent(
             consumer=process.blueprint.name,
@@ -128,7 +128,7 @@ class Teller:
                 consumer=consumer, group=group, commit=name, error=fact.error.name
             )
             self._write(answered, cause)
-        self._services.aims.reached(consumer, "commit answered")
+        self._run.triggers.reached(consumer, "commit answered")
         if fact.kind == "async" and fact.error is not ErrorCode.NONE:
             process.application.commits.async_failed(fact.offsets)
 
@@ -204,15 +204,15 @@ class Teller:
 
     def handled(self, envelope: Envelope, step: Step[Any]) -> None:
         """Note that a coordinator lets a JoinGroup or SyncGroup wait, where a fault is aimed so."""
-        aims = self._services.aims
-        if aims.idle or not isinstance(envelope.body, JoinGroupRequest | SyncGroupRequest):
+        triggers = self._run.triggers
+        if triggers.idle or not isinstance(envelope.body, JoinGroupRequest | SyncGroupRequest):
             return
         if any(
             isinstance(effect, Send) and effect.to == envelope.header for effect in step.effects
         ):
             return
         kind = type(envelope.body).__name__.removesuffix("Request")
-        aims.reached_later(self._sender(envelope.header.client), f"{kind} parked")
+        triggers.reached_later(self._sender(envelope.header.client), f"{kind} parked")
 
     def _member_added(self, _: Host, fact: facts.MemberAdded) -> None:
         consumer = self._sender(fact.client)
@@ -258,7 +258,7 @@ class Teller:
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._write(ended, cause)
         for consumer in ended.consumers:
-            self._services.aims.reached_later(consumer, "join phase ended")
+            self._run.triggers.reached_later(consumer, "join phase ended")
 
     def _stabilised(self, _: Host, fact: facts.GroupStabilised) -> None:
         stable = events.GroupStabilised(
@@ -270,7 +270,7 @@ class Teller:
         )
         self._causes.stable[fact.group] = self._write(stable, self._causes.joined.get(fact.group))
         for consumer, _given in stable.assignment:
-            self._services.aims.reached_later(consumer, "group stable")
+            self._run.triggers.reached_later(consumer, "group stable")
 
     def _emptied(self, _: Host, fact: facts.GroupEmptied) -> None:
         emptied = events.GroupEmptied(group=fact.group, generation=fact.generation)
@@ -292,7 +292,7 @@ class Teller:
         )
         event = self._write(accepted, self._causes.commits.get(name))
         self._remember(fact.header.client, name, event)
-        self._services.aims.reached_later(accepted.consumer, "commit appended")
+        self._run.triggers.reached_later(accepted.consumer, "commit appended")
 
     def _refused(self, _: Host, fact: facts.OffsetsRefused) -> None:
         self.refused(fact)
@@ -316,7 +316,7 @@ class Teller:
         self._remember(fact.header.client, name, event)
 
     def _remember(self, client: str, commit: str, event: int) -> None:
-        if self._services.crew.process(client) is None:
+        if self._run.consumers.process(client) is None:
             self._causes.commits.pop(commit, None)
         else:
             self._causes.commits[commit] = event

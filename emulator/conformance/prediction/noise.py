@@ -17,8 +17,7 @@ from emulator.conformance.captured.capture import Capture
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.contacts import heartbeats
 from emulator.scenario.model import Lognormal, LognormalShape
-from emulator.world.distributions import sampler
-from emulator.world.draws import draw, stream_key
+from emulator.world.draws import draw, sampler, stream_key
 
 MS = 1_000
 

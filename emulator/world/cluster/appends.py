@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from emulator.events import Appended, AppendFailed
-from emulator.world.cluster.offsets_log import kind_of
 from emulator.world.cluster.stored_log import sizes_of
 from emulator.world.kernel import Rank
 from protocols.machine import Append, Step
@@ -28,7 +27,7 @@ from protocols.offsets_topic.segments.sizes import records_size
 
 if TYPE_CHECKING:
     from emulator.world.cluster.leader_log import LeaderLog
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 Records = tuple[Record, ...]
 
@@ -59,19 +58,19 @@ class Appends:
 
     def __init__(
         self,
-        services: Services,
+        run: Run,
         number: int,
         broker: int,
         log: LeaderLog,
         written: Callable[[object], None],
     ) -> None:
         """Tell *written* whenever a disk that is slow has written a batch of partition *number*."""
-        self._services = services
+        self._run = run
         self._number = number
         self._broker = broker
         self._log = log
         self._written = written
-        self._limit = services.broker_settings.max_message_bytes
+        self._limit = run.broker_settings.max_message_bytes
         self._open: list[Record] = []
         self._size = HEADER_BYTES
         self._rejected: Rejected | None = None
@@ -91,7 +90,7 @@ class Appends:
     @property
     def is_busy(self) -> bool:
         """Whether the disk still writes: the coordinator does nothing meanwhile."""
-        return self._services.kernel.now < self._busy_us
+        return self._run.kernel.now < self._busy_us
 
     @property
     def is_full(self) -> bool:
@@ -130,7 +129,7 @@ class Appends:
             self._append(records, size)
         else:
             self._rejected = Rejected(self._log.end, error)
-            self._tell_failed(records, size, error)
+            self._write_failed(records, size, error)
 
     def drop(self) -> None:
         """Let go of the open batch: its coordinator is gone."""
@@ -148,13 +147,13 @@ class Appends:
     def _error(self, size: int) -> ErrorCode | None:
         if size > self._limit:
             return ErrorCode.MESSAGE_TOO_LARGE
-        if self._services.brokers.disk_is_full(self._broker):
+        if self._run.brokers.disk_is_full(self._broker):
             return ErrorCode.KAFKA_STORAGE_ERROR
         return None
 
     def _append(self, records: Records, size: int) -> None:
-        kernel, log, first = self._services.kernel, self._log, self._log.end
-        written_us = max(kernel.now, self._busy_us) + self._services.brokers.disk_us(self._broker)
+        kernel, log, first = self._run.kernel, self._log, self._log.end
+        written_us = max(kernel.now, self._busy_us) + self._run.brokers.disk_us(self._broker)
         if written_us > kernel.now:
             self._busy_us = written_us
             kernel.at(written_us, Rank.BROKER_TIMER, self._number, self._written)
@@ -173,13 +172,13 @@ class Appends:
                 log_size=amount.size,
                 log_records=amount.records,
             )
-            self._services.recorder.write(appended)
-        for look in self._services.appended:
+            self._run.recorder.write(appended)
+        for look in self._run.appended:
             look(records)
 
-    def _tell_failed(self, records: Records, size: int, error: ErrorCode) -> None:
+    def _write_failed(self, records: Records, size: int, error: ErrorCode) -> None:
         of_the_disk = error is ErrorCode.KAFKA_STORAGE_ERROR
-        cause = self._services.causes.brokers if of_the_disk else None
+        cause = self._run.causes.brokers if of_the_disk else None
         for part in _parts(records, self._log.end, size):
             failed = AppendFailed(
                 log_partition=self._number,
@@ -189,7 +188,7 @@ class Appends:
                 records=part.records.total(),
                 error=error.name,
             )
-            self._services.recorder.write(failed, cause)
+            self._run.recorder.write(failed, cause)
 
     def _sizes(self, records: Records) -> tuple[tuple[int, int], ...]:
         if self._measured[0] is not records:
@@ -224,3 +223,9 @@ def _group_of(record: Record) -> str:
     group = record.key[0]
     assert isinstance(group, str), "a record of a type that no coordinator writes"
     return group
+
+
+def kind_of(record: Record) -> str:
+    """Return what a record is called in counts and reports."""
+    name = type(record.key).__name__.removesuffix("Key")
+    return name if record.value is not None else f"{name} tombstone"

@@ -13,14 +13,14 @@ from emulator.events import BrokerDown, BrokerUp
 from emulator.world.network import CONTROLLER, broker_name
 
 if TYPE_CHECKING:
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 
 class Brokers:
     """All brokers of a run, numbered from 1."""
 
-    def __init__(self, services: Services, count: int) -> None:
-        self._services = services
+    def __init__(self, run: Run, count: int) -> None:
+        self._run = run
         self.numbers = tuple(range(1, count + 1))
         self._down: set[int] = set()
         self._paused: set[int] = set()
@@ -48,7 +48,7 @@ class Brokers:
 
     def ran_until(self, broker: int) -> int:
         """Return when a broker that does not run ceased to; of one that runs, the present."""
-        now = self._services.kernel.now
+        now = self._run.kernel.now
         return now if self.answers(broker) else self._ran_until[broker]
 
     def wrote_until(self, broker: int) -> int:
@@ -68,7 +68,7 @@ class Brokers:
         """Say whether two brokers run and requests pass between them, there and back."""
         if not (self.answers(one) and self.answers(other)):
             return False
-        wire = self._services.wire
+        wire = self._run.wire
         if not wire.is_cut:
             return True
         here, there = broker_name(one), broker_name(other)
@@ -76,18 +76,18 @@ class Brokers:
 
     def heard(self, broker: int) -> bool:
         """Say whether a broker's heartbeats reach the controller."""
-        return self.answers(broker) and self._services.wire.passes(broker_name(broker), CONTROLLER)
+        return self.answers(broker) and self._run.wire.passes(broker_name(broker), CONTROLLER)
 
     def informed(self, broker: int) -> bool:
         """Say whether a broker also learns what the controller has decided."""
         name = broker_name(broker)
-        return self.heard(broker) and self._services.wire.passes(CONTROLLER, name)
+        return self.heard(broker) and self._run.wire.passes(CONTROLLER, name)
 
     @property
     def sound(self) -> bool:
         """Whether every broker runs, with a disk that works, and nothing is cut anywhere."""
         trouble = self._down or self._paused or self._full or self._slow
-        return not trouble and not self._services.wire.is_cut
+        return not trouble and not self._run.wire.is_cut
 
     def hold(self, broker: int, action: Callable[[], None]) -> bool:
         """Keep a request for when a paused broker runs again; say whether it is paused."""
@@ -103,10 +103,10 @@ class Brokers:
         self._waiting.pop(broker, None)
         if broker in self._down:
             return
-        event = self._services.recorder.write(BrokerDown(broker=broker), cause)
+        event = self._run.recorder.write(BrokerDown(broker=broker), cause)
         self._gone(broker)
-        self._services.controller.look_again(event)
-        self._services.broker_died(broker)
+        self._run.controller.reevaluate(event)
+        self._run.broker_died(broker)
 
     def stop(self, broker: int, cause: int) -> None:
         """Stop a broker in order: it hands over what it leads, and is missed by nobody.
@@ -116,12 +116,12 @@ class Brokers:
         if broker in self._down:
             return
         if self.informed(broker):
-            self._services.controller.resign(broker, cause)
+            self._run.controller.resign(broker, cause)
         self.crash(broker, cause)
 
     def _gone(self, broker: int) -> None:
         if broker not in self._paused:
-            self._ran_until[broker] = self._services.kernel.now
+            self._ran_until[broker] = self._run.kernel.now
         self._paused.discard(broker)
         self._held.pop(broker, None)
         self._down.add(broker)
@@ -136,14 +136,14 @@ class Brokers:
         """
         if broker not in self._down:
             return
-        if self._services.controller.has_session(broker):
+        if self._run.controller.has_session(broker):
             self._waiting[broker] = cause
             return
         self._down.discard(broker)
-        self.started_us[broker] = self._services.kernel.now
-        self._changed(self._services.recorder.write(BrokerUp(broker=broker), cause))
+        self.started_us[broker] = self._run.kernel.now
+        self._changed(self._run.recorder.write(BrokerUp(broker=broker), cause))
 
-    def session_over(self, broker: int) -> None:
+    def on_session_end(self, broker: int) -> None:
         """Let a broker register that has waited for the end of its last process's session."""
         cause = self._waiting.pop(broker, None)
         if cause is not None:
@@ -153,9 +153,9 @@ class Brokers:
         """Stop a broker's process; requests wait for it."""
         if not self.answers(broker):
             return
-        event = self._services.recorder.write(BrokerDown(broker=broker), cause)
+        event = self._run.recorder.write(BrokerDown(broker=broker), cause)
         self._paused.add(broker)
-        self._ran_until[broker] = self._services.kernel.now
+        self._ran_until[broker] = self._run.kernel.now
         self._changed(event)
 
     def resume(self, broker: int, cause: int) -> None:
@@ -163,17 +163,17 @@ class Brokers:
         if broker not in self._paused:
             return
         self._paused.discard(broker)
-        self._changed(self._services.recorder.write(BrokerUp(broker=broker), cause))
+        self._changed(self._run.recorder.write(BrokerUp(broker=broker), cause))
         for action in self._held.pop(broker, []):
             action()
 
-    def rewired(self, cause: int) -> None:
+    def on_network_change(self, cause: int) -> None:
         """Something is cut, or whole again."""
         self._changed(cause)
 
     def _changed(self, cause: int) -> None:
-        self._services.controller.look_again(cause)
-        self._services.fetches.plan_again()
+        self._run.controller.reevaluate(cause)
+        self._run.fetches.plan_again()
 
     # -- disks -----------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class Brokers:
 
     def fill_disk(self, broker: int, cause: int) -> None:
         """Let a broker be able to write nothing."""
-        self._full.setdefault(broker, self._services.kernel.now)
+        self._full.setdefault(broker, self._run.kernel.now)
         self._changed(cause)
 
     def clear_disk(self, broker: int, cause: int) -> None:

@@ -30,42 +30,42 @@ from emulator.world.cluster.replicas import NOBODY, ReplicaSet
 from emulator.world.kernel import Rank
 
 if TYPE_CHECKING:
-    from emulator.world.cluster.replication import Place
-    from emulator.world.services import Services
+    from emulator.world.cluster.replication import Peer
+    from emulator.world.run import Run
 
 
 class Controller:
     """Decides on leaders and in-sync replicas; whoever is in touch with it knows at once."""
 
-    def __init__(self, services: Services) -> None:
-        settings = services.broker_settings
-        self._services = services
-        self._brokers = services.brokers
+    def __init__(self, run: Run) -> None:
+        settings = run.broker_settings
+        self._run = run
+        self._brokers = run.brokers
         self._timeout_us = settings.broker_session_timeout_ms * 1_000
         self._unclean = settings.unclean_leader_election_enable
         self._fenced: set[int] = set()
         self._leaving: set[int] = set()
         """Brokers in a controlled shutdown."""
 
-        self._silent: dict[int, int] = {}
+        self._session_timers: dict[int, int] = {}
         """Brokers that are not heard, with the number of their silence."""
 
         self._silences = 0
-        self._out_of_touch: dict[int, tuple[int, ...]] = {}
+        self._stale_metadata: dict[int, tuple[int, ...]] = {}
         """Brokers that do not learn what is decided, with the living brokers they know."""
 
     # -- queries ---------------------------------------------------------------------------------
 
     def alive(self, asked: int = NOBODY) -> tuple[int, ...]:
         """Return the brokers that metadata lists, by the broker that is asked for them."""
-        known = self._out_of_touch.get(asked)
+        known = self._stale_metadata.get(asked)
         if known is not None:
             return known
         return tuple(b for b in self._brokers.numbers if b not in self._fenced)
 
     def in_touch(self, broker: int) -> bool:
         """Say whether a broker runs and knows everything that was decided."""
-        return self._brokers.answers(broker) and broker not in self._out_of_touch
+        return self._brokers.answers(broker) and broker not in self._stale_metadata
 
     def may_lead(self, broker: int) -> bool:
         """Say whether a broker is alive and will stay."""
@@ -73,64 +73,64 @@ class Controller:
 
     def has_session(self, broker: int) -> bool:
         """Say whether a broker that is not heard any more still counts as alive."""
-        return broker in self._silent
+        return broker in self._session_timers
 
     # -- sessions --------------------------------------------------------------------------------
 
-    def look_again(self, cause: int) -> None:
+    def reevaluate(self, cause: int) -> None:
         """Something has happened to a broker, or between brokers: draw the consequences."""
-        back = [broker for broker in self._brokers.numbers if self._comes_back(broker, cause)]
+        back = [broker for broker in self._brokers.numbers if self._update_broker(broker, cause)]
         if back:
             self._review(cause)
-        self._services.replication.look_again(cause)
+        self._run.replication.reevaluate(cause)
 
-    def _comes_back(self, broker: int, cause: int) -> bool:
+    def _update_broker(self, broker: int, cause: int) -> bool:
         """Take note of whether a broker is heard and informed; say whether it is unfenced."""
         if self._brokers.heard(broker):
-            self._silent.pop(broker, None)
-        elif broker not in self._silent and broker not in self._fenced:
-            self._fall_silent(broker, cause)
+            self._session_timers.pop(broker, None)
+        elif broker not in self._session_timers and broker not in self._fenced:
+            self._start_session_timeout(broker, cause)
         if not self._brokers.informed(broker):
-            self._lose_touch(broker)
+            self._freeze_metadata(broker)
             return False
-        if self._out_of_touch.pop(broker, None) is not None:
-            for place in self.places():
-                place.replicas.inform(broker)
+        if self._stale_metadata.pop(broker, None) is not None:
+            for peer in self.peers():
+                peer.replicas.inform(broker)
         if broker not in self._fenced:
             return False
         self._fenced.discard(broker)
-        self._services.recorder.write(BrokerUnfenced(broker=broker), cause)
+        self._run.recorder.write(BrokerUnfenced(broker=broker), cause)
         return True
 
-    def _lose_touch(self, broker: int) -> None:
+    def _freeze_metadata(self, broker: int) -> None:
         if self._brokers.up(broker):
-            self._out_of_touch.setdefault(broker, self.alive())
-        elif self._out_of_touch.pop(broker, None) is not None:
-            for place in self.places():
-                place.replicas.inform(broker)
+            self._stale_metadata.setdefault(broker, self.alive())
+        elif self._stale_metadata.pop(broker, None) is not None:
+            for peer in self.peers():
+                peer.replicas.inform(broker)
 
-    def _fall_silent(self, broker: int, cause: int) -> None:
+    def _start_session_timeout(self, broker: int, cause: int) -> None:
         if broker in self._leaving:
             self._leaving.discard(broker)
             self._fence(broker, cause)
             return
         self._silences += 1
-        silence = self._silent[broker] = self._silences
+        silence = self._session_timers[broker] = self._silences
 
         def noticed(_: Any) -> None:
-            if self._silent.get(broker) == silence:
-                del self._silent[broker]
-                self.look_again(self._fence(broker, cause))
-                self._services.fetches.plan_again()
-                self._services.brokers.session_over(broker)
+            if self._session_timers.get(broker) == silence:
+                del self._session_timers[broker]
+                self.reevaluate(self._fence(broker, cause))
+                self._run.fetches.plan_again()
+                self._run.brokers.on_session_end(broker)
 
-        when = self._services.kernel.now + self._timeout_us
-        self._services.kernel.at(when, Rank.BROKER_TIMER, broker, noticed)
+        when = self._run.kernel.now + self._timeout_us
+        self._run.kernel.at(when, Rank.BROKER_TIMER, broker, noticed)
 
     def _fence(self, broker: int, cause: int) -> int:
         """Take a broker for dead: others lead what it led."""
         self._fenced.add(broker)
-        event = self._services.recorder.write(BrokerFenced(broker=broker), cause)
+        event = self._run.recorder.write(BrokerFenced(broker=broker), cause)
         self._review(event)
         return event
 
@@ -138,32 +138,32 @@ class Controller:
         """Let a broker that is about to stop hand over what it leads."""
         self._leaving.add(broker)
         self._review(cause)
-        self._services.replication.look_again(cause)
+        self._run.replication.reevaluate(cause)
 
     def adopt(self, cause: int | None) -> None:
         """Let partitions that are new get leaders who are alive."""
         if self._fenced or not self._brokers.sound:
             self._review(cause)
-            self._services.replication.look_again(cause)
+            self._run.replication.reevaluate(cause)
 
     # -- leaders and in-sync replicas --------------------------------------------------------------
 
-    def places(self) -> Iterator[Place]:
+    def peers(self) -> Iterator[Peer]:
         """Yield every replicated partition, those of topics first."""
-        for _, log in self._services.topics.partitions():
+        for _, log in self._run.topics.partitions():
             yield log
-        yield from self._services.shards
+        yield from self._run.shards
 
     def _review(self, cause: int | None) -> None:
         """Take who is gone out of every ISR, and elect where a leader is gone or can be found."""
-        for place in self.places():
-            replicas = place.replicas
+        for peer in self.peers():
+            replicas = peer.replicas
             left = tuple(b for b in replicas.isr if self.may_lead(b))
             if left and left != replicas.isr:
                 self.alter_isr(replicas, left, "gone", cause)
             leader = self._successor(replicas)
             if leader != replicas.leader:
-                self._elect(place, leader, cause)
+                self._elect(peer, leader, cause)
 
     def _successor(self, replicas: ReplicaSet) -> int:
         """Return who leads from now on: the present leader if it can, else the next in order."""
@@ -173,17 +173,17 @@ class Controller:
             return in_sync[0]
         return next((b for b in alive if b != NOBODY and self._unclean), NOBODY)
 
-    def _elect(self, place: Place, leader: int, cause: int | None) -> None:
-        replicas, now = place.replicas, self._services.kernel.now
+    def _elect(self, peer: Peer, leader: int, cause: int | None) -> None:
+        replicas, now = peer.replicas, self._run.kernel.now
         clean = leader == NOBODY or leader in replicas.isr
-        self._services.crew.unfold()
-        cut = self._services.replication.hand_over(place, leader, clean=clean)
-        replicas.leave_behind(sorted(self._out_of_touch), now)
+        self._run.consumers.unfold()
+        cut = self._run.replication.hand_over(peer, leader, clean=clean)
+        replicas.freeze_beliefs(sorted(self._stale_metadata), now)
         replicas.elect(leader, now, clean=clean)
         changed = LeaderChanged(
             partition=replicas.partition, broker=leader, epoch=replicas.epoch, clean=clean
         )
-        event = self._services.recorder.write(changed, cause)
+        event = self._run.recorder.write(changed, cause)
         if cut is not None:
             self._truncated(replicas, cut, event, clean=clean)
 
@@ -198,18 +198,18 @@ class Controller:
             incarnation=cut.incarnation,
             clean=clean,
         )
-        self._services.recorder.write(truncated, cause)
-        self._services.crew.truncated(replicas.partition, cut.first)
+        self._run.recorder.write(truncated, cause)
+        self._run.consumers.truncated(replicas.partition, cut.first)
 
-    def move(self, place: Place, leader: int, cause: int) -> None:
+    def move(self, peer: Peer, leader: int, cause: int) -> None:
         """Let another replica in sync lead a partition."""
-        self._elect(place, leader, cause)
-        self._services.replication.look_again(cause)
+        self._elect(peer, leader, cause)
+        self._run.replication.reevaluate(cause)
 
     def alter_isr(
         self, replicas: ReplicaSet, isr: tuple[int, ...], why: str, cause: int | None
     ) -> None:
         """Set who is in sync; *why*: ``gone``, ``lagging`` or ``caught up``."""
-        replicas.set_isr(isr, leader_knows=replicas.leader not in self._out_of_touch)
+        replicas.set_isr(isr, leader_knows=replicas.leader not in self._stale_metadata)
         changed = IsrChanged(partition=replicas.partition, isr=isr, why=why)
-        self._services.recorder.write(changed, cause)
+        self._run.recorder.write(changed, cause)

@@ -24,8 +24,7 @@ from emulator.events import (
 from emulator.world.cluster.appends import Appends, Rejected
 from emulator.world.cluster.leader_log import LeaderLog
 from emulator.world.cluster.loader import Load, reading_us
-from emulator.world.deadlines import Deadlines
-from emulator.world.kernel import Rank
+from emulator.world.kernel import Deadlines, Rank
 from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.facts import Fact, OffsetsAccepted, OffsetsRefused
 from protocols.groups.answers import seen_as
@@ -34,7 +33,7 @@ from protocols.messages import Envelope, Header
 
 if TYPE_CHECKING:
     from emulator.world.cluster.shards import Shard
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 MOST_BROKERS = 1_001
 """More than there can be: tells the hosts of one partition apart where times are equal."""
@@ -43,11 +42,11 @@ MOST_BROKERS = 1_001
 class Host:
     """One coordinator of one offsets partition, on one broker."""
 
-    def __init__(self, services: Services, shard: Shard, broker: int, log: LeaderLog) -> None:
-        self._services = services
+    def __init__(self, run: Run, shard: Shard, broker: int, log: LeaderLog) -> None:
+        self._run = run
         self._shard = shard
         self._timers = Deadlines(
-            services.kernel,
+            run.kernel,
             Rank.BROKER_TIMER,
             shard.number * MOST_BROKERS + broker,
             self._wake,
@@ -58,13 +57,13 @@ class Host:
         self._queue: deque[Callable[[], None]] = deque()
         """What waits for the disk."""
 
-        self._appends = Appends(services, shard.number, broker, log, self._go_on)
-        self._began_us = services.kernel.now
+        self._appends = Appends(run, shard.number, broker, log, self._go_on)
+        self._began_us = run.kernel.now
         self._read_us = 0
         self.broker = broker
         self.log = log
         self.coordinator = GroupCoordinator(
-            services.broker_settings, new_id=shard.new_member_id, epoch_ms=services.epoch_ms
+            run.broker_settings, new_id=shard.new_member_id, epoch_ms=run.epoch_ms
         )
 
     # -- life cycle ------------------------------------------------------------------------------
@@ -73,20 +72,20 @@ class Host:
         """Wait for the broker's loader to read the log; requests are refused until then."""
         self.topics_changed()
         loaded = partial(self._loaded, cause)
-        self._services.loader(self.broker).load(Load(self._shard.number, self._load_us, loaded))
+        self._run.loader(self.broker).load(Load(self._shard.number, self._load_us, loaded))
 
     def _load_us(self) -> int:
-        self._read_us = self._services.kernel.now
+        self._read_us = self._run.kernel.now
         amount = self.log.log.amount(self.log.end)
         fixed = self._shard.load_us(self._began_us)
-        return fixed + reading_us(self._services.scenario.cluster, amount)
+        return fixed + reading_us(self._run.scenario.cluster, amount)
 
     def _loaded(self, cause: int | None) -> None:
         again = partial(self._loaded, cause)
-        if self._gone or self._services.brokers.hold(self.broker, again):
+        if self._gone or self._run.brokers.hold(self.broker, again):
             return
         self.begin()
-        now, log = self._services.kernel.now, self.log
+        now, log = self._run.kernel.now, self.log
         amount = log.log.amount(log.end)
         loaded = CoordinatorLoaded(
             log_partition=self._shard.number,
@@ -100,23 +99,23 @@ class Host:
             log_end=log.end,
             segments=log.log.segments,
         )
-        event = self._services.recorder.write(loaded, cause)
-        self._tell_moved(event)
-        self._services.stalls.look_at_shard(self._shard, event)
+        event = self._run.recorder.write(loaded, cause)
+        self._write_moved(event)
+        self._run.stalls.update_shard(self._shard, event)
 
-    def _tell_moved(self, cause: int) -> None:
+    def _write_moved(self, cause: int) -> None:
         for group in sorted(self._shard.groups):
             moved = CoordinatorMoved(
                 group=group,
                 broker=self.broker,
                 generation=self._generation(group),
-                loaded_us=self._services.kernel.now - self._began_us,
+                loaded_us=self._run.kernel.now - self._began_us,
             )
-            self._services.recorder.write(moved, cause)
+            self._run.recorder.write(moved, cause)
 
     def begin(self) -> None:
         """Replay the log into the coordinator and let it serve."""
-        coordinator, log, now = self.coordinator, self.log, self._services.kernel.now
+        coordinator, log, now = self.coordinator, self.log, self._run.kernel.now
         self.topics_changed()
         self._carry_out(coordinator.durable(log.high_watermark, now))
         coordinator.replay_all(log.log.read(log.end))
@@ -124,28 +123,28 @@ class Host:
 
     def unload(self, cause: int | None) -> None:
         """Let the coordinator go: somebody else leads. Every parked request is answered."""
-        self._services.loader(self.broker).give_up(self._shard.number)
+        self._run.loader(self.broker).give_up(self._shard.number)
         loading = self.coordinator.phase is Phase.LOADING
-        self._carry_out(self.coordinator.unload(self._services.kernel.now))
+        self._carry_out(self.coordinator.unload(self._run.kernel.now))
         unloaded = CoordinatorUnloaded(
             log_partition=self._shard.number,
             broker=self.broker,
             leader_epoch=self.log.epoch,
             loading=loading,
         )
-        self._services.recorder.write(unloaded, cause)
+        self._run.recorder.write(unloaded, cause)
         waited = self._queue
-        self.vanish()
+        self.discard()
         for action in waited:
             action()
 
-    def vanish(self) -> None:
+    def discard(self) -> None:
         """Let the coordinator go without a word: its broker died."""
         self._timers.close()
         self._late.clear()
         self._queue = deque()
         self._appends.drop()
-        self.coordinator.unload(self._services.kernel.now)
+        self.coordinator.unload(self._run.kernel.now)
 
     @property
     def serves(self) -> bool:
@@ -162,13 +161,13 @@ class Host:
         """Take a group request that has reached the broker."""
         if self._waits(partial(self.handle, envelope)):
             return
-        step = self.coordinator.handle(envelope, self._services.kernel.now)
-        self._services.teller.handled(envelope, step)
+        step = self.coordinator.handle(envelope, self._run.kernel.now)
+        self._run.events_of.handled(envelope, step)
         self._carry_out(step)
 
     def _wake(self, timer: str, now: int) -> None:
         again = partial(self._wake_late, timer)
-        if self._waits(again) or self._services.brokers.hold(self.broker, again):
+        if self._waits(again) or self._run.brokers.hold(self.broker, again):
             self._late.add(timer)
         elif self.serves:
             self._carry_out(self.coordinator.wake(timer, now))
@@ -177,12 +176,12 @@ class Host:
         """Wake for a timer that came due meanwhile, unless it was set anew or cancelled."""
         if timer in self._late:
             self._late.remove(timer)
-            self._wake(timer, self._services.kernel.now)
+            self._wake(timer, self._run.kernel.now)
 
     def durable(self, log_offset: int) -> None:
         """Take the news that everything below a log offset is safe; it goes before the rest."""
         if self.serves:
-            now = self._services.kernel.now
+            now = self._run.kernel.now
             if self._appends.is_busy:
                 self._queue.appendleft(partial(self.durable, log_offset))
             else:
@@ -190,15 +189,15 @@ class Host:
 
     def topics_changed(self) -> None:
         """Let the coordinator know which topics there are."""
-        topics = self._services.topics.describe(None)
-        self.coordinator.topics_changed(topics, self._services.kernel.now)
+        topics = self._run.topics.describe(None)
+        self.coordinator.topics_changed(topics, self._run.kernel.now)
 
     def topic_deleted(self, topic: str, topic_id: str) -> None:
         """Let the coordinator drop the offsets of a topic that is gone."""
         if self._waits(partial(self.topic_deleted, topic, topic_id)):
             return
         if self.serves:
-            now = self._services.kernel.now
+            now = self._run.kernel.now
             self._carry_out(self.coordinator.topic_deleted(topic, topic_id, now))
 
     # -- a slow disk -----------------------------------------------------------------------------
@@ -214,7 +213,7 @@ class Host:
         """Do what has waited for the append until another is begun; all of it is one batch."""
         if self._appends.is_busy or self._gone:
             return
-        if self._services.brokers.hold(self.broker, partial(self._go_on, None)):
+        if self._run.brokers.hold(self.broker, partial(self._go_on, None)):
             return
         self._close_batch()
         while self._queue and not self._appends.is_busy:
@@ -227,7 +226,7 @@ class Host:
         for effect in step.effects:
             match effect:
                 case Send(to=Header() as header, message=message):
-                    self._services.post.answer(self.broker, header, message)
+                    self._run.router.answer(self.broker, header, message)
                 case SetTimer(name=name, deadline_us=deadline):
                     self._late.discard(name)
                     self._timers.set(name, deadline)
@@ -239,7 +238,7 @@ class Host:
                 case Append(records=records):
                     self._appends.add(records)
         self._close_batch()
-        self._services.aims.coordinator_done()
+        self._run.triggers.coordinator_done()
 
     def _tell(self, fact: Fact, step: Step[Any]) -> None:
         """Tell what the machine says; a commit that cannot be written was not accepted."""
@@ -253,7 +252,7 @@ class Host:
                 error=seen_as(error),
                 offsets=fact.offsets,
             )
-        self._shard.told(self, fact)
+        self._shard.emit(self, fact)
 
     def _close_batch(self) -> None:
         """Write the open batch if it is full, or if all has run that was queued when it began."""
@@ -266,7 +265,7 @@ class Host:
     def _roll_back(self, rejected: Rejected) -> None:
         """Take back what could not be written, and let everybody who waited for it know."""
         if self.serves:
-            now = self._services.kernel.now
+            now = self._run.kernel.now
             step = self.coordinator.rejected(rejected.log_offset, rejected.error, now)
             self._carry_out(step)
 

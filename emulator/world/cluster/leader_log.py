@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.stored_log import StoredBatch, StoredLog
-from emulator.world.distributions import Sampler
+from emulator.world.draws import Sampler
 from emulator.world.kernel import Kernel, Rank
 from protocols.offsets_topic.records import Record
 
@@ -38,7 +38,7 @@ class Copy:
         self.high_watermark = log.end
         """Below it, as far as this replica knows, everything is safe."""
 
-    def stand_alone(self) -> None:
+    def detach(self) -> None:
         """Have a log of its own: the one it shares goes on without it."""
         self.log = self.log.fork(self.end)
 
@@ -194,7 +194,7 @@ class LeaderLog:
     # -- followers -------------------------------------------------------------------------------
 
     @property
-    def stands(self) -> bool:
+    def is_stalled(self) -> bool:
         """Whether nothing more becomes safe."""
         return self._late_us == NEVER
 
@@ -261,7 +261,7 @@ class LeaderLog:
         """Learn that a replica is not in the ISR any more: the log may go on without it."""
         follower = self._followers.get(broker)
         if follower is not None and follower.from_us == NEVER and follower.copy.log is self.log:
-            follower.copy.stand_alone()
+            follower.copy.detach()
 
     def from_us(self, broker: int) -> int:
         """Return when a follower that is back has caught up; ``NEVER`` if it does not fetch."""

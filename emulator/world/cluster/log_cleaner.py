@@ -22,7 +22,7 @@ from protocols.offsets_topic.segments.segment import LogSettings
 from protocols.settings.consumer import BrokerSettings
 
 if TYPE_CHECKING:
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 US_PER_MS = 1_000
 
@@ -42,9 +42,9 @@ def log_settings(settings: BrokerSettings) -> LogSettings:
 class LogCleaner:
     """Compacts the logs of one offsets partition, on every broker that leads it."""
 
-    def __init__(self, services: Services, number: int, led: Mapping[int, LeaderLog]) -> None:
-        settings = services.broker_settings
-        self._services = services
+    def __init__(self, run: Run, number: int, led: Mapping[int, LeaderLog]) -> None:
+        settings = run.broker_settings
+        self._run = run
         self._number = number
         self._led = led
         self._settings = log_settings(settings)
@@ -65,30 +65,30 @@ class LogCleaner:
             why=str(batch.opened),
             segments=log.log.segments,
         )
-        self._services.recorder.write(rolled)
-        self._look_at(self._services.kernel.now + 1)
+        self._run.recorder.write(rolled)
+        self._look_at(self._run.kernel.now + 1)
 
     def leads(self, log: LeaderLog) -> None:
         """Take note of a broker that leads with a log: what was not yet compacted may be now."""
         if log.log.dirty():
-            self._look_at(self._services.kernel.now + 1)
+            self._look_at(self._run.kernel.now + 1)
 
     def _look_at(self, not_before_us: int) -> None:
         """Look at the first instant from a time on at which the cleaner's thread does."""
         due_us = -(-not_before_us // self._every_us) * self._every_us
-        if not self._is_on or due_us >= self._services.scenario.run_for:
+        if not self._is_on or due_us >= self._run.scenario.run_for:
             return
         if self._due_us is None or due_us < self._due_us:
             self._due_us = due_us
-            self._services.kernel.at(due_us, Rank.BROKER_TIMER, self._number, self._look)
+            self._run.kernel.at(due_us, Rank.BROKER_TIMER, self._number, self._look)
 
     def _look(self, _: object) -> None:
-        now = self._services.kernel.now
+        now = self._run.kernel.now
         if now != self._due_us:
             return
         self._due_us = None
         for broker, log in sorted(self._led.items()):
-            if self._services.brokers.answers(broker):
+            if self._run.brokers.answers(broker):
                 log.forget(now)
                 self._clean(broker, log)
         for wanted_us in self._wanted_us(now):
@@ -98,7 +98,7 @@ class LogCleaner:
         """Compact a log as long as it is worth it and comes to anything."""
         stored, now_ms = log.log, self._now_ms
         what = stored.to_clean(log.high_watermark, now_ms)
-        while what.eligible and not self._services.brokers.disk_is_full(broker):
+        while what.eligible and not self._run.brokers.disk_is_full(broker):
             gone = stored.clean(what, log.high_watermark, now_ms, self._most_entries)
             left, following = stored.amount(stored.end), stored.to_clean(log.high_watermark, now_ms)
             compacted = LogCompacted(
@@ -112,7 +112,7 @@ class LogCleaner:
                 records=left.records,
                 segments=stored.segments,
             )
-            self._services.recorder.write(compacted)
+            self._run.recorder.write(compacted)
             if following.first_dirty_offset == what.first_dirty_offset:
                 return
             what = following
@@ -123,7 +123,7 @@ class LogCleaner:
         if self._entries is None:
             from protocols.offsets_topic.segments.offset_map import most_entries  # noqa: PLC0415  few runs need it
 
-            settings = self._services.broker_settings
+            settings = self._run.broker_settings
             self._entries = most_entries(
                 settings.log_cleaner_dedupe_buffer_size,
                 load_factor=settings.log_cleaner_io_buffer_load_factor,
@@ -132,7 +132,7 @@ class LogCleaner:
 
     def _wanted_us(self, now: int) -> Iterator[int]:
         """Yield when something that is not worth it yet may be."""
-        now_ms, brokers = self._now_ms, self._services.brokers
+        now_ms, brokers = self._now_ms, self._run.brokers
         for broker, log in sorted(self._led.items()):
             dirty = log.log.dirty()
             if not dirty or not brokers.up(broker):
@@ -146,9 +146,9 @@ class LogCleaner:
                     segment.first_timestamp_ms + self._settings.max_compaction_lag_ms + 1,
                 ):
                     if due_ms > now_ms:
-                        yield (due_ms - self._services.epoch_ms) * US_PER_MS
+                        yield (due_ms - self._run.epoch_ms) * US_PER_MS
 
     @property
     def _now_ms(self) -> int:
         """The wall clock."""
-        return self._services.epoch_ms + self._services.kernel.now // US_PER_MS
+        return self._run.epoch_ms + self._run.kernel.now // US_PER_MS

@@ -22,6 +22,7 @@ class PartitionLog:
     """One partition: a backlog, then what its producer appends."""
 
     __slots__ = (
+        "_acked_by_leader_alone",
         "_arrival",
         "_arrivals",
         "_backlog",
@@ -32,7 +33,6 @@ class PartitionLog:
         "_eras",
         "_history",
         "_replication_us",
-        "_told_by_leader",
         "_visibility",
         "cuts",
         "record_size",
@@ -53,7 +53,7 @@ class PartitionLog:
         self._backlog = backlog
         self._backlog_us = topic.backlog_at
         self._replication_us = replication_us if len(replicas.brokers) > 1 else 0
-        self._told_by_leader = topic.acks == "1"
+        self._acked_by_leader_alone = topic.acks == "1"
         self._visibility: Visibility | None = None
         """None: its high watermark never stopped."""
 
@@ -158,17 +158,17 @@ class PartitionLog:
     # -- replicas --------------------------------------------------------------------------------
 
     @property
-    def stands(self) -> bool:
+    def is_stalled(self) -> bool:
         """Whether nothing more becomes visible."""
-        return self._visibility is not None and self._visibility.stands
+        return self._visibility is not None and self._visibility.is_stalled
 
-    def stand(self, now: int) -> None:
+    def stall(self, now: int) -> None:
         """Stop the high watermark: a replica in sync no longer fetches, or too few are in sync."""
         if self._visibility is None:
             self._visibility = Visibility(self._replication_us)
-        self._visibility.stand(now)
+        self._visibility.stall(now)
 
-    def move(self, now: int, late_us: int = 0, word_us: int = 0) -> None:
+    def move(self, now: int, late_us: int = 0, metadata_us: int = 0) -> None:
         """Let the high watermark move, so much later than on disks that are not slow.
 
         *word_us*: where it stood, it takes so long until the leader hears that it may. A leader
@@ -180,10 +180,10 @@ class PartitionLog:
             if not late_us:
                 return
             self._visibility = Visibility(self._replication_us)
-        if not self._visibility.stands:
+        if not self._visibility.is_stalled:
             self._visibility.move(now, late_us)
             return
-        heard_us = now + word_us
+        heard_us = now + metadata_us
         self._visibility.move(heard_us, late_us, self._under_way(heard_us))
 
     def _under_way(self, now: int) -> tuple[int, ...]:
@@ -191,7 +191,7 @@ class PartitionLog:
 
         They come one by one where producers wait for each to be safe: not with ``acks=1``.
         """
-        if self._told_by_leader:
+        if self._acked_by_leader_alone:
             return ()
         waiting = range(self.high_watermark(now), self.end(now - self._replication_us))
         return tuple(self.appended_at(offset) for offset in waiting[:IN_FLIGHT])
@@ -222,7 +222,7 @@ class PartitionLog:
         """From an append to the high watermark that covers it, undisturbed."""
         return self._replication_us
 
-    def led_anew(
+    def on_new_leader(
         self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool
     ) -> Truncation | None:
         """Learn that another replica leads, whose copy is complete up to an append time.
@@ -234,9 +234,11 @@ class PartitionLog:
         Return what is gone, None if nothing is.
         """
         epochs, visible_us = self.epochs, self.safe_us(now)
-        told_us = max(visible_us, wrote_until_us - 1) if self._told_by_leader else visible_us
+        safe_before_us = (
+            max(visible_us, wrote_until_us - 1) if self._acked_by_leader_alone else visible_us
+        )
         has_us = max(complete_us, visible_us) if clean else complete_us
-        first, following = self.appended(has_us), self.appended(told_us)
+        first, following = self.appended(has_us), self.appended(safe_before_us)
         begin, end = self._history.offset(first), self._history.offset(following)
         if begin >= end:
             return None

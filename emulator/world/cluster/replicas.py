@@ -92,7 +92,7 @@ class ReplicaSet:
             return error
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    def leave_behind(self, brokers: Iterable[int], now: int) -> None:
+    def freeze_beliefs(self, brokers: Iterable[int], now: int) -> None:
         """Let these brokers go on by what is true now: it is about to change."""
         for broker in brokers:
             if self._beliefs is None:

@@ -25,7 +25,7 @@ from emulator.world.network import CONTROLLER, Party, broker_name
 if TYPE_CHECKING:
     from emulator.world.cluster.partition_log import PartitionLog
     from emulator.world.cluster.shards import Shard
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class LastLeader(NamedTuple):
     wrote_until_us: int
 
 
-class Place(Protocol):
+class Peer(Protocol):
     """A replicated partition: of a topic, or of the offsets topic."""
 
     @property
@@ -63,7 +63,7 @@ class Place(Protocol):
     def replication_us(self) -> int:
         """From an append to the high watermark that covers it, undisturbed."""
 
-    def led_anew(
+    def on_new_leader(
         self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool
     ) -> Truncation | None:
         """Learn that another replica leads, whose copy is complete up to an append time.
@@ -85,23 +85,23 @@ class Place(Protocol):
 class Replication:
     """All followers of all partitions."""
 
-    def __init__(self, services: Services) -> None:
-        settings = services.broker_settings
-        self._services = services
-        self._brokers = services.brokers
-        self._controller = services.controller
+    def __init__(self, run: Run) -> None:
+        settings = run.broker_settings
+        self._run = run
+        self._brokers = run.brokers
+        self._controller = run.controller
         self._lag_us = settings.replica_lag_time_max_ms * 1_000
         self._least = settings.min_insync_replicas
-        self._stopped: dict[Place, dict[int, Stop]] = {}
+        self._stopped: dict[Peer, dict[int, Stop]] = {}
         """Followers that do not fetch, or are not in sync again."""
 
-        self._back: dict[Place, dict[int, int]] = {}
+        self._back: dict[Peer, dict[int, int]] = {}
         """Followers out of the ISR that fetch, since when; ``AGAIN``: were not taken in."""
 
-        self._led_last: dict[Place, LastLeader] = {}
+        self._led_last: dict[Peer, LastLeader] = {}
         """Who led a partition that was handed over before."""
 
-        self._coming: dict[int, list[Place]] = {}
+        self._coming: dict[int, list[Peer]] = {}
         """Of each broker, the partitions whose leader it has just begun to fetch from."""
 
         self._ticking: set[int] = set()
@@ -109,75 +109,75 @@ class Replication:
 
     # -- when something changes ------------------------------------------------------------------
 
-    def look_again(self, cause: int | None) -> None:
+    def reevaluate(self, cause: int | None) -> None:
         """Work out who fetches from whom now, and let the high watermarks follow."""
-        services, now = self._services, self._services.kernel.now
-        services.crew.unfold()
-        for shard in services.shards:
+        run, now = self._run, self._run.kernel.now
+        run.consumers.unfold()
+        for shard in run.shards:
             shard.settle(now)
-        for shard in services.shards:
+        for shard in run.shards:
             shard.take_roles(cause)
-        for _, log in services.topics.partitions():
-            self._look_at_topic(log, cause, now)
-        for shard in services.shards:
-            self._look_at_shard(shard, cause, now)
-        services.stalls.look_again(cause)
+        for _, log in run.topics.partitions():
+            self._update_topic(log, cause, now)
+        for shard in run.shards:
+            self._update_shard(shard, cause, now)
+        run.stalls.reevaluate(cause)
         self._return_later(cause, now)
 
-    def hand_over(self, place: Place, leader: int, *, clean: bool) -> Truncation | None:
+    def hand_over(self, peer: Peer, leader: int, *, clean: bool) -> Truncation | None:
         """A new leader is about to be elected: it counts from now who has not caught up.
 
         Return what it lacks of a topic's records.
         """
-        now, before = self._services.kernel.now, place.replicas.leader
+        now, before = self._run.kernel.now, peer.replicas.leader
         if before != NOBODY:
-            self._led_last[place] = LastLeader(before, self._brokers.wrote_until(before))
-        last = self._led_last[place]
-        stopped = self._stopped.setdefault(place, {})
+            self._led_last[peer] = LastLeader(before, self._brokers.wrote_until(before))
+        last = self._led_last[peer]
+        stopped = self._stopped.setdefault(peer, {})
         cut = None
         if leader != NOBODY:
             stop = stopped.pop(leader, None)
-            until = self._copied_by(place, leader, now) if stop is None else stop.until_us
+            until = self._copied_by(peer, leader, now) if stop is None else stop.until_us
             wrote_until = until if leader == last.broker else last.wrote_until_us
-            cut = place.led_anew(until, wrote_until, now, clean=clean)
+            cut = peer.on_new_leader(until, wrote_until, now, clean=clean)
         for broker, stop in stopped.items():
             stopped[broker] = stop._replace(since_us=now)
         if before != NOBODY:
             stopped[before] = Stop(now, last.wrote_until_us, None)
-        self._back.pop(place, None)
+        self._back.pop(peer, None)
         return cut
 
-    def _copied_by(self, place: Place, broker: int, now: int) -> int:
+    def _copied_by(self, peer: Peer, broker: int, now: int) -> int:
         """Return up to which append time a follower that fetches until now has what there is."""
-        return place.copied_by(now, self._brokers.disk_us(broker))
+        return peer.copied_by(now, self._brokers.disk_us(broker))
 
-    def _look_at_topic(self, log: PartitionLog, cause: int | None, now: int) -> None:
+    def _update_topic(self, log: PartitionLog, cause: int | None, now: int) -> None:
         replicas = log.replicas
         leader = replicas.leader
         if self._brokers.sound and replicas.whole and log not in self._stopped:
             log.move(now)
             return
-        word_us = self._word_us(leader, now) if log in self._stopped else 0
-        self._look_at_followers(log, cause, now)
+        metadata_us = self._metadata_delay_us(leader, now) if log in self._stopped else 0
+        self._update_followers(log, cause, now)
         late = self._late_us(replicas, leader, replicas.isr_of_leader)
         if late == NEVER or self._brokers.disk_is_full(leader) or not replicas.led_by(leader):
-            log.stand(now)
+            log.stall(now)
         else:
             late += self._brokers.disk_us(leader)
-            log.move(now, late, word_us)
+            log.move(now, late, metadata_us)
 
-    def _word_us(self, leader: int, now: int) -> int:
+    def _metadata_delay_us(self, leader: int, now: int) -> int:
         """Return how long the word is under way that lets a leader's high watermarks move again.
 
         What the controller has decided comes to each broker with a fetch of its own (in the
         capture coordinator-kill the second leader went on some 0.07 s after the first).
         """
-        wire, receiver = self._services.wire, Party(broker_name(leader), "brokers")
+        wire, receiver = self._run.wire, Party(broker_name(leader), "brokers")
         return wire.delay(Party(CONTROLLER, "brokers"), receiver, now)
 
-    def _look_at_shard(self, shard: Shard, cause: int | None, now: int) -> None:
+    def _update_shard(self, shard: Shard, cause: int | None, now: int) -> None:
         replicas = shard.replicas
-        self._look_at_followers(shard, cause, now)
+        self._update_followers(shard, cause, now)
         for leader, log in sorted(shard.led.items()):
             for broker in replicas.brokers:
                 if broker == leader:
@@ -190,34 +190,34 @@ class Replication:
                         log.expel(broker)
             log.gate(self._late_us(replicas, leader, log.isr))
 
-    def _look_at_followers(self, place: Place, cause: int | None, now: int) -> None:
+    def _update_followers(self, peer: Peer, cause: int | None, now: int) -> None:
         """Note which followers have ceased to fetch, and which have begun."""
-        replicas, leader = place.replicas, place.replicas.leader
-        stopped, back = self._stopped.get(place, {}), self._back.get(place, {})
+        replicas, leader = peer.replicas, peer.replicas.leader
+        stopped, back = self._stopped.get(peer, {}), self._back.get(peer, {})
         for broker in replicas.brokers:
             if broker == leader:
                 continue
             if not self._fetches(broker, leader, replicas):
                 back.pop(broker, None)
                 if broker not in stopped:
-                    until = self._copied_by(place, broker, now)
+                    until = self._copied_by(peer, broker, now)
                     stopped[broker] = Stop(now, until, cause)
             elif broker in replicas.isr:
                 back.pop(broker, None)
                 stopped.pop(broker, None)
             elif back.get(broker, AGAIN) == AGAIN:
                 back[broker] = now
-                self._coming.setdefault(broker, []).append(place)
-        _keep(self._stopped, place, stopped)
-        _keep(self._back, place, back)
-        if leader != NOBODY and self._may_lag(place):
-            self._tick_later(leader, now)
+                self._coming.setdefault(broker, []).append(peer)
+        _keep(self._stopped, peer, stopped)
+        _keep(self._back, peer, back)
+        if leader != NOBODY and self._may_lag(peer):
+            self._schedule_isr_check(leader, now)
 
-    def _may_lag(self, place: Place) -> bool:
+    def _may_lag(self, peer: Peer) -> bool:
         """Say whether some follower in the ISR does not fetch, or only slowly."""
-        replicas, stopped = place.replicas, self._stopped.get(place, {})
+        replicas, stopped = peer.replicas, self._stopped.get(peer, {})
         followers = (broker for broker in replicas.isr if broker != replicas.leader)
-        return any(broker in stopped or self._is_slow(place, broker) for broker in followers)
+        return any(broker in stopped or self._is_slow(peer, broker) for broker in followers)
 
     def _fetches(self, broker: int, leader: int, replicas: ReplicaSet) -> bool:
         """Say whether a broker fetches from a leader."""
@@ -248,32 +248,32 @@ class Replication:
     def _return_later(self, cause: int | None, now: int) -> None:
         """Let brokers that have begun to fetch catch up: with all their partitions together."""
         coming, self._coming = self._coming, {}
-        for broker, places in sorted(coming.items()):
-            slowest = max(place.replication_us for place in places)
+        for broker, peers in sorted(coming.items()):
+            slowest = max(peer.replication_us for peer in peers)
             when = now + slowest + self._brokers.disk_us(broker)
-            caught_up = partial(self._return, broker, places, now, cause)
-            self._services.kernel.at(when, Rank.BROKER_TIMER, broker, caught_up)
+            caught_up = partial(self._return, broker, peers, now, cause)
+            self._run.kernel.at(when, Rank.BROKER_TIMER, broker, caught_up)
 
     def _return(
-        self, broker: int, places: list[Place], since_us: int, cause: int | None, _: object
+        self, broker: int, peers: list[Peer], since_us: int, cause: int | None, _: object
     ) -> None:
-        still = [p for p in places if self._back.get(p, {}).get(broker) == since_us]
-        late = [place for place in still if not self._take_in(place, broker, cause)]
+        still = [p for p in peers if self._back.get(p, {}).get(broker) == since_us]
+        late = [peer for peer in still if not self._add_to_isr(peer, broker, cause)]
         if len(late) < len(still):
-            self.look_again(cause)
-            self._services.fetches.plan_again()
-        for place in late:
-            self._back[place][broker] = AGAIN
-            self._tick_later(place.replicas.leader, self._services.kernel.now)
+            self.reevaluate(cause)
+            self._run.fetches.plan_again()
+        for peer in late:
+            self._back[peer][broker] = AGAIN
+            self._schedule_isr_check(peer.replicas.leader, self._run.kernel.now)
 
-    def _take_in(self, place: Place, broker: int, cause: int | None) -> bool:
+    def _add_to_isr(self, peer: Peer, broker: int, cause: int | None) -> bool:
         """Let a follower that has caught up be in sync again; say whether it is."""
-        replicas, now = place.replicas, self._services.kernel.now
-        until = self._copied_by(place, broker, now)
+        replicas, now = peer.replicas, self._run.kernel.now
+        until = self._copied_by(peer, broker, now)
         knows = self._controller.in_touch(replicas.leader)
         if not (knows and self._controller.may_lead(broker)):
             return False
-        if not place.caught_up(broker, until, now):
+        if not peer.caught_up(broker, until, now):
             return False
         isr = tuple(b for b in replicas.brokers if b in replicas.isr or b == broker)
         self._controller.alter_isr(replicas, isr, "caught up", cause)
@@ -281,68 +281,68 @@ class Replication:
 
     # -- the ISR shrinks -------------------------------------------------------------------------
 
-    def _tick_later(self, leader: int, now: int) -> None:
+    def _schedule_isr_check(self, leader: int, now: int) -> None:
         """Let a leader look at its followers at its next turn (``isr-expiration``)."""
         if leader in self._ticking:
             return
         self._ticking.add(leader)
         every = self._lag_us // 2 or 1
         when = now + every - (now - self._phase_us(leader, every)) % every
-        tick = partial(self._tick, leader)
-        self._services.kernel.at(when, Rank.BROKER_TIMER, leader, tick)
+        tick = partial(self._check_isr, leader)
+        self._run.kernel.at(when, Rank.BROKER_TIMER, leader, tick)
 
     def _phase_us(self, leader: int, every: int) -> int:
         """Return some time of a broker's turns: it counts them from its start."""
         started = self._brokers.started_us.get(leader)
         if started is not None:
             return started
-        key = stream_key(self._services.seed, "isr expiration", str(leader))
+        key = stream_key(self._run.seed, "isr expiration", str(leader))
         return int(draw(key, 0) * every)
 
-    def _tick(self, leader: int, _: object) -> None:
+    def _check_isr(self, leader: int, _: object) -> None:
         self._ticking.discard(leader)
         if not self._controller.in_touch(leader):
             return
-        now = self._services.kernel.now
-        led = [place for place in self._controller.places() if place.replicas.leader == leader]
-        places = [place for place in led if self._may_lag(place) or place in self._back]
-        causes = [cause for place in places for cause in self._look_over(place, now)]
+        now = self._run.kernel.now
+        led = [peer for peer in self._controller.peers() if peer.replicas.leader == leader]
+        peers = [peer for peer in led if self._may_lag(peer) or peer in self._back]
+        causes = [cause for peer in peers for cause in self._review_followers(peer, now)]
         if causes:
-            self.look_again(causes[0])
-            self._services.fetches.plan_again()
-        elif places:
-            self._tick_later(leader, now)
+            self.reevaluate(causes[0])
+            self._run.fetches.plan_again()
+        elif peers:
+            self._schedule_isr_check(leader, now)
 
-    def _look_over(self, place: Place, now: int) -> list[int | None]:
+    def _review_followers(self, peer: Peer, now: int) -> list[int | None]:
         """Take out who lags, take in who has caught up; return what made them."""
-        replicas = place.replicas
+        replicas = peer.replicas
         causes: list[int | None] = []
         for broker in replicas.isr:
-            stop = self._stopped.get(place, {}).get(broker)
-            if broker != replicas.leader and self._lags(place, broker, stop, now):
+            stop = self._stopped.get(peer, {}).get(broker)
+            if broker != replicas.leader and self._lags(peer, broker, stop, now):
                 isr = tuple(b for b in replicas.isr if b != broker)
                 cause = None if stop is None else stop.cause
                 self._controller.alter_isr(replicas, isr, "lagging", cause)
                 causes.append(cause)
-        back = sorted(self._back.get(place, {}))
-        return causes + [None for broker in back if self._take_in(place, broker, None)]
+        back = sorted(self._back.get(peer, {}))
+        return causes + [None for broker in back if self._add_to_isr(peer, broker, None)]
 
-    def _lags(self, place: Place, broker: int, stop: Stop | None, now: int) -> bool:
+    def _lags(self, peer: Peer, broker: int, stop: Stop | None, now: int) -> bool:
         if stop is not None:
             long_ago = now - stop.since_us > self._lag_us
-            return long_ago and place.is_behind(broker, stop.until_us, now)
-        behind = place.is_behind(broker, self._copied_by(place, broker, now), now)
-        return behind and self._is_slow(place, broker)
+            return long_ago and peer.is_behind(broker, stop.until_us, now)
+        behind = peer.is_behind(broker, self._copied_by(peer, broker, now), now)
+        return behind and self._is_slow(peer, broker)
 
-    def _is_slow(self, place: Place, broker: int) -> bool:
+    def _is_slow(self, peer: Peer, broker: int) -> bool:
         """Say whether a follower's disk alone makes it lag too far behind."""
         late = self._brokers.disk_us(broker)
-        return late > 0 and late + place.replication_us > self._lag_us
+        return late > 0 and late + peer.replication_us > self._lag_us
 
 
-def _keep(known: dict[Place, dict[int, T]], place: Place, found: dict[int, T]) -> None:
+def _keep(known: dict[Peer, dict[int, T]], peer: Peer, found: dict[int, T]) -> None:
     """Keep what is known of a place's followers, as long as it is anything."""
     if found:
-        known[place] = found
+        known[peer] = found
     else:
-        known.pop(place, None)
+        known.pop(peer, None)

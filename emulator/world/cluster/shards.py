@@ -15,15 +15,14 @@ from emulator.world.cluster.leader_log import Copy, LeaderLog
 from emulator.world.cluster.log_cleaner import LogCleaner, log_settings
 from emulator.world.cluster.replicas import ReplicaSet
 from emulator.world.cluster.stored_log import Amount, StoredLog
-from emulator.world.distributions import sampler
-from emulator.world.draws import base64_id, stream_key, text_id
+from emulator.world.draws import base64_id, sampler, stream_key, text_id
 from protocols.coordinator.dispatch import led_elsewhere
 from protocols.facts import Fact, OffsetsDropped, OffsetsRefused
 from protocols.machine import Send, Tell
 from protocols.messages import Envelope
 
 if TYPE_CHECKING:
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -33,32 +32,32 @@ class Shard:
 
     def __init__(
         self,
-        services: Services,
+        run: Run,
         number: int,
         brokers: tuple[int, ...],
         groups: Iterable[Group],
     ) -> None:
-        self._services = services
+        self._run = run
         self.number = number
         self.groups = frozenset(group.id for group in groups)
         self.replicas = ReplicaSet(TopicPartition(OFFSETS_TOPIC, number), brokers)
-        cluster = services.scenario.cluster
-        key = stream_key(services.seed, "offsets replication", str(number))
+        cluster = run.scenario.cluster
+        key = stream_key(run.seed, "offsets replication", str(number))
         self._replication_us = sampler(cluster.replication, key)
-        self.load_us = sampler(cluster.load, stream_key(services.seed, "load", str(number)))
-        self._ids = stream_key(services.seed, "member ids", str(number))
+        self.load_us = sampler(cluster.load, stream_key(run.seed, "load", str(number)))
+        self._ids = stream_key(run.seed, "member ids", str(number))
         self._next_id = 0
         log = StoredLog(
             Amount(cluster.offsets_backlog, cluster.offsets_backlog_records),
-            log_settings(services.broker_settings),
-            is_compacted=services.broker_settings.log_cleaner_enable,
-            spool=services.log_files.spool(number) if services.log_files else None,
+            log_settings(run.broker_settings),
+            is_compacted=run.broker_settings.log_cleaner_enable,
+            spool=run.log_files.spool(number) if run.log_files else None,
         )
         self._copies = {broker: Copy(broker, log) for broker in brokers}
         self.led: dict[int, LeaderLog] = {}
         """The log as each broker has it that believes to lead."""
 
-        self._cleaner = LogCleaner(services, number, self.led)
+        self._cleaner = LogCleaner(run, number, self.led)
 
         self.hosts: dict[int, Host] = {}
         """The coordinators, each on a broker that believes to lead."""
@@ -80,7 +79,7 @@ class Shard:
         """Let every broker that knows how things are lead or follow as was decided."""
         leader = self.replicas.leader
         for broker in self.replicas.brokers:
-            if not self._services.controller.in_touch(broker):
+            if not self._run.controller.in_touch(broker):
                 continue
             if broker == leader:
                 self._take_the_lead(broker, cause)
@@ -100,12 +99,12 @@ class Shard:
             log = self.led[broker] = self._led_by(broker)
         log.lead(self.replicas.epoch, self.replicas.isr)
         self._cleaner.leads(log)
-        host = self.hosts[broker] = Host(self._services, self, broker, log)
+        host = self.hosts[broker] = Host(self._run, self, broker, log)
         return host
 
     def _led_by(self, broker: int) -> LeaderLog:
         copy = self._copies[broker]
-        copy.stand_alone()
+        copy.detach()
 
         def durable(log_offset: int) -> None:
             host = self.hosts.get(broker)
@@ -113,13 +112,13 @@ class Shard:
                 host.durable(log_offset)
 
         return LeaderLog(
-            self._services.kernel,
+            self._run.kernel,
             self.number,
             copy,
             self._replication_us,
             durable,
             partial(self._cleaner.rolled, broker),
-            self._services.epoch_ms,
+            self._run.epoch_ms,
         )
 
     def _step_down(self, broker: int, cause: int | None) -> None:
@@ -130,20 +129,22 @@ class Shard:
         if log is not None:
             log.gate(NEVER)
 
-    def vanish(self, broker: int) -> None:
+    def discard(self, broker: int) -> None:
         """Let the coordinator on a broker go without a word: the broker died."""
         host = self.hosts.pop(broker, None)
         if host is not None:
-            host.vanish()
+            host.discard()
 
     # -- replicas (what Replication asks of every partition) ---------------------------------------
 
     @property
     def replication_us(self) -> int:
         """From an append to the high watermark that covers it, at this time."""
-        return self._replication_us(self._services.kernel.now)
+        return self._replication_us(self._run.kernel.now)
 
-    def led_anew(self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool) -> None:
+    def on_new_leader(
+        self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool
+    ) -> None:
         """Learn that another replica leads: what it has is known exactly here."""
         del complete_us, wrote_until_us, now, clean
 
@@ -167,7 +168,7 @@ class Shard:
         """Let a replica fetch from a leader; what it has beyond their common history is cut off."""
         copy = self._copies[broker]
         before = copy.end
-        agreed = log.follow(copy, late_us, self._services.kernel.now)
+        agreed = log.follow(copy, late_us, self._run.kernel.now)
         if agreed < before:
             truncated = LogTruncated(
                 partition=self.replicas.partition,
@@ -176,7 +177,7 @@ class Shard:
                 next_offset=before,
                 leader_epoch=log.epoch,
             )
-            self._services.recorder.write(truncated, cause)
+            self._run.recorder.write(truncated, cause)
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -186,21 +187,21 @@ class Shard:
         if host is not None:
             host.handle(envelope)
             return
-        services = self._services
-        topics = {topic.name: topic for topic in services.topics.describe(None)}
-        for effect in led_elsewhere(envelope, services.broker_settings, topics):
+        run = self._run
+        topics = {topic.name: topic for topic in run.topics.describe(None)}
+        for effect in led_elsewhere(envelope, run.broker_settings, topics):
             match effect:
                 case Send(message=message):
-                    services.post.answer(broker, envelope.header, message)
+                    run.router.answer(broker, envelope.header, message)
                 case Tell(fact=OffsetsRefused() as fact):
-                    services.teller.refused(fact)
+                    run.events_of.refused(fact)
 
     def new_member_id(self, prefix: str) -> str:
         """Make a member id, a new one each time; without a prefix it is a bare ``Uuid``."""
         self._next_id += 1
-        told = self._services.member_ids(prefix)
-        if told is not None:
-            return told
+        given = self._run.member_ids(prefix)
+        if given is not None:
+            return given
         if not prefix:
             return base64_id(self._ids, self._next_id)
         return f"{prefix}-{text_id(self._ids, self._next_id)}"
@@ -215,12 +216,12 @@ class Shard:
         for _, host in sorted(self.hosts.items()):
             host.topic_deleted(topic, topic_id)
 
-    def told(self, host: Host, fact: Fact) -> None:
+    def emit(self, host: Host, fact: Fact) -> None:
         """Take what a coordinator tells."""
         if isinstance(fact, OffsetsDropped):
             for partition in fact.partitions:
                 self._missing[fact.group, partition] = fact.why
-        self._services.teller.coordinator(host, fact)
+        self._run.events_of.coordinator(host, fact)
 
     # -- queries ---------------------------------------------------------------------------------
 

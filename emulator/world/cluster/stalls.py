@@ -12,43 +12,43 @@ from typing import TYPE_CHECKING
 from emulator.events import PartitionResumed, PartitionStalled
 
 if TYPE_CHECKING:
-    from emulator.world.cluster.replication import Place
+    from emulator.world.cluster.replication import Peer
     from emulator.world.cluster.shards import Shard
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 
 class Stalls:
     """Tells when a partition stalls, and when it goes on."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._stalled: set[Place] = set()
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._stalled: set[Peer] = set()
 
-    def look_again(self, cause: int | None) -> None:
+    def reevaluate(self, cause: int | None) -> None:
         """Something has happened to brokers or replicas: tell what that changed."""
-        for _, log in self._services.topics.partitions():
-            self._tell(log, cause, stalled=log.stands)
-        for shard in self._services.shards:
-            self.look_at_shard(shard, cause)
+        for _, log in self._run.topics.partitions():
+            self._tell(log, cause, stalled=log.is_stalled)
+        for shard in self._run.shards:
+            self.update_shard(shard, cause)
 
-    def look_at_shard(self, shard: Shard, cause: int | None) -> None:
+    def update_shard(self, shard: Shard, cause: int | None) -> None:
         """Tell of one offsets partition: its coordinator may have come or gone."""
         leader = shard.leader
         log = shard.led.get(leader)
-        stands = log is None or log.stands
-        full = self._services.brokers.disk_is_full(leader)
-        self._tell(shard, cause, stalled=stands or full or not shard.serves(leader))
+        is_stalled = log is None or log.is_stalled
+        full = self._run.brokers.disk_is_full(leader)
+        self._tell(shard, cause, stalled=is_stalled or full or not shard.serves(leader))
 
-    def _tell(self, place: Place, cause: int | None, *, stalled: bool) -> None:
-        if stalled is (place in self._stalled):
+    def _tell(self, peer: Peer, cause: int | None, *, stalled: bool) -> None:
+        if stalled is (peer in self._stalled):
             return
-        partition, leader = place.replicas.partition, place.replicas.leader
+        partition, leader = peer.replicas.partition, peer.replicas.leader
         if stalled:
-            self._stalled.add(place)
+            self._stalled.add(peer)
             what: PartitionStalled | PartitionResumed = PartitionStalled(
                 partition=partition, broker=leader
             )
         else:
-            self._stalled.discard(place)
+            self._stalled.discard(peer)
             what = PartitionResumed(partition=partition, broker=leader)
-        self._services.recorder.write(what, cause)
+        self._run.recorder.write(what, cause)

@@ -293,7 +293,7 @@ class StoredLog:
         if other is self:
             return min(end, other_end)
         agreed = 0
-        pairs = zip(self._stretches(end), other._stretches(other_end), strict=False)
+        pairs = zip(self._leader_runs(end), other._leader_runs(other_end), strict=False)
         for (epoch, start, stop), (other_epoch, other_start, other_stop) in pairs:
             if (epoch, start) != (other_epoch, other_start):
                 break
@@ -302,7 +302,7 @@ class StoredLog:
                 break
         return agreed
 
-    def _stretches(self, end: int) -> Iterator[tuple[int, int, int]]:
+    def _leader_runs(self, end: int) -> Iterator[tuple[int, int, int]]:
         """Yield the epoch, the start and the end of each leader's run of records."""
         starts = [start for _, start in self._epochs[1:]] + [end]
         for (epoch, start), stop in zip(self._epochs, starts, strict=True):

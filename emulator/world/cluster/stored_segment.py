@@ -8,7 +8,7 @@ written from the held ones is, byte for byte, what it would make of all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from protocols.offsets_topic.records import Record
@@ -80,3 +80,13 @@ class StoredSegment:
         for begin, size in self.extents:
             for at in range(begin, begin + size, _PIECE_BYTES):
                 yield spool.read(at, min(_PIECE_BYTES, begin + size - at))
+
+
+class LogFiles(Protocol):
+    """Takes the offsets partitions of one run, batch by batch, and keeps their leaders' logs."""
+
+    def spool(self, log_partition: int) -> Spool:
+        """Return where the batches of a partition are put as they are appended."""
+
+    def keep(self, log_partition: int, segments: Iterable[tuple[int, Iterable[bytes]]]) -> None:
+        """Take the base offset and the bytes of each segment there is in the end."""

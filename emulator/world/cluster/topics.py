@@ -10,7 +10,15 @@ from emulator.world.cluster.arrivals import arrivals_of
 from emulator.world.cluster.partition_log import PartitionLog, ShownLog, StaleLog
 from emulator.world.cluster.replicas import NOBODY, Belief, ReplicaSet
 from emulator.world.draws import base64_id, stream_key
-from protocols.messages import TopicDescription
+from protocols.leader_epochs import end_of_epoch
+from protocols.messages import (
+    EpochEndOffset,
+    EpochToCheck,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
+    TopicDescription,
+)
+from protocols.messages.errors import ErrorCode
 
 
 class TopicLog:
@@ -53,8 +61,8 @@ class Topics:
         number = self._incarnations.get(topic.name, 0)
         self._incarnations[topic.name] = number + 1
         key = stream_key(self._seed, "topic id", topic.name)
-        told = None if number else self._ids.get(topic.name)
-        log = TopicLog(topic, told or base64_id(key, number), now)
+        given = None if number else self._ids.get(topic.name)
+        log = TopicLog(topic, given or base64_id(key, number), now)
         self.logs[topic.name] = log
         self._extend(log, topic.partitions, topic.backlog, now)
         return log
@@ -126,3 +134,22 @@ class Topics:
             for name, log in sorted(self.logs.items())
             for number, partition in enumerate(log.partitions)
         ]
+
+
+def end_offsets(
+    request: OffsetsForLeaderEpochRequest, broker: int, topics: Topics, now: int
+) -> OffsetsForLeaderEpochResponse:
+    """Return where the leader epochs asked for end in the logs that *broker* leads."""
+    found = tuple(_end_offset(check, broker, topics, now) for check in request.partitions)
+    return OffsetsForLeaderEpochResponse(end_offsets=found)
+
+
+def _end_offset(check: EpochToCheck, broker: int, topics: Topics, now: int) -> EpochEndOffset:
+    log = topics.shown_by(broker, check.partition)
+    if log is None:
+        return EpochEndOffset(check.partition, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    error = log.replicas.refusal(broker, check.current_leader_epoch)
+    if error:
+        return EpochEndOffset(check.partition, error=error)
+    epoch, end = end_of_epoch(log.epochs, check.leader_epoch, log.end(now))
+    return EpochEndOffset(check.partition, epoch, end)

@@ -45,7 +45,7 @@ class Visibility:
         return bool(self._spells)
 
     @property
-    def stands(self) -> bool:
+    def is_stalled(self) -> bool:
         """Whether nothing more becomes visible."""
         return self._lag_us == NEVER
 
@@ -70,7 +70,7 @@ class Visibility:
                 break
         return min(visible, NEVER)
 
-    def stand(self, now: int) -> None:
+    def stall(self, now: int) -> None:
         """Let nothing more become visible from now on, nor what is appended at this instant."""
         self._go_on(now, NEVER, now - 1)
 
@@ -81,7 +81,7 @@ class Visibility:
         *under_way*: when the records were appended that come first, one a replication; rising.
         """
         lag_us = self._replication_us + late_us
-        if not lag_us or not under_way or not self.stands:
+        if not lag_us or not under_way or not self.is_stalled:
             self._go_on(now, lag_us)
             return
         for turn, appended_us in enumerate(under_way):

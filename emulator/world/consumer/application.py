@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
-from emulator.world.consumer.doing import Doing, Ending
-from emulator.world.consumer.handler import Batch, Flaw
+from emulator.world.consumer.handler import Batch, Doing, Ending, Flaw
 from emulator.world.consumer.listener import Listener
 from emulator.world.consumer.policy_commits import PolicyCommits
 from emulator.world.kernel import Rank
@@ -28,9 +27,9 @@ class Application:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._services = process.services
+        self._run = process.run
         self._blueprint = process.blueprint
-        self._kernel = process.services.kernel
+        self._kernel = process.run.kernel
         self.doing = Doing.POLLING
         self._batch: Batch | None = None
         self._token = 0
@@ -61,14 +60,14 @@ class Application:
     def polled(self, ranges: tuple[Handed, ...]) -> None:
         """Take what poll returned."""
         if not ranges:
-            self._nothing()
+            self._poll_was_empty()
             return
         if self._blueprint.commit.when == "before":
             self.step("polled", lambda: self._commit_before(ranges))
         else:
             self.step("polled", lambda: self._work(ranges))
 
-    def _nothing(self) -> None:
+    def _poll_was_empty(self) -> None:
         """Go on after an empty poll: a commit by the clock may be due all the same."""
         policy = self._blueprint.commit
         if policy.when == "every" and policy.between_batches and self.commits.due:
@@ -78,11 +77,11 @@ class Application:
 
     def step(self, name: str, then: Callable[[], None]) -> None:
         """Pass a step that faults may aim at, and go on if the process still can."""
-        aims = self._services.aims
-        if aims.idle:
+        triggers = self._run.triggers
+        if triggers.idle:
             then()
             return
-        aims.reached(self._blueprint.name, name)
+        triggers.reached(self._blueprint.name, name)
         if self._process.alive and not self._process.hold(then):
             then()
 
@@ -103,12 +102,12 @@ class Application:
         self._batch = batch
         self.doing = Doing.WORKING
 
-    def put_away(self) -> None:
+    def end_uncounted(self) -> None:
         """End a batch that somebody else has counted."""
         self._batch = None
         self.doing = Doing.POLLING
 
-    def worked_off(self) -> None:
+    def end_counted(self) -> None:
         """End that batch."""
         batch = self._batch
         assert batch is not None, "work ended that nobody had begun"
@@ -134,10 +133,10 @@ class Application:
         batch = Batch.of(ranges, self._kernel.now)
         self._blueprint.plan(batch)
         if self._blueprint.group.poison:
-            self._services.teller.handed(self._process, ranges)
+            self._run.events_of.handed(self._process, ranges)
         self._batch = batch
         if self._pending_hang_us:
-            batch.stretch(0, self._pending_hang_us)
+            batch.lengthen(0, self._pending_hang_us)
             self._pending_hang_us = 0
         self.go_on(batch)
 
@@ -172,9 +171,9 @@ class Application:
     @property
     def _each_record(self) -> bool:
         """Whether something looks at each record: the policy, or a fault that waits for one."""
-        if self._blueprint.per_record or self._services.recorder.by_record:
+        if self._blueprint.per_record or self._run.recorder.by_record:
             return True
-        return self._services.aims.awaited(self._blueprint.name, "record done")
+        return self._run.triggers.awaited(self._blueprint.name, "record done")
 
     def _report(self, batch: Batch, until_us: int) -> None:
         """Count what is finished by ``until_us`` as processed."""
@@ -194,16 +193,16 @@ class Application:
     def _skip(self, batch: Batch) -> None:
         """Go on behind a record whose work failed."""
         tp, offset = batch.record(batch.reported)
-        cause = self._services.causes.disturbed.get(self._blueprint.name)
-        self._process.progress.let_go(Handed(tp, offset, offset + 1), "skipped", cause)
+        cause = self._run.causes.disturbed.get(self._blueprint.name)
+        self._process.progress.skip(Handed(tp, offset, offset + 1), "skipped", cause)
         self.commits.uncommitted[tp] = offset + 1
         batch.reported += 1
 
     def _discard(self, ranges: tuple[Handed, ...]) -> None:
         """Throw records away after a refused commit, and poll again."""
-        cause = self._services.causes.refused.get(self._blueprint.name)
+        cause = self._run.causes.refused.get(self._blueprint.name)
         for part in ranges:
-            self._process.progress.let_go(part, "discarded", cause)
+            self._process.progress.skip(part, "discarded", cause)
         self._batch = None
         self.poll()
 
@@ -213,7 +212,7 @@ class Application:
             now = self._kernel.now
             self._report(self._batch, now if self._paused_us is None else self._paused_us)
 
-    def under_work(self) -> tuple[TopicPartition, int, int] | None:
+    def record_in_progress(self) -> tuple[TopicPartition, int, int] | None:
         """Return partition, offset and begin of the record under work, if there is one."""
         batch = self._batch
         if self.doing is not Doing.WORKING or batch is None or batch.reported >= batch.count:
@@ -295,7 +294,7 @@ class Application:
         if batch is not None and self.doing is Doing.WORKING:
             following = batch.finished(self._kernel.now) + 1
             if following < batch.count:
-                batch.stretch(following, length_us)
+                batch.lengthen(following, length_us)
                 self.go_on(batch)
                 return
         self._pending_hang_us += length_us
@@ -342,7 +341,7 @@ class Application:
 
     def closed(self) -> None:
         """Take the end of close(): the process ends."""
-        self._process.stop("closed", self._services.causes.disturbed.get(self._blueprint.name))
+        self._process.stop("closed", self._run.causes.disturbed.get(self._blueprint.name))
 
     def abandon(self) -> None:
         """Forget everything that was to come: the process is gone."""

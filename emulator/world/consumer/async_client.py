@@ -29,12 +29,12 @@ def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Cli
     """
     topics, pattern = subscription_of(blueprint.group, blueprint.member)
     by_broker = blueprint.group.pattern_by == "broker"
-    told = member_ids(blueprint.settings.client_id or blueprint.name)
+    given = member_ids(blueprint.settings.client_id or blueprint.name)
     return Client(
         Consumer(
             name=process,
             group_id=blueprint.group.id,
-            member_id=told or base64_id(stream_key(blueprint.seed, "member id", process), 0),
+            member_id=given or base64_id(stream_key(blueprint.seed, "member id", process), 0),
             settings=blueprint.settings,
             topics=None if pattern else topics,
             matches=full_match(pattern) if pattern and not by_broker else None,

@@ -15,8 +15,7 @@ from emulator.scenario.resolution import (
     work_of,
 )
 from emulator.world.consumer.handler import Batch, Flaw, WorkTimes
-from emulator.world.distributions import Sampler, constant_of, sampler
-from emulator.world.draws import stream_key
+from emulator.world.draws import Sampler, constant_of, sampler, stream_key
 from protocols.consumer.calls import CloseOperation
 from protocols.settings.consumer import ConsumerSettings
 

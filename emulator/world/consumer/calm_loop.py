@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.consumer.calm_fetches import CalmFetches
-from emulator.world.consumer.finished import Finished
 from emulator.world.consumer.handler import Batch
+from emulator.world.consumer.progress import Unreported
 from emulator.world.kernel import Moment, Rank, order_of
 from protocols.consumer.fetching import Handed
 from protocols.consumer.kip848.background import WOKEN
@@ -24,7 +23,9 @@ from protocols.consumer.kip848.waiting import POLL
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
+    from emulator.world.consumer.fetch_in_flight import FetchInFlight
     from emulator.world.consumer.process import Process
+    from protocols.consumer.fetching import Fetcher
     from protocols.consumer.kip848.calm import CalmPoll
     from protocols.consumer.kip848.machine import Client
 
@@ -42,7 +43,7 @@ class CalmLoop:
         self._progress = process.progress
         self._client = client
         self._fetches = CalmFetches(process, client.consumer.fetcher)
-        self._kernel = process.services.kernel
+        self._kernel = process.run.kernel
         self._order = order_of(Rank.RECORDS_AT_CLIENT, process.blueprint.index)
         self._timeout_us = process.blueprint.poll_timeout_us
         self._late = process.blueprint.lateness_us
@@ -56,7 +57,7 @@ class CalmLoop:
         self._handed: dict[TopicPartition, int] = {}
         """Handed out since this took over: partition to next offset."""
 
-        self._finished = Finished(process)
+        self._finished = Unreported(process)
 
     @property
     def folded(self) -> bool:
@@ -79,7 +80,7 @@ class CalmLoop:
     def _fold(self, now: int) -> int | None:
         """Take over if nothing but records can happen for a while; return until when."""
         process = self._process
-        if not (self._app.calm and process.services.aims.idle and process.at_rest):
+        if not (self._app.calm and process.run.triggers.idle and process.at_rest):
             return None
         if self._progress.behind or not self._progress.alone:
             return None
@@ -105,7 +106,7 @@ class CalmLoop:
         """
         self._unfold(_ARRIVAL if before_arrivals else _EVENTS)
 
-    def makes_way(self, timer: str) -> bool:
+    def on_timer(self, timer: str) -> bool:
         """Let the client take one of its timers that runs out now: of several, they go by name."""
         if self._calm is not None:
             self._play(self._kernel.now, _EVENTS)
@@ -119,7 +120,7 @@ class CalmLoop:
             return
         self._play(self._kernel.now, first_left)
         self._calm = self._due = None
-        self.tell()
+        self.write()
         for tp, position in self._handed.items():
             self._progress.handed(tp, position)
         self._handed.clear()
@@ -199,6 +200,88 @@ class CalmLoop:
         self._batch, self._work_us = None, NEVER
         self._finished.end(batch)
 
-    def tell(self) -> None:
+    def write(self) -> None:
         """Count what was finished since the last time as processed."""
-        self._finished.tell()
+        self._finished.write()
+
+
+class CalmFetches:
+    """What one process has asked its brokers for, and will ask them."""
+
+    __slots__ = ("_behind", "_by_broker", "_counts", "_fetcher", "_next", "_process", "_under_way")
+
+    def __init__(self, process: Process, fetcher: Fetcher) -> None:
+        self._process = process
+        self._fetcher = fetcher
+        self._counts = process.run.router.counts
+        self._by_broker: dict[int, FetchInFlight] = {}
+        """Of each broker its fetch, under way or not."""
+
+        self._under_way: dict[int, FetchInFlight] = {}
+        """In the order in which they were sent."""
+
+        self._behind: set[int] = set()
+        """Brokers that were asked for what is buffered now: what they are asked next is open."""
+
+        self._next: FetchInFlight | None = None
+
+    def take_over(self, now: int) -> bool:
+        """Let no answer arrive as an event any more, if that can be; say whether it can."""
+        fetches, fetcher = self._process.run.fetches, self._fetcher
+        by_broker = fetches.undisturbed(self._process, fetcher.positions.by_leader, now)
+        under_way = fetches.of(self._process)
+        if by_broker is None or fetcher.in_flight != under_way.keys():
+            return False
+        self._by_broker, self._under_way = by_broker, under_way
+        self._behind = set(by_broker).difference(under_way)
+        for fetch in by_broker.values():
+            fetch.live = False
+        self._find_next()
+        return True
+
+    def give_back(self) -> None:
+        """Let the answers arrive as events again."""
+        self._process.run.fetches.go_live(self._process)
+
+    @property
+    def next_us(self) -> int:
+        """When the next answer arrives."""
+        return NEVER if self._next is None else self._next.arrives_us
+
+    def ask(self, now: int) -> int:
+        """Ask the brokers that are free for records; return when the next answer arrives."""
+        for broker in self._fetcher.take_free():
+            self._counts["Fetch"] += 1
+            fetch = self._by_broker[broker]
+            if broker in self._behind:
+                self._behind.discard(broker)
+                fetch.bring_up(self._fetcher.positions.by_leader[broker])
+            fetch.send(now)
+            self._under_way[broker] = fetch
+            if self._next is None or fetch.arrives_us < self._next.arrives_us:
+                self._next = fetch
+        return self.next_us
+
+    def arrive(self) -> bool:
+        """Buffer what the next answer brings; say whether that is anything."""
+        fetch = self._next
+        assert fetch is not None, "an answer arrives"
+        del self._under_way[fetch.broker]
+        response = fetch.bring()
+        self._fetcher.arrived(response)
+        self._find_next()
+        return any(part.next_offset > part.first for part in response.partitions)
+
+    def _find_next(self) -> None:
+        """Find the next answer: of several at one instant, the one that was asked for first."""
+        soonest, self._next = NEVER, None
+        for fetch in self._under_way.values():
+            if fetch.arrives_us < soonest:
+                soonest, self._next = fetch.arrives_us, fetch
+
+    @property
+    def overtaken(self) -> bool:
+        """Whether retention has overtaken what is read."""
+        positions = self._fetcher.positions.valid()
+        wants = [want for f in self._by_broker.values() for want in f.wants.cached.values()]
+        return any(w.log is not None and positions[w.partition] < w.log.start for w in wants)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.topics import Topics
-from emulator.world.consumer.under_way import AT_ONCE, UnderWay, Want
+from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Want
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, Way, broker_name
 from protocols.consumer.fetch_session import FetchSession
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from assignors.types import TopicPartition
     from emulator.world.cluster.replicas import ReplicaSet
     from emulator.world.consumer.process import Process
-    from emulator.world.services import Services
+    from emulator.world.run import Run
     from protocols.consumer.reading import Reading
 
 NO_HEADER = Header("", -1)
@@ -42,10 +42,10 @@ NO_HEADER = Header("", -1)
 class Fetches:
     """All fetches under way, and the fetch sessions of the brokers."""
 
-    def __init__(self, services: Services, topics: Topics) -> None:
-        self._services = services
+    def __init__(self, run: Run, topics: Topics) -> None:
+        self._run = run
         self._topics = topics
-        self._under_way: dict[str, dict[int, UnderWay]] = {}
+        self._under_way: dict[str, dict[int, FetchInFlight]] = {}
         self._sessions: dict[str, dict[int, FetchSession[Want]]] = {}
 
     def send(self, process: Process, broker: int, request: FetchRequest) -> None:
@@ -55,7 +55,7 @@ class Fetches:
         if session is None:
             session = sessions[broker] = FetchSession()
         settings = process.blueprint.settings
-        now = self._services.kernel.now
+        now = self._run.kernel.now
 
         def keep(want: Want | None, part: FetchPartition) -> Want:
             log = self._topics.shown_by(broker, part.partition)
@@ -66,7 +66,7 @@ class Fetches:
             return want
 
         session.renew(request.partitions, keep)
-        fetch = UnderWay(process, broker, session, *self._ways(process, broker))
+        fetch = FetchInFlight(process, broker, session, *self._ways(process, broker))
         fetch.send(now)
         self._under_way.setdefault(process.name, {})[broker] = fetch
         self._hold(fetch)
@@ -74,54 +74,52 @@ class Fetches:
 
     def _ways(self, process: Process, broker: int) -> tuple[Way, Way]:
         """Return how long it takes there and back."""
-        wire, party = self._services.wire, Party(broker_name(broker), "brokers")
+        wire, party = self._run.wire, Party(broker_name(broker), "brokers")
         return wire.link(process.party, party), wire.link(party, process.party)
 
-    def _hold(self, fetch: UnderWay) -> None:
+    def _hold(self, fetch: FetchInFlight) -> None:
         """Let no answer come where the broker does not run or the way is cut."""
         if not self._reachable(fetch):
             fetch.ready_us = fetch.arrives_us = NEVER
 
-    def _reachable(self, fetch: UnderWay) -> bool:
-        services = self._services
-        if not services.brokers.answers(fetch.broker):
+    def _reachable(self, fetch: FetchInFlight) -> bool:
+        run = self._run
+        if not run.brokers.answers(fetch.broker):
             return False
-        if not services.wire.is_cut:
+        if not run.wire.is_cut:
             return True
         here, there = fetch.process.blueprint.name, broker_name(fetch.broker)
-        return services.wire.passes(here, there) and services.wire.passes(there, here)
+        return run.wire.passes(here, there) and run.wire.passes(there, here)
 
     # -- arrival ---------------------------------------------------------------------------------
 
-    def _await(self, fetch: UnderWay) -> None:
+    def _await(self, fetch: FetchInFlight) -> None:
         """Let the answer arrive as an event; without one the connection times out (N8)."""
         fetch.live = True
         index = fetch.process.blueprint.index
         if fetch.arrives_us < NEVER:
             when = fetch.arrives_us
-            self._services.kernel.at(
-                when, Rank.RECORDS_AT_CLIENT, index, lambda _: self._arrive(fetch)
-            )
+            self._run.kernel.at(when, Rank.RECORDS_AT_CLIENT, index, lambda _: self._arrive(fetch))
             return
         timeout = fetch.process.blueprint.settings.request_timeout_ms * 1_000
-        when = max(self._services.kernel.now, fetch.asked_us + timeout)
-        self._services.kernel.at(when, Rank.CLIENT_TIMER, index, lambda _: self._late(fetch))
+        when = max(self._run.kernel.now, fetch.asked_us + timeout)
+        self._run.kernel.at(when, Rank.CLIENT_TIMER, index, lambda _: self._late(fetch))
 
-    def _current(self, fetch: UnderWay) -> bool:
+    def _current(self, fetch: FetchInFlight) -> bool:
         mine = self._under_way.get(fetch.process.name)
         return mine is not None and mine.get(fetch.broker) is fetch
 
-    def _arrive(self, fetch: UnderWay) -> None:
-        now = self._services.kernel.now
+    def _arrive(self, fetch: FetchInFlight) -> None:
+        now = self._run.kernel.now
         if fetch.live and self._current(fetch) and fetch.arrives_us == now:
             fetch.process.receive(Envelope(NO_HEADER, self.take(fetch)))
 
-    def _late(self, fetch: UnderWay) -> None:
+    def _late(self, fetch: FetchInFlight) -> None:
         if fetch.live and self._current(fetch) and fetch.arrives_us >= NEVER:
             self.drop(fetch.process, fetch.broker)
             fetch.process.receive(Envelope(NO_HEADER, Disconnected(fetch.broker)))
 
-    def take(self, fetch: UnderWay) -> FetchResponse:
+    def take(self, fetch: FetchInFlight) -> FetchResponse:
         """Take a fetch off the wire and return its answer, as of when the broker gave it."""
         self.drop(fetch.process, fetch.broker)
         settings = fetch.process.blueprint.settings
@@ -140,7 +138,7 @@ class Fetches:
                 break
         return FetchResponse(fetch.broker, tuple(found))
 
-    def _read(self, want: Want, fetch: UnderWay, room: int, *, first: bool) -> FetchedRecords:
+    def _read(self, want: Want, fetch: FetchInFlight, room: int, *, first: bool) -> FetchedRecords:
         """Return what one partition answers."""
         log = want.log
         if log is None:
@@ -158,13 +156,13 @@ class Fetches:
 
     # -- fetches that a poll loop looks for itself -------------------------------------------------
 
-    def of(self, process: Process) -> dict[int, UnderWay]:
+    def of(self, process: Process) -> dict[int, FetchInFlight]:
         """Return the fetches of one process that are under way, by broker."""
         return self._under_way.setdefault(process.name, {})
 
     def undisturbed(
         self, process: Process, by_leader: Mapping[int, Mapping[TopicPartition, Reading]], now: int
-    ) -> dict[int, UnderWay] | None:
+    ) -> dict[int, FetchInFlight] | None:
         """Return the fetches of one process by broker, those that are not under way too.
 
         None: some broker has yet to be asked for just what is read from it, would not answer, or
@@ -172,14 +170,14 @@ class Fetches:
         """
         mine = self.of(process)
         sessions = self._sessions.get(process.name, {})
-        found: dict[int, UnderWay] = {}
+        found: dict[int, FetchInFlight] = {}
         for broker, readings in by_leader.items():
             session = sessions.get(broker)
             if session is None or session.cached.keys() != readings.keys():
                 return None
             fetch = mine.get(broker)
             if fetch is None:
-                fetch = UnderWay(process, broker, session, *self._ways(process, broker))
+                fetch = FetchInFlight(process, broker, session, *self._ways(process, broker))
             elif fetch.arrives_us >= NEVER or not _asks_for(fetch, readings):
                 return None
             if not (self._reachable(fetch) and self._is_readable(fetch, readings, now)):
@@ -188,7 +186,7 @@ class Fetches:
         return found if mine.keys() <= found.keys() else None
 
     def _is_readable(
-        self, fetch: UnderWay, readings: Mapping[TopicPartition, Reading], now: int
+        self, fetch: FetchInFlight, readings: Mapping[TopicPartition, Reading], now: int
     ) -> bool:
         """Say whether a broker shows all that is read from it, now and when it was last asked."""
         for tp, want in fetch.wants.cached.items():
@@ -213,8 +211,8 @@ class Fetches:
 
     def plan_again(self) -> None:
         """Something stopped, went on, or changed hands: answers come at other times now."""
-        self._services.crew.unfold()
-        now = self._services.kernel.now
+        self._run.consumers.unfold()
+        now = self._run.kernel.now
         for name in sorted(self._under_way):
             for fetch in list(self._under_way[name].values()):
                 least = fetch.process.blueprint.settings.fetch_min_bytes
@@ -228,7 +226,7 @@ class Fetches:
 
     def overtaken(self) -> bool:
         """Say whether retention has overtaken what some fetch asks for, or will ask for."""
-        if any(process.is_overtaken() for process in self._services.crew.everyone()):
+        if any(process.is_overtaken() for process in self._run.consumers.everyone()):
             return True
         return any(
             want.log is not None and want.offset < want.log.start
@@ -242,7 +240,7 @@ class Fetches:
         self._under_way.pop(process.name, None)
         self._sessions.pop(process.name, None)
 
-    def broken(self, broker: int) -> list[Process]:
+    def disconnect(self, broker: int) -> list[Process]:
         """A broker died: return the processes that had a connection to it to fetch over."""
         for mine in self._under_way.values():
             for fetch in list(mine.values()):
@@ -254,7 +252,7 @@ class Fetches:
             for name, sessions in sorted(self._sessions.items())
             if sessions.pop(broker, None) is not None
         ]
-        processes = [self._services.crew.process(name) for name in connected]
+        processes = [self._run.consumers.process(name) for name in connected]
         return [process for process in processes if process is not None]
 
     def drop(self, process: Process, broker: int) -> None:
@@ -262,7 +260,7 @@ class Fetches:
         self.of(process).pop(broker, None)
 
 
-def _asks_for(fetch: UnderWay, readings: Mapping[TopicPartition, Reading]) -> bool:
+def _asks_for(fetch: FetchInFlight, readings: Mapping[TopicPartition, Reading]) -> bool:
     """Say whether a fetch asks for what is read next: a position may have been reset since."""
     wants = fetch.wants.cached.values()
     return all(want.offset == readings[want.partition].position for want in wants)

@@ -105,7 +105,7 @@ class Batch:
 
     # -- interruptions -------------------------------------------------------------------------
 
-    def stretch(self, index: int, extra_us: int) -> None:
+    def lengthen(self, index: int, extra_us: int) -> None:
         """Let the record at ``index`` take longer; all later ones shift."""
         ends = self._explicit()
         self._ends = ends[:index] + [end + extra_us for end in ends[index:]]
@@ -113,7 +113,7 @@ class Batch:
     def shift(self, extra_us: int) -> None:
         """Let everything not yet reported happen later, by the length of a commit."""
         if extra_us:
-            self.stretch(self.reported, extra_us)
+            self.lengthen(self.reported, extra_us)
 
     def resume(self, index: int, now: int) -> None:
         """Go on after a pause in the record at ``index``: it ends now at the earliest.
@@ -126,7 +126,7 @@ class Batch:
             return
         late = now - self.end_us(index)
         if late > 0:
-            self.stretch(index, late)
+            self.lengthen(index, late)
 
     def leave_after(self, index: int) -> None:
         """Drop everything behind the record at ``index``: it is never worked on."""
@@ -138,3 +138,23 @@ class Batch:
         if self._ends is None:
             self._ends = [self._each * (index + 1) for index in range(self.count)]
         return self._ends
+
+
+class Doing(enum.Enum):
+    """What the application thread is in the middle of."""
+
+    POLLING = "poll"
+    WORKING = "its handler"
+    COMMITTING = "commitSync"
+    LISTENING = "its rebalance listener"
+    CLOSING = "close"
+    RECOVERING = "a pause after an exception it has caught"
+
+
+class Ending(enum.Enum):
+    """Whether the process was asked to end in order, and when it will close its consumer."""
+
+    NOT_ASKED = "not asked to"
+    AFTER_BATCH = "when its batch is done"
+    AFTER_RECORD = "after the record under work"
+    BEGUN = "close was called"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
-from emulator.world.consumer.doing import Doing, Ending
+from emulator.world.consumer.handler import Doing, Ending
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import Failed
 from protocols.machine import Call
@@ -30,12 +30,12 @@ class Listener:
         self._process = process
         self._application = application
         self._blueprint = process.blueprint
-        self._kernel = process.services.kernel
+        self._kernel = process.run.kernel
         self._began_us = 0
         self._failing: FailListener | None = None
         """What let its last call fail that threw."""
 
-        self._not_before_us = iter(process.services.listened_us.get(process.name, ()))
+        self._not_before_us = iter(process.run.listened_us.get(process.name, ()))
 
     def call(self, call: Call) -> None:
         """Begin a call."""
@@ -66,18 +66,18 @@ class Listener:
 
     def _ended(self, call: Call) -> None:
         process = self._process
-        event = process.services.teller.listened(process, self._heard(call))
-        fault = process.services.crew.failing.get(self._blueprint.name)
+        event = process.run.events_of.listened(process, self._heard(call))
+        fault = process.run.consumers.failing.get(self._blueprint.name)
         if fault is not None and fault.call in (None, call.listener):
             self._failing = fault
             self._threw(call, event)
             return
         if call.listener != "assigned":
-            self._let_go(call, call.partitions, event)
-        process.services.aims.reached(self._blueprint.name, call.listener)
+            self._close_epochs(call, call.partitions, event)
+        process.run.triggers.reached(self._blueprint.name, call.listener)
         self._return(call)
 
-    def _let_go(self, call: Call, partitions: Iterable[TopicPartition], event: int) -> None:
+    def _close_epochs(self, call: Call, partitions: Iterable[TopicPartition], event: int) -> None:
         why = "closed" if self._application.ending is Ending.BEGUN else call.listener
         for tp in partitions:
             self._process.progress.close(tp, why, event)
@@ -101,13 +101,13 @@ class Listener:
             call=call.listener,
             partitions=call.partitions,
         )
-        cause = process.services.causes.disturbed.get(self._blueprint.name)
-        process.services.recorder.write(threw, cause)
+        cause = process.run.causes.disturbed.get(self._blueprint.name)
+        process.run.recorder.write(threw, cause)
         self._application.listened()
         step = process.client.called(call, self._kernel.now, THREW)
         kept = frozenset(process.client.state.assignment)
         if call.listener != "assigned":
-            self._let_go(call, (tp for tp in call.partitions if tp not in kept), event)
+            self._close_epochs(call, (tp for tp in call.partitions if tp not in kept), event)
         process.carry_out(step)
 
     def catches(self, failed: Failed) -> bool:

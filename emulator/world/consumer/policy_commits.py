@@ -23,7 +23,7 @@ class PolicyCommits:
     def __init__(self, process: Process) -> None:
         self._process = process
         self._policy = process.blueprint.commit
-        self._kernel = process.services.kernel
+        self._kernel = process.run.kernel
         self._then: Then | None = None
         self.uncommitted: dict[TopicPartition, int] = {}
         self._records = 0

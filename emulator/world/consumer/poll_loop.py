@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.consumer.finished import Finished
+from emulator.world.consumer.fetch_in_flight import FetchInFlight, Found, batch_of, seen_by_one_poll
 from emulator.world.consumer.handler import Batch
-from emulator.world.consumer.under_way import Found, UnderWay, batch_of, seen_by_one_poll
+from emulator.world.consumer.progress import Unreported
 from emulator.world.kernel import Moment, Rank, order_of
 from protocols.consumer.classic.heartbeat import last_tick
 from protocols.consumer.classic.machine import POLL
@@ -23,7 +23,7 @@ from protocols.consumer.classic.rejoin import RETRY
 
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process
-    from emulator.world.distributions import Sampler
+    from emulator.world.draws import Sampler
     from protocols.consumer.classic.machine import Client
 
 NOT_WAITING = -1
@@ -39,10 +39,10 @@ class PollLoop:
         self._client = client
         self._fetcher = client.consumer.fetcher
         self._clock = client.consumer.clock
-        self._fetches = process.services.fetches
-        self._kernel = process.services.kernel
+        self._fetches = process.run.fetches
+        self._kernel = process.run.kernel
         self._settings = process.blueprint.settings
-        self._push = process.services.kernel.push
+        self._push = process.run.kernel.push
         self._as_arrival = order_of(Rank.RECORDS_AT_CLIENT, process.blueprint.index)
         self._as_timer = order_of(Rank.CLIENT_TIMER, process.blueprint.index)
         self._as_application = order_of(Rank.APPLICATION, process.blueprint.index)
@@ -50,13 +50,13 @@ class PollLoop:
         self._late = process.blueprint.lateness_us
         self._limit = self._settings.max_poll_records
         self._plan = process.blueprint.plan
-        self._counts = process.services.post.counts
-        self._flights: dict[int, UnderWay] = {}
-        self._finished = Finished(process)
+        self._counts = process.run.router.counts
+        self._flights: dict[int, FetchInFlight] = {}
+        self._finished = Unreported(process)
 
         self._batch: Batch | None = None
         self._awaited: Moment | None = None
-        self._ahead: tuple[int, UnderWay, Found, Batch] | None = None
+        self._ahead: tuple[int, FetchInFlight, Found, Batch] | None = None
         """The next answer, when it arrives, what it brings, and the batch that will be."""
 
         self._due_us = 0
@@ -91,7 +91,7 @@ class PollLoop:
     def _fold(self, now: int) -> bool:
         """Take over if nothing but records can happen for a while."""
         due = self._client.quiet_until(now)
-        if due is None or not self._app.calm or not self._process.services.aims.idle:
+        if due is None or not self._app.calm or not self._process.run.triggers.idle:
             return False
         if self._settings.fetch_min_bytes > 1 or not self._progress.alone:
             return False
@@ -132,7 +132,7 @@ class PollLoop:
 
     def _sync(self) -> None:
         """Let the client and the books know how far this loop has come."""
-        self.tell()
+        self.write()
         for flight in self._flights.values():
             for want in flight.wants.cached.values():
                 epochs = want.log.epochs if want.log is not None else ()
@@ -178,7 +178,7 @@ class PollLoop:
         else:
             self.unfold()
 
-    def _look_ahead(self, soonest: int, flight: UnderWay) -> None:
+    def _look_ahead(self, soonest: int, flight: FetchInFlight) -> None:
         """Wait for the end of the batch that the next answer will bring: one event for both.
 
         Nothing of it has happened yet; who looks in between makes it happen (:meth:`catch_up`).
@@ -230,7 +230,7 @@ class PollLoop:
         del now
         return False
 
-    def makes_way(self, timer: str) -> bool:
+    def on_timer(self, timer: str) -> bool:
         """Let the client take a timer that runs out now, if it means anything while it is calm.
 
         Of equal times, timers go by name: a poll that ends now may be first.
@@ -263,7 +263,7 @@ class PollLoop:
 
     # -- records -----------------------------------------------------------------------------------
 
-    def _serve(self, arrived: list[UnderWay], now: int) -> bool:
+    def _serve(self, arrived: list[FetchInFlight], now: int) -> bool:
         """Hand out what some answers brought and ask their brokers again.
 
         False, and nothing done, where that takes more than one poll or an answer is an error.
@@ -295,14 +295,14 @@ class PollLoop:
         assert beat is not None, "a calm client has a heartbeat thread"
         return last_tick(beat, self._client.consumer, now)
 
-    def _hand_out(self, flight: UnderWay, found: Found) -> None:
+    def _hand_out(self, flight: FetchInFlight, found: Found) -> None:
         """Move the session past the records of an answer."""
         for want, count, following in found:
             want.offset += count
             want.when_us = following
             flight.wants.answered(want.partition)
 
-    def _ask_again(self, flight: UnderWay, now: int) -> None:
+    def _ask_again(self, flight: FetchInFlight, now: int) -> None:
         """Send the next fetch to the broker that has answered."""
         self._counts["Fetch"] += 1
         flight.send(now)
@@ -332,6 +332,6 @@ class PollLoop:
         if not self.poll(now):
             self._app.poll()
 
-    def tell(self) -> None:
+    def write(self) -> None:
         """Count what was finished since the last time as processed."""
-        self._finished.tell()
+        self._finished.write()

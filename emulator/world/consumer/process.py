@@ -23,10 +23,9 @@ from emulator.world.consumer.application import Application
 from emulator.world.consumer.clients import is_wake_up, new_client
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Progress
-from emulator.world.deadlines import Deadlines
-from emulator.world.kernel import Rank
+from emulator.world.kernel import Deadlines, Rank
 from emulator.world.network import Party
-from emulator.world.post import kind_of
+from emulator.world.router import kind_of
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import POLL
 from protocols.consumer.classic.machine import Client as ClassicClient
@@ -36,38 +35,36 @@ from protocols.messages import Envelope, FetchResponse
 if TYPE_CHECKING:
     from emulator.world.consumer.blueprints import Blueprint
     from emulator.world.consumer.calm_loop import CalmLoop
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 
 class Process:
     """A running consumer."""
 
-    def __init__(self, blueprint: Blueprint, incarnation: int, services: Services) -> None:
+    def __init__(self, blueprint: Blueprint, incarnation: int, run: Run) -> None:
         self.blueprint: Final = blueprint
-        self.services: Final = services
+        self.run: Final = run
         self.incarnation: Final = incarnation
         self.name: Final = f"{blueprint.name}.{incarnation}"
         self.party: Final = Party(blueprint.name, "clients")
         self.index: Final = blueprint.index
         self.alive = True
-        self.ended = services.kernel.env.event()
+        self.ended = run.kernel.env.event()
         """Happens when the process ends."""
 
         self.progress = Progress(
             blueprint.name,
             blueprint.group.id,
-            services.recorder,
-            services.crew.owners(blueprint.group.id),
+            run.recorder,
+            run.consumers.owners(blueprint.group.id),
             self.settle,
             self.unfold,
-            services.topics.find,
+            run.topics.find,
         )
-        self.client = new_client(blueprint, self.name, services.member_ids)
+        self.client = new_client(blueprint, self.name, run.member_ids)
         self.application = Application(self)
         self._loop = self._poll_loop()
-        self.timers: Final = Deadlines(
-            services.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake
-        )
+        self.timers: Final = Deadlines(run.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
         self._effects: deque[Effect] = deque()
         self._busy = False
         self._held: list[Callable[[], None]] | None = None
@@ -77,7 +74,7 @@ class Process:
 
     def _poll_loop(self) -> PollLoop | CalmLoop | None:
         """Return what polls by arithmetic, if anything is to."""
-        if not self.services.folding:
+        if not self.run.folding:
             return None
         if isinstance(self.client, ClassicClient):
             return PollLoop(self, self.client)
@@ -93,8 +90,8 @@ class Process:
             incarnation=self.incarnation,
             instance_id=self.blueprint.settings.group_instance_id,
         )
-        causes = self.services.causes
-        causes.started[self.blueprint.name] = self.services.recorder.write(started, cause)
+        causes = self.run.causes
+        causes.started[self.blueprint.name] = self.run.recorder.write(started, cause)
         self.application.poll()
 
     def stop(self, how: str, cause: int | None, reason: str = "") -> int:
@@ -104,21 +101,21 @@ class Process:
             consumer=self.blueprint.name, group=self.blueprint.group.id, how=how, reason=reason
         )
         self.settle()
-        self.progress.tell_all(self.progress.owned)
+        self.progress.write_all(self.progress.owned)
         self.alive = False
         self._held = None
         self.timers.close()
         self._effects.clear()
         self.application.abandon()
-        event = self.services.recorder.write(stopped, cause)
+        event = self.run.recorder.write(stopped, cause)
         why = "closed" if how == "closed" else "crashed"
-        unfinished = self.application.under_work()
+        unfinished = self.application.record_in_progress()
         for tp in self.progress.owned:
             self.progress.close(tp, "failed" if how == "failed" else why, event)
         if unfinished is not None:
             tp, offset, began_us = unfinished
             self.progress.partly(tp, offset, began_us, event)
-        self.services.crew.ended(self, event)
+        self.run.consumers.ended(self, event)
         self.ended.succeed()
         return event
 
@@ -133,7 +130,7 @@ class Process:
 
     def is_overtaken(self) -> bool:
         """Say whether retention has overtaken what it polls by arithmetic."""
-        return self._loop is not None and self._loop.is_overtaken(self.services.kernel.now)
+        return self._loop is not None and self._loop.is_overtaken(self.run.kernel.now)
 
     @property
     def at_rest(self) -> bool:
@@ -147,7 +144,7 @@ class Process:
 
     def wake_poll(self) -> None:
         """Wake the client's poll: its time is up, or a heartbeat or commit is due."""
-        self._wake(POLL, self.services.kernel.now)
+        self._wake(POLL, self.run.kernel.now)
 
     def leave(self, *, mid_batch: bool) -> None:
         """Ask the process to end in order (SIGTERM)."""
@@ -158,20 +155,20 @@ class Process:
     def close_client(self) -> None:
         """Call close() on the consumer; it ends in the process's end."""
         timeout_us, operation = self.blueprint.close_timeout_us, self.blueprint.close_operation
-        self.carry_out(self.client.close(self.services.kernel.now, timeout_us, operation))
+        self.carry_out(self.client.close(self.run.kernel.now, timeout_us, operation))
 
     def settle(self) -> None:
         """Count what the handler has finished by now, for someone who is about to read it."""
         if self._loop is not None:
-            self._loop.catch_up(self.services.kernel.now)
-            self._loop.tell()
+            self._loop.catch_up(self.run.kernel.now)
+            self._loop.write()
         self.application.settle()
 
     def ask_to_subscribe(self, topics: tuple[str, ...], cause: int) -> None:
         """Let the application call subscribe() with other topics before its next poll."""
         self.unfold(before_arrivals=True)
         self.wanted = topics
-        self.services.causes.disturbed[self.blueprint.name] = cause
+        self.run.causes.disturbed[self.blueprint.name] = cause
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
         """Subscribe to other topics, as an application does between two polls."""
@@ -179,10 +176,10 @@ class Process:
         changed = SubscriptionChanged(
             consumer=self.blueprint.name, group=self.blueprint.group.id, topics=topics
         )
-        causes = self.services.causes
-        event = self.services.recorder.write(changed, causes.disturbed.get(self.blueprint.name))
+        causes = self.run.causes
+        event = self.run.recorder.write(changed, causes.disturbed.get(self.blueprint.name))
         causes.membership[self.blueprint.group.id] = event
-        self.carry_out(self.client.subscribe(self.services.kernel.now, topics))
+        self.carry_out(self.client.subscribe(self.run.kernel.now, topics))
 
     @property
     def paused(self) -> bool:
@@ -194,7 +191,7 @@ class Process:
         self.unfold(before_arrivals=True)
         self._held = []
         self.application.pause()
-        return self.services.recorder.write(ConsumerPaused(consumer=self.blueprint.name), cause)
+        return self.run.recorder.write(ConsumerPaused(consumer=self.blueprint.name), cause)
 
     def resume(self, cause: int) -> None:
         """Go on: what was held back happens now, in its order, and then what has arrived.
@@ -203,7 +200,7 @@ class Process:
         what came meanwhile (seen in all captures of paused processes).
         """
         held, self._held = self._held or [], None
-        self.services.recorder.write(ConsumerResumed(consumer=self.blueprint.name), cause)
+        self.run.recorder.write(ConsumerResumed(consumer=self.blueprint.name), cause)
         self.application.resume()
         for action in held:
             if self.alive:
@@ -230,23 +227,23 @@ class Process:
             return
         self.unfold()
         if type(envelope.body) is FetchResponse:
-            self.carry_out(self.client.handle(envelope, self.services.kernel.now))
+            self.carry_out(self.client.handle(envelope, self.run.kernel.now))
             return
         kind = kind_of(envelope.body)
         if kind in ("JoinGroup", "SyncGroup", "ConsumerGroupHeartbeat"):
-            self.services.aims.reached(self.blueprint.name, f"received {kind}")
+            self.run.triggers.reached(self.blueprint.name, f"received {kind}")
         self._take(envelope)
 
     def _take(self, envelope: Envelope) -> None:
         """Let the client have a response, unless a fault has just struck the process."""
         if self.alive and not self.hold(lambda: self._take(envelope)):
-            self.carry_out(self.client.handle(envelope, self.services.kernel.now))
+            self.carry_out(self.client.handle(envelope, self.run.kernel.now))
 
     def _wake(self, timer: str, now: int) -> None:
         loop = self._loop
-        if loop is not None and loop.folded and not loop.makes_way(timer):
+        if loop is not None and loop.folded and not loop.on_timer(timer):
             return
-        if not self.alive or self.hold(lambda: self._wake(timer, self.services.kernel.now)):
+        if not self.alive or self.hold(lambda: self._wake(timer, self.run.kernel.now)):
             return
         self.carry_out(self.client.wake(timer, now))
 
@@ -276,7 +273,7 @@ class Process:
             self._busy = False
 
     def _send(self, effect: Send) -> None:
-        self.services.post.send(self, effect)
+        self.run.router.send(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
         late = self.blueprint.lateness_us
@@ -292,7 +289,7 @@ class Process:
         self.application.call(effect)
 
     def _tell(self, effect: Tell) -> None:
-        self.services.teller.client(self, effect.fact)
+        self.run.events_of.client(self, effect.fact)
 
     def _return(self, effect: Return) -> None:
         value = effect.value
@@ -312,14 +309,14 @@ class Process:
                 self.progress.read_on(part, positions.fetch_position(part.partition).epoch)
         for part in records:
             self.progress.handed(part.partition, part.next_offset)
-        if records and self.services.recorder.polls:
+        if records and self.run.recorder.polls:
             polled = Polled(
                 consumer=self.blueprint.name,
                 group=self.blueprint.group.id,
                 generation=self.client.state.generation.id,
                 ranges=tuple((p.partition, p.first, p.next_offset) for p in records),
             )
-            self.services.recorder.write(polled)
+            self.run.recorder.write(polled)
         self.application.polled(records)
 
 

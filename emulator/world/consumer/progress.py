@@ -7,6 +7,7 @@ when an epoch closes, at the end. So the events of a run do not depend on how it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -22,18 +23,23 @@ from emulator.world.recorder import Recorder
 from protocols.consumer.fetching import Handed
 from protocols.facts import PositionSet
 
+if TYPE_CHECKING:
+    from assignors.types import TopicPartition
+    from emulator.world.consumer.handler import Batch
+    from emulator.world.consumer.process import Process
+
 LogOf = Callable[[TopicPartition], PartitionLog | None]
 
 
 class _Epoch:
-    __slots__ = ("began_us", "done", "generation", "incarnation", "position", "told")
+    __slots__ = ("began_us", "done", "generation", "incarnation", "position", "written")
 
     def __init__(self, generation: int, offset: int, incarnation: int) -> None:
         self.generation = generation
         self.incarnation = incarnation
         """Of the log that it reads: there may have been truncations since."""
 
-        self.told = offset
+        self.written = offset
         self.done = offset
         self.position = offset
         self.began_us = 0
@@ -95,7 +101,7 @@ class Progress:
             self.close(tp, "reopened", cause)
         holders = self._owners.holders.setdefault(tp, [])
         for other in holders:
-            other.tell_now(tp)
+            other.write_now(tp)
         holders.append(self)
         log = self._log_of(tp)
         self._epochs[tp] = _Epoch(generation, fact.offset, 0 if log is None else log.incarnation)
@@ -128,7 +134,7 @@ class Progress:
         if incarnation <= mine.incarnation:
             return
         lowest = min(cut.offset for cut in log.cuts[mine.incarnation : incarnation])
-        self.tell(tp)
+        self.write(tp)
         read_on = ReadOn(
             consumer=self._consumer,
             group=self._group,
@@ -146,20 +152,20 @@ class Progress:
         epoch = self._epochs.get(tp)
         if epoch is None:
             return
-        if epoch.told == epoch.done:
+        if epoch.written == epoch.done:
             epoch.began_us = began_us
         epoch.done = next_offset
         self._owners.done[tp] = next_offset
         if self._by_record or len(self._owners.holders[tp]) > 1:
-            self.tell(tp)
+            self.write(tp)
 
-    def let_go(self, part: Handed, why: str, cause: int | None) -> None:
+    def skip(self, part: Handed, why: str, cause: int | None) -> None:
         """Note records that were handed out and will not be processed by this epoch."""
         tp = part.partition
         epoch = self._epochs.get(tp)
         if epoch is None:
             return
-        self.tell(tp)
+        self.write(tp)
         dropped = NotProcessed(
             consumer=self._consumer,
             group=self._group,
@@ -169,7 +175,7 @@ class Progress:
             why=why,
         )
         self._recorder.write(dropped, cause)
-        epoch.told = epoch.done = part.next_offset
+        epoch.written = epoch.done = part.next_offset
         self._owners.done[tp] = part.next_offset
 
     def partly(self, tp: TopicPartition, offset: int, began_us: int, cause: int) -> None:
@@ -188,40 +194,40 @@ class Progress:
         epoch = self._epochs.get(tp)
         return None if epoch is None else epoch.done
 
-    def tell(self, tp: TopicPartition) -> None:
+    def write(self, tp: TopicPartition) -> None:
         """Write what was finished since the last time."""
         epoch = self._epochs[tp]
-        if epoch.done <= epoch.told:
+        if epoch.done <= epoch.written:
             return
         finished = Processed(
             consumer=self._consumer,
             group=self._group,
             generation=epoch.generation,
             partition=tp,
-            first=epoch.told,
+            first=epoch.written,
             next_offset=epoch.done,
             began_us=epoch.began_us,
         )
         self._recorder.write(finished)
-        epoch.told = epoch.done
+        epoch.written = epoch.done
 
-    def tell_now(self, tp: TopicPartition) -> None:
+    def write_now(self, tp: TopicPartition) -> None:
         """Write what is finished by now: another process begins on ``tp``."""
         self._unfold()
         self._settle()
-        self.tell(tp)
+        self.write(tp)
 
-    def tell_all(self, partitions: Iterable[TopicPartition]) -> None:
+    def write_all(self, partitions: Iterable[TopicPartition]) -> None:
         """Write the progress of those of ``partitions`` that are owned."""
         for tp in partitions:
             if tp in self._epochs:
-                self.tell(tp)
+                self.write(tp)
 
     def close(self, tp: TopicPartition, why: str, cause: int | None) -> None:
         """End an epoch: this process stops processing ``tp`` for good."""
         if tp not in self._epochs:
             return
-        self.tell(tp)
+        self.write(tp)
         epoch = self._epochs.pop(tp)
         self.behind.discard(tp)
         self._owners.holders[tp].remove(self)
@@ -251,3 +257,36 @@ class Progress:
     def owned(self) -> tuple[TopicPartition, ...]:
         """The partitions with an open epoch, sorted."""
         return tuple(sorted(self._epochs))
+
+
+class Unreported:
+    """Unreported and not yet counted: by partition, the next offset and when work on it began."""
+
+    __slots__ = ("_app", "_ends", "_progress")
+
+    def __init__(self, process: Process) -> None:
+        self._app = process.application
+        self._progress = process.progress
+        self._ends: dict[TopicPartition, list[int]] = {}
+
+    def end(self, batch: Batch) -> None:
+        """End the work on a batch; who reads progress gets it told."""
+        if batch.reported:
+            self._app.end_counted()
+            return
+        self._app.end_uncounted()
+        self._note(batch)
+
+    def _note(self, batch: Batch) -> None:
+        for tp, _, following in batch.ranges:
+            known = self._ends.get(tp)
+            if known is None:
+                self._ends[tp] = [following, batch.begin_us]
+            else:
+                known[0] = following
+
+    def write(self) -> None:
+        """Count what was finished since the last time as processed."""
+        for tp, (following, began_us) in self._ends.items():
+            self._progress.worked(tp, following, began_us)
+        self._ends.clear()

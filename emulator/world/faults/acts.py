@@ -24,27 +24,27 @@ from emulator.scenario.parties import (
     broker_number,
 )
 from emulator.world.draws import draw, stream_key
-from emulator.world.faults.aims import why_never
-from emulator.world.faults.chosen import Chosen, Strike
+from emulator.world.faults.chosen import Chosen, Interference
 from emulator.world.faults.on_brokers import broker_scripts
 from emulator.world.faults.on_members import member_scripts
 from emulator.world.faults.on_offsets import offset_scripts
-from emulator.world.faults.script import Script, wait
-from emulator.world.faults.targets import broker_of, in_order, target_of, why_idle
+from emulator.world.faults.targets import broker_of, in_order, target_of, why_ineffective
+from emulator.world.kernel import Script, wait
 from emulator.world.network import broker_name
+from emulator.world.triggers import why_not_reached
 
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 
 class Faults:
     """Plays the faults and acts of a scenario."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._env = services.kernel.env
-        self._faults = services.scenario.fault
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._env = run.kernel.env
+        self._faults = run.scenario.fault
         self._signals: dict[tuple[str, str], simpy.Event] = {
             (fault.id, phase): self._env.event()
             for fault in self._faults
@@ -61,9 +61,9 @@ class Faults:
             model.CreateTopic: self._create_topic,
             model.DeleteTopic: self._delete_topic,
             model.RollingRestart: self._rolling_restart,
-            **member_scripts(services),
-            **broker_scripts(services),
-            **offset_scripts(services),
+            **member_scripts(run),
+            **broker_scripts(run),
+            **offset_scripts(run),
         }
         self._chosen: dict[str, Chosen] = {}
         """Messages that faults have chosen, by the fault's id."""
@@ -76,9 +76,9 @@ class Faults:
         for fault in self._faults:
             when = fault.when
             if isinstance(when, model.Step) and not fault.delay:
-                self._services.aims.wait(when, partial(self._inside, fault))
+                self._run.triggers.wait(when, partial(self._inside, fault))
             else:
-                self._services.kernel.process(self._play_when_due(fault))
+                self._run.kernel.process(self._play_when_due(fault))
 
     # -- moments ---------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class Faults:
                 yield self._signals[other, phase]
             case model.Step() as step:
                 reached = self._env.event()
-                self._services.aims.wait(step, reached.succeed)
+                self._run.triggers.wait(step, reached.succeed)
                 yield reached
             case None:
                 yield self._env.timeout(self._instant(fault))
@@ -104,7 +104,7 @@ class Faults:
             assert fault.at is not None, "a fault has a time"
             return fault.at
         low, high = fault.between
-        key = stream_key(self._services.seed, "fault", fault.id)
+        key = stream_key(self._run.seed, "fault", fault.id)
         return low + int(draw(key, 0) * (high - low))
 
     def _inside(self, fault: model.Fault) -> None:
@@ -118,13 +118,13 @@ class Faults:
             yield from script
 
         if first is not None:
-            self._services.kernel.process(rest())
+            self._run.kernel.process(rest())
 
     def _play(self, fault: model.Fault) -> Script:
         if isinstance(fault, model.LoseMessage | model.DelayMessage):
             self._choose(fault)
             return
-        idle = why_idle(fault, self._services)
+        idle = why_ineffective(fault, self._run)
         if idle:
             self._idle[fault.id] = idle
             return
@@ -139,16 +139,16 @@ class Faults:
 
     def _ends(self, fault: model.Fault, began: int) -> None:
         ended = events.FaultEnded(fault=fault.id, verb=fault.verb, target=target_of(fault))
-        self._services.recorder.write(ended, began)
+        self._run.recorder.write(ended, began)
         self._signals[fault.id, "ends"].succeed()
 
     def _began(self, name: str, verb: str, target: str, cause: int | None) -> int:
         began = events.FaultBegan(fault=name, verb=verb, target=target)
-        return self._services.recorder.write(began, cause)
+        return self._run.recorder.write(began, cause)
 
-    def tell_missed(self) -> None:
+    def write_missed(self) -> None:
         """Write, at the end of a run, which faults and acts never took effect, and why."""
-        crew = self._services.crew
+        consumers = self._run.consumers
         for fault in self._faults:
             if not self._signals[fault.id, "begins"].triggered:
                 chosen = self._chosen.get(fault.id)
@@ -156,30 +156,31 @@ class Faults:
                     fault=fault.id,
                     verb=fault.verb,
                     target=target_of(fault),
-                    why=self._idle.get(fault.id) or str(chosen or why_never(fault.when, crew)),
+                    why=self._idle.get(fault.id)
+                    or str(chosen or why_not_reached(fault.when, consumers)),
                 )
-                self._services.recorder.write(missed)
+                self._run.recorder.write(missed)
 
     def _choose(self, fault: model.LoseMessage | model.DelayMessage) -> None:
         """Wait for a message: with it the fault begins and is over, there and then."""
 
-        def strike(now: int) -> Strike:
+        def interference(now: int) -> Interference:
             began = self._begins(fault)
-            self._services.causes.disturbed[fault.message.member] = began
+            self._run.causes.disturbed[fault.message.member] = began
             self._ends(fault, began)
             if isinstance(fault, model.LoseMessage):
-                return Strike(began, loses=True)
+                return Interference(began, loses=True)
             late = max(0, (fault.until or 0) - now) if fault.by is None else fault.by
-            return Strike(began, late_us=late)
+            return Interference(began, late_us=late)
 
-        self._chosen[fault.id] = chosen = Chosen(fault.message, strike)
-        self._services.post.choose(chosen)
+        self._chosen[fault.id] = chosen = Chosen(fault.message, interference)
+        self._run.router.choose(chosen)
 
     # -- consumers -------------------------------------------------------------------------------
 
     def _running(self, consumer: str, cause: int) -> Process | None:
-        self._services.causes.disturbed[consumer] = cause
-        return self._services.crew.running(consumer)
+        self._run.causes.disturbed[consumer] = cause
+        return self._run.consumers.running(consumer)
 
     def _crash(self, fault: model.Crash, began: int) -> Script:
         process = self._running(fault.member, began)
@@ -187,7 +188,7 @@ class Faults:
             process.stop("crashed", began)
         if fault.restart_after is not None:
             yield from wait(self._env, fault.restart_after)
-            self._services.crew.start(fault.member, began)
+            self._run.consumers.start(fault.member, began)
 
     def _close(self, fault: model.Close, began: int) -> Script:
         yield from self._stop_member(
@@ -195,7 +196,7 @@ class Faults:
         )
         if fault.restart_after is not None:
             yield from wait(self._env, fault.restart_after)
-            self._services.crew.start(fault.member, began)
+            self._run.consumers.start(fault.member, began)
 
     def _stop_member(
         self, consumer: str, cause: int, *, mid_batch: bool, grace: int | None
@@ -221,7 +222,7 @@ class Faults:
             process.stop("killed", cause)
 
     def _start(self, fault: model.Start, began: int) -> Script:
-        self._services.crew.start(fault.member, began, fault)
+        self._run.consumers.start(fault.member, began, fault)
         yield from ()
 
     def _pause(self, fault: model.Pause, began: int) -> Script:
@@ -241,86 +242,84 @@ class Faults:
 
     def _rolling_restart(self, fault: model.RollingRestart, began: int) -> Script:
         successor = ""
-        for index, consumer in enumerate(in_order(fault, self._services)):
+        for index, consumer in enumerate(in_order(fault, self._run)):
             if index:
                 yield from wait(self._env, fault.gap)
-                if fault.stop_at_failure and self._services.crew.running(successor) is None:
+                if fault.stop_at_failure and self._run.consumers.running(successor) is None:
                     return
             name = f"{fault.id}/{consumer}"
             restart = self._began(name, "restart", consumer, began)
             successor = consumer
             if fault.surge:
-                successor = self._services.crew.stand_in(consumer)
-                self._services.crew.start(successor, restart, fault)
+                successor = self._run.consumers.add_surge_copy(consumer)
+                self._run.consumers.start(successor, restart, fault)
                 yield from wait(self._env, fault.down_time)
             yield from self._stop_member(
                 consumer, restart, mid_batch=fault.mid_batch, grace=fault.grace
             )
             if not fault.surge:
                 yield from wait(self._env, fault.down_time)
-                self._services.crew.start(successor, restart, fault)
+                self._run.consumers.start(successor, restart, fault)
 
     # -- the network -----------------------------------------------------------------------------
 
     def _cut(self, fault: model.Cut, began: int) -> Script:
         one, other = (self._names(party, began) for party in fault.parties)
         if all(_is_of_cluster(party) for party in fault.parties):
-            self._services.causes.brokers = began
-        wire = self._services.wire
+            self._run.causes.brokers = began
+        wire = self._run.wire
         cuts = [wire.cut(one, other)]
         if not fault.one_way:
             cuts.append(wire.cut(other, one))
-        self._services.brokers.rewired(began)
+        self._run.brokers.on_network_change(began)
         yield self._env.timeout(fault.lasting)
         for cut in cuts:
             wire.heal(cut)
-        self._services.brokers.rewired(began)
+        self._run.brokers.on_network_change(began)
 
     def _names(self, party: str, began: int) -> list[str]:
         """Return the names a party of a cut stands for; consumers among them are disturbed."""
-        services = self._services
+        run = self._run
         if party == BROKERS:
-            return [broker_name(number) for number in services.brokers.numbers]
+            return [broker_name(number) for number in run.brokers.numbers]
         if party == CONTROLLER:
             return [party]
         if _is_of_cluster(party):
-            return [broker_name(broker_of(party, services))]
-        everyone = [
-            b for group in services.scenario.group for b in services.crew.of_group(group.id)
-        ]
+            return [broker_name(broker_of(party, run))]
+        everyone = [b for group in run.scenario.group for b in run.consumers.of_group(group.id)]
         names = [*everyone, ADMIN] if party == CLIENTS else [party]
         for name in names:
-            services.causes.disturbed[name] = began
+            run.causes.disturbed[name] = began
         return names
 
     # -- topics ----------------------------------------------------------------------------------
 
     def _add_partitions(self, fault: model.AddPartitions, began: int) -> Script:
-        services = self._services
-        log = services.topics.logs.get(fault.topic)
+        run = self._run
+        log = run.topics.logs.get(fault.topic)
         if log is not None:
-            services.topics.add_partitions(log, fault.to, services.kernel.now)
+            run.topics.add_partitions(log, fault.to, run.kernel.now)
             added = events.PartitionsAdded(
                 topic=fault.topic, topic_id=log.topic_id, partitions=fault.to
             )
-            event = services.causes.topics = services.recorder.write(added, began)
-            services.controller.adopt(event)
-            services.topics_changed()
+            event = run.causes.topics = run.recorder.write(added, began)
+            run.controller.adopt(event)
+            run.topics_changed()
         yield from ()
 
     def _create_topic(self, fault: model.CreateTopic, began: int) -> Script:
-        if fault.topic not in self._services.topics.logs:
-            self._services.create_topic(fault.topic, began)
+        if fault.topic not in self._run.topics.logs:
+            self._run.create_topic(fault.topic, began)
         yield from ()
 
     def _delete_topic(self, fault: model.DeleteTopic, began: int) -> Script:
-        services = self._services
-        if fault.topic in services.topics.logs:
-            log = services.topics.delete(fault.topic)
+        run = self._run
+        if fault.topic in run.topics.logs:
+            log = run.topics.delete(fault.topic)
             deleted = events.TopicDeleted(topic=fault.topic, topic_id=log.topic_id)
-            services.causes.topics = services.recorder.write(deleted, began)
-            services.topics_changed()
-            for shard in services.shards:
+            run.causes.topics = run.recorder.write(deleted, began)
+            run.topics_changed()
+            for shard in run.shards:
                 shard.topic_deleted(fault.topic, log.topic_id)
         yield from ()
 

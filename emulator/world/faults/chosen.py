@@ -9,7 +9,7 @@ from emulator.scenario.model import MessageMatch
 from emulator.world.cluster.arrivals import NEVER
 
 
-class Strike(NamedTuple):
+class Interference(NamedTuple):
     """What becomes of one message."""
 
     fault: int | None = None
@@ -20,19 +20,19 @@ class Strike(NamedTuple):
     """How much later it arrives than it would have."""
 
 
-UNTOUCHED = Strike()
+UNTOUCHED = Interference()
 
 
 class Chosen:
     """A message that is still to come, and what then becomes of it."""
 
-    def __init__(self, match: MessageMatch, strike: Callable[[int], Strike]) -> None:
+    def __init__(self, match: MessageMatch, interference: Callable[[int], Interference]) -> None:
         self.match = match
         self.seen = 0
         """How many messages like it were sent so far."""
 
         self.before_us = NEVER if match.before is None else match.before
-        self.strike = strike
+        self.interference = interference
         """Takes the time at which the message is sent."""
 
     def counts(self, kind: str, part: str, member: str) -> bool:
@@ -60,7 +60,7 @@ class ChosenMessages:
         """Wait for one more message."""
         self._chosen.append(chosen)
 
-    def strike(self, kind: str, part: str, member: str, now: int) -> Strike:
+    def interference(self, kind: str, part: str, member: str, now: int) -> Interference:
         """Return what becomes of a message sent now; every fault counts it that waits for one."""
         if not self._chosen:
             return UNTOUCHED
@@ -68,5 +68,9 @@ class ChosenMessages:
         due = [chosen for chosen in self._chosen if chosen.counts(kind, part, member)]
         for chosen in due:
             self._chosen.remove(chosen)
-        strikes = [chosen.strike(now) for chosen in due]
-        return max(strikes, key=lambda strike: (strike.loses, strike.late_us), default=UNTOUCHED)
+        interferences = [chosen.interference(now) for chosen in due]
+        return max(
+            interferences,
+            key=lambda interference: (interference.loses, interference.late_us),
+            default=UNTOUCHED,
+        )

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from emulator.events import FaultBegan
 from emulator.scenario import model
 from emulator.scenario.parties import broker_names
-from emulator.world.faults.script import Script, wait
 from emulator.world.faults.targets import broker_of, next_leader
+from emulator.world.kernel import Script, wait
 
 if TYPE_CHECKING:
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 
-def broker_scripts(services: Services) -> dict[type, Callable[[Any, int], Script]]:
+def broker_scripts(run: Run) -> dict[type, Callable[[Any, int], Script]]:
     """Return what plays each fault and act on brokers."""
-    scripts = BrokerScripts(services)
+    scripts = BrokerScripts(run)
     return {
         model.CrashBroker: scripts.crash,
         model.StopBroker: scripts.stop,
@@ -32,13 +32,13 @@ def broker_scripts(services: Services) -> dict[type, Callable[[Any, int], Script
 class BrokerScripts:
     """Plays the faults and acts on brokers."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._brokers = services.brokers
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._brokers = run.brokers
 
     def _target(self, fault: Any, began: int) -> int:
-        self._services.causes.brokers = began
-        return broker_of(fault.broker, self._services)
+        self._run.causes.brokers = began
+        return broker_of(fault.broker, self._run)
 
     # -- processes -------------------------------------------------------------------------------
 
@@ -47,7 +47,7 @@ class BrokerScripts:
         broker = self._target(fault, began)
         self._brokers.crash(broker, began)
         if fault.restart_after is not None:
-            yield self._services.kernel.env.timeout(fault.restart_after)
+            yield self._run.kernel.env.timeout(fault.restart_after)
             self._brokers.restart(broker, began)
 
     def stop(self, fault: model.StopBroker, began: int) -> Script:
@@ -55,34 +55,34 @@ class BrokerScripts:
         broker = self._target(fault, began)
         self._brokers.stop(broker, began)
         if fault.restart_after is not None:
-            yield from wait(self._services.kernel.env, fault.restart_after)
+            yield from wait(self._run.kernel.env, fault.restart_after)
             self._brokers.restart(broker, began)
 
     def pause(self, fault: model.PauseBroker, began: int) -> Script:
         """Stop a broker's process for a while."""
         broker = self._target(fault, began)
         self._brokers.pause(broker, began)
-        yield self._services.kernel.env.timeout(fault.lasting)
+        yield self._run.kernel.env.timeout(fault.lasting)
         self._brokers.resume(broker, began)
 
     def roll(self, fault: model.RollingBrokerRestart, began: int) -> Script:
         """Stop and start brokers one after the other; each is an act of its own."""
-        names = broker_names(self._services.scenario.cluster)
+        names = broker_names(self._run.scenario.cluster)
         if not isinstance(fault.brokers, str):
             names = list(fault.brokers)
         for index, name in enumerate(names):
             if index:
-                yield from wait(self._services.kernel.env, fault.gap)
-            restart = self._services.recorder.write(
+                yield from wait(self._run.kernel.env, fault.gap)
+            restart = self._run.recorder.write(
                 FaultBegan(fault=f"{fault.id}/{name}", verb="restart_broker", target=name), began
             )
-            self._services.causes.brokers = restart
-            broker = broker_of(name, self._services)
+            self._run.causes.brokers = restart
+            broker = broker_of(name, self._run)
             if fault.clean:
                 self._brokers.stop(broker, restart)
             else:
                 self._brokers.crash(broker, restart)
-            yield from wait(self._services.kernel.env, fault.down_time)
+            yield from wait(self._run.kernel.env, fault.down_time)
             self._brokers.restart(broker, restart)
 
     # -- disks -----------------------------------------------------------------------------------
@@ -91,21 +91,21 @@ class BrokerScripts:
         """Let a broker's disk be slow for a while."""
         broker = self._target(fault, began)
         self._brokers.slow_disk(broker, fault.by, began)
-        yield self._services.kernel.env.timeout(fault.lasting)
+        yield self._run.kernel.env.timeout(fault.lasting)
         self._brokers.slow_disk(broker, 0, began)
 
     def fill_disk(self, fault: model.FillDisk, began: int) -> Script:
         """Let a broker's disk be full for a while."""
         broker = self._target(fault, began)
         self._brokers.fill_disk(broker, began)
-        yield self._services.kernel.env.timeout(fault.lasting)
+        yield self._run.kernel.env.timeout(fault.lasting)
         self._brokers.clear_disk(broker, began)
 
     # -- leaders ---------------------------------------------------------------------------------
 
     def move(self, fault: model.MoveCoordinator, began: int) -> Script:
         """Let another replica in sync lead a group's offsets partition."""
-        self._services.causes.brokers = began
-        shard = self._services.shard_of(fault.group)
-        self._services.controller.move(shard, next_leader(fault, self._services), began)
+        self._run.causes.brokers = began
+        shard = self._run.shard_of(fault.group)
+        self._run.controller.move(shard, next_leader(fault, self._run), began)
         yield from ()

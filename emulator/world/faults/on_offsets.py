@@ -13,8 +13,8 @@ from emulator.events import ActRefused, CommitAnswered, CommitSent
 from emulator.scenario import model
 from emulator.scenario.parties import ADMIN
 from emulator.world.administrator import Administrator, Call
-from emulator.world.faults.script import Script
 from emulator.world.faults.targets import target_of
+from emulator.world.kernel import Script
 from emulator.world.telling import commit_name
 from protocols.consumer.administration import errors_of, may_reset, within
 from protocols.messages import (
@@ -33,7 +33,7 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 Act = model.DeleteOffsets | model.ResetOffsets | model.DeleteGroup
 Steps = Callable[[Any, int, Administrator], Script]
@@ -65,9 +65,9 @@ class Refusal:
     why: str = ""
 
 
-def offset_scripts(services: Services) -> dict[type, Callable[[Any, int], Script]]:
+def offset_scripts(run: Run) -> dict[type, Callable[[Any, int], Script]]:
     """Return what plays each act on committed offsets."""
-    scripts = OffsetScripts(services)
+    scripts = OffsetScripts(run)
     return {
         model.DeleteOffsets: partial(scripts.run, scripts.delete_offsets),
         model.ResetOffsets: partial(scripts.run, scripts.reset_offsets),
@@ -78,17 +78,17 @@ def offset_scripts(services: Services) -> dict[type, Callable[[Any, int], Script
 class OffsetScripts:
     """Plays the acts on committed offsets."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._tools = 0
 
     def run(self, steps: Steps, act: Act, began: int) -> Script:
         """Run the tool once, from its start to its end."""
         self._tools += 1
-        self._services.causes.administered[act.group] = began
-        tool = Administrator(self._services, self._tools, act.timeout)
+        self._run.causes.administered[act.group] = began
+        tool = Administrator(self._run, self._tools, act.timeout)
         yield from steps(act, began, tool)
-        tool.hang_up()
+        tool.close()
 
     # -- deleting --------------------------------------------------------------------------------
 
@@ -146,10 +146,10 @@ class OffsetScripts:
             return nothing if act.topic is None else Refusal(NO_TOPIC)
         if act.shift_by is not None and (unknown := set(partitions) - committed.keys()):
             return Refusal("", f"nothing is committed for {min(unknown)}, so it cannot be shifted")
-        places = yield from self._places(tool, act, partitions, committed)
-        return Refusal(tool.trouble) if places is None else places
+        targets = yield from self._targets(tool, act, partitions, committed)
+        return Refusal(tool.trouble) if targets is None else targets
 
-    def _places(
+    def _targets(
         self,
         tool: Administrator,
         act: model.ResetOffsets,
@@ -179,8 +179,8 @@ class OffsetScripts:
         """Return the time a reset goes to, in epoch ms, if it goes to one."""
         instant_us = act.to_datetime
         if act.by_duration is not None:
-            instant_us = max(self._services.kernel.now - act.by_duration, 0)
-        return None if instant_us is None else self._services.epoch_ms + instant_us // 1_000
+            instant_us = max(self._run.kernel.now - act.by_duration, 0)
+        return None if instant_us is None else self._run.epoch_ms + instant_us // 1_000
 
     def _commit(
         self, act: model.ResetOffsets, began: int, tool: Administrator, goals: Offsets
@@ -204,7 +204,7 @@ class OffsetScripts:
                 offsets=offsets,
                 processed=tuple(goals[partition] for partition, _ in offsets),
             )
-            self._services.causes.commits[commit] = self._services.recorder.write(sent, began)
+            self._run.causes.commits[commit] = self._run.recorder.write(sent, began)
 
         answer = yield from tool.ask_coordinator(act.group, request, sending)
         errors = self._end(act, began, tool, answer) or ["NONE"]
@@ -212,7 +212,7 @@ class OffsetScripts:
             answered = CommitAnswered(
                 consumer=ADMIN, group=act.group, commit=commit, error=errors[0]
             )
-            self._services.recorder.write(answered, began)
+            self._run.recorder.write(answered, began)
 
     # -- what people are told --------------------------------------------------------------------
 
@@ -232,7 +232,7 @@ class OffsetScripts:
             error=refusal.error,
             why=refusal.why or MEANINGS.get(refusal.error, ""),
         )
-        self._services.recorder.write(refused, began)
+        self._run.recorder.write(refused, began)
 
 
 def _partitions(

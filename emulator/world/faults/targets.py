@@ -11,7 +11,7 @@ from emulator.scenario.units import format_duration
 from emulator.world.cluster.replicas import NOBODY
 
 if TYPE_CHECKING:
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 
 def target_of(fault: model.Fault) -> str:
@@ -61,11 +61,11 @@ def _plain(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def in_order(act: model.RollingRestart | model.Subscribe, services: Services) -> list[str]:
+def in_order(act: model.RollingRestart | model.Subscribe, run: Run) -> list[str]:
     """Return the members whose turn it is one after the other."""
     if not isinstance(act.order, str):
         return list(act.order)
-    known = services.crew.of_group(act.group)
+    known = run.consumers.of_group(act.group)
     listed = [name for name in known if f"{name}+" not in known]
     return listed if act.order == "listed" else listed[::-1]
 
@@ -88,40 +88,40 @@ def _place(act: model.ResetOffsets) -> str:
     return f" to {act.to}"
 
 
-def broker_of(party: str, services: Services) -> int:
+def broker_of(party: str, run: Run) -> int:
     """Return the broker that ``broker-N`` or ``coordinator of GROUP`` is; ``NOBODY``: none."""
     number = broker_number(party)
     if number is not None:
         return number
-    return services.shard_of(party.removeprefix(COORDINATOR_OF)).leader
+    return run.shard_of(party.removeprefix(COORDINATOR_OF)).leader
 
 
-def next_leader(fault: model.MoveCoordinator, services: Services) -> int:
+def next_leader(fault: model.MoveCoordinator, run: Run) -> int:
     """Return who is to lead a group's offsets partition; ``NOBODY`` if nobody can."""
-    replicas = services.shard_of(fault.group).replicas
-    wanted = replicas.brokers if fault.to is None else (broker_of(fault.to, services),)
-    able = (b for b in wanted if b in replicas.isr and services.controller.may_lead(b))
+    replicas = run.shard_of(fault.group).replicas
+    wanted = replicas.brokers if fault.to is None else (broker_of(fault.to, run),)
+    able = (b for b in wanted if b in replicas.isr and run.controller.may_lead(b))
     return next((b for b in able if b != replicas.leader), NOBODY)
 
 
-def why_idle(fault: model.Fault, services: Services) -> str:
+def why_ineffective(fault: model.Fault, run: Run) -> str:
     """Say why a fault would do nothing at this moment; empty if it would do something."""
-    running = services.crew.running
+    running = run.consumers.running
     match fault:
         case model.Crash() | model.Close() | model.Pause() | model.Hang():
             return "" if running(fault.member) else f"{fault.member} was not running"
         case model.Start():
             return f"{fault.member} was running already" if running(fault.member) else ""
         case model.MoveCoordinator():
-            able = next_leader(fault, services) != NOBODY
+            able = next_leader(fault, run) != NOBODY
             return "" if able else f"no other copy in sync of {fault.group}'s offsets partition"
         case model.Cut():
             parties: tuple[str, ...] = fault.parties
         case _:
             parties = (getattr(fault, "broker", ""),)
-    lost = [p for p in parties if p.startswith(COORDINATOR_OF) and not _is_there(p, services)]
+    lost = [p for p in parties if p.startswith(COORDINATOR_OF) and not _is_there(p, run)]
     return f"there was no {lost[0]}" if lost else ""
 
 
-def _is_there(coordinator: str, services: Services) -> bool:
-    return broker_of(coordinator, services) != NOBODY
+def _is_there(coordinator: str, run: Run) -> bool:
+    return broker_of(coordinator, run) != NOBODY

@@ -118,26 +118,26 @@ class Bench:
         self.events: list[Event] = []
         text = TEXT.format(cluster=cluster, settings=settings, more=more)
         sinks = (self.events.append,)
-        self.services = _build(loads(text), 0, sinks, polls=False, replay=NOTHING_REPLAYED)
-        self.brokers = self.services.brokers
-        _create_topics(self.services)
-        _make_shards(self.services)
+        self.run = _build(loads(text), 0, sinks, polls=False, replay=NOTHING_REPLAYED)
+        self.brokers = self.run.brokers
+        _create_topics(self.run)
+        _make_shards(self.run)
         self.clerk = Clerk(self)
-        self.services.crew._processes[self.clerk.name] = self.clerk  # type: ignore[assignment]
+        self.run.consumers._processes[self.clerk.name] = self.clerk  # type: ignore[assignment]
         self._asked = 0
 
     # -- time ------------------------------------------------------------------------------------
 
     @property
     def now(self) -> int:
-        return self.services.kernel.now
+        return self.run.kernel.now
 
     def wait(self, length_us: int) -> None:
         """Let time go by, that instant included."""
-        kernel = self.services.kernel
+        kernel = self.run.kernel
         end = kernel.at(self.now + length_us, Rank.SAMPLE, 0, lambda _: None)
         kernel.env.run(until=end)
-        for shard in self.services.shards:
+        for shard in self.run.shards:
             shard.check()
 
     def settle(self) -> None:
@@ -148,7 +148,7 @@ class Bench:
 
     @property
     def shard(self) -> Shard:
-        (shard,) = self.services.shards
+        (shard,) = self.run.shards
         return shard
 
     @property
@@ -167,22 +167,22 @@ class Bench:
         """Return the group as a coordinator has it, None if it has none."""
         return self.host(broker).coordinator.state.groups.get("g")
 
-    def stands(self) -> tuple[str, int, tuple[str, ...]]:
+    def group_state(self) -> tuple[str, int, tuple[str, ...]]:
         """Return the group's state, its generation, and who is in it."""
         group = self.group()
         return group.state.name, group.generation, tuple(sorted(group.members))
 
     def cut(self, *parties: str) -> Any:
         """Let nothing pass between each of two sides; return what heals."""
-        wire = self.services.wire
+        wire = self.run.wire
         one, other = parties
         cuts = [wire.cut([one], [other]), wire.cut([other], [one])]
-        self.brokers.rewired(0)
+        self.brokers.on_network_change(0)
 
         def heal() -> None:
             for each in cuts:
                 wire.heal(each)
-            self.brokers.rewired(0)
+            self.brokers.on_network_change(0)
 
         return heal
 
@@ -195,7 +195,7 @@ class Bench:
         assert dead != self.leader
         assert Phase.ACTIVE is self.host().coordinator.phase
 
-    def told(self, kind: type, **fields: Any) -> list[Any]:
+    def written(self, kind: type, **fields: Any) -> list[Any]:
         """Return what was told of a kind, with these fields."""
         return [
             event.what
@@ -282,5 +282,5 @@ class Bench:
         self.sync(other, 2)
         self.sync(leader, 2, leader, other)
         self.settle()
-        assert ("STABLE", 2, tuple(sorted((one, two)))) == self.stands()
+        assert ("STABLE", 2, tuple(sorted((one, two)))) == self.group_state()
         return leader, other

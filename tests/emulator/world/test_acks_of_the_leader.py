@@ -40,7 +40,7 @@ def log_of(acks):
     """One record every tenth of a second, and a high watermark that has stood from 2 s to 4 s."""
     topics = Topics(0, 3, 3, lambda _: REPLICATION, ())
     log = topics.create(Topic(name="t", rate=10.0, acks=acks), 0).partitions[0]
-    log.stand(2 * SECOND)
+    log.stall(2 * SECOND)
     log.move(4 * SECOND)
     return log
 
@@ -65,8 +65,8 @@ def test_all_of_a_log_is_visible_at_once_whose_producers_waited_for_nobody():
 def test_what_comes_at_the_instant_of_its_end_a_leader_does_not_acknowledge(before_us, lost):
     """Whoever sent it sends it again."""
     log = log_of("1")
-    log.stand(10 * SECOND)
-    cut = log.led_anew(5 * SECOND + HALF, 10 * SECOND - before_us, 15 * SECOND, clean=False)
+    log.stall(10 * SECOND)
+    cut = log.on_new_leader(5 * SECOND + HALF, 10 * SECOND - before_us, 15 * SECOND, clean=False)
 
     assert (51, lost) == (cut.first, cut.next_offset)
     assert log.visible_us(cut.first) == NEVER

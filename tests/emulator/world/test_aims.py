@@ -25,7 +25,7 @@ from emulator.events import (
     RequestsCounted,
 )
 from emulator.scenario.spelling import STEPS as ALL_STEPS
-from emulator.world.faults.aims import STEPS_OF
+from emulator.world.triggers import STEPS_OF
 
 from .stage import SECOND
 from .stage import staged as fully_staged

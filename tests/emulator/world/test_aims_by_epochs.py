@@ -21,7 +21,7 @@ from emulator.events import (
     Processed,
     TargetComputed,
 )
-from emulator.world.faults.aims import STEPS_OF
+from emulator.world.triggers import STEPS_OF
 
 from .stage import SECOND, Seen
 from .test_consumer_protocol import text

@@ -34,7 +34,7 @@ def commit(bench, group="g", partitions=1, metadata="", offset=7):
 
 
 def batches(bench):
-    return [(what.group, what.log_offset, dict(what.records)) for what in bench.told(Appended)]
+    return [(what.group, what.log_offset, dict(what.records)) for what in bench.written(Appended)]
 
 
 # -- how large a batch may be ----------------------------------------------------------------------
@@ -49,15 +49,15 @@ def test_a_commit_too_large_for_any_batch_fails_and_is_taken_back():
 
     assert "UNKNOWN_SERVER_ERROR" == call.error
     assert (7, 1) == (bench.committed(), bench.host().log.end)
-    (failed,) = bench.told(AppendFailed)
+    (failed,) = bench.written(AppendFailed)
     assert ("g", 1, 1, "MESSAGE_TOO_LARGE") == (
         failed.group,
         failed.log_offset,
         failed.records,
         failed.error,
     )
-    assert ["UNKNOWN_SERVER_ERROR"] == [what.error for what in bench.told(CommitRefused)]
-    assert 1 == len(bench.told(CommitAccepted))
+    assert ["UNKNOWN_SERVER_ERROR"] == [what.error for what in bench.written(CommitRefused)]
+    assert 1 == len(bench.written(CommitAccepted))
 
 
 def settled(bench, call):
@@ -69,8 +69,8 @@ def test_a_batch_may_be_as_large_as_the_limit():
     """And not a byte larger."""
     free = Bench()
     commit(free, partitions=3)
-    (told,) = free.told(Appended)
-    for limit, error in ((told.size, "NONE"), (told.size - 1, "UNKNOWN_SERVER_ERROR")):
+    (written,) = free.written(Appended)
+    for limit, error in ((written.size, "NONE"), (written.size - 1, "UNKNOWN_SERVER_ERROR")):
         bench = limited(limit)
 
         assert error == settled(bench, commit(bench, partitions=3)).error
@@ -90,8 +90,8 @@ def test_a_group_too_large_to_be_written_down_rebalances_for_ever():
     bench.settle()
 
     assert "UNKNOWN_SERVER_ERROR" == stored.error
-    assert ("PREPARING_REBALANCE", 2) == bench.stands()[:2]
-    assert ["MESSAGE_TOO_LARGE"] == [what.error for what in bench.told(AppendFailed)]
+    assert ("PREPARING_REBALANCE", 2) == bench.group_state()[:2]
+    assert ["MESSAGE_TOO_LARGE"] == [what.error for what in bench.written(AppendFailed)]
 
 
 def test_what_has_waited_is_cut_where_a_batch_is_full():
@@ -116,7 +116,7 @@ def test_what_has_waited_is_cut_where_a_batch_is_full():
 def size_of_one():
     bench = Bench()
     commit(bench)
-    return bench.told(Appended)[0].size
+    return bench.written(Appended)[0].size
 
 
 def test_a_set_too_large_goes_alone_and_takes_nobody_with_it():
@@ -134,7 +134,7 @@ def test_a_set_too_large_goes_alone_and_takes_nobody_with_it():
 
     assert ["NONE", "UNKNOWN_SERVER_ERROR", "NONE"] == [call.error for call in calls]
     assert 4 == bench.committed()
-    assert [(2, 1)] == [(what.log_offset, what.records) for what in bench.told(AppendFailed)]
+    assert [(2, 1)] == [(what.log_offset, what.records) for what in bench.written(AppendFailed)]
 
 
 # -- sets that need not stand together ---------------------------------------------------------
@@ -145,7 +145,7 @@ def test_what_expires_at_once_is_cut_where_a_batch_is_full(limit, expected):
     """No tombstone depends on another one, not even those of one group."""
     bench, written = limited(limit), []
     commit_singly(bench, "a", "b")
-    bench.services.appended.append(written.append)
+    bench.run.appended.append(written.append)
     bench.wait(WEEK_AND_MORE)
 
     assert expected == [len(records) for records in written]
@@ -166,8 +166,8 @@ def test_offsets_of_a_deleted_topic_are_cut_where_a_batch_is_full():
     """As those that expired."""
     bench, written = limited(122), []
     commit_singly(bench, "a", "b")
-    bench.services.appended.append(written.append)
-    bench.shard.topic_deleted("t", bench.services.topics.logs["t"].topic_id)
+    bench.run.appended.append(written.append)
+    bench.shard.topic_deleted("t", bench.run.topics.logs["t"].topic_id)
 
     assert [3, 3] == [len(records) for records in written]
 
@@ -196,7 +196,7 @@ def test_a_group_that_cannot_be_removed_is_there_as_it_was():
     bench.brokers.fill_disk(1, 0)
     bench.wait(3_600 * SECOND)
     assert before.generation == bench.group().generation
-    assert bench.told(AppendFailed)
+    assert bench.written(AppendFailed)
     bench.brokers.clear_disk(1, 0)
     bench.wait(3_600 * SECOND)
 
@@ -216,14 +216,14 @@ def test_a_batch_of_several_groups_is_told_group_by_group():
     commit(bench, "a")
     commit(bench, "b")
     bench.settle()
-    first, *told = bench.told(Appended)
+    first, *written = bench.written(Appended)
     record = first.size - HEADER_BYTES
 
     assert [("b", 1, 3), ("a", 3, 1)] == [
-        (what.group, what.log_offset, dict(what.records)["OffsetCommit"]) for what in told
+        (what.group, what.log_offset, dict(what.records)["OffsetCommit"]) for what in written
     ]
-    assert [HEADER_BYTES + 3 * record, record] == [what.size for what in told]
-    assert {bench.host().log.log.amount(5).size} == {what.log_size for what in told}
+    assert [HEADER_BYTES + 3 * record, record] == [what.size for what in written]
+    assert {bench.host().log.log.amount(5).size} == {what.log_size for what in written}
 
 
 def test_what_expires_in_several_groups_is_told_of_each():
@@ -233,10 +233,10 @@ def test_what_expires_in_several_groups_is_told_of_each():
     for group in ("a", "b", "c"):
         commit(bench, group)
     bench.wait(WEEK_AND_MORE)
-    told, gone = batches(bench)[3:], {"OffsetCommit tombstone": 1, "GroupMetadata tombstone": 1}
+    written, gone = batches(bench)[3:], {"OffsetCommit tombstone": 1, "GroupMetadata tombstone": 1}
 
-    assert ["a", "b", "c"] == sorted(group for group, _, _ in told)
-    assert [(3, gone), (5, gone), (7, gone)] == [(first, kinds) for _, first, kinds in told]
+    assert ["a", "b", "c"] == sorted(group for group, _, _ in written)
+    assert [(3, gone), (5, gone), (7, gone)] == [(first, kinds) for _, first, kinds in written]
 
 
 def test_a_batch_that_fails_is_told_group_by_group():
@@ -251,5 +251,5 @@ def test_a_batch_that_fails_is_told_group_by_group():
     bench.settle()
 
     assert [("b", 1, 1), ("a", 2, 1)] == [
-        (what.group, what.log_offset, what.records) for what in bench.told(AppendFailed)
+        (what.group, what.log_offset, what.records) for what in bench.written(AppendFailed)
     ]

@@ -31,8 +31,8 @@ def test_a_broker_that_is_stopped_in_order_hands_over_what_it_leads_first():
 
     assert "NOT_COORDINATOR" == joined.error
     assert (2, (2, 3), [2]) == (bench.leader, bench.isr, sorted(bench.shard.hosts))
-    assert [1] == [what.broker for what in bench.told(BrokerFenced)]
-    assert {2, 3} == {log.replicas.leader for _, log in bench.services.topics.partitions()}
+    assert [1] == [what.broker for what in bench.written(BrokerFenced)]
+    assert {2, 3} == {log.replicas.leader for _, log in bench.run.topics.partitions()}
 
 
 def test_the_only_copy_is_not_there_while_its_broker_is_stopped():
@@ -66,7 +66,7 @@ def test_stopping_who_is_down_does_nothing():
     bench.brokers.crash(1, 0)
     bench.brokers.stop(1, 0)
 
-    assert [1] == [what.broker for what in bench.told(BrokerDown)]
+    assert [1] == [what.broker for what in bench.written(BrokerDown)]
 
 
 def test_a_stopped_broker_is_in_sync_again_when_it_is_back():
@@ -90,7 +90,7 @@ def test_a_stopped_broker_may_register_again_at_once():
     bench.wait(SECOND)
     bench.brokers.restart(1, 0)
 
-    assert [1] == [what.broker for what in bench.told(BrokerUp)]
+    assert [1] == [what.broker for what in bench.written(BrokerUp)]
 
 
 # -- with consumers ------------------------------------------------------------------------------

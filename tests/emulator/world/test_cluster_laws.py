@@ -47,7 +47,7 @@ class Played:
             mark = self.marks.get((broker, log.epoch), 0)
             assert mark <= log.high_watermark <= log.end
             self.marks[broker, log.epoch] = log.high_watermark
-        for partition, log in self.bench.services.topics.partitions():
+        for partition, log in self.bench.run.topics.partitions():
             visible = log.high_watermark(self.bench.now)
             assert self.marks.get(partition, 0) <= visible <= log.end(self.bench.now)
             self.marks[partition] = visible
@@ -68,7 +68,7 @@ class Played:
         bench.wait(30 * SECOND)
         self.look()
         shard, now = bench.shard, bench.now
-        for _, log in bench.services.topics.partitions():
+        for _, log in bench.run.topics.partitions():
             assert log.replicas.whole
             assert log.high_watermark(now) == log.end(now - REPLICATION)
         shard.settle(now)
@@ -122,7 +122,7 @@ class Played:
             self.heals.pop()()
 
     def move(self, broker):
-        controller, replicas = self.bench.services.controller, self.bench.shard.replicas
+        controller, replicas = self.bench.run.controller, self.bench.shard.replicas
         able = broker in replicas.isr and controller.may_lead(broker)
         if able and broker != replicas.leader:
             controller.move(self.bench.shard, broker, 0)
@@ -153,7 +153,7 @@ def test_in_the_end_all_replicas_agree_also_after_unclean_elections(plan):
     played = Played(plan, '"unclean.leader.election.enable" = true')
     played.end()
 
-    assert all(cut.first < cut.next_offset for cut in played.bench.told(LogTruncated))
+    assert all(cut.first < cut.next_offset for cut in played.bench.written(LogTruncated))
 
 
 @few
@@ -163,7 +163,7 @@ def test_leader_epochs_rise_and_elections_are_clean_where_others_are_not_allowed
     played = Played(plan)
     played.end()
     partition = played.bench.shard.replicas.partition
-    changes = played.bench.told(LeaderChanged, partition=partition)
+    changes = played.bench.written(LeaderChanged, partition=partition)
 
     assert list(range(1, len(changes) + 1)) == [what.epoch for what in changes]
     assert all(what.clean for what in changes)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.deadlines import Deadlines
-from emulator.world.kernel import Kernel, Rank
+from emulator.world.kernel import Deadlines, Kernel, Rank
 
 NAMES = "abc"
 UNTIL = 30

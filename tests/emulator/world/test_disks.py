@@ -54,11 +54,11 @@ def test_what_has_waited_for_a_slow_disk_is_written_together():
         call.at_us for call in calls
     ]
     assert 4 == bench.committed()
-    told = [(what.log_offset, dict(what.records)) for what in bench.told(Appended)]
-    assert [(0, {"OffsetCommit": 1}), (1, {"OffsetCommit": 4})] == told
-    one, four = (what.size for what in bench.told(Appended))
+    written = [(what.log_offset, dict(what.records)) for what in bench.written(Appended)]
+    assert [(0, {"OffsetCommit": 1}), (1, {"OffsetCommit": 4})] == written
+    one, four = (what.size for what in bench.written(Appended))
     assert HEADER_BYTES + 4 * (one - HEADER_BYTES) == four
-    assert [1, 2, 3, 4, 5] == [what.log_offset + 1 for what in bench.told(CommitAccepted)]
+    assert [1, 2, 3, 4, 5] == [what.log_offset + 1 for what in bench.written(CommitAccepted)]
 
 
 def test_a_batch_that_has_waited_fails_as_a_whole():
@@ -73,9 +73,9 @@ def test_a_batch_that_has_waited_fails_as_a_whole():
 
     assert ["NONE"] + ["NOT_COORDINATOR"] * 3 == [call.error for call in (first, *calls)]
     assert (1, 1) == (bench.committed(), bench.host().log.end)
-    assert [(1, 3)] == [(what.log_offset, what.records) for what in bench.told(AppendFailed)]
-    assert ["NOT_COORDINATOR"] * 3 == [what.error for what in bench.told(CommitRefused)]
-    assert 1 == len(bench.told(CommitAccepted))
+    assert [(1, 3)] == [(what.log_offset, what.records) for what in bench.written(AppendFailed)]
+    assert ["NOT_COORDINATOR"] * 3 == [what.error for what in bench.written(CommitRefused)]
+    assert 1 == len(bench.written(CommitAccepted))
 
 
 def test_news_of_the_log_goes_before_what_has_waited():
@@ -101,7 +101,7 @@ def test_sessions_that_run_out_while_it_writes_are_looked_at_again():
     bench.heartbeat(other, 2)
     bench.wait(2 * SECOND)
 
-    assert ("STABLE", 2) == bench.stands()[:2]
+    assert ("STABLE", 2) == bench.group_state()[:2]
     assert {leader, other} == set(bench.group().members)
 
 
@@ -110,7 +110,7 @@ def test_a_slow_follower_in_sync_holds_everything_back_by_as_much():
     bench = Bench()
     bench.brokers.slow_disk(3, SLOW, 0)
     call = bench.commit(1)
-    log = bench.services.topics.logs["t"].partitions[0]
+    log = bench.run.topics.logs["t"].partitions[0]
     bench.wait(SLOW + REPLICATION + LATENCY)
 
     assert "NONE" == call.error
@@ -164,7 +164,7 @@ def test_a_commit_that_cannot_be_written_is_taken_back():
 
     assert "NOT_COORDINATOR" == call.error
     assert (1, 1) == (bench.committed(), bench.host().log.end)
-    (failed,) = bench.told(AppendFailed)
+    (failed,) = bench.written(AppendFailed)
     assert (1, "g", 1, 1, "KAFKA_STORAGE_ERROR") == (
         failed.broker,
         failed.group,
@@ -172,8 +172,8 @@ def test_a_commit_that_cannot_be_written_is_taken_back():
         failed.records,
         failed.error,
     )
-    assert ["NOT_COORDINATOR"] == [what.error for what in bench.told(CommitRefused)]
-    assert 1 == len(bench.told(CommitAccepted))
+    assert ["NOT_COORDINATOR"] == [what.error for what in bench.written(CommitRefused)]
+    assert 1 == len(bench.written(CommitAccepted))
 
 
 def test_a_group_that_cannot_be_written_down_is_none():
@@ -186,7 +186,7 @@ def test_a_group_that_cannot_be_written_down_is_none():
     assert bench.group() is None
     bench.brokers.clear_disk(1, 0)
     bench.new_id()
-    assert ("EMPTY", 0, ()) == bench.stands()
+    assert ("EMPTY", 0, ()) == bench.group_state()
 
 
 def test_an_assignment_that_cannot_be_written_begins_the_rebalance_anew():
@@ -202,7 +202,7 @@ def test_an_assignment_that_cannot_be_written_begins_the_rebalance_anew():
 
     assert 3 == joined[1].answer.generation_id
     assert ["NOT_COORDINATOR"] * 2 == [waiting.error, stored.error]
-    assert ("PREPARING_REBALANCE", 3) == bench.stands()[:2]
+    assert ("PREPARING_REBALANCE", 3) == bench.group_state()[:2]
 
 
 def test_heartbeats_need_no_disk():
@@ -238,7 +238,7 @@ def test_a_follower_with_a_full_disk_stops_fetching():
     assert (1, 3) == bench.isr
     assert 1 == bench.host().log.high_watermark
     partition = bench.shard.replicas.partition
-    assert ["lagging"] == [what.why for what in bench.told(IsrChanged, partition=partition)]
+    assert ["lagging"] == [what.why for what in bench.written(IsrChanged, partition=partition)]
     bench.brokers.clear_disk(2, 0)
     bench.settle()
     assert (1, 2, 3) == bench.isr
@@ -248,7 +248,7 @@ def test_records_of_a_topic_wait_while_its_leaders_disk_is_full():
     """Its producer tries again until there is room."""
     bench = Bench()
     bench.settle()
-    log = bench.services.topics.logs["t"].partitions[0]
+    log = bench.run.topics.logs["t"].partitions[0]
     bench.brokers.fill_disk(1, 0)
     stood = log.high_watermark(bench.now)
     bench.wait(2 * SECOND)

@@ -18,8 +18,7 @@ from emulator.scenario.model import (
     Trace,
     Uniform,
 )
-from emulator.world.distributions import constant_of, sampler
-from emulator.world.draws import stream_key
+from emulator.world.draws import constant_of, sampler, stream_key
 
 KEY = stream_key(3, "work", "t-0")
 DRAWS = 20_000

@@ -39,10 +39,10 @@ def test_a_silent_broker_is_fenced_after_its_session(bench):
     bench.wait(4 * SECOND)
     bench.brokers.crash(1, 0)
     bench.wait(5 * SECOND - 1)
-    assert [] == bench.told(BrokerFenced)
+    assert [] == bench.written(BrokerFenced)
     bench.wait(1)
 
-    assert [1] == [what.broker for what in bench.told(BrokerFenced)]
+    assert [1] == [what.broker for what in bench.written(BrokerFenced)]
 
 
 def test_a_broker_that_speaks_again_in_time_begins_a_new_session(bench):
@@ -53,7 +53,7 @@ def test_a_broker_that_speaks_again_in_time_begins_a_new_session(bench):
     bench.brokers.pause(1, 0)
     bench.wait(8 * SECOND)
 
-    assert [] == bench.told(BrokerFenced)
+    assert [] == bench.written(BrokerFenced)
 
 
 def test_the_next_replica_in_sync_leads(bench):
@@ -64,7 +64,7 @@ def test_the_next_replica_in_sync_leads(bench):
 
     assert (3, (3,)) == (bench.leader, bench.isr)
     offsets = [
-        w for w in bench.told(LeaderChanged) if w.partition == bench.shard.replicas.partition
+        w for w in bench.written(LeaderChanged) if w.partition == bench.shard.replicas.partition
     ]
     assert [(2, 1, True), (3, 2, True)] == [(w.broker, w.epoch, w.clean) for w in offsets]
 
@@ -101,11 +101,11 @@ def test_a_killed_leader_that_is_back_in_time_is_replaced_all_the_same(bench):
     bench.brokers.restart(1, 0)
     bench.wait(BROKER_SESSION_US - SECOND - 1)
     assert (1, []) == (bench.leader, sorted(bench.shard.hosts))
-    assert [] == bench.told(LeaderChanged) == bench.told(BrokerUp)
+    assert [] == bench.written(LeaderChanged) == bench.written(BrokerUp)
     bench.wait(1 + SECOND)
 
     assert (2, (1, 2, 3)) == (bench.leader, bench.isr)
-    assert [1] == [what.broker for what in bench.told(BrokerUp)]
+    assert [1] == [what.broker for what in bench.written(BrokerUp)]
 
 
 def test_a_paused_leader_that_runs_in_time_leads_in_its_old_epoch(bench):
@@ -119,14 +119,19 @@ def test_a_paused_leader_that_runs_in_time_leads_in_its_old_epoch(bench):
 
     assert (1, 0, 5) == (bench.leader, bench.shard.replicas.epoch, bench.committed())
     assert 1 == bench.host().log.high_watermark
-    assert [] == bench.told(LeaderChanged) == bench.told(IsrChanged) == bench.told(LogTruncated)
+    assert (
+        []
+        == bench.written(LeaderChanged)
+        == bench.written(IsrChanged)
+        == bench.written(LogTruncated)
+    )
 
 
 def test_leaders_of_topics_are_elected_by_the_same_rules(bench):
     """Each partition for itself."""
     dead(bench, 2)
-    leaders = [log.replicas.leader for _, log in bench.services.topics.partitions()]
-    in_sync = [log.replicas.isr for _, log in bench.services.topics.partitions()]
+    leaders = [log.replicas.leader for _, log in bench.run.topics.partitions()]
+    in_sync = [log.replicas.isr for _, log in bench.run.topics.partitions()]
 
     assert [1, 3, 3] == leaders
     assert [(1, 3), (3, 1), (3, 1)] == in_sync
@@ -135,9 +140,9 @@ def test_leaders_of_topics_are_elected_by_the_same_rules(bench):
 def test_a_topic_that_is_created_while_a_broker_is_gone_is_led_by_a_living_one(bench):
     """And has the dead one not in sync."""
     dead(bench, 2)
-    log = bench.services.topics.logs["t"]
-    bench.services.topics.add_partitions(log, 6, bench.now)
-    bench.services.controller.adopt(None)
+    log = bench.run.topics.logs["t"]
+    bench.run.topics.add_partitions(log, 6, bench.now)
+    bench.run.controller.adopt(None)
 
     assert [1, 3, 3] == [partition.replicas.leader for partition in log.partitions[3:]]
 
@@ -161,11 +166,11 @@ def test_where_it_is_allowed_a_replica_that_is_not_in_sync_leads():
 
     assert (3, (3,), 1) == (bench.leader, bench.isr, bench.committed())
     assert 1 == bench.host().log.high_watermark
-    last = bench.told(LeaderChanged, partition=bench.shard.replicas.partition)[-1]
+    last = bench.written(LeaderChanged, partition=bench.shard.replicas.partition)[-1]
     assert (3, False) == (last.broker, last.clean)
     bench.brokers.restart(1, 0)
     bench.settle()
-    (cut,) = bench.told(LogTruncated)
+    (cut,) = bench.written(LogTruncated)
     assert (1, 1, 3) == (cut.broker, cut.first, cut.next_offset)
     assert (1, 3) == bench.isr
 
@@ -205,7 +210,7 @@ def test_a_replica_in_sync_is_preferred_to_one_that_is_not():
 
 def isr_changes(bench):
     partition = bench.shard.replicas.partition
-    return [(what.isr, what.why) for what in bench.told(IsrChanged, partition=partition)]
+    return [(what.isr, what.why) for what in bench.written(IsrChanged, partition=partition)]
 
 
 def test_a_broker_that_returns_fetches_what_it_misses_and_is_in_sync_again(bench):
@@ -220,7 +225,7 @@ def test_a_broker_that_returns_fetches_what_it_misses_and_is_in_sync_again(bench
 
     assert (1, 2, 3) == bench.isr
     assert [((1, 3), "gone"), ((1, 2, 3), "caught up")] == isr_changes(bench)
-    assert [2] == [what.broker for what in bench.told(BrokerUnfenced)]
+    assert [2] == [what.broker for what in bench.written(BrokerUnfenced)]
 
 
 def test_one_that_is_gone_before_it_has_caught_up_stays_out(bench):
@@ -264,7 +269,7 @@ def test_a_follower_that_lacks_nothing_stays_in_the_isr():
     bench, _ = shrunk_after(4, traffic=False)
 
     assert (1, 2, 3) == bench.isr
-    calm = [log.replicas.isr for _, log in bench.services.topics.partitions()]
+    calm = [log.replicas.isr for _, log in bench.run.topics.partitions()]
     assert [(1, 3), (2, 3), (3, 1, 2)] == calm
 
 
@@ -288,7 +293,7 @@ def test_a_restarted_leader_counts_its_turns_from_its_start():
     bench.wait(BROKER_SESSION_US + 700 * MS)
     bench.brokers.restart(1, 0)
     bench.wait(SECOND - LOAD)
-    bench.services.controller.move(bench.shard, 1, 0)
+    bench.run.controller.move(bench.shard, 1, 0)
     bench.wait(LOAD)
     bench.cut("broker-1", "broker-2")
     bench.commit(1)
@@ -304,7 +309,7 @@ def test_a_topics_high_watermark_stands_until_its_isr_has_shrunk():
     bench = Bench(settings='"replica.lag.time.max.ms" = "4s"')
     bench.settle()
     heal = bench.cut("broker-1", "broker-2")
-    log = bench.services.topics.logs["t"].partitions[0]
+    log = bench.run.topics.logs["t"].partitions[0]
     stood = log.high_watermark(bench.now)
     bench.wait(3 * SECOND)
     assert stood == log.high_watermark(bench.now)
@@ -333,12 +338,12 @@ def test_topics_need_as_many_in_sync_as_the_broker_says():
     """But never more than they have copies."""
     bench = Bench(settings='"min.insync.replicas" = 2\n"default.replication.factor" = 3')
     dead(bench, 2, 3)
-    log = bench.services.topics.logs["t"].partitions[0]
+    log = bench.run.topics.logs["t"].partitions[0]
     stood = log.high_watermark(bench.now)
     bench.wait(3 * SECOND)
 
     assert ((1,), stood) == (log.replicas.isr, log.high_watermark(bench.now))
     alone = Bench(settings='"min.insync.replicas" = 2\n"default.replication.factor" = 1')
     alone.wait(3 * SECOND)
-    single = alone.services.topics.logs["t"].partitions[0]
+    single = alone.run.topics.logs["t"].partitions[0]
     assert single.end(alone.now) == single.high_watermark(alone.now) > 0

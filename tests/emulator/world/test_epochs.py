@@ -11,8 +11,7 @@ from emulator import loads
 from emulator.events import EpochOpened, LeaderChanged, Processed, RequestsCounted
 from emulator.scenario.model import Topic
 from emulator.world.build import Replay, play
-from emulator.world.cluster.epochs import end_offsets
-from emulator.world.cluster.topics import Topics
+from emulator.world.cluster.topics import Topics, end_offsets
 from protocols.messages import (
     EpochEndOffset,
     EpochStart,
@@ -100,7 +99,7 @@ def test_a_broker_out_of_touch_answers_by_what_it_knew():
     """A stale leader confirms its readers, and has not heard of the next epoch."""
     topics = elected()
     replicas = topics.find(TP).replicas
-    replicas.leave_behind([1], ELECTED)
+    replicas.freeze_beliefs([1], ELECTED)
     replicas.elect(2, ELECTED, clean=True)
     stale = topics.shown_by(1, TP)
 
@@ -121,12 +120,12 @@ def test_metadata_tell_the_epoch_of_each_leader():
     """As the broker that is asked knows it."""
     topics = elected()
     replicas = topics.find(TP).replicas
-    replicas.leave_behind([1], ELECTED)
+    replicas.freeze_beliefs([1], ELECTED)
     replicas.elect(2, ELECTED, clean=True)
 
-    told = {broker: topics.describe(None, broker)[0] for broker in (1, 3)}
-    assert LeaderAndEpoch(1, 0) == (told[1].leaders[0], told[1].leader_epochs[0])
-    assert LeaderAndEpoch(2, 1) == (told[3].leaders[0], told[3].leader_epochs[0])
+    written = {broker: topics.describe(None, broker)[0] for broker in (1, 3)}
+    assert LeaderAndEpoch(1, 0) == (written[1].leaders[0], written[1].leader_epochs[0])
+    assert LeaderAndEpoch(2, 1) == (written[3].leaders[0], written[3].leader_epochs[0])
 
 
 # -- what consumers make of it -------------------------------------------------------------------

@@ -40,11 +40,11 @@ def test_an_empty_group_stays_empty_in_its_generation(bench):
     bench.leave(leader)
     bench.leave(other)
     bench.settle()
-    before = bench.stands(), bench.group().state_since_ms
+    before = bench.group_state(), bench.group().state_since_ms
     bench.fail_over()
 
     assert ("EMPTY", 3, ()) == before[0]
-    assert before == (bench.stands(), bench.group().state_since_ms)
+    assert before == (bench.group_state(), bench.group().state_since_ms)
 
 
 def test_a_first_rebalance_under_way_is_forgotten(bench):
@@ -56,7 +56,7 @@ def test_a_first_rebalance_under_way_is_forgotten(bench):
     bench.wait(COPIED)
     bench.fail_over()
 
-    assert ("EMPTY", 0, ()) == bench.stands()
+    assert ("EMPTY", 0, ()) == bench.group_state()
     assert joined.answer is None
     again = [bench.join(one), bench.join(two)]
     bench.settle()
@@ -73,7 +73,7 @@ def test_a_rebalance_of_an_empty_group_leaves_it_empty(bench):
     bench.wait(COPIED)
     bench.fail_over()
 
-    assert ("EMPTY", 3, ()) == bench.stands()
+    assert ("EMPTY", 3, ()) == bench.group_state()
 
 
 def test_a_rebalance_of_a_stable_group_is_as_if_it_had_not_begun(bench):
@@ -83,10 +83,10 @@ def test_a_rebalance_of_a_stable_group_is_as_if_it_had_not_begun(bench):
     joined = bench.join(third)
     left = bench.leave(other)
     bench.wait(COPIED)
-    assert ("PREPARING_REBALANCE", 2) == bench.stands()[:2]
+    assert ("PREPARING_REBALANCE", 2) == bench.group_state()[:2]
     bench.fail_over()
 
-    assert ("STABLE", 2, tuple(sorted((leader, other)))) == bench.stands()
+    assert ("STABLE", 2, tuple(sorted((leader, other)))) == bench.group_state()
     assert "NONE" == left.error
     assert joined.answer is None
     again = bench.join(third)
@@ -101,7 +101,7 @@ def completing(bench):
     for member in (third, other, leader):
         bench.join(member)
     bench.settle()
-    assert ("COMPLETING_REBALANCE", 3) == bench.stands()[:2]
+    assert ("COMPLETING_REBALANCE", 3) == bench.group_state()[:2]
     waiting = bench.sync(other, 3)
     bench.sync(leader, 3, leader, other, third)
     return leader, other, third, waiting
@@ -113,7 +113,7 @@ def test_an_assignment_that_was_not_replicated_is_lost(bench):
     bench.wait(HALFWAY)
     bench.fail_over()
 
-    assert ("STABLE", 2, tuple(sorted((leader, other)))) == bench.stands()
+    assert ("STABLE", 2, tuple(sorted((leader, other)))) == bench.group_state()
     beat, stranger = bench.heartbeat(leader, 3), bench.heartbeat(third, 3)
     bench.settle()
     assert ["ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"] == [beat.error, stranger.error]
@@ -126,7 +126,7 @@ def test_an_assignment_that_reached_the_next_leader_counts(bench):
     bench.fail_over()
 
     assert waiting.answer is None
-    assert ("STABLE", 3, tuple(sorted((leader, other, third)))) == bench.stands()
+    assert ("STABLE", 3, tuple(sorted((leader, other, third)))) == bench.group_state()
     beat = bench.heartbeat(third, 3)
     bench.settle()
     assert "NONE" == beat.error
@@ -137,12 +137,12 @@ def test_a_stable_group_stays_stable_and_every_member_has_a_full_session(bench):
     leader, other = bench.form()
     bench.fail_over()
 
-    assert ("STABLE", 2, tuple(sorted((leader, other)))) == bench.stands()
+    assert ("STABLE", 2, tuple(sorted((leader, other)))) == bench.group_state()
     bench.wait(5 * SECOND)
     beat = bench.heartbeat(leader, 2)
     bench.wait(2 * SECOND)
     assert "NONE" == beat.error
-    assert ("PREPARING_REBALANCE", 2, (leader,)) == bench.stands()
+    assert ("PREPARING_REBALANCE", 2, (leader,)) == bench.group_state()
 
 
 def test_a_load_brings_one_assignor_of_each_member(bench):
@@ -158,7 +158,7 @@ def test_a_load_brings_one_assignor_of_each_member(bench):
 
 
 def moved(bench, to=2):
-    bench.services.controller.move(bench.shard, to, 0)
+    bench.run.controller.move(bench.shard, to, 0)
 
 
 def test_a_clean_move_answers_everyone_who_waits(bench):
@@ -185,7 +185,7 @@ def test_a_clean_move_answers_a_sync_phase_under_way(bench):
 
     assert ["NOT_COORDINATOR"] * 2 == [waiting.error, late.error]
     bench.settle()
-    assert ("STABLE", 2, tuple(sorted((leader, other)))) == bench.stands()
+    assert ("STABLE", 2, tuple(sorted((leader, other)))) == bench.group_state()
 
 
 def test_a_clean_move_loses_what_the_next_leader_does_not_have(bench):
@@ -206,14 +206,19 @@ def test_a_move_tells_who_leads_in_which_epoch_and_what_was_loaded(bench):
     bench.form()
     moved(bench, 3)
     bench.settle()
-    (changed,) = bench.told(LeaderChanged)
-    (loaded,) = bench.told(CoordinatorLoaded)
+    (changed,) = bench.written(LeaderChanged)
+    (loaded,) = bench.written(CoordinatorLoaded)
 
     assert (3, 1, True) == (changed.broker, changed.epoch, changed.clean)
     assert (3, 1, bench.host().log.end) == (loaded.broker, loaded.leader_epoch, loaded.records)
     assert (0, LOAD) == (loaded.waited_us, loaded.loaded_us)
-    (told,) = bench.told(CoordinatorMoved)
-    assert ("g", 3, 2, LOAD) == (told.group, told.broker, told.generation, told.loaded_us)
+    (written,) = bench.written(CoordinatorMoved)
+    assert ("g", 3, 2, LOAD) == (
+        written.group,
+        written.broker,
+        written.generation,
+        written.loaded_us,
+    )
 
 
 def test_replication_goes_on_under_the_new_leader(bench):

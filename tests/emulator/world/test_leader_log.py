@@ -24,7 +24,7 @@ class Led:
 
     def __init__(self, plan=(), trip_us=lambda _: TRIP, until=1_000):
         self.kernel = Kernel()
-        self.told = []
+        self.written = []
         self.firsts = []
         shared = StoredLog()
         self.copies = {broker: Copy(broker, shared) for broker in (1, 2, 3)}
@@ -41,7 +41,7 @@ class Led:
         self.kernel.at(when, Rank.FAULT, 0, lambda _: action())
 
     def _durable(self, log_offset):
-        self.told.append((self.kernel.now, log_offset))
+        self.written.append((self.kernel.now, log_offset))
 
     def append(self, count=1):
         batch = self.log.append((record(),) * count, self.kernel.now)
@@ -81,10 +81,10 @@ def ends(led, broker, now):
 def test_what_is_durable_only_ever_grows_and_is_told_once(plan):
     """Never more than was appended a replication ago."""
     led = Led(plan)
-    offsets = [offset for _, offset in led.told]
+    offsets = [offset for _, offset in led.written]
 
     assert sorted(set(offsets)) == offsets
-    for when, offset in led.told:
+    for when, offset in led.written:
         fetched = [first + n for at, first, n in led.firsts if at + TRIP <= when]
         assert offset in fetched
 
@@ -102,7 +102,7 @@ def test_while_a_follower_in_sync_is_missing_nothing_becomes_durable():
     one = (record(),)
     led = Led([(0, one), (5, "stop"), (20, one), (25, one), (40, "go on")])
 
-    assert [(40, 3)] == led.told
+    assert [(40, 3)] == led.written
 
 
 def test_a_later_batch_that_is_replicated_first_covers_the_earlier_one():
@@ -110,7 +110,7 @@ def test_a_later_batch_that_is_replicated_first_covers_the_earlier_one():
     one = (record(),)
     led = Led([(0, one), (5, one)], trip_us=lambda first: 100 if first == 0 else 10)
 
-    assert [(15, 2)] == led.told
+    assert [(15, 2)] == led.written
 
 
 def test_a_follower_that_takes_longer_holds_everything_back_by_as_much():
@@ -122,7 +122,7 @@ def test_a_follower_that_takes_longer_holds_everything_back_by_as_much():
     led.at(120, lambda: led.go_on(3))
     led.kernel.run(1_000)
 
-    assert [(50, 1), (120, 2)] == led.told
+    assert [(50, 1), (120, 2)] == led.written
 
 
 # -- how far followers are ---------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_followers_have_a_record_after_half_of_its_replication():
     led.kernel.run(200)
 
     assert {4: (0, 0), 5: (2, 0), 9: (2, 0), 10: (2, 0), 14: (2, 0), 15: (2, 2)} == seen
-    assert [(110, 2)] == led.told
+    assert [(110, 2)] == led.written
 
 
 def test_a_follower_that_stops_keeps_what_it_has():
@@ -177,7 +177,7 @@ def succeeded(appended_us, crash_us):
         led.log.leave(broker)
     led.log.gate(NEVER)
     copy = led.copies[2]
-    copy.stand_alone()
+    copy.detach()
     new = LeaderLog(led.kernel, 0, copy, lambda _: TRIP, led._durable)
     new.lead(1, (2, 3))
     new.follow(led.copies[3], 0, crash_us)
@@ -202,7 +202,7 @@ def test_what_followers_had_is_safe_when_the_new_leader_knows_that_they_do():
     led.kernel.run(1_000)
 
     assert (0, [0]) == (before, loaded)
-    assert [(106 + TRIP, 1)] == led.told
+    assert [(106 + TRIP, 1)] == led.written
     assert 1 == new.follow(led.copies[1], 0, 106)
 
 
@@ -216,7 +216,7 @@ def test_records_of_a_leader_that_does_not_know_it_is_none_are_cut_off():
 
     assert (4, 3) == (led.log.end, new.end)
     assert 1 == new.follow(led.copies[1], 0, 500)
-    assert [(110, 1), (130, 3)] == led.told
+    assert [(110, 1), (130, 3)] == led.written
 
 
 def test_a_follower_out_of_sync_has_caught_up_after_one_replication():

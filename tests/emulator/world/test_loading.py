@@ -30,7 +30,7 @@ LARGE_US = LOAD + int(20 * 1024 / 100 * SECOND) + 200 * SECOND
 
 
 def move(bench, to):
-    bench.services.controller.move(bench.shard, to, 0)
+    bench.run.controller.move(bench.shard, to, 0)
 
 
 # -- what it costs -------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def test_a_load_takes_its_fixed_time_and_that_of_every_byte_and_record():
     assert Phase.LOADING is bench.host().coordinator.phase
     bench.wait(SECOND)
 
-    (loaded,) = bench.told(CoordinatorLoaded)
+    (loaded,) = bench.written(CoordinatorLoaded)
     assert (
         (20 * 2**30, 100_000_000)
         < (loaded.size, loaded.records)
@@ -74,7 +74,7 @@ def test_without_a_speed_only_the_fixed_time_counts():
     move(bench, 3)
     bench.settle()
 
-    (loaded,) = bench.told(CoordinatorLoaded)
+    (loaded,) = bench.written(CoordinatorLoaded)
     assert (LOAD, 200) == (loaded.loaded_us, loaded.records)
 
 
@@ -91,7 +91,7 @@ def test_bytes_and_records_cost_each_for_themselves(speed, backlog, more_us):
     move(bench, 2)
     bench.wait(LOAD + more_us)
 
-    assert LOAD + more_us == bench.told(CoordinatorLoaded)[0].loaded_us
+    assert LOAD + more_us == bench.written(CoordinatorLoaded)[0].loaded_us
 
 
 # -- who waits -----------------------------------------------------------------------------------
@@ -137,13 +137,13 @@ def test_groups_of_one_broker_come_back_one_after_the_other():
     bench = Bench(more=TWO, cluster='load_bytes = "1MiB/s"\noffsets_backlog = "2MiB"')
     bench.brokers.stop(1, 0)
     bench.wait(10 * SECOND)
-    loaded = bench.told(CoordinatorLoaded)
+    loaded = bench.written(CoordinatorLoaded)
 
     assert [(0, LOAD + 2 * SECOND), (LOAD + 2 * SECOND, LOAD + 2 * SECOND)] == [
         (what.waited_us, what.loaded_us) for what in loaded
     ]
     assert [LOAD + 2 * SECOND, 2 * (LOAD + 2 * SECOND)] == [
-        what.loaded_us for what in bench.told(CoordinatorMoved)
+        what.loaded_us for what in bench.written(CoordinatorMoved)
     ]
 
 
@@ -181,9 +181,9 @@ def test_a_load_fails_when_the_leadership_is_lost():
 
     assert "NOT_COORDINATOR" == asked.error
     assert [(1, False), (2, True)] == [
-        (what.broker, what.loading) for what in bench.told(CoordinatorUnloaded)
+        (what.broker, what.loading) for what in bench.written(CoordinatorUnloaded)
     ]
-    assert [3] == [what.broker for what in bench.told(CoordinatorLoaded)]
+    assert [3] == [what.broker for what in bench.written(CoordinatorLoaded)]
     assert 1 == bench.committed()
 
 
@@ -196,7 +196,7 @@ def test_a_load_under_way_dies_with_its_broker():
     bench.wait(BROKER_SESSION_US + LOAD)
 
     assert 1 == bench.leader
-    assert [LOAD] == [what.loaded_us for what in bench.told(CoordinatorLoaded)]
+    assert [LOAD] == [what.loaded_us for what in bench.written(CoordinatorLoaded)]
     assert Phase.ACTIVE is bench.host().coordinator.phase
 
 
@@ -207,12 +207,12 @@ def test_a_paused_broker_finishes_its_load_when_it_runs_again():
     bench.wait(LOAD // 2)
     bench.brokers.pause(2, 0)
     bench.wait(2 * SECOND)
-    assert [] == bench.told(CoordinatorLoaded)
+    assert [] == bench.written(CoordinatorLoaded)
     bench.brokers.resume(2, 0)
     bench.wait(1)
 
     assert Phase.ACTIVE is bench.host().coordinator.phase
-    assert [2] == [what.broker for what in bench.told(CoordinatorLoaded)]
+    assert [2] == [what.broker for what in bench.written(CoordinatorLoaded)]
 
 
 def test_a_load_slower_than_the_sessions_costs_nobody_its_place():
@@ -231,7 +231,7 @@ def test_a_load_slower_than_the_sessions_costs_nobody_its_place():
 
 
 def refusals(bench):
-    return [(what.commit, what.by, what.error) for what in bench.told(CommitRefused)]
+    return [(what.commit, what.by, what.error) for what in bench.written(CommitRefused)]
 
 
 def test_a_commit_to_a_coordinator_that_loads_is_told_as_refused():

@@ -52,22 +52,22 @@ def test_a_segment_rolls_with_the_first_batch_that_is_too_late_for_it():
     bench = bench_of()
     bench.commit(1)
     bench.wait(MINUTE)
-    assert [] == bench.told(SegmentRolled)
+    assert [] == bench.written(SegmentRolled)
     bench.commit(2)
     bench.wait(SECOND)
 
-    (rolled,) = bench.told(SegmentRolled)
+    (rolled,) = bench.written(SegmentRolled)
     assert (1, "segment.ms", 2) == (rolled.base_offset, rolled.why, rolled.segments)
 
 
 def test_a_segment_rolls_when_it_is_full():
     """With the batch that does not fit any more."""
     bench = Bench(settings='"offsets.topic.segment.bytes" = "1MiB"')
-    while not bench.told(SegmentRolled):
+    while not bench.written(SegmentRolled):
         commit_for(bench, 20 * MS, 20 * MS, metadata="m" * 4_000)
-    sizes = [what.size for what in bench.told(Appended)]
+    sizes = [what.size for what in bench.written(Appended)]
 
-    assert "segment.bytes" == bench.told(SegmentRolled)[0].why
+    assert "segment.bytes" == bench.written(SegmentRolled)[0].why
     assert sum(sizes[:-1]) <= 2**20 < sum(sizes)
 
 
@@ -76,12 +76,12 @@ def test_the_cleaner_compacts_a_full_segment_when_it_looks_next():
     bench = bench_of()
     commit_for(bench, 12 * SECOND)
     before = amount(bench)
-    (rolled,) = bench.told(SegmentRolled)
+    (rolled,) = bench.written(SegmentRolled)
     bench.wait(15 * SECOND - bench.now - 1)
-    assert [] == bench.told(LogCompacted)
+    assert [] == bench.written(LogCompacted)
     bench.wait(2)
 
-    (compacted,) = bench.told(LogCompacted)
+    (compacted,) = bench.written(LogCompacted)
     assert (0, rolled.base_offset) == (compacted.first, compacted.next_offset)
     assert 12 - rolled.base_offset + 1 == compacted.records == amount(bench).records
     assert rolled.base_offset - 1 == compacted.removed_records
@@ -92,12 +92,12 @@ def test_a_load_costs_what_compaction_has_left():
     """Not what was ever written."""
     bench = bench_of(cluster='load_bytes = "1KiB/s"\nload_records = "10/s"')
     commit_for(bench, 2 * MINUTE)
-    written = sum(what.size for what in bench.told(Appended))
+    written = sum(what.size for what in bench.written(Appended))
     left = amount(bench)
-    bench.services.controller.move(bench.shard, 2, 0)
+    bench.run.controller.move(bench.shard, 2, 0)
     bench.wait(MINUTE)
 
-    (loaded,) = bench.told(CoordinatorLoaded)
+    (loaded,) = bench.written(CoordinatorLoaded)
     assert left == (loaded.size, loaded.records)
     assert left.size < written / 2
     assert loaded.loaded_us == LOAD + -(-left.size * SECOND // 1024) + left.records * SECOND // 10
@@ -109,7 +109,7 @@ def test_without_a_cleaner_everything_stays():
     bench = bench_of('"log.cleaner.enable" = false')
     commit_for(bench, 2 * MINUTE)
 
-    assert [] == bench.told(LogCompacted)
+    assert [] == bench.written(LogCompacted)
     assert 120 == amount(bench).records
 
 
@@ -120,8 +120,8 @@ def test_a_log_that_is_hardly_dirty_is_left_alone():
     for bench in (often, never):
         commit_for(bench, 2 * MINUTE)
 
-    assert len(often.told(LogCompacted)) > 4
-    assert [] == never.told(LogCompacted)
+    assert len(often.written(LogCompacted)) > 4
+    assert [] == never.written(LogCompacted)
 
 
 def test_records_younger_than_the_minimal_lag_stay():
@@ -129,10 +129,10 @@ def test_records_younger_than_the_minimal_lag_stay():
     bench = bench_of('"log.cleaner.min.compaction.lag.ms" = "2min"')
     commit_for(bench, 12 * SECOND)
     bench.wait(90 * SECOND)
-    assert [] == bench.told(LogCompacted)
+    assert [] == bench.written(LogCompacted)
     bench.wait(MINUTE)
 
-    assert 1 == len(bench.told(LogCompacted))
+    assert 1 == len(bench.written(LogCompacted))
 
 
 def test_records_older_than_the_maximal_lag_make_a_log_overdue():
@@ -143,10 +143,10 @@ def test_records_older_than_the_maximal_lag_make_a_log_overdue():
     bench.wait(MS)
     commit_for(bench, 12 * SECOND)
     bench.wait(10 * SECOND)
-    assert [] == bench.told(LogCompacted)
+    assert [] == bench.written(LogCompacted)
     bench.wait(MINUTE)
 
-    assert 1 == len(bench.told(LogCompacted))
+    assert 1 == len(bench.written(LogCompacted))
 
 
 def test_what_is_not_replicated_is_not_compacted():
@@ -155,13 +155,13 @@ def test_what_is_not_replicated_is_not_compacted():
     commit_for(bench, 5 * SECOND)
     cut = bench.cut("broker-1", "broker-3")
     commit_for(bench, 8 * SECOND)
-    assert 1 == len(bench.told(SegmentRolled))
+    assert 1 == len(bench.written(SegmentRolled))
     bench.wait(20 * SECOND)
-    assert [] == bench.told(LogCompacted)
+    assert [] == bench.written(LogCompacted)
     cut()
     bench.wait(20 * SECOND)
 
-    assert 1 == len(bench.told(LogCompacted))
+    assert 1 == len(bench.written(LogCompacted))
 
 
 def test_what_a_leader_compacted_its_successor_has_compacted():
@@ -172,7 +172,7 @@ def test_what_a_leader_compacted_its_successor_has_compacted():
     bench.fail_over()
     assert before == amount(bench)
     commit_for(bench, MINUTE)
-    compacted = bench.told(LogCompacted)
+    compacted = bench.written(LogCompacted)
 
     assert [1, bench.leader] == sorted({what.broker for what in compacted})
     assert compacted[-1].records < 30
@@ -190,7 +190,7 @@ def test_a_tombstone_goes_with_the_first_compaction_after_its_time():
     bench = bench_of()
     bench.commit(1)
     bench.wait(SECOND)
-    (created,) = bench.told(TopicCreated)
+    (created,) = bench.written(TopicCreated)
     bench.shard.topic_deleted("t", created.topic_id)
     commit_for(bench, 30 * SECOND, partition=1)
     assert 1 == tombstones(bench)
@@ -208,11 +208,11 @@ def test_a_look_that_could_not_be_is_made_up_for(kept_from, again):
     commit_for(bench, 12 * SECOND)
     getattr(bench.brokers, kept_from)(1, 0)
     bench.wait(5 * SECOND)
-    assert [] == bench.told(LogCompacted)
+    assert [] == bench.written(LogCompacted)
     getattr(bench.brokers, again)(1, 0)
     bench.wait(15 * SECOND)
 
-    assert 1 == len(bench.told(LogCompacted))
+    assert 1 == len(bench.written(LogCompacted))
 
 
 def test_a_small_offset_map_ends_a_compaction_early():
@@ -222,6 +222,6 @@ def test_a_small_offset_map_ends_a_compaction_early():
         for partition in range(3):
             commit_for(bench, 4 * SECOND, partition=partition)
         bench.wait(20 * SECOND)
-    (whole,), (first, *_) = (bench.told(LogCompacted) for bench in benches)
+    (whole,), (first, *_) = (bench.written(LogCompacted) for bench in benches)
 
     assert 8 == first.next_offset < whole.next_offset

@@ -139,9 +139,9 @@ def test_the_first_makes_a_consumer_group_and_the_last_a_classic_one(assignor):
 def test_the_count_goes_on_over_both_changes():
     """Generations become epochs and epochs generations; neither falls."""
     seen = staged()
-    told = [event.what.generation for event in seen.all(GroupStabilised)]
+    written = [event.what.generation for event in seen.all(GroupStabilised)]
 
-    assert sorted(told) == told
+    assert sorted(written) == written
     for event in seen.all(GroupConverted):
         before = [e.what.generation for e in seen.all(GroupStabilised) if e.id < event.id]
         assert before[-1] == event.what.generation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator.events import Appended, CommitAccepted, OffsetsDropped
 from emulator.scenario.load import loads
 from emulator.world.build import Replay, play
-from emulator.world.cluster.offsets_log import kind_of
+from emulator.world.cluster.appends import kind_of
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.offsets_topic.records import (
     GroupMetadataKey,
@@ -105,9 +105,9 @@ def test_every_append_is_told_with_the_offsets_it_took():
     )
     batches, events = [], []
     play(loads(text), 0, (events.append,), replay=Replay(appended=batches.append))
-    told = [event.what for event in events if isinstance(event.what, Appended)]
+    written = [event.what for event in events if isinstance(event.what, Appended)]
     following = 0
-    for batch, what in zip(batches, told, strict=True):
+    for batch, what in zip(batches, written, strict=True):
         assert following == what.log_offset
         assert len(batch) == sum(count for _, count in what.records)
         stored = [LogRecord(n, 0, *encode(record)) for n, record in enumerate(batch)]

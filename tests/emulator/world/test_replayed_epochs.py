@@ -23,7 +23,7 @@ settings.group.protocol = "consumer"
 """
 
 
-def told(kind, replay=NOTHING_REPLAYED):
+def written(kind, replay=NOTHING_REPLAYED):
     """Play the group and return what it tells of this kind."""
     events = []
     play(loads(TEXT), 0, (events.append,), replay=replay)
@@ -33,8 +33,8 @@ def told(kind, replay=NOTHING_REPLAYED):
 def test_members_have_the_ids_that_are_given_out():
     """They are asked for by client id; whoever gets none makes one up."""
     ids = Replay(member_ids={"g-1": "real"}.get)
-    by_consumer = {e.what.consumer: e.what.member_id for e in told(MemberAdded, ids)}
-    made_up = {e.what.consumer: e.what.member_id for e in told(MemberAdded)}
+    by_consumer = {e.what.consumer: e.what.member_id for e in written(MemberAdded, ids)}
+    made_up = {e.what.consumer: e.what.member_id for e in written(MemberAdded)}
 
     assert {"g-0": made_up["g-0"], "g-1": "real"} == by_consumer
 
@@ -42,7 +42,7 @@ def test_members_have_the_ids_that_are_given_out():
 def test_topics_have_the_ids_that_are_given():
     """By name; others make them up."""
     real = "MqLAo9DuQMWcW0M5zgcNyw"
-    given, made_up = told(TopicCreated, Replay(topic_ids={"t": real})), told(TopicCreated)
+    given, made_up = written(TopicCreated, Replay(topic_ids={"t": real})), written(TopicCreated)
 
     assert [real] == [event.what.topic_id for event in given]
     assert real != made_up[0].what.topic_id
@@ -51,7 +51,7 @@ def test_topics_have_the_ids_that_are_given():
 def test_listener_calls_do_not_end_before_their_time():
     """As many of a process as there are times for it; the others are as long as ever."""
     late = Replay(listened_us={"g-0.1": (3 * SECOND,)})
-    calls = [event for event in told(ListenerCalled, late) if event.what.consumer == "g-0"]
+    calls = [event for event in written(ListenerCalled, late) if event.what.consumer == "g-0"]
 
     assert calls[0].what.began_us < SECOND
     assert 3 * SECOND == calls[0].at_us

@@ -40,9 +40,9 @@ def test_an_unclean_leader_is_alone_in_sync(replicas):
 
 def test_a_broker_out_of_touch_believes_what_it_knew_first(replicas):
     """However often things change behind its back."""
-    replicas.leave_behind([2], 5)
+    replicas.freeze_beliefs([2], 5)
     replicas.elect(3, 5, clean=True)
-    replicas.leave_behind([1, 2], 9)
+    replicas.freeze_beliefs([1, 2], 9)
     replicas.elect(1, 9, clean=True)
 
     assert [Belief(3, 1, 9), Belief(2, 0, 5), None] == [replicas.belief(b) for b in (1, 2, 3)]
@@ -52,7 +52,7 @@ def test_a_broker_out_of_touch_believes_what_it_knew_first(replicas):
 
 def test_whoever_is_informed_knows_how_things_are(replicas):
     """And the others go on as before."""
-    replicas.leave_behind([1, 2], 5)
+    replicas.freeze_beliefs([1, 2], 5)
     replicas.elect(3, 5, clean=True)
     replicas.inform(2)
 

@@ -50,7 +50,7 @@ def disturb(log, ends, *, lasting=False):
     """Let it stand and move in turn; *lasting*: it stands at the end."""
     for number, when in enumerate(ends):
         if number % 2 == 0:
-            log.stand(when)
+            log.stall(when)
         elif not lasting or number < len(ends) - 1:
             log.move(when)
 
@@ -71,10 +71,10 @@ def test_while_the_high_watermark_stands_nobody_knows_when_the_next_record_shows
 ):
     """What it has passed was visible in its time; the rest is not, for as long as it stands."""
     disturb(log, ends, lasting=True)
-    stands = log.high_watermark(10**6)
+    is_stalled = log.high_watermark(10**6)
     if ends:
-        assert log.high_watermark(ends[-2]) == stands
-        assert NEVER == log.visible_us(stands)
+        assert log.high_watermark(ends[-2]) == is_stalled
+        assert NEVER == log.visible_us(is_stalled)
     for instant in instants:
         below = log.high_watermark(instant)
         assert log.visible_us(below) > instant
@@ -87,7 +87,7 @@ def test_while_it_stands_nothing_more_becomes_visible_and_then_everything(log, b
     over = begin + length + TURNS * log.replication_us
     before = min(log.high_watermark(begin), log.end(begin - 1))
     undisturbed = before, log.high_watermark(over)
-    log.stand(begin)
+    log.stall(begin)
     frozen = log.high_watermark(begin + length)
     log.move(begin + length)
 
@@ -97,7 +97,7 @@ def test_while_it_stands_nothing_more_becomes_visible_and_then_everything(log, b
 def test_when_it_moves_again_records_show_one_after_the_other_and_then_all():
     """Those were under way; the producer kept the others until it heard that they are safe."""
     log = log_of(Topic(name="t", rate=1_000.0))
-    log.stand(10_000)
+    log.stall(10_000)
     log.move(40_000)
     second, rest = 40_000 + REPLICATION, 40_000 + TURNS * REPLICATION
 
@@ -110,9 +110,9 @@ def test_when_it_moves_again_records_show_one_after_the_other_and_then_all():
 def test_it_moves_again_when_its_leader_hears_that_it_may():
     """Not before the word has come; where it did not stand there is nothing to hear."""
     log = log_of(Topic(name="t", rate=1_000.0))
-    log.move(5_000, word_us=300)
-    log.stand(10_000)
-    log.move(40_000, word_us=300)
+    log.move(5_000, metadata_us=300)
+    log.stall(10_000)
+    log.move(40_000, metadata_us=300)
 
     assert [10, 11] == [log.high_watermark(at) for at in (40_299, 40_300)]
     assert [40_300, 40_300 + REPLICATION] == [log.visible_us(offset) for offset in (10, 11)]
@@ -122,8 +122,8 @@ def test_what_stands_already_is_not_stopped_again():
     """It stands since the first time; and what moves is not set in motion."""
     log = log_of(Topic(name="t", rate=1_000.0))
     log.move(500)
-    log.stand(10_000)
-    log.stand(20_000)
+    log.stall(10_000)
+    log.stall(20_000)
 
     assert log.high_watermark(10_000) == log.high_watermark(30_000)
     log.move(40_000)
@@ -154,7 +154,7 @@ def test_a_record_that_never_comes_is_never_visible():
 
     assert log.visible_us(10) >= NEVER
     assert log.visible_us(9) == 9_000 + REPLICATION
-    log.stand(50_000)
+    log.stall(50_000)
     assert log.visible_us(10) >= NEVER
 
 
@@ -303,7 +303,7 @@ def left_behind(at=5_000):
     """A topic whose leader, broker 1, does not know that broker 2 leads since *at*."""
     topics = made()
     log = topics.create(Topic(name="t", rate=1_000.0), 0).partitions[0]
-    log.replicas.leave_behind([1], at)
+    log.replicas.freeze_beliefs([1], at)
     log.replicas.elect(2, at, clean=True)
     return topics, log
 

@@ -65,7 +65,7 @@ def log_of(**topic) -> PartitionLog:
 def lost(log: PartitionLog, complete_s: float, at_s: float) -> Truncation | None:
     """Let a replica lead that has everything up to one time, from another time on."""
     at_us = round(at_s * SECOND)
-    cut = log.led_anew(round(complete_s * SECOND), at_us, at_us, clean=False)
+    cut = log.on_new_leader(round(complete_s * SECOND), at_us, at_us, clean=False)
     log.replicas.elect(2, at_us, clean=False)
     return cut
 
@@ -84,7 +84,7 @@ def test_what_was_safe_and_is_not_on_the_new_leader_is_gone():
 def test_what_producers_had_not_been_told_of_is_sent_again():
     """It stood since the leader died: what came meanwhile is the first that the new one has."""
     log = log_of()
-    log.stand(10 * SECOND)
+    log.stall(10 * SECOND)
 
     assert Truncation(51, 100, 1) == lost(log, 5.05, 15.05)
     assert 51 + 51 == log.end(round(15.05 * SECOND))
@@ -97,16 +97,16 @@ def test_a_leader_that_has_all_that_is_safe_loses_nothing(clean):
     log = log_of()
     complete = 5 * SECOND if clean else 10 * SECOND
 
-    assert None is log.led_anew(complete, 10 * SECOND, 10 * SECOND, clean=clean)
+    assert None is log.on_new_leader(complete, 10 * SECOND, 10 * SECOND, clean=clean)
     assert (0, 101) == (log.incarnation, log.end(10 * SECOND))
 
 
 def test_what_the_leader_alone_acknowledged_is_gone_with_it():
     """``acks=1``: up to when it ran, whoever is elected; what came later is sent again."""
     log = log_of(acks="1")
-    log.stand(6 * SECOND)
+    log.stall(6 * SECOND)
     ran_until, at_us = 10 * SECOND + 1, 15 * SECOND + 1
-    cut = log.led_anew(round(7.05 * SECOND), ran_until, at_us, clean=True)
+    cut = log.on_new_leader(round(7.05 * SECOND), ran_until, at_us, clean=True)
     log.replicas.elect(2, at_us, clean=True)
 
     assert Truncation(71, 101, 1) == cut
@@ -117,7 +117,7 @@ def test_who_has_all_that_the_leader_acknowledged_loses_nothing():
     """The old leader that comes back, for one."""
     log = log_of(acks="1")
 
-    assert None is log.led_anew(10 * SECOND, 10 * SECOND, 15 * SECOND, clean=True)
+    assert None is log.on_new_leader(10 * SECOND, 10 * SECOND, 15 * SECOND, clean=True)
 
 
 def test_a_second_truncation_may_reach_further_back_than_the_first():
@@ -154,8 +154,8 @@ def test_a_leader_out_of_touch_shows_the_log_that_is_gone():
     topics = Topics(0, 3, 3, lambda _: REPLICATION, ())
     log = topics.create(Topic(name="t", rate=10.0), 0).partitions[0]
     at_us = round(10.05 * SECOND)
-    log.led_anew(round(5.05 * SECOND), at_us, at_us, clean=False)
-    log.replicas.leave_behind([1], at_us)
+    log.on_new_leader(round(5.05 * SECOND), at_us, at_us, clean=False)
+    log.replicas.freeze_beliefs([1], at_us)
     log.replicas.elect(2, at_us, clean=False)
     stale = topics.shown_by(1, TP)
     late = 20 * SECOND

@@ -56,7 +56,7 @@ def test_what_the_dead_leader_alone_had_is_cut_off_when_it_returns(bench):
     bench.brokers.restart(1, 0)
     bench.settle()
 
-    (cut,) = bench.told(LogTruncated)
+    (cut,) = bench.written(LogTruncated)
     assert ("__consumer_offsets", 1, 1, 2, 1) == (
         cut.partition.topic,
         cut.broker,

@@ -22,7 +22,7 @@ def disturbed(plan):
     for length, late in plan:
         now += length
         if late is None:
-            found.stand(now)
+            found.stall(now)
         elif late == "one record":
             reached = found.as_of(now)
             found.move(now, 0, range(reached, min(reached + 900, now - REPLICATION), 200))
@@ -86,7 +86,7 @@ def test_it_may_stand_again_before_the_rest_has_shown():
     """Nobody knows then when it does."""
     found, _ = disturbed([(10_000, None)])
     found.move(20_000, 0, (9_800, 9_900))
-    found.stand(20_001)
+    found.stall(20_001)
 
     assert 9_800 == found.as_of(40_000)
     assert NEVER == found.when(9_801)

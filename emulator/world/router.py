@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import MessageLost, RequestsCounted
-from emulator.world.cluster.epochs import end_offsets
 from emulator.world.cluster.replicas import NOBODY
+from emulator.world.cluster.topics import end_offsets
 from emulator.world.faults.chosen import Chosen, ChosenMessages
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, broker_name
@@ -42,7 +42,7 @@ from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 
 class Caller(Protocol):
@@ -69,11 +69,11 @@ def kind_of(message: Message) -> str:
     return type(message).__name__.removesuffix("Request").removesuffix("Response")
 
 
-class Post:
+class Router:
     """All messages but fetches' answers."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._chosen = ChosenMessages()
         self._tools: dict[str, Caller] = {}
         """Administrators' tools at work, by name."""
@@ -107,7 +107,7 @@ class Post:
         )
         self._carry(process, node, Envelope(header, message), kind)
         step = "commit sent" if kind == "OffsetCommit" else f"sent {kind}"
-        self._services.aims.reached(process.blueprint.name, step)
+        self._run.triggers.reached(process.blueprint.name, step)
 
     def ask(self, tool: Caller, node: int, envelope: Envelope) -> None:
         """Take a request of an administrator's tool; it is answered until it is forgotten."""
@@ -121,38 +121,38 @@ class Post:
         self._tools.pop(tool.name, None)
 
     def _send_fetch(self, process: Process, broker: int, request: FetchRequest) -> None:
-        if self._services.brokers.up(broker):
-            self._services.fetches.send(process, broker, request)
+        if self._run.brokers.up(broker):
+            self._run.fetches.send(process, broker, request)
         else:
             self._refuse(process, broker)
 
     def _carry(self, process: Caller, node: int, envelope: Envelope, kind: str) -> None:
-        services = self._services
+        run = self._run
         broker = broker_of(node)
-        now = services.kernel.now
+        now = run.kernel.now
         here, there = process.party, Party(broker_name(broker), "brokers")
-        if not services.brokers.up(broker):
+        if not run.brokers.up(broker):
             self._refuse(process, node)
             return
-        strike = self._chosen.strike(kind, "request", here.name, now)
+        interference = self._chosen.interference(kind, "request", here.name, now)
         grouped = node != broker
-        dropped = strike.loses or not services.wire.passes(here.name, there.name)
-        if dropped or (grouped and services.wire.loses(here, there, now)):
-            self._lost(kind, here.name, there.name, envelope.header, strike.fault)
+        dropped = interference.loses or not run.wire.passes(here.name, there.name)
+        if dropped or (grouped and run.wire.loses(here, there, now)):
+            self._lost(kind, here.name, there.name, envelope.header, interference.fault)
             return
-        arrival = now + services.wire.delay(here, there, now) + strike.late_us
-        arrival = services.wire.in_order(process.name, there.name, node, arrival)
+        arrival = now + run.wire.delay(here, there, now) + interference.late_us
+        arrival = run.wire.in_order(process.name, there.name, node, arrival)
 
         def arrive(_: Any) -> None:
             self._arrive(envelope, broker)
 
-        services.kernel.at(arrival, Rank.AT_BROKER, process.index, arrive)
+        run.kernel.at(arrival, Rank.AT_BROKER, process.index, arrive)
 
     def _refuse(self, process: Caller, node: int) -> None:
         """Nobody listens there: the connection attempt fails after a round trip."""
         there = Party(broker_name(broker_of(node)), "brokers")
-        now = self._services.kernel.now
-        self._break(process, node, now + 2 * self._services.wire.delay(process.party, there, now))
+        now = self._run.kernel.now
+        self._break(process, node, now + 2 * self._run.wire.delay(process.party, there, now))
 
     def broker_died(self, broker: int) -> None:
         """Break the connections of tools to a broker."""
@@ -163,16 +163,16 @@ class Post:
     def break_connection(self, process: Caller, node: int) -> None:
         """A broker died: its end of a connection is closed by the operating system."""
         there = Party(broker_name(broker_of(node)), "brokers")
-        now = self._services.kernel.now
-        self._break(process, node, now + self._services.wire.delay(there, process.party, now))
+        now = self._run.kernel.now
+        self._break(process, node, now + self._run.wire.delay(there, process.party, now))
 
     def _break(self, process: Caller, node: int, when: int) -> None:
-        broken = Envelope(Header(process.name, -1), Disconnected(node))
+        disconnect = Envelope(Header(process.name, -1), Disconnected(node))
 
         def refused(_: Any) -> None:
-            process.receive(broken)
+            process.receive(disconnect)
 
-        self._services.kernel.at(when, Rank.AT_CLIENT, process.index, refused)
+        self._run.kernel.at(when, Rank.AT_CLIENT, process.index, refused)
 
     def _lost(
         self, kind: str, sender: str, receiver: str, header: Header, fault: int | None
@@ -180,13 +180,13 @@ class Post:
         """Write that a message is lost; ``fault``: the event of the one that chose it."""
         commit = f"{header.client}#{header.correlation_id}" if kind == "OffsetCommit" else ""
         lost = MessageLost(kind=kind, sender=sender, receiver=receiver, commit=commit)
-        cause = self._services.causes.commits.get(commit) if fault is None else fault
-        event = self._services.recorder.write(lost, cause)
+        cause = self._run.causes.commits.get(commit) if fault is None else fault
+        event = self._run.recorder.write(lost, cause)
         if commit:
-            self._services.causes.commits[commit] = event
+            self._run.causes.commits[commit] = event
 
     def _arrive(self, envelope: Envelope, broker: int) -> None:
-        brokers = self._services.brokers
+        brokers = self._run.brokers
         if not brokers.up(broker):
             return
         if brokers.hold(broker, lambda: self._arrive(envelope, broker)):
@@ -196,45 +196,45 @@ class Post:
         if answer is not None:
             self.answer(broker, envelope.header, answer(request, broker))
         else:
-            self._services.shard_of(_group_of(request)).handle(envelope, broker)
+            self._run.shard_of(_group_of(request)).handle(envelope, broker)
 
     # -- responses -------------------------------------------------------------------------------
 
     def answer(self, broker: int, header: Header, message: Message) -> None:
         """Send a response to whoever asked, if that process still exists."""
-        services = self._services
-        process = services.crew.process(header.client) or self._tools.get(header.client)
-        if process is None or not services.brokers.up(broker):
+        run = self._run
+        process = run.consumers.process(header.client) or self._tools.get(header.client)
+        if process is None or not run.brokers.up(broker):
             return
-        if not services.brokers.answers(broker):
-            services.brokers.hold(broker, lambda: self.answer(broker, header, message))
+        if not run.brokers.answers(broker):
+            run.brokers.hold(broker, lambda: self.answer(broker, header, message))
             return
-        now = services.kernel.now
+        now = run.kernel.now
         here, there = Party(broker_name(broker), "brokers"), process.party
         kind = kind_of(message)
-        strike = self._chosen.strike(kind, "response", there.name, now)
-        dropped = strike.loses or not services.wire.passes(here.name, there.name)
-        if dropped or (kind in _GROUP_KINDS and services.wire.loses(here, there, now)):
-            self._lost(kind, here.name, there.name, header, strike.fault)
+        interference = self._chosen.interference(kind, "response", there.name, now)
+        dropped = interference.loses or not run.wire.passes(here.name, there.name)
+        if dropped or (kind in _GROUP_KINDS and run.wire.loses(here, there, now)):
+            self._lost(kind, here.name, there.name, header, interference.fault)
             return
-        arrival = now + services.wire.delay(here, there, now) + strike.late_us
+        arrival = now + run.wire.delay(here, there, now) + interference.late_us
         connection = coordinator_node(broker) if kind in _GROUP_KINDS else broker
-        arrival = services.wire.in_order(here.name, process.name, connection, arrival)
+        arrival = run.wire.in_order(here.name, process.name, connection, arrival)
         envelope = Envelope(header, message)
 
         def arrive(_: Any) -> None:
             process.receive(envelope)
 
-        services.kernel.at(arrival, Rank.AT_CLIENT, process.index, arrive)
+        run.kernel.at(arrival, Rank.AT_CLIENT, process.index, arrive)
 
     # -- what any broker answers -----------------------------------------------------------------
 
     def _metadata(self, request: MetadataRequest, broker: int) -> Message:
-        topics = self._services.topics.describe(request.topics, broker)
-        return MetadataResponse(brokers=self._services.controller.alive(broker), topics=topics)
+        topics = self._run.topics.describe(request.topics, broker)
+        return MetadataResponse(brokers=self._run.controller.alive(broker), topics=topics)
 
     def _coordinator(self, request: FindCoordinatorRequest, broker: int) -> Message:
-        leader = self._services.shard_of(request.group_id).replicas.leader_known_to(broker)
+        leader = self._run.shard_of(request.group_id).replicas.leader_known_to(broker)
         if leader == NOBODY:
             return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return FindCoordinatorResponse(node_id=leader)
@@ -244,11 +244,11 @@ class Post:
         return ListOffsetsResponse(offsets=found)
 
     def _end_offsets(self, request: OffsetsForLeaderEpochRequest, broker: int) -> Message:
-        return end_offsets(request, broker, self._services.topics, self._services.kernel.now)
+        return end_offsets(request, broker, self._run.topics, self._run.kernel.now)
 
     def _listed(self, tp: TopicPartition, timestamp: int, broker: int) -> ListedOffset:
-        now = self._services.kernel.now
-        log = self._services.topics.shown_by(broker, tp)
+        now = self._run.kernel.now
+        log = self._run.topics.shown_by(broker, tp)
         if log is None:
             return ListedOffset(tp, -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if not log.led_by(broker):
@@ -257,7 +257,7 @@ class Post:
             return ListedOffset(tp, log.start)
         if timestamp == LATEST_TIMESTAMP:
             return ListedOffset(tp, max(log.start, log.high_watermark(now)))
-        instant = (timestamp - self._services.epoch_ms) * 1_000
+        instant = (timestamp - self._run.epoch_ms) * 1_000
         return ListedOffset(tp, log.first_at_or_after(instant, now))
 
     def write_counts(self) -> None:
@@ -265,9 +265,9 @@ class Post:
         counted = RequestsCounted(
             since_us=self.counted_since_us, counts=tuple(sorted(self.counts.items()))
         )
-        self._services.recorder.write(counted)
+        self._run.recorder.write(counted)
         self.counts.clear()
-        self.counted_since_us = self._services.kernel.now
+        self.counted_since_us = self._run.kernel.now
 
     def choose(self, chosen: Chosen) -> None:
         """Lose or delay one message that is still to come."""

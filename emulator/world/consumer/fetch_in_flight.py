@@ -50,7 +50,7 @@ Found = list[tuple[Want, int, int]]
 """How many records an answer brings of what, and from when on there are more."""
 
 
-class UnderWay:
+class FetchInFlight:
     """One fetch, from when it was sent to when its answer arrives."""
 
     __slots__ = (
@@ -155,7 +155,7 @@ class UnderWay:
         return found if total < limit else None
 
 
-def seen_by_one_poll(arrived: list[UnderWay], tick_us: int) -> list[UnderWay]:
+def seen_by_one_poll(arrived: list[FetchInFlight], tick_us: int) -> list[FetchInFlight]:
     """Return which of several answers one poll sees, in order of arrival.
 
     Those that the heartbeat thread has handled, at its last turn *tick_us*, lie in the buffer; a

@@ -9,7 +9,7 @@ from emulator.scenario.model import After, Step
 from emulator.world.kernel import Kernel
 
 if TYPE_CHECKING:
-    from emulator.world.consumer.crew import Crew
+    from emulator.world.consumer.consumers import Consumers
 
 STEPS_OF = {
     "classic": (
@@ -33,10 +33,10 @@ STEPS_OF = {
 """Steps that members of one protocol alone reach, by ``group.protocol``."""
 
 
-def why_never(when: Step | After | None, crew: Crew) -> str:
+def why_not_reached(when: Step | After | None, consumers: Consumers) -> str:
     """Say why a fault's moment never came, as far as the member's protocol tells."""
     came = "its moment never came"
-    process = crew.running(when.member) if isinstance(when, Step) else None
+    process = consumers.running(when.member) if isinstance(when, Step) else None
     if not isinstance(when, Step) or process is None:
         return came
     protocol = process.blueprint.settings.group_protocol
@@ -55,7 +55,7 @@ class _Awaited:
         self.action = action
 
 
-class Aims:
+class Triggers:
     """Who waits for which member to reach which step."""
 
     def __init__(self, kernel: Kernel) -> None:

@@ -16,14 +16,14 @@ from emulator.world.consumer.progress import Owners
 if TYPE_CHECKING:
     from emulator.scenario.model import FailListener
     from emulator.world.consumer.blueprints import Blueprint
-    from emulator.world.services import Services
+    from emulator.world.run import Run
 
 
-class Crew:
+class Consumers:
     """Starts processes and finds them."""
 
-    def __init__(self, services: Services, blueprints: Sequence[Blueprint]) -> None:
-        self._services = services
+    def __init__(self, run: Run, blueprints: Sequence[Blueprint]) -> None:
+        self._run = run
         self._blueprints = {blueprint.name: blueprint for blueprint in blueprints}
         self._incarnations: dict[str, int] = {}
         self._running: dict[str, Process] = {}
@@ -49,7 +49,7 @@ class Crew:
     def topics(self, group: str) -> set[str]:
         """Return the topics that the running members of a group subscribe to."""
         members = (p for p in self._running.values() if p.blueprint.group.id == group)
-        existing = self._services.topics.logs
+        existing = self._run.topics.logs
         return {topic for process in members for topic in topics_of(process.client, existing)}
 
     def start(
@@ -65,7 +65,7 @@ class Crew:
             self._blueprints[consumer] = redeployed(self._blueprints[consumer], deploy)
         number = self._incarnations.get(consumer, 0) + 1
         self._incarnations[consumer] = number
-        process = Process(self._blueprints[consumer], number, self._services)
+        process = Process(self._blueprints[consumer], number, self._run)
         self._running[consumer] = process
         self._processes[process.name] = process
         process.start(cause)
@@ -78,7 +78,7 @@ class Crew:
         if process is not None:
             process.ask_to_subscribe(topics, cause)
 
-    def stand_in(self, consumer: str) -> str:
+    def add_surge_copy(self, consumer: str) -> str:
         """Make a blueprint like a consumer's under another name; return the name."""
         name = f"{consumer}+"
         model = self._blueprints[consumer]
@@ -101,8 +101,8 @@ class Crew:
         consumer = process.blueprint.name
         self._running.pop(consumer, None)
         self._processes.pop(process.name, None)
-        self._services.fetches.forget(process)
-        self._services.causes.disturbed[consumer] = event
+        self._run.fetches.forget(process)
+        self._run.causes.disturbed[consumer] = event
 
     def everyone(self) -> list[Process]:
         """Return every running process, in the order of the scenario."""

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from assignors.types import TopicPartition
 from emulator.events import TopicCreated
 from emulator.scenario.model import Scenario
-from emulator.world.causes import Causes
 from emulator.world.cluster.loader import Loader
 from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Kernel
 from emulator.world.network import Wire
-from emulator.world.recorder import Recorder
+from emulator.world.recorder import Causes, Recorder
 from protocols.messages import coordinator_node
 from protocols.offsets_topic.records import Record
 from protocols.settings.consumer import BrokerSettings
@@ -24,30 +23,30 @@ from protocols.settings.consumer import BrokerSettings
 if TYPE_CHECKING:
     from emulator.world.cluster.brokers import Brokers
     from emulator.world.cluster.controller import Controller
-    from emulator.world.cluster.log_files import LogFiles
     from emulator.world.cluster.replication import Replication
     from emulator.world.cluster.shards import Shard
     from emulator.world.cluster.stalls import Stalls
-    from emulator.world.consumer.crew import Crew
+    from emulator.world.cluster.stored_segment import LogFiles
+    from emulator.world.consumer.consumers import Consumers
     from emulator.world.consumer.fetches import Fetches
-    from emulator.world.faults.aims import Aims
-    from emulator.world.post import Post
-    from emulator.world.telling import Teller
+    from emulator.world.router import Router
+    from emulator.world.telling import EventWriter
+    from emulator.world.triggers import Triggers
 
 
-class Services:
+class Run:
     """One run's shared parts; those with types above are set once, while it is built."""
 
-    aims: Aims
+    triggers: Triggers
     brokers: Brokers
     controller: Controller
-    crew: Crew
+    consumers: Consumers
     fetches: Fetches
-    post: Post
+    router: Router
     replication: Replication
     shards: tuple[Shard, ...]
     stalls: Stalls
-    teller: Teller
+    events_of: EventWriter
     topics: Topics
 
     def __init__(
@@ -120,11 +119,11 @@ class Services:
     def broker_died(self, broker: int) -> None:
         """Break every connection to a broker that died, and end its coordinators."""
         for shard in self.shards:
-            shard.vanish(broker)
+            shard.discard(broker)
         self.loader(broker).clear()
-        for process in self.fetches.broken(broker):
-            self.post.break_connection(process, broker)
-        for process in self.crew.everyone():
-            self.post.break_connection(process, coordinator_node(broker))
-        self.post.broker_died(broker)
+        for process in self.fetches.disconnect(broker):
+            self.router.break_connection(process, broker)
+        for process in self.consumers.everyone():
+            self.router.break_connection(process, coordinator_node(broker))
+        self.router.broker_died(broker)
         self.fetches.plan_again()
