@@ -68,7 +68,11 @@ _DESCRIPTIONS = {
 }
 
 
-class AssignorDefectError(Exception):
+class EmulatorError(Exception):
+    """Base class of all errors that a caller of the emulator can handle."""
+
+
+class AssignorDefectError(EmulatorError):
     """Kafka's own assignor fails on this input: a simulated outcome, not a mistake.
 
     Positional arguments only, so that SimPy can rebuild it when it raises it again.
@@ -83,7 +87,7 @@ class AssignorDefectError(Exception):
         return f"{self.defect.value}: {self.defect.description} ({self.detail})"
 
 
-class AssignorError(Exception):
+class AssignorError(EmulatorError):
     """The user's configuration or the user's assignor is wrong."""
 
 

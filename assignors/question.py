@@ -24,7 +24,13 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from assignors.claims import encode_cooperative, encode_sticky
-from assignors.errors import AssignorDefectError, AssignorError, AssignorNotFoundError, did_you_mean
+from assignors.errors import (
+    AssignorDefectError,
+    AssignorError,
+    AssignorNotFoundError,
+    EmulatorError,
+    did_you_mean,
+)
 from assignors.plugin import (
     CheckedAssignment,
     check_assignment,
@@ -52,7 +58,7 @@ _Count = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
 _TopicId = Annotated[StrictStr, Field(min_length=22, max_length=22)]
 
 
-class QuestionError(ValueError):
+class QuestionError(EmulatorError, ValueError):
     """The question cannot be read; the message names the field and the allowed values."""
 
 

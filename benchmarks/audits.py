@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from emulator.cli.main import RARELY
+from emulator.cli.main import GC_THRESHOLD
 from emulator.logs.audit.auditing import Audited, Engine, InProcess, Terms, audit
 from emulator.logs.audit.files import find_files
 from emulator.logs.audit.reading import Source, open_source
@@ -234,7 +234,7 @@ def main() -> None:
     parser.add_argument("--grow", action="store_true")
     asked = parser.parse_args()
     gc.freeze()
-    gc.set_threshold(RARELY, *gc.get_threshold()[1:])
+    gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
     for factor in (1, 2) if asked.grow else (1,):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "log.parquet"

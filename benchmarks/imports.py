@@ -27,11 +27,11 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from benchmarks.offsets_commits import write_segment
-from emulator.cli.pool import cores, in_order
 from emulator.logs.imported.reading.segments import segments_of
 from emulator.logs.imported.reading.selection import Selection
 from emulator.logs.imported.reading.work import Task, keep
 from emulator.logs.offsets_log.columns import CommitColumns
+from emulator.processes import cores, parallel_map
 from emulator.spark.import_runs import read_on_spark
 from emulator.spark.session import open_session
 
@@ -75,7 +75,7 @@ def measure(folder: Path, size: int) -> None:
     print(f"import, one process {rate(alone)}, {alone.cpu_s / columns.cpu_s:.2f} x columns")
     print(f"twice the input     {alone.cpu_s / half.cpu_s:.2f} x the CPU time")
     work = partial(keep, part=fresh(folder))
-    pool = timed(lambda: kept(in_order(work, tasks, jobs=cores())))
+    pool = timed(lambda: kept(parallel_map(work, tasks, jobs=cores())))
     print(
         f"{cores()} processes         {alone.wall_s / pool.wall_s:.2f} x as fast, with their start"
     )

@@ -25,8 +25,8 @@ if __package__ is None:
     sys.path.pop(0)
 
 import emulator
-from emulator.cli.pool import cores
 from emulator.cli.study_engines import Wish, choose_engine
+from emulator.processes import cores
 from emulator.scenario.load import loads as load_scenario
 from emulator.spark.session import open_session
 from emulator.spark.study_runs import play_on_spark

@@ -73,6 +73,8 @@ ARROWS: Mapping[str, set[str]] = {
     "protocols.consumer": FLOOR,
     "protocols.consumer.classic": FLOOR | {"protocols.consumer"},
     "protocols.consumer.kip848": FLOOR | {"protocols.consumer"},
+    "emulator.errors": {"assignors"},
+    "emulator.processes": set(),
     "emulator.output_files": set(),
     "emulator.parquet_file": {"emulator.output_files"},
     "emulator.events": {"assignors", "protocols.facts", "emulator.parquet_file"},
@@ -89,7 +91,7 @@ ARROWS: Mapping[str, set[str]] = {
     | {"protocols", "emulator", "emulator.scenario", "emulator.report", "emulator.study"},
     "emulator.spark": {"assignors", "protocols", "emulator", "emulator.logs", "emulator.study"},
     "emulator.cli": {"assignors", "protocols", "emulator", "emulator.spark", "emulator.logs"}
-    | {"emulator.study", "emulator.conformance", "emulator.report"}
+    | {"emulator.study", "emulator.conformance", "emulator.report", "emulator.processes"}
     | PLAYED
     | FILES,
     "emulator.__main__": {"emulator.cli"},
@@ -136,6 +138,8 @@ def may_import(room: str, target: str) -> bool:
     allowed = ARROWS[room]
     if room == target or target in allowed:
         return True
+    if target == "emulator.errors":
+        return room.startswith("emulator")
     packages = [name for name in allowed if name in PACKAGES[:2]]
     return any(target.startswith(f"{name}.") for name in packages)
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from emulator.cli.helping import Examples, with_examples
-from emulator.cli.refusals import BAD_INPUT, RefusedError, reason_of
-from emulator.cli.saying import say
+from emulator.cli.options import Examples, with_examples
+from emulator.cli.output import BAD_INPUT, say
+from emulator.errors import RefusedError, reason_of
 
 if TYPE_CHECKING:
     from assignors.question import Outcome

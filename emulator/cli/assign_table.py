@@ -10,7 +10,7 @@ from rich.text import Text
 
 from assignors.question import Answer, Outcome
 from assignors.types import Assignment, TopicPartition
-from emulator.cli.saying import say
+from emulator.cli.output import say
 from emulator.report.wording import width
 
 

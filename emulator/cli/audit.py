@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.helping import Examples, with_examples
-from emulator.cli.options import EngineName, JsonOption, MasterOption
+from emulator.cli.options import EngineName, Examples, JsonOption, MasterOption, with_examples
 
 EXPECTATION_FAILED = 1
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from emulator.cli.audit_request import Read, Request
 from emulator.cli.on_spark import refuse_master_without_spark, spark
-from emulator.cli.progress import Progress
+from emulator.cli.output import Progress
 from emulator.logs.audit.auditing import Engine, InProcess, Terms
 from emulator.logs.audit.errors import AuditError
 from emulator.logs.audit.files import LogFile, find_files
@@ -86,7 +86,7 @@ def _in_process(source: Source, terms: Terms) -> Iterator[Engine]:
 
         def tell(rows: int) -> None:
             if total:
-                progress.tell(min(rows, total), total)
+                progress.show(min(rows, total), total)
 
         yield InProcess(source, terms, tell)
 

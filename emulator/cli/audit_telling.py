@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from emulator.cli.audit_engines import choose_engine, opened
 from emulator.cli.audit_request import Read, Request, read_request
-from emulator.cli.refusals import RefusedError, reason_of
-from emulator.cli.saying import say, say_all, say_json
+from emulator.cli.output import say, say_all, say_json
+from emulator.errors import RefusedError, reason_of
 from emulator.logs.audit.auditing import audit
 from emulator.logs.audit.document import audit_document, manifest
 from emulator.logs.audit.errors import AuditError

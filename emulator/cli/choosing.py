@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.cli.refusals import RefusedError
+from emulator.errors import RefusedError
 from emulator.metrics.checks import is_expectable
 from emulator.metrics.metrics import unknown_metric
 from emulator.scenario import catalogue

@@ -8,7 +8,7 @@ from typing import Any
 
 from emulator.cli.choosing import Chosen, choose_from, read
 from emulator.cli.describing import subject_of
-from emulator.cli.saying import say_all, say_json
+from emulator.cli.output import say_all, say_json
 from emulator.cli.seeds import Task, play_all, seeds_from
 from emulator.cli.variants import read_variants
 from emulator.metrics.catalogue import VALUES

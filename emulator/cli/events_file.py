@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from emulator.cli.refusals import RefusedError, reason_of
+from emulator.errors import RefusedError, reason_of
 from emulator.events.parquet import EventFile
 from emulator.scenario.manifest import manifest
 from emulator.scenario.model import Scenario

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.helping import Examples, with_examples
 from emulator.cli.options import (
+    Examples,
     JsonOption,
     ScenarioArgument,
     SeedOption,
     SetOption,
     YesOption,
+    with_examples,
 )
 
 

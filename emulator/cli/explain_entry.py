@@ -8,8 +8,8 @@ from typing import Any
 
 from emulator.cli.choosing import Chosen
 from emulator.cli.describing import clock_of
-from emulator.cli.refusals import RefusedError
-from emulator.cli.saying import say_all, say_json
+from emulator.cli.output import say_all, say_json
+from emulator.errors import RefusedError
 from emulator.ledger.entries import Entry
 from emulator.playing import Run, run
 from emulator.report.described import DescribedGroup

@@ -7,8 +7,14 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.helping import Examples, with_examples
-from emulator.cli.options import EngineName, JobsOption, JsonOption, MasterOption
+from emulator.cli.options import (
+    EngineName,
+    Examples,
+    JobsOption,
+    JsonOption,
+    MasterOption,
+    with_examples,
+)
 
 NOT_ALL_READ = 1
 MINUTE_US = 60_000_000
@@ -151,7 +157,7 @@ def import_(
     from emulator.cli.import_findings import Wanted
     from emulator.cli.import_playing import play_import, play_scenario
     from emulator.cli.import_request import Request
-    from emulator.cli.refusals import RefusedError
+    from emulator.errors import RefusedError
 
     request = Request(
         retention_ms=_retention_ms(retention),
@@ -181,7 +187,7 @@ def import_(
 
 def _retention_ms(text: str) -> int:
     """Return a time in milliseconds; raise RefusedError if it is none, or nothing."""
-    from emulator.cli.refusals import RefusedError
+    from emulator.errors import RefusedError
     from emulator.scenario.units import parse_duration
 
     try:

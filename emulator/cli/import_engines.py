@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from emulator.cli.import_request import Planned, Request
 from emulator.cli.on_spark import refuse_master_without_spark, spark, where_it_runs
-from emulator.cli.pool import cores, in_order
 from emulator.cli.study_engines import POOL_BEST_S
 from emulator.logs.imported.reading.segments import is_far, needs_java
 from emulator.logs.imported.reading.work import Task, keep
 from emulator.logs.imported.store import Receipt
+from emulator.processes import cores, parallel_map
 from emulator.spark.masters import is_decided
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _work_s(planned: Planned) -> float:
 @contextmanager
 def _pool(jobs: int) -> Iterator[Player]:
     def play(tasks: Sequence[Task], part: Path) -> Iterator[Receipt]:
-        yield from in_order(partial(keep, part=part), tasks, jobs=jobs)
+        yield from parallel_map(partial(keep, part=part), tasks, jobs=jobs)
 
     yield play
 

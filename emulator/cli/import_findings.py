@@ -10,8 +10,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from emulator.cli.refusals import RefusedError, reason_of
-from emulator.cli.saying import say, say_json
+from emulator.cli.output import say, say_json
+from emulator.errors import RefusedError, reason_of
 
 if TYPE_CHECKING:
     from emulator.logs.imported.findings.screen import Shortlist

@@ -22,9 +22,8 @@ from emulator.cli.import_findings import (
     write_scenario,
 )
 from emulator.cli.import_request import Planned, Request, checked, planned
-from emulator.cli.progress import Progress
-from emulator.cli.refusals import RefusedError, reason_of
-from emulator.cli.saying import say, say_json
+from emulator.cli.output import Progress, say, say_json
+from emulator.errors import RefusedError, reason_of
 from emulator.logs.imported import store
 from emulator.logs.imported.manifest import import_manifest, plan_of
 from emulator.logs.imported.reading.errors import BrokerError
@@ -154,7 +153,7 @@ def _read(asked: Planned, engine: Engine, part: Path) -> Iterator[Receipt]:
     with engine.open() as player, Progress(what, time_left=True) as progress:
         for receipt in player(tasks, part):
             done += receipt.size
-            progress.tell(done, total)
+            progress.show(done, total)
             yield receipt
 
 

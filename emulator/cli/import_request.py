@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
-from emulator.cli.refusals import RefusedError, reason_of
+from emulator.errors import RefusedError, reason_of
 from emulator.logs.imported.findings.values import WEEK_MS
 from emulator.logs.imported.reading.client_settings import merged, parse_setting, read_settings
 from emulator.logs.imported.reading.errors import BrokerError, SettingError

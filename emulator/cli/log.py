@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emulator.cli.helping import Examples, with_examples
-from emulator.cli.refusals import BAD_INPUT, RefusedError
+from emulator.cli.options import Examples, with_examples
+from emulator.cli.output import BAD_INPUT
+from emulator.errors import RefusedError
 
 if TYPE_CHECKING:
     from emulator.logs.offsets_log.dumping import Wanted

@@ -9,9 +9,8 @@ import typer
 
 from emulator.cli.events_file import parquet_objection
 from emulator.cli.log_printing import EMPTY, Reading
-from emulator.cli.progress import Progress
-from emulator.cli.refusals import RefusedError, reason_of
-from emulator.cli.saying import say
+from emulator.cli.output import Progress, say
+from emulator.errors import RefusedError, reason_of
 from emulator.logs.offsets_log.columns_file import ColumnsFile, Written
 from emulator.logs.offsets_log.columns_left_out import Unreadable
 from emulator.logs.offsets_log.finding import Log, LogFileError, Segment, logs_of

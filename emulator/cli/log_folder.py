@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from emulator.cli.refusals import RefusedError, reason_of
+from emulator.errors import RefusedError, reason_of
 from emulator.logs.offsets_log.writing import LogFolder
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import typer
 
 from emulator.cli.log_table import table_lines
-from emulator.cli.progress import Progress
-from emulator.cli.refusals import RefusedError
-from emulator.cli.saying import say, say_all
+from emulator.cli.output import Progress, say, say_all
+from emulator.errors import RefusedError
 from emulator.logs.offsets_log.describing import group_words, groups_of
 from emulator.logs.offsets_log.dumping import LogDump, Wanted
 from emulator.logs.offsets_log.faults import Tally
@@ -69,7 +68,7 @@ class Reading:
         """Take note of bytes that were read."""
         self._done += size
         if self._total and not sys.stdout.isatty():
-            self._progress.tell(self._done, self._total)
+            self._progress.show(self._done, self._total)
 
 
 class LogPrinter:

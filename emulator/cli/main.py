@@ -1,72 +1,91 @@
-"""The command ``rebalance``: one application, one command a file, one door for what goes wrong.
+"""The command ``rebalance``: one application; each command is a module, imported when it is used.
 
 =========== ================================================================
 exit status meaning
 =========== ================================================================
-0           fine
-1           an expectation failed, something lies outside in ``verify``, or a log could not be
-            read whole
-2           bad input: one message on stderr, no traceback, nothing half-written
+0           success
+1           an expectation failed, a figure is outside its interval in
+            ``verify``, or a log could not be read completely
+2           bad input: one message on stderr, no traceback, no partial output
 130         interrupted by Ctrl-C
-143, 129    told to end (SIGTERM), or its terminal went away (SIGHUP)
+143, 129    ended by SIGTERM or SIGHUP
 =========== ================================================================
-
-Commands import what they need when they are called, so that ``rebalance --help`` needs nothing
-and ``rebalance run`` no tables, no Parquet and no captures.
 """
 
 from __future__ import annotations
 
 import gc
 import signal
+from importlib import import_module
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from emulator import __version__
-from emulator.cli import (
-    assign,
-    audit,
-    compare,
-    explain,
-    import_,
-    log,
-    run,
-    scenarios,
-    schema,
-    study,
-    verify,
-)
-from emulator.cli.helping import Examples, with_examples
-from emulator.cli.refusals import BAD_INPUT, RefusedError, message_of
-from emulator.cli.saying import NO_ROOM, flush, open_streams, say
+from emulator.cli.options import Examples, with_examples
+from emulator.cli.output import BAD_INPUT, DISK_FULL, flush, message_of, open_streams, say
+from emulator.errors import RefusedError
 
-FATAL_SIGNAL = 128
-"""A shell's status of a process that a signal ended: this and the signal's number."""
+COMMANDS: Final = {
+    "run": "Play a scenario: what is reprocessed, what is lost, and why.",
+    "compare": "Compare protocols or settings under the same seeds.",
+    "study": "Vary settings over many seeds: curves, rankings, trade-offs.",
+    "explain": "Explain how one entry of a ledger came about.",
+    "assign": "Ask an assignor which member gets which partition.",
+    "log": "Show the records in segments of __consumer_offsets.",
+    "import": "Import the offsets log of a real cluster as tables.",
+    "audit": "Count what real consumers reprocessed or lost.",
+    "verify": "Compare captured runs of a real Kafka with the emulator.",
+    "scenarios": "List, show and copy the scenarios of the catalogue.",
+    "schema": "Print the JSON Schema of scenario files.",
+}
+"""Every command with its line in the help, in the order of the help."""
 
-RARELY = 50_000
-"""New objects between two looks of the cyclic collector: what a command imports is no garbage."""
+SIGNAL_STATUS = 128
+"""Added to the number of the signal that ends the process, as shells do."""
+
+GC_THRESHOLD = 50_000
+"""New objects between two runs of the cyclic garbage collector: imports leave no garbage."""
 
 
-class ToldToEndError(KeyboardInterrupt):
-    """A signal asks the process to end: all that is open is closed on the way out."""
+class TerminatedError(KeyboardInterrupt):
+    """A signal ends the process: files are closed and removed on the way out."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
-        self.status = FATAL_SIGNAL + number
+        self.status = SIGNAL_STATUS + number
 
 
 class Commands(TyperGroup):
-    """All commands, behind one door: what the user got wrong becomes a message and a status."""
+    """The group of all commands: imports them when used, and reports their errors."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[arg-type]  # names alone suffice
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command's module and return the command; None if there is none."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = import_module(f"emulator.cli.{'import_' if cmd_name == 'import' else cmd_name}")
+        one = typer.Typer(rich_markup_mode=None, add_completion=False)
+        module.register(one)
+        return typer.main.get_group(one).commands[cmd_name]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands without importing any."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a refusal is printed and ends with status 2."""
+        """Run the command; an error of the user is printed and ends with status 2."""
         try:
             return super().invoke(ctx)
-        except ToldToEndError as told:
-            raise typer.Exit(told.status) from None
+        except TerminatedError as ended:
+            raise typer.Exit(ended.status) from None
         except BrokenPipeError:
             raise typer.Exit from None
         except Exception as error:
@@ -78,10 +97,10 @@ class Commands(TyperGroup):
 
 
 EXAMPLES: Examples = (
-    ("which scenarios there are to begin with", "rebalance scenarios"),
+    ("list the scenarios of the catalogue", "rebalance scenarios"),
     ("what one failure costs, and why", "rebalance run member-crashes"),
     ("how the first entry of its ledger came about", "rebalance explain member-crashes D1"),
-    ("eager, cooperative and static side by side", "rebalance compare rolling-restart-eager"),
+    ("compare eager, cooperative and static", "rebalance compare rolling-restart-eager"),
 )
 
 
@@ -101,13 +120,13 @@ def about(
         ),
     ] = False,
 ) -> None:
-    """Replay failures of Kafka consumer groups; count what they repeat and lose, and say why.
+    """Replay failures of Kafka consumer groups; count what is reprocessed and lost, with causes.
 
-    rebalance COMMAND --help tells more of each command.
+    rebalance COMMAND --help describes a command.
 
-    Exit status: 0 fine; 1 an expectation of the scenario failed, something lies outside in
-    verify, or a log could not be read whole; 2 bad input, with one message on stderr and nothing
-    half-written; 130 interrupted.
+    Exit status: 0 success; 1 an expectation of the scenario failed, a figure is outside its
+    interval in verify, or a log could not be read completely; 2 bad input, with one message on
+    stderr and no partial output; 130 interrupted.
     """
     del version
 
@@ -123,32 +142,27 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (
-    *(run, compare, study, explain, assign),
-    *(log, import_, audit, verify, scenarios, schema),
-):
-    command.register(app)
 
 
 def main() -> None:
     """Run the command line and end the process with its exit status."""
     gc.freeze()
-    gc.set_threshold(RARELY, *gc.get_threshold()[1:])
+    gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
     open_streams()
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _end)
+            signal.signal(getattr(signal, name), _terminate)
     try:
         try:
             app(prog_name="rebalance")
         finally:
             flush()
     except (OSError, RefusedError) as error:
-        if isinstance(error, OSError) and error.errno not in NO_ROOM:
+        if isinstance(error, OSError) and error.errno not in DISK_FULL:
             raise
         typer.echo(str(error), err=True)
         raise SystemExit(BAD_INPUT) from None
 
 
-def _end(number: int, _: FrameType | None) -> NoReturn:
-    raise ToldToEndError(number)
+def _terminate(number: int, _: FrameType | None) -> NoReturn:
+    raise TerminatedError(number)

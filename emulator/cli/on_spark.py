@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from emulator.cli.refusals import RefusedError
+from emulator.errors import RefusedError
 
 if TYPE_CHECKING:
     from emulator.spark.session import Session

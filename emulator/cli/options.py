@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from inspect import getdoc
+from textwrap import indent
+from typing import Annotated, Any
 
 import typer
 
@@ -54,3 +57,17 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machin
 MasterOption = Annotated[
     str | None, typer.Option("--master", help="Spark's master; by default this machine.")
 ]
+
+
+VERBATIM = "\b"
+"""Begins a paragraph whose lines stay as they are."""
+
+Examples = tuple[tuple[str, str], ...]
+"""What each is for, and the command as a shell takes it."""
+
+
+def with_examples(command: Callable[..., Any], examples: Examples) -> str:
+    """Return a command's docstring with examples after its first paragraph."""
+    first, _, rest = (getdoc(command) or "").partition("\n\n")
+    lines = [indent(f"# {what}\n{call}", "  ") for what, call in examples]
+    return "\n\n".join([first, "\n".join([VERBATIM, "Examples:", *lines]), rest]).strip()

@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.helping import Examples, with_examples
 from emulator.cli.options import (
     MOST_SEEDS,
+    Examples,
     JobsOption,
     JsonOption,
     ScenarioArgument,
     SeedOption,
     SetOption,
     YesOption,
+    with_examples,
 )
 
 EXPECTATION_FAILED = 1

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from emulator.cli.choosing import Chosen
 from emulator.cli.describing import clock_of, subject_of
-from emulator.cli.progress import Progress
-from emulator.cli.refusals import RefusedError, reason_of
-from emulator.cli.saying import say_all, say_json
+from emulator.cli.output import Progress, say_all, say_json
+from emulator.errors import RefusedError, reason_of
 from emulator.events import Event
 from emulator.playing import Run, run
 from emulator.report.chronicle import Chronicle

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from emulator.cli.choosing import Chosen
 from emulator.cli.describing import subject_of
-from emulator.cli.saying import say_all, say_json
+from emulator.cli.output import say_all, say_json
 from emulator.cli.seeds import SeedRun, Task, play_all, seeds_from
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.checks import check_expectations

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emulator.cli.helping import Examples, with_examples
-from emulator.cli.saying import say
+from emulator.cli.options import Examples, with_examples
+from emulator.cli.output import say
 
 if TYPE_CHECKING:
     from emulator.scenario.catalogue import Entry

@@ -6,8 +6,8 @@ import json
 
 import typer
 
-from emulator.cli.helping import Examples, with_examples
-from emulator.cli.saying import say
+from emulator.cli.options import Examples, with_examples
+from emulator.cli.output import say
 
 
 def register(app: typer.Typer) -> None:

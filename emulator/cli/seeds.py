@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from emulator.cli.pool import cores, in_order
-from emulator.cli.progress import Progress
+from emulator.cli.output import Progress
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics
 from emulator.playing import run
+from emulator.processes import cores, parallel_map
 from emulator.scenario.model import Scenario
 
 MOST_SEED = 2**64
@@ -43,8 +43,10 @@ def seeds_from(scenario: Scenario, first: int | None, count: int) -> list[int]:
 
 def play_all(tasks: Sequence[Task], jobs: int | None, folder: Path) -> Iterator[SeedRun]:
     """Yield the results of all tasks, in order; *folder*: where the scenario's file is."""
-    progress = Progress("runs")
-    return in_order(play_one, tasks, jobs=jobs or cores(), progress=progress, folders=[folder])
+    with Progress("runs") as progress:
+        yield from parallel_map(
+            play_one, tasks, jobs=jobs or cores(), progress=progress.show, folders=[folder]
+        )
 
 
 def play_one(task: Task) -> SeedRun:

@@ -7,8 +7,15 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.helping import Examples, with_examples
-from emulator.cli.options import EngineName, JobsOption, JsonOption, MasterOption, YesOption
+from emulator.cli.options import (
+    EngineName,
+    Examples,
+    JobsOption,
+    JsonOption,
+    MasterOption,
+    YesOption,
+    with_examples,
+)
 
 StudyArgument = Annotated[
     str | None,

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from emulator.cli.on_spark import refuse_master_without_spark, spark, where_it_runs
-from emulator.cli.pool import ProcessKilledError, cores, in_order
+from emulator.errors import ProcessKilledError
+from emulator.processes import cores, parallel_map
 from emulator.spark.masters import is_decided
 from emulator.study.attempts import ProcessDiedError
 from emulator.study.plan import Chunk, Plan
@@ -74,7 +75,7 @@ def _pool(jobs: int, scenario_folder: Path) -> Iterator[Player]:
     def play(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
         work = partial(keep, folder=folder)
         apart = any(at_work(folder, task.chunk) is not None for task in tasks)
-        done = in_order(work, tasks, jobs=jobs, folders=[scenario_folder], apart=apart)
+        done = parallel_map(work, tasks, jobs=jobs, folders=[scenario_folder], isolated=apart)
         try:
             for task, _ in zip(tasks, done, strict=True):
                 yield task.chunk

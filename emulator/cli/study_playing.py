@@ -9,11 +9,10 @@ from pathlib import Path
 
 import typer
 
-from emulator.cli.progress import Progress
-from emulator.cli.refusals import RefusedError, reason_of
-from emulator.cli.saying import say, say_all, say_json
+from emulator.cli.output import Progress, say, say_all, say_json
 from emulator.cli.study_engines import Engine, Player, Wish, choose_engine
 from emulator.cli.study_request import Planned, Request, planned
+from emulator.errors import RefusedError, reason_of
 from emulator.output_files import put
 from emulator.report.wording import counted, span
 from emulator.study import store
@@ -126,7 +125,7 @@ def _play_round(asked: Planned, chunks: list[Chunk], player: Player) -> None:
     with Progress("runs", time_left=True) as progress:
         for chunk in _played(asked, tasks, player):
             done += chunk.runs
-            progress.tell(done, total)
+            progress.show(done, total)
 
 
 def _played(asked: Planned, tasks: list[Task], player: Player) -> Iterator[Chunk]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.cli.choosing import Text, choose_from, read
-from emulator.cli.refusals import RefusedError
 from emulator.cli.variants import NAMED
+from emulator.errors import RefusedError
 from emulator.scenario.estimate import MOST_EVENTS, estimate
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed

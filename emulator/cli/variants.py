@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from emulator.cli.refusals import RefusedError
+from emulator.errors import RefusedError
 
 if TYPE_CHECKING:
     from emulator.scenario.model import Scenario

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.helping import Examples, with_examples
-from emulator.cli.options import MOST_SEEDS, JobsOption
+from emulator.cli.options import MOST_SEEDS, Examples, JobsOption, with_examples
 
 SOMETHING_OUTSIDE = 1
 

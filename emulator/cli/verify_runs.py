@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from emulator.cli.pool import cores, in_order
-from emulator.cli.progress import Progress
-from emulator.cli.saying import say_all, say_json
+from emulator.cli.output import Progress, say_all, say_json
 from emulator.cli.verify_tables import one_run, overview
 from emulator.conformance.captured.capture import find_runs, read_capture
 from emulator.conformance.figures import as_json as line_of
 from emulator.conformance.verifying import Figures, Play, Verdict, figures_of, verify
+from emulator.processes import cores, parallel_map
 
 
 def verify_runs(captures: Sequence[Path], seeds: int, jobs: int | None, *, as_json: bool) -> bool:
@@ -42,13 +41,14 @@ def _named(path: Path) -> Path:
 def _judged(runs: Sequence[Path], seeds: int, jobs: int | None) -> Iterator[Verdict]:
     with Progress("captured runs") as progress:
         for done, run in enumerate(runs):
-            progress.tell(done, len(runs))
+            progress.show(done, len(runs))
             yield verify(run, seeds, partial(_play_all, jobs=jobs or cores()))
 
 
 def _play_all(plays: Sequence[Play], jobs: int) -> Iterator[Figures]:
     name = "/".join(plays[0].path.parts[-2:])
-    return in_order(figures_of, plays, jobs=jobs, progress=Progress(f"seeds of {name}"))
+    with Progress(f"seeds of {name}") as progress:
+        yield from parallel_map(figures_of, plays, jobs=jobs, progress=progress.show)
 
 
 def _line(verdict: Verdict) -> dict[str, Any]:

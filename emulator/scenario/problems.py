@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from emulator.errors import EmulatorError
+
 
 class Missing(enum.Enum):
     """Stands for the value of a key that is not there; the same after a way between processes."""
@@ -41,7 +43,7 @@ class Problem:
         return f"{self.path} = {shown(self.given)}: {self.reason}"
 
 
-class ScenarioError(Exception):
+class ScenarioError(EmulatorError):
     """A scenario that cannot be run as it is written; says all that is wrong with it."""
 
     def __init__(self, name: str, problems: Sequence[Problem]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from emulator.errors import EmulatorError
+
 OWN_PYTHON = (
     "executors have a Python of their own; let PYSPARK_PYTHON name one, on all of them, that has "
     "what rebalance-emulator needs"
@@ -14,7 +16,7 @@ _NAME: Final = re.compile(r"[\w.]+(Error|Exception)")
 """Of what was raised: before the colon, and alone; lines of a traceback's source are not so."""
 
 
-class SparkError(Exception):
+class SparkError(EmulatorError):
     """Spark cannot be used, or broke off; the message says why, and what helps."""
 
 

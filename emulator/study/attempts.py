@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from emulator.errors import EmulatorError
+
 MOST_DEATHS = 3
 """Of a run's processes. Where Spark tries a task four times, the fourth time goes past it."""
 
@@ -27,7 +29,7 @@ _WISHES = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(si
 """Signals by which somebody ends a process: a command that is broken off, a terminal that closes."""
 
 
-class ProcessDiedError(Exception):
+class ProcessDiedError(EmulatorError):
     """A process that played was killed; the message says what is known of it."""
 
 

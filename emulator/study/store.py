@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from emulator.errors import EmulatorError
 from emulator.output_files import put
 from emulator.parquet_file import COMPRESSION, ParquetOutput
 from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
@@ -35,7 +36,7 @@ RUNS, ENTRIES_FOLDER, EVENTS_FOLDER = "runs", "entries", "events"
 MANIFEST = "manifest.json"
 
 
-class OtherStudyError(Exception):
+class OtherStudyError(EmulatorError):
     """The folder holds something else; the message says what."""
 
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from emulator.errors import EmulatorError
 
-class CaptureError(Exception):
+
+class CaptureError(EmulatorError):
     """A capture cannot be used: which file, what is wrong, and on which line if on one."""
 
     def __init__(self, path: str, problem: str, line: int | None = None) -> None:

@@ -26,6 +26,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from emulator.errors import EmulatorError
 from emulator.logs.imported.reading.collected import MARKERS
 from emulator.logs.imported.reading.events_of import OF_TRANSACTIONS, WRITTEN, Rows, with_outcome
 from emulator.logs.imported.reading.transactions import in_order, outcomes
@@ -44,7 +45,7 @@ _ON_THE_WAY: Final = {OF_TRANSACTIONS: WRITTEN, "markers": MARKERS}
 _METADATA: Final = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
 
 
-class OtherFolderError(Exception):
+class OtherFolderError(EmulatorError):
     """The folder holds something else; the message says what."""
 
 

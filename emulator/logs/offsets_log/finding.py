@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from emulator.errors import EmulatorError
 from protocols.offsets_topic.segments.segment import base_offset_of
 
 STANDARD_INPUT: Final = Path("-")
@@ -21,7 +22,7 @@ _PARTITIONS: Final = "__consumer_offsets-*"
 WANTED: Final = "segments are files such as 00000000000000000000.log, or .log.gz"
 
 
-class LogFileError(Exception):
+class LogFileError(EmulatorError):
     """A file cannot be used: which one, and why."""
 
     def __init__(self, path: str, problem: str) -> None:

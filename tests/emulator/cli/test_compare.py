@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.cli.refusals import RefusedError
 from emulator.cli.variants import Variant, read_variants, split_list
+from emulator.errors import RefusedError
 from emulator.report.wording import WIDTH
 from emulator.scenario.load import loads
 

@@ -93,7 +93,7 @@ def test_a_process_told_to_end_leaves_nothing(tmp_path, monkeypatch):
             signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(EventFile, "write", told_to_end)
-    before = signal.signal(signal.SIGTERM, main._end)
+    before = signal.signal(signal.SIGTERM, main._terminate)
     try:
         answer = rebalance("run", path, "--events", tmp_path / "events.parquet")
     finally:

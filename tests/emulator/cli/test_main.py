@@ -13,7 +13,8 @@ import pytest
 
 from emulator import __version__
 from emulator.cli import main
-from emulator.cli.refusals import RefusedError, message_of
+from emulator.cli.output import message_of
+from emulator.errors import RefusedError
 from emulator.events import Event
 from emulator.events.parquet import EventFile
 

@@ -13,17 +13,17 @@ import sys
 import pytest
 
 from assignors.errors import PluginError
-from emulator.cli import progress
-from emulator.cli.pool import cores, in_order
-from emulator.cli.progress import Progress
-from emulator.cli.refusals import RefusedError
+from emulator.cli import output
+from emulator.cli.output import Progress
 from emulator.conformance.captured.reading import CaptureError
+from emulator.errors import RefusedError
 from emulator.events import Event, GroupEmptied
+from emulator.processes import cores, parallel_map
 from emulator.scenario.problems import Problem, ScenarioError
 
 
 def shared(work, jobs):
-    return list(in_order(work, [1, 2, 3], jobs=jobs, progress=Progress("runs")))
+    return list(parallel_map(work, [1, 2, 3], jobs=jobs, progress=Progress("runs").show))
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 9])
@@ -36,7 +36,7 @@ def test_results_come_in_order(jobs):
 def test_an_exception_of_one_task_comes_through(jobs):
     """It can be told to the user like any other."""
     with pytest.raises(ValueError, match="math domain error"):
-        list(in_order(math.sqrt, [1, -1], jobs=jobs, progress=Progress("runs")))
+        list(parallel_map(math.sqrt, [1, -1], jobs=jobs, progress=Progress("runs").show))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_process_that_is_killed_is_told_not_waited_for():
 
 def test_nobody_works_on_what_nobody_waits_for():
     """Ctrl-C and SIGTERM end the processes that share the work, too."""
-    results = in_order(operator.neg, [*range(50)], jobs=2, progress=Progress("runs"))
+    results = parallel_map(operator.neg, [*range(50)], jobs=2, progress=Progress("runs").show)
     assert 0 == next(results)
 
     results.close()
@@ -86,7 +86,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     """Give a clock that tests move on."""
     now = [0.0]
-    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+    monkeypatch.setattr(output, "monotonic", lambda: now[0])
     return now
 
 
@@ -96,10 +96,10 @@ def test_long_work_is_shown_and_taken_away(monkeypatch, clock):
     monkeypatch.setattr(sys, "stderr", terminal)
 
     with Progress("runs") as line:
-        line.tell(1, 100)
+        line.show(1, 100)
         clock[0] = 2.0
-        line.tell(50, 100)
-        line.tell(51, 100)
+        line.show(50, 100)
+        line.show(51, 100)
 
     shown = "runs: 50 of 100 (50%)"
     assert f"\r{shown}\r{'':{len(shown)}}\r" == terminal.getvalue()
@@ -112,7 +112,7 @@ def test_short_work_shows_nothing(monkeypatch, clock):
 
     with Progress("runs") as line:
         clock[0] = 0.9
-        line.tell(99, 100)
+        line.show(99, 100)
 
     assert "" == terminal.getvalue()
 
@@ -124,7 +124,7 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch, clock):
 
     with Progress("runs") as line:
         clock[0] = 5.0
-        line.tell(99, 100)
+        line.show(99, 100)
 
     assert "" == log.getvalue()
     assert not line.seen
@@ -138,7 +138,7 @@ def test_simulated_time_is_watched_through_the_events(monkeypatch, clock):
 
     with Progress("simulated seconds") as line:
         clock[0] = 5.0
-        for number in range(progress.EVENTS_BETWEEN_LOOKS):
+        for number in range(output.EVENTS_BETWEEN_CHECKS):
             line.watch(Event(number, 30_000_000, None, emptied), 60_000_000)
 
     assert "simulated seconds: 30 of 60 (50%)" in terminal.getvalue()

@@ -216,7 +216,7 @@ def test_a_process_told_to_end_leaves_nothing(tmp_path, monkeypatch):
         return add(spool, data)
 
     monkeypatch.setattr(SpoolFile, "add", told_to_end)
-    before = signal.signal(signal.SIGTERM, main._end)
+    before = signal.signal(signal.SIGTERM, main._terminate)
     try:
         answer = rebalance("run", path, "--write-log", tmp_path / "log")
     finally:

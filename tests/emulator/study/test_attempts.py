@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from emulator.cli import study_playing
-from emulator.cli.refusals import RefusedError
 from emulator.cli.study_request import Planned, Request
+from emulator.errors import RefusedError
 from emulator.study import store
 from emulator.study.attempts import (
     MOST_DEATHS,

@@ -13,10 +13,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.cli import progress, study_engines, study_playing
-from emulator.cli.refusals import RefusedError
+from emulator.cli import output, study_engines, study_playing
 from emulator.cli.study_engines import Wish, choose_engine
 from emulator.cli.study_request import Request
+from emulator.errors import RefusedError
 from emulator.study import rows
 
 from ..cli.commands import rebalance
@@ -298,11 +298,11 @@ def test_progress_tells_the_time_that_is_left(monkeypatch):
     """A quarter took ten seconds, so the rest takes thirty."""
     terminal, now = Terminal(), [0.0]
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+    monkeypatch.setattr(output, "monotonic", lambda: now[0])
 
-    with progress.Progress("runs", time_left=True) as line:
+    with output.Progress("runs", time_left=True) as line:
         now[0] = 10.0
-        line.tell(250, 1000)
+        line.show(250, 1000)
 
     assert "runs: 250 of 1,000 (25%), 30s left" in terminal.getvalue()
 

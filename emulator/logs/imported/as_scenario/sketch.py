@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Final
 
+from emulator.errors import EmulatorError
 from emulator.logs.imported.findings.values import GroupFindings
 from emulator.logs.imported.history.generations import CLASSIC, Follower, Generation, Row
 from emulator.logs.imported.history.members import Member
@@ -36,7 +37,7 @@ BUSY_SHARE: Final = 0.5
 """A member is assumed to be at work for such a part of the time at most."""
 
 
-class NoScenarioError(Exception):
+class NoScenarioError(EmulatorError):
     """A group cannot be made a scenario: why, and what can be done."""
 
 
