@@ -89,7 +89,9 @@ def _submit(
     queued: deque[Future[Result]] = deque()
     rest = iter(tasks)
     while True:
-        queued.extend(executor.submit(work, task) for task in islice(rest, queued_max - len(queued)))
+        queued.extend(
+            executor.submit(work, task) for task in islice(rest, queued_max - len(queued))
+        )
         if not queued:
             return
         yield queued.popleft().result()
