@@ -63,7 +63,7 @@ class Commands(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[arg-type]  # names alone suffice
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # only the names are used
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command's module and return the command; None if there is none."""
