@@ -33,8 +33,7 @@ import pyarrow.parquet as pq
 
 from emulator.cli.main import GC_THRESHOLD
 from emulator.logs.audit.auditing import Audited, Engine, InProcess, Terms, audit
-from emulator.logs.audit.files import find_files
-from emulator.logs.audit.reading import Source, open_source
+from emulator.logs.audit.reading import Source, find_files, open_source
 
 PARTITIONS = 12
 CONSUMERS = 6

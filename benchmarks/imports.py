@@ -27,9 +27,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from benchmarks.offsets_commits import write_segment
-from emulator.logs.imported.reading.segments import segments_of
-from emulator.logs.imported.reading.selection import Selection
-from emulator.logs.imported.reading.work import Task, keep
+from emulator.logs.imports.pieces import Selection, segments_of
+from emulator.logs.imports.reading import Task, keep
 from emulator.logs.offsets_log.columns import CommitColumns
 from emulator.processes import cores, parallel_map
 from emulator.spark.import_runs import read_on_spark

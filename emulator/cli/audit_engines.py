@@ -13,10 +13,9 @@ from emulator.cli.audit_request import Read, Request
 from emulator.cli.on_spark import refuse_master_without_spark, spark
 from emulator.cli.output import Progress
 from emulator.logs.audit.auditing import Engine, InProcess, Terms
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.files import LogFile, find_files
-from emulator.logs.audit.reading import Source, open_source
-from emulator.spark.masters import is_decided
+from emulator.logs.audit.reading import LogFile, Source, find_files, open_source
+from emulator.logs.errors import AuditError
+from emulator.spark.environment import is_decided
 
 POOL_BEST_ROWS = 100_000_000
 """About a minute of work for one process: below it Spark's start would not come back in."""

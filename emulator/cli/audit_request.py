@@ -9,13 +9,13 @@ from typing import Any
 
 from emulator.logs.audit.auditing import Terms
 from emulator.logs.audit.bounds import read_offsets
+from emulator.logs.audit.columns import time_us
+from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.committed import read_committed
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.expectations import Expectation, read_expectation
-from emulator.logs.audit.folder import objection
-from emulator.logs.audit.history import Committed
+from emulator.logs.audit.ledger import Expectation, read_expectation
+from emulator.logs.audit.output import objection
 from emulator.logs.audit.partitions import Limits
-from emulator.logs.audit.times import time_us
+from emulator.logs.errors import AuditError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

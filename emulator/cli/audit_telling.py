@@ -10,13 +10,11 @@ from emulator.cli.audit_request import Read, Request, read_request
 from emulator.cli.output import say, say_all, say_json
 from emulator.errors import RefusedError, reason_of
 from emulator.logs.audit.auditing import audit
-from emulator.logs.audit.document import audit_document, manifest
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.expectations import check
 from emulator.logs.audit.fitting import refuse_strangers, remarks
-from emulator.logs.audit.folder import write
-from emulator.logs.audit.ledger import AuditLedger, draw_up, entries_table, partitions_table
+from emulator.logs.audit.ledger import AuditLedger, check, draw_up, entries_table, partitions_table
+from emulator.logs.audit.output import audit_document, manifest, write
 from emulator.logs.audit.screen import audit_screen
+from emulator.logs.errors import AuditError
 from emulator.logs.offsets_log.words import printable
 from emulator.metrics.checks import Expected
 from emulator.report.wording import counted

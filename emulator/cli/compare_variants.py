@@ -19,7 +19,8 @@ from emulator.playing import bounds_of
 from emulator.report.comparison_markdown import comparison_markdown
 from emulator.report.comparison_rows import rows_screen
 from emulator.report.comparison_screen import Column, comparison_screen
-from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION, manifest
+from emulator.scenario.manifest import manifest
+from emulator.versions import KAFKA, SCHEMA_VERSION
 
 Variants = Mapping[str, Chosen]
 """By name, in the order of the columns."""

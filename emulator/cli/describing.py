@@ -12,7 +12,6 @@ from assignors.types import RebalanceProtocol
 from emulator.cli.choosing import Chosen
 from emulator.report.subject import TOLD_BY_BROKERS, GroupFacts, Subject
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
-from emulator.scenario.manifest import KAFKA
 from emulator.scenario.model import CommitPolicy, Group, Scenario
 from emulator.scenario.resolution import (
     broker_settings,
@@ -21,6 +20,7 @@ from emulator.scenario.resolution import (
     settings_in_force,
 )
 from emulator.scenario.units import US_PER_MS, format_duration, format_moment, format_span
+from emulator.versions import KAFKA
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
 from protocols.settings.consumer import BrokerSettings, ConsumerSettings
 

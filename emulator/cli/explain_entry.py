@@ -20,8 +20,9 @@ from emulator.report.explain import explain
 from emulator.report.group_screen import group_document, group_screen
 from emulator.report.refrains import Line
 from emulator.report.run_document import entry_document, timed
-from emulator.scenario.manifest import KAFKA, manifest
+from emulator.scenario.manifest import manifest
 from emulator.scenario.units import format_moment
+from emulator.versions import KAFKA
 
 
 def explain_entry(chosen: Chosen, name: str, seed: int | None, *, as_json: bool) -> None:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from emulator.cli.import_request import Planned, Request
 from emulator.cli.on_spark import refuse_master_without_spark, spark, where_it_runs
 from emulator.cli.study_engines import POOL_BEST_S
-from emulator.logs.imported.reading.segments import is_far, needs_java
-from emulator.logs.imported.reading.work import Task, keep
-from emulator.logs.imported.store import Receipt
+from emulator.logs.imports.pieces import is_far, needs_java
+from emulator.logs.imports.reading import Task, keep
+from emulator.logs.imports.store import Receipt
 from emulator.processes import cores, parallel_map
-from emulator.spark.masters import is_decided
+from emulator.spark.environment import is_decided
 
 if TYPE_CHECKING:
     from emulator.spark.session import Session

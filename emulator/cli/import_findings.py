@@ -14,8 +14,8 @@ from emulator.cli.output import say, say_json
 from emulator.errors import RefusedError, reason_of
 
 if TYPE_CHECKING:
-    from emulator.logs.imported.findings.screen import Shortlist
-    from emulator.logs.imported.findings.values import GroupFindings
+    from emulator.logs.imports.screen import Shortlist
+    from emulator.logs.imports.values import GroupFindings
 
 FOLDER: Final = "findings"
 PAGE: Final = "report.html"
@@ -30,8 +30,8 @@ def find(
 
     *commits*: rows of that table. *on_spark*: whether a large import may be looked at there.
     """
-    from emulator.logs.imported.findings.screen import Shortlist
-    from emulator.logs.imported.findings.tables import FindingsFiles
+    from emulator.logs.imports.findings_tables import FindingsFiles
+    from emulator.logs.imports.screen import Shortlist
 
     shortlist = Shortlist()
     large = on_spark and commits >= SPARK_FROM_ROWS
@@ -46,7 +46,7 @@ def find(
 
 @contextmanager
 def _here(folder: Path, retention_ms: int) -> Iterator[Iterator[GroupFindings]]:
-    from emulator.logs.imported.findings.folder import explore_folder
+    from emulator.logs.imports.folder import explore_folder
 
     yield explore_folder(folder, retention_ms=retention_ms)
 
@@ -69,7 +69,7 @@ def _on_spark(
 def _write_page(path: Path, shortlist: Shortlist) -> None:
     """Write the page with pictures, if plotly is there."""
     try:
-        from emulator.logs.imported.findings.page import findings_page
+        from emulator.logs.imports.page import findings_page
     except ModuleNotFoundError as error:
         if error.name != "plotly":
             raise
@@ -81,7 +81,7 @@ def _write_page(path: Path, shortlist: Shortlist) -> None:
 
 def findings_lines(shortlist: Shortlist | None, folder: Path) -> Iterator[str]:
     """Yield what is said of the findings, if any were asked for; *folder*: of the import."""
-    from emulator.logs.imported.findings.screen import findings_screen
+    from emulator.logs.imports.screen import findings_screen
     from emulator.logs.offsets_log.words import printable
 
     if shortlist is None:
@@ -98,7 +98,7 @@ def findings_lines(shortlist: Shortlist | None, folder: Path) -> Iterator[str]:
 
 def _next_steps(shortlist: Shortlist, folder: Path) -> Iterator[str]:
     """Yield what to do with a group: the one to look at first."""
-    from emulator.logs.imported.findings.values import State
+    from emulator.logs.imports.values import State
 
     groups = [each for each in shortlist.first() if each.state is not State.OFFSETS_ONLY]
     if groups:
@@ -136,9 +136,10 @@ def write_scenario(folder: Path, wanted: Wanted, output: Path | None, *, as_json
 
     Raise RefusedError if there is no such group, none that can be played, or no room.
     """
-    from emulator.logs.imported.as_scenario.file import scenario_text
-    from emulator.logs.imported.as_scenario.sketch import NoScenarioError, sketch
-    from emulator.logs.imported.findings.folder import explore_group, groups_in
+    from emulator.logs.errors import NoScenarioError
+    from emulator.logs.imports.folder import explore_group, groups_in
+    from emulator.logs.imports.scenario_file import scenario_text
+    from emulator.logs.imports.scenario_sketch import sketch
     from emulator.logs.offsets_log.words import printable
 
     group = wanted.group

@@ -24,18 +24,17 @@ from emulator.cli.import_findings import (
 from emulator.cli.import_request import Planned, Request, checked, planned
 from emulator.cli.output import Progress, say, say_json
 from emulator.errors import RefusedError, reason_of
-from emulator.logs.imported import store
-from emulator.logs.imported.manifest import import_manifest, plan_of
-from emulator.logs.imported.reading.errors import BrokerError
-from emulator.logs.imported.reading.segments import log_name
-from emulator.logs.imported.store import Receipt
+from emulator.logs.errors import BrokerError, OtherFolderError
+from emulator.logs.imports import store
+from emulator.logs.imports.pieces import log_name
+from emulator.logs.imports.store import Receipt, import_manifest, plan_of
 from emulator.logs.offsets_log.finding import LogFileError
 from emulator.logs.offsets_log.words import printable
 from emulator.report.wording import counted
 
 if TYPE_CHECKING:
-    from emulator.logs.imported.findings.screen import Shortlist
-    from emulator.logs.imported.reading.segments import Finder
+    from emulator.logs.imports.pieces import Finder
+    from emulator.logs.imports.screen import Shortlist
     from emulator.spark.session import Session
 
 MOST_GAPS = 3
@@ -84,7 +83,7 @@ def _imported(request: Request, *, with_findings: bool) -> Imported:
     try:
         asked, engine, receipts = _received(request)
         return _completed(asked, engine, receipts, request if with_findings else None)
-    except store.OtherFolderError as error:
+    except OtherFolderError as error:
         raise RefusedError(f"-o {folder}: {error}; take another folder") from None
     except BrokerError as error:
         raise RefusedError(f"--bootstrap {error}. {_GOES_ON}") from None
@@ -194,7 +193,7 @@ def _odd(manifest: dict[str, Any], asked: Planned) -> Iterator[str]:
 
 def _gaps(asked: Planned, number: int) -> Iterator[str]:
     """Yield that not all could be read, and where the first gaps are."""
-    from emulator.logs.imported.findings.folder import rows_in
+    from emulator.logs.imports.folder import rows_in
 
     yield f"{counted(number, 'gap')}: not all could be read"
     for gap in rows_in(asked.folder, "gaps").head(MOST_GAPS).to_pylist():

@@ -9,12 +9,19 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from emulator.errors import RefusedError, reason_of
-from emulator.logs.imported.findings.values import WEEK_MS
-from emulator.logs.imported.reading.client_settings import merged, parse_setting, read_settings
-from emulator.logs.imported.reading.errors import BrokerError, SettingError
-from emulator.logs.imported.reading.segments import Finder, Segment, is_empty, is_far, segments_of
-from emulator.logs.imported.reading.selection import Selection
-from emulator.logs.imported.reading.work import Piece, Task
+from emulator.logs.errors import BrokerError, SettingError
+from emulator.logs.imports.client_settings import merged, parse_setting, read_settings
+from emulator.logs.imports.pieces import (
+    Finder,
+    Piece,
+    Segment,
+    Selection,
+    is_empty,
+    is_far,
+    segments_of,
+)
+from emulator.logs.imports.reading import Task
+from emulator.logs.imports.values import WEEK_MS
 from emulator.logs.offsets_log.finding import LogFileError
 from emulator.logs.offsets_log.words import printable
 
@@ -124,7 +131,7 @@ def _from_cluster(request: Request, folder: Path, bootstrap: str, selection: Sel
             "confluent-kafka is not installed: pip install 'rebalance-emulator[live]'; segment "
             "files can be imported without it"
         )
-    from emulator.logs.imported.reading.broker import stretches_of
+    from emulator.logs.imports.live import stretches_of
 
     settings = merged(bootstrap, _given(request))
     pieces = stretches_of(settings, begin_ms=selection.begin_ms)

@@ -106,7 +106,7 @@ EXAMPLES: Examples = (
 
 def _say_version(wanted: bool) -> None:
     if wanted:
-        from emulator.scenario.manifest import KAFKA
+        from emulator.versions import KAFKA
 
         say(f"rebalance {__version__}, follows Apache Kafka {KAFKA}")
         raise typer.Exit

@@ -13,7 +13,7 @@ from typing import Any
 from emulator.cli.on_spark import refuse_master_without_spark, spark, where_it_runs
 from emulator.errors import ProcessKilledError
 from emulator.processes import cores, parallel_map
-from emulator.spark.masters import is_decided
+from emulator.spark.environment import is_decided
 from emulator.study.attempts import ProcessDiedError
 from emulator.study.plan import Chunk, Plan
 from emulator.study.rows import Task
@@ -87,7 +87,7 @@ def _pool(jobs: int, scenario_folder: Path) -> Iterator[Player]:
 
 @contextmanager
 def _spark(title: str, wish: Wish) -> Iterator[Player]:
-    from emulator.spark.jobs import WorkerDiedError
+    from emulator.spark.errors import WorkerDiedError
     from emulator.spark.study_runs import play_on_spark
 
     with spark(f"rebalance study: {title}", wish.master) as session:

@@ -10,12 +10,7 @@ from emulator.scenario import spelling
 from emulator.scenario.document import Document
 from emulator.scenario.model import Group, Scenario
 from emulator.scenario.resolution import broker_settings, consumer_settings, settings_in_force
-
-KAFKA = "4.4.0"
-"""The version of Apache Kafka that is followed."""
-
-SCHEMA_VERSION = 1
-"""Of everything that leaves: files, JSON, Parquet."""
+from emulator.versions import KAFKA, SCHEMA_VERSION
 
 
 def dump(scenario: Scenario) -> Document:

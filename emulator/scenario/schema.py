@@ -19,10 +19,10 @@ from pydantic import BeforeValidator
 from emulator.scenario import spelling
 from emulator.scenario.document import Document
 from emulator.scenario.kafka_settings import ASSIGNORS, BROKER, CONSUMER, SERVER_ASSIGNORS
-from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
 from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
 from emulator.scenario.part import Part
 from emulator.scenario.quantities import SIZE_PATTERN, TIME_PATTERN
+from emulator.versions import KAFKA, SCHEMA_VERSION
 from protocols.settings.consumer import BrokerSettings, ConsumerSettings, Kind, Setting, defaults_of
 
 _TIME = {"type": "string", "pattern": TIME_PATTERN, "examples": ["10ms"]}

@@ -7,7 +7,7 @@ rows end. What is packed stays whole.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
 
-from emulator.logs.audit.auditing import Terms, ranges_of
-from emulator.logs.audit.csv_layout import CsvLayout
-from emulator.logs.audit.files import LogFile
-from emulator.logs.audit.ranges import CutsOf
-from emulator.logs.audit.reading import CHUNK_ROWS, Part, Source, layout_of, parts_of
-from emulator.logs.audit.spans import Seen, Span, lines_cut, look, rows_cut, stretches_of
-from emulator.spark.audit_notes import RANGES_DDL, with_notes
+from emulator.logs.audit.auditing import Counts, Terms, ranges_of
+from emulator.logs.audit.csv_text import CsvLayout
+from emulator.logs.audit.ranges import RANGES, CutsOf
+from emulator.logs.audit.reading import CHUNK_ROWS, LogFile, Part, Source, layout_of, parts_of
+from emulator.logs.audit.text import Seen, Span, lines_cut, look, rows_cut, stretches_of
+from emulator.logs.errors import AuditError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -130,3 +129,42 @@ def _read_parts(
     """Read parts of files into ranges."""
     chunks = (ranges_of(source, part, terms, cuts_of) for part in _own(dealt, batches))
     yield from with_notes(chain.from_iterable(chunks))
+
+
+COUNTED: Final = -1
+WRONG: Final = -2
+"""Stand for a partition's number."""
+
+RANGES_DDL: Final = (
+    "topic string, partition int, consumer string, lo long, hi long, began_us long, "
+    "first_us long, ended_us long"
+)
+
+
+def with_notes(chunks: Iterable[tuple[pa.RecordBatch, Counts]]) -> Iterator[pa.RecordBatch]:
+    """Yield ranges; at the end how many rows they came from, or what is wrong with the log."""
+    rows = late = 0
+    try:
+        for ranges, counts in chunks:
+            yield ranges
+            rows, late = rows + counts.rows, late + counts.late
+    except AuditError as error:
+        yield _note(WRONG, str(error))
+    else:
+        yield _note(COUNTED, "", rows, late)
+
+
+def _note(kind: int, text: str, *numbers: int) -> pa.RecordBatch:
+    lo, hi = numbers or (0, 0)
+    columns = [[""], [kind], [text], [lo], [hi], [0], [0], [0]]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, RANGES, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=RANGES)
+
+
+def noted(partition: int, table: pa.Table) -> Counts | AuditError | None:
+    """Sum up the notes of all tasks under one number; None if it is a partition's."""
+    if partition == COUNTED:
+        return Counts(sum(table["lo"].to_pylist()), sum(table["hi"].to_pylist()))
+    if partition == WRONG:
+        return AuditError(min(table["consumer"].to_pylist()))
+    return None

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pyarrow as pa
 
 from emulator.logs.audit.auditing import Counts, Look, Terms
-from emulator.logs.audit.errors import AuditError
 from emulator.logs.audit.ranges import CutsOf, PartitionName
 from emulator.logs.audit.reading import Source
 from emulator.logs.audit.text import CHUNK_BYTES
-from emulator.spark.audit_files import found_anywhere, parts_on, ranges_of_parts
-from emulator.spark.audit_notes import noted
+from emulator.logs.errors import AuditError
+from emulator.spark.audit_files import found_anywhere, noted, parts_on, ranges_of_parts
 from emulator.spark.audit_tables import SparkTable, opened, ranges_of_table
-from emulator.spark.jobs import told
+from emulator.spark.errors import translated_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,7 +54,7 @@ class OnSpark:
         """
         self._counts = Counts(0, 0)
         self._ranges: Callable[[CutsOf | None], DataFrame]
-        with told():
+        with translated_errors():
             if isinstance(log, Source):
                 source = found_anywhere(log)
                 parts = parts_on(session, source, least_bytes)
@@ -69,7 +68,7 @@ class OnSpark:
         def looked_at(table: pa.Table) -> pa.Table:
             return _looked_at(look, table)
 
-        with told():
+        with translated_errors():
             ranges = self._ranges(cuts_of).groupBy("topic", "partition")
             found = ranges.applyInArrow(looked_at, FOUND_DDL)
             for row in found.toLocalIterator():

@@ -17,16 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emulator.logs.audit.auditing import Counts, Terms, ranges_of_rows
-from emulator.logs.audit.csv_layout import layout_in
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.files import format_of
-from emulator.logs.audit.mapping import Mapped, map_columns
+from emulator.logs.audit.columns import unit_of
+from emulator.logs.audit.csv_text import layout_in
 from emulator.logs.audit.ranges import CutsOf
-from emulator.logs.audit.reading import CHUNK_ROWS, LONGEST_HEADER
-from emulator.logs.audit.rows import rows_of
-from emulator.logs.audit.text_batches import Batches, csv_batches, json_batches
-from emulator.logs.audit.times import unit_of
-from emulator.spark.audit_notes import RANGES_DDL, with_notes
+from emulator.logs.audit.reading import CHUNK_ROWS, LONGEST_HEADER, format_of
+from emulator.logs.audit.rows import Mapped, map_columns, rows_of
+from emulator.logs.audit.text import Batches, csv_batches, json_batches
+from emulator.logs.errors import AuditError
+from emulator.spark.audit_files import RANGES_DDL, with_notes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,4 +1,4 @@
-"""Findings about the groups of an import, on Spark: the folds of ``emulator.logs.imported``, hosted.
+"""Findings about the groups of an import, on Spark: the folds of ``emulator.logs.imports``, hosted.
 
 Two levels, so that no group is too large: what a group's own records tell is folded group by
 group, what was committed partition by partition, each as a stream of sorted rows of which only
@@ -25,21 +25,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from emulator.logs.imported.findings.exploring import Found, assessed
-from emulator.logs.imported.findings.values import WEEK_MS, Assumptions, GroupFindings
-from emulator.logs.imported.history.of_group import History
-from emulator.logs.imported.history.steps import (
+from emulator.logs.imports.exploring import (
     GROUP_COLUMNS,
     GROUP_ORDER,
     ORDER,
     STEPS,
+    Found,
+    assessed,
     histories,
     progresses,
     rows_of,
     step_of_owner,
 )
-from emulator.logs.imported.tables import COUNTING
-from emulator.spark.jobs import told
+from emulator.logs.imports.group_history import History
+from emulator.logs.imports.tables import COUNTING
+from emulator.logs.imports.values import WEEK_MS, Assumptions, GroupFindings
+from emulator.spark.errors import translated_errors
 from protocols.offsets_topic.records import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def explore_on_spark(
     *folder*: with the tables ``commits`` and ``groups``; all executors must reach it. Raise
     SparkError if a task breaks off.
     """
-    with told():
+    with translated_errors():
         for row in _found(session, folder.resolve(), retention_ms).toLocalIterator():
             findings: GroupFindings = pickle.loads(row[_VALUE])  # noqa: S301  made below
             yield findings

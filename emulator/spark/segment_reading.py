@@ -1,40 +1,50 @@
 """Segment files on any file system that Spark reads: read in Python workers.
 
-Spark's source ``text`` gives their bytes (:mod:`emulator.spark.segment_bytes`), with the
+Spark's source ``text`` gives their bytes (:mod:`emulator.spark.segment_reading`), with the
 configuration and the credentials of its cluster, and through Spark Connect as well. One file is one
 task, whatever its size. It is decoded batch by batch: neither Java nor Python holds it as a whole.
 """
 
 from __future__ import annotations
 
+import io
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from io import BufferedReader
+from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from emulator.logs.imported.reading.errors import LogFileError
-from emulator.logs.imported.reading.segments import holds_nothing
-from emulator.logs.imported.reading.work import Task, keep_bytes
-from emulator.spark.segment_bytes import (
-    LONGEST_LINE,
-    SEPARATORS,
-    Lines,
-    MissingBytesError,
-    as_file,
-    by_file,
-)
-from emulator.spark.segment_errors import told_of_reading
-from emulator.spark.segment_finding import literally
+from emulator.logs.imports.pieces import holds_nothing
+from emulator.logs.imports.reading import Task, keep_bytes
+from emulator.logs.offsets_log.finding import LogFileError
+from emulator.spark.segment_finding import literally, translated_reading_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from emulator.spark.session import Session
+
+SEPARATORS: Final = ("\n", "\0" * 64, "\0" * 4)
+"""To be tried one after the other. The first stands every few hundred bytes of a log, whatever it
+holds; the second in zeros behind a short log; the third in zeros and at the beginning of most batches,
+in so many lines that it is slow."""
+
+LONGEST_LINE: Final = 2**24
+"""Bytes; no batch is longer that is read."""
+
+CHUNK_BYTES: Final = 2**18
+"""Read at a time."""
+
+Lines = Iterator[pa.Array]
+"""Of one file, in its order: binary, some at a time."""
 
 _NO_SPLIT: Final = str(2**40)
 _SETTINGS: Final = {
@@ -69,7 +79,7 @@ def read_far(session: Session, tasks: Sequence[Task], part: Path) -> None:
     SparkError if one cannot be read or kept.
     """
     left = {task.piece.path: task for task in tasks}
-    with told_of_reading(), _one_file_a_task(session):
+    with translated_reading_errors(), _one_file_a_task(session):
         for separator in SEPARATORS:
             work = partial(read, tasks=left, separator=separator, part=part)
             told = lines_of(session, [*left], separator).mapInArrow(work, _TOLD).collect()
@@ -144,3 +154,80 @@ def _released(held: deque[pa.Array], lines: Lines) -> Lines:
     while held:
         yield held.popleft()
     yield from lines
+
+
+class MissingBytesError(Exception):
+    """A file has ended before its size: a line was too long."""
+
+
+def as_file(lines: Lines, separator: str, size: int) -> io.BufferedReader:
+    """Return a file of *size* bytes as what reads files can read it, forward only.
+
+    Reading raises MissingBytesError at the end if there are fewer; more are not read, as the file
+    has grown since.
+    """
+    return io.BufferedReader(_Rejoined(lines, separator.encode(), size), CHUNK_BYTES)
+
+
+def by_file(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Lines]]:
+    """Yield files and their lines, of record batches with columns ``file_path`` and ``value``.
+
+    All lines of a file stand together. What is not taken of one is passed over when the next
+    one is asked for.
+    """
+    for path, pieces in groupby(_pieces(batches), lambda piece: piece[0]):
+        yield unquote(path), (lines for _, lines in pieces)
+
+
+def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.Array]]:
+    """Cut batches where another file begins."""
+    for batch in batches:
+        paths, lines = batch.column("file_path").dictionary_encode(), batch.column("value")
+        starts = [0, *(np.flatnonzero(np.diff(paths.indices)) + 1).tolist(), len(lines)]
+        for start, end in pairwise(starts):
+            if start < end:
+                yield paths[start].as_py(), lines.slice(start, end - start)
+
+
+class _Rejoined(io.RawIOBase):
+    """Lines with separators between them, up to the size of the file."""
+
+    def __init__(self, lines: Lines, separator: bytes, size: int) -> None:
+        super().__init__()
+        self._pieces = _rejoined(lines, separator)
+        self._separator = separator
+        self._missing = size
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill some of *buffer* and return how much; 0 at the end."""
+        if not self._missing:
+            return 0
+        while not self._left:
+            self._left = self._next_piece()[: self._missing]
+        size = min(len(buffer), len(self._left))
+        buffer[:size] = self._left[:size]
+        self._left = self._left[size:]
+        self._missing -= size
+        return size
+
+    def _next_piece(self) -> memoryview:
+        piece = next(self._pieces, None)
+        if piece is not None:
+            return piece
+        if self._missing != len(self._separator):
+            raise MissingBytesError
+        return memoryview(self._separator)
+
+
+def _rejoined(lines: Lines, separator: bytes) -> Iterator[memoryview]:
+    between = b""
+    for some in filter(len, lines):
+        one = pa.ListArray.from_arrays(pa.array([0, len(some)], pa.int32()), some)
+        yield memoryview(between)
+        yield memoryview(pc.binary_join(one, separator)[0].as_buffer()).cast("B")
+        between = separator

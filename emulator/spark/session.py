@@ -8,26 +8,39 @@ folder that goes when the session does.
 
 from __future__ import annotations
 
+import importlib.util
+import marshal
 import os
+import py_compile
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from emulator.spark.errors import SparkError
-from emulator.spark.java import find_java, home_for_spark
-from emulator.spark.jobs import told
-from emulator.spark.masters import CONNECT, PATIENCE_S, REMOTE, is_local, master_to_set
-from emulator.spark.shipping import write_zip
+import assignors
+import emulator
+import protocols
+from emulator.spark.environment import (
+    CONNECT,
+    PATIENCE_S,
+    REMOTE,
+    find_java,
+    home_for_spark,
+    is_local,
+    master_to_set,
+)
+from emulator.spark.errors import SparkError, translated_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 TASKS_A_CORE = 3
 """A Python task costs some 50 ms of its own, and cores should end together."""
@@ -47,7 +60,7 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = Spark: %p %c{1}: %m%n
 """
-"""Log4j's settings: what goes wrong arrives as an exception, and is told once, by us."""
+"""Log4j's settings: what goes wrong arrives as an exception, and is translated_errors once, by us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +194,7 @@ def _await_executor(session: Session, master: str | None) -> None:
     with ThreadPoolExecutor(1, "first-task") as aside:
         first = aside.submit(lambda: session.spark.range(0, 1, 1, 1).collect())
         try:
-            with told():
+            with translated_errors():
                 first.result(EXECUTOR_PATIENCE_S)
         except TimeoutError:
             session.cancel()
@@ -269,3 +282,97 @@ def _has_workers(spark: Any) -> bool:
 
 def _is_connect(spark: Any) -> bool:
     return "connect" in type(spark).__module__
+
+
+ROOMS = (assignors, emulator, protocols)
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in it: the same sources give the same bytes."""
+
+
+def write_zip(path: Path) -> Path:
+    """Write the packages, compiled beside their sources, and return where they are.
+
+    An executor with another version of Python takes the sources.
+    """
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, source in sources():
+            _add(archive, name, source)
+            if source.suffix == ".py":
+                _add_compiled(archive, name, source)
+    return path
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    """Yield every file of our packages, with its name in the zip file."""
+    for room in ROOMS:
+        root = Path(room.__file__ or "").parent
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(root.parent).as_posix(), path
+
+
+def _add(archive: zipfile.ZipFile, name: str, source: Path) -> None:
+    info = zipfile.ZipInfo(name, EPOCH)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(info, source.read_bytes())
+
+
+def _add_compiled(archive: zipfile.ZipFile, name: str, source: Path) -> None:
+    """Compile as Python does for a zip file: beside the source, and not checked against it."""
+    content = source.read_bytes()
+    try:
+        code = compile(content, name, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise py_compile.PyCompileError(type(error), error, name) from None
+    digest = importlib.util.source_hash(content)
+    unchecked = 0b01.to_bytes(4, "little")
+    head = importlib.util.MAGIC_NUMBER + unchecked + digest
+    info = zipfile.ZipInfo(f"{name}c", EPOCH)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(info, head + marshal.dumps(code))
+
+
+LOOK_EVERY_S = 0.5
+"""How often somebody looks for what is done."""
+
+Work = TypeVar("Work")
+Result = TypeVar("Result")
+
+
+def results_of(
+    session: Session,
+    job: Callable[[], None],
+    work: Sequence[Work],
+    look: Callable[[Work], Result | None],
+) -> Iterator[Result]:
+    """Run a job; yield what came of each piece of work once it is there.
+
+    *look*: returns what came of a piece, None while it is not done. Raise SparkError if a task
+    breaks off; whoever stops walking ends the job.
+    """
+    waiting = list(work)
+    with ThreadPoolExecutor(1, "job") as aside:
+        running = aside.submit(job)
+        try:
+            while waiting and not running.done():
+                wait([running], timeout=LOOK_EVERY_S)
+                yield from _done(waiting, look)
+        except BaseException:
+            session.cancel()
+            raise
+        _finish(running)
+    yield from _done(waiting, look)
+
+
+def _done(waiting: list[Work], look: Callable[[Work], Result | None]) -> Iterator[Result]:
+    """Yield what is done, and take it out of what is waited for."""
+    for each in list(waiting):
+        result = look(each)
+        if result is not None:
+            waiting.remove(each)
+            yield result
+
+
+def _finish(job: Future[None]) -> None:
+    with translated_errors(". What is whole stays; the same command goes on from there"):
+        job.result()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from emulator.spark.jobs import results_of
+from emulator.spark.session import results_of
 from emulator.study.plan import Chunk
 from emulator.study.rows import Task
 from emulator.study.store import is_done, keep

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from emulator.metrics.distribution import Summary
 from emulator.parquet_file import ParquetOutput
-from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
 from emulator.study.answer import Answer, answers, best_of_all
 from emulator.study.pareto import Front, front
 from emulator.study.plan import Plan
@@ -25,6 +24,7 @@ from emulator.study.summary import (
     summaries,
     summary_row,
 )
+from emulator.versions import KAFKA, SCHEMA_VERSION
 
 TABLES = ("cells", "answer", "summary", "differences", "sensitivity", "pareto")
 """What a study comes to, as tables."""

@@ -12,11 +12,12 @@ import assignors
 import emulator
 import protocols
 from emulator.metrics.catalogue import VALUES
-from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION, dump, manifest
+from emulator.scenario.manifest import dump, manifest
 from emulator.scenario.parties import members_of
 from emulator.scenario.resolution import consumer_settings
 from emulator.study.plan import Plan
 from emulator.study.results import metrics_of
+from emulator.versions import KAFKA, SCHEMA_VERSION
 
 DECIDING = (
     *("events", "measure", "scenario", "world", "playing.py", "tables.py"),

@@ -15,11 +15,11 @@ from plotly.offline import get_plotlyjs
 
 import emulator
 from emulator.report.wording import counted
-from emulator.scenario.manifest import KAFKA
 from emulator.study.answer_told import answer_table, sentences
 from emulator.study.figures import Picture, pictures
 from emulator.study.findings import Findings
 from emulator.study.screen import study_screen
+from emulator.versions import KAFKA
 
 FOREIGN = re.compile(r"https?://(?!www\.w3\.org/)")
 """An address that a browser could fetch; those of W3C are names of formats."""

@@ -11,7 +11,6 @@ from emulator.report.comparison_screen import paired
 from emulator.report.figures_shown import as_lines, cells
 from emulator.report.seeds_screen import within
 from emulator.report.wording import counted, figure, paragraph
-from emulator.scenario.manifest import KAFKA
 from emulator.study.answer_told import answer_table, sentences
 from emulator.study.findings import Findings
 from emulator.study.labels import label_of, plus_minus
@@ -19,6 +18,7 @@ from emulator.study.pareto import Front
 from emulator.study.plan import Cell
 from emulator.study.results import CellResults
 from emulator.study.sensitivity import Influence
+from emulator.versions import KAFKA
 
 MOST_ROWS = 40
 """Of a table on a terminal; Parquet has all."""

@@ -26,11 +26,11 @@ import pyarrow.parquet as pq
 from emulator.errors import EmulatorError
 from emulator.output_files import put
 from emulator.parquet_file import COMPRESSION, ParquetOutput
-from emulator.scenario.manifest import KAFKA, SCHEMA_VERSION
 from emulator.study.attempts import attempts_at, left_behind
 from emulator.study.plan import Chunk
 from emulator.study.rows import Task, entries_table, play_chunk
 from emulator.study.schemas import EVENTS, runs_schema
+from emulator.versions import KAFKA, SCHEMA_VERSION
 
 RUNS, ENTRIES_FOLDER, EVENTS_FOLDER = "runs", "entries", "events"
 MANIFEST = "manifest.json"

@@ -12,12 +12,20 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-from emulator.logs.audit.errors import AuditError
 from emulator.logs.audit.partitions import Limits, PartitionLedger, account
-from emulator.logs.audit.ranges import RANGES, Cuts, CutsOf, PartitionName, encode
+from emulator.logs.audit.ranges import (
+    RANGES,
+    Cuts,
+    CutsOf,
+    PartitionName,
+    cuts_for,
+    encode,
+    joined,
+    pieces_of,
+)
 from emulator.logs.audit.reading import Part, Source, parts_of, read_rows
 from emulator.logs.audit.rows import Rows
-from emulator.logs.audit.survey import cuts_for, joined, pieces_of
+from emulator.logs.errors import AuditError
 
 Found = TypeVar("Found")
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from emulator.logs.audit.errors import AuditError
 from emulator.logs.audit.ranges import PartitionName
+from emulator.logs.errors import AuditError
 
 Offsets = dict[PartitionName, int]
 

@@ -19,11 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emulator.logs.audit.columns import Array
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.history import GONE, Committed, Generation
-from emulator.logs.audit.kept_commits import KeptCommits
+from emulator.logs.audit.commits import GONE, Committed, Generation, KeptCommits
 from emulator.logs.audit.ranges import PartitionName
-from emulator.logs.imported.tables import COUNTING
+from emulator.logs.errors import AuditError
+from emulator.logs.imports.tables import COUNTING
 from emulator.logs.offsets_log.columns import CommitColumns
 from emulator.logs.offsets_log.finding import LogFileError, logs_of
 from emulator.logs.offsets_log.opening import SegmentBytes, buffered, opened

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from emulator.logs.audit.auditing import Audited, Terms
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.history import Committed
+from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.ranges import PartitionName
+from emulator.logs.errors import AuditError
 from emulator.scenario.problems import few_listed
 
 

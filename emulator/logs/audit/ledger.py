@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
@@ -12,10 +13,13 @@ import pyarrow as pa
 
 from emulator.ledger.entries import EntryKind
 from emulator.logs.audit.auditing import Audited, Counts
-from emulator.logs.audit.history import Committed
-from emulator.logs.audit.judging import AuditCause, Judgement, judge_again, judge_never
+from emulator.logs.audit.causes import AuditCause, Judgement, judge_again, judge_never
+from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.partitions import PartitionLedger, Stretch
 from emulator.logs.audit.ranges import PartitionName
+from emulator.logs.errors import AuditError
+from emulator.metrics.checks import RELATIONS, Expected
+from emulator.scenario.problems import hint, listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,3 +193,52 @@ def partitions_table(ledger: AuditLedger) -> pa.Table:
         for part in ledger.partitions
     ]
     return pa.Table.from_pylist(rows, PARTITIONS)
+
+
+_WRITTEN = re.compile(
+    r"\s*(?P<name>[^<>=]+?)\s*(?P<relation><=|>=|==|=|<|>)\s*(?P<bound>[\d_,]+)\s*"
+)
+_OF_CAUSE = re.compile(r"(?P<kind>reprocessed|lost)\.by_cause\[(?P<cause>.+)\]")
+
+Expectation = tuple[str, str, int]
+"""A figure, a relation, a bound."""
+
+
+def read_expectation(text: str) -> Expectation:
+    """Read one expectation; raise AuditError if it is none."""
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
+        raise AuditError(
+            f"--expect {text!r}: expected a figure, one of {listed(RELATIONS)}, and a number of "
+            'records, such as "reprocessed <= 100"'
+        )
+    name = match["name"]
+    of_cause = _OF_CAUSE.fullmatch(name)
+    causes = [cause.value for cause in AuditCause]
+    if of_cause is not None and of_cause["cause"] not in causes:
+        near = hint(of_cause["cause"], causes) or f"; there are {listed(causes)}"
+        raise AuditError(f"--expect {text!r}: there is no cause {of_cause['cause']!r}{near}")
+    if of_cause is None and name not in TOTALS:
+        near = hint(name, TOTALS) or f"; there are {listed(TOTALS)}"
+        raise AuditError(f"--expect {text!r}: there is no figure {name!r}{near}")
+    relation = "==" if match["relation"] == "=" else match["relation"]
+    return name, relation, int(match["bound"].replace(",", "").replace("_", ""))
+
+
+def check(expectations: Sequence[Expectation], ledger: AuditLedger) -> tuple[Expected, ...]:
+    """Hold expectations against a ledger, in order."""
+    return tuple(_check(each, ledger) for each in expectations)
+
+
+def _check(expectation: Expectation, ledger: AuditLedger) -> Expected:
+    name, relation, bound = expectation
+    measured = _figure(name, ledger)
+    text = f"{name} is {measured:,}, expected {relation} {bound:,}"
+    return Expected(name, relation, bound, measured, RELATIONS[relation](measured, bound), text)
+
+
+def _figure(name: str, ledger: AuditLedger) -> int:
+    of_cause = _OF_CAUSE.fullmatch(name)
+    if of_cause is None:
+        return ledger.total(name)
+    return ledger.by_cause(EntryKind(of_cause["kind"])).get(of_cause["cause"], 0)

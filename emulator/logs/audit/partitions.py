@@ -10,12 +10,9 @@ import numpy as np
 
 from assignors.types import TopicPartition
 from emulator.ledger.accounts import PartitionAccount
-from emulator.logs.audit.columns import Array
-from emulator.logs.audit.courses import Courses
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.ranges import PartitionName
-from emulator.logs.audit.survey import Pieces, cut_alike
-from emulator.logs.audit.times import shown
+from emulator.logs.audit.columns import Array, shown
+from emulator.logs.audit.ranges import PartitionName, Pieces, cut_alike, runs_of
+from emulator.logs.errors import AuditError
 
 BLOCK: Final = 1 << 14
 """Pieces that are accounted at once."""
@@ -267,3 +264,33 @@ def _ended_at(offsets: list[int], pieces: Pieces, consumers: list[str]) -> dict[
     for place, work in _looked_up(pieces, np.isin(pieces.hi, offsets), consumers):
         found.setdefault(int(pieces.hi[place]), work)
     return found
+
+
+class Courses:
+    """The courses of one partition; pieces are named by their places."""
+
+    __slots__ = ("_borders", "_course", "_ordered", "_pieces")
+
+    def __init__(self, pieces: Pieces) -> None:
+        order, new = runs_of(pieces)
+        self._pieces = pieces
+        self._ordered = pieces.at(order)
+        self._borders = np.append(np.flatnonzero(new), len(order))
+        self._course = np.empty(len(order), np.int64)
+        self._course[order] = np.cumsum(new) - 1
+
+    def at_once(self, one: int, other: int) -> bool:
+        """Say whether the courses of two pieces were at once."""
+        courses = (int(self._course[one]), int(self._course[other]))
+        older, younger = sorted(courses, key=self._began)
+        began_us = self._began(younger)[0]
+        low, high = self._borders[older], self._borders[older + 1]
+        place = low + int(np.searchsorted(self._ordered.ended_us[low:high], began_us, "right"))
+        if place == high:
+            return False
+        last = self._borders[younger + 1] - 1
+        within = self._ordered.began_us[place] < self._ordered.ended_us[last]
+        return bool(within or self._ordered.lo[place] < self._ordered.hi[last])
+
+    def _began(self, course: int) -> tuple[int, int]:
+        return int(self._ordered.began_us[self._borders[course]]), course

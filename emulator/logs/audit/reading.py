@@ -10,16 +10,19 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from emulator.logs.audit.columns import is_text
-from emulator.logs.audit.csv_layout import CsvLayout, layout_in
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.files import LogFile
-from emulator.logs.audit.mapping import Mapped, map_columns
-from emulator.logs.audit.rows import Rows, rows_of
-from emulator.logs.audit.spans import Span
-from emulator.logs.audit.text import CHUNK_BYTES, lines_in, pieces_of
-from emulator.logs.audit.text_batches import Batches, csv_batches, json_batches
-from emulator.logs.audit.times import unit_of
+from emulator.logs.audit.columns import is_text, unit_of
+from emulator.logs.audit.csv_text import CsvLayout, layout_in
+from emulator.logs.audit.rows import Mapped, Rows, map_columns, rows_of
+from emulator.logs.audit.text import (
+    CHUNK_BYTES,
+    Batches,
+    Span,
+    csv_batches,
+    json_batches,
+    lines_in,
+    pieces_of,
+)
+from emulator.logs.errors import AuditError
 
 CHUNK_ROWS = 1 << 20
 """Rows that are held in memory at once."""
@@ -199,3 +202,68 @@ def _rows_named(part: Part, read: int, rows: int, row: int | None) -> str:
     groups = f", row groups from {part.groups[0]} on" if part.groups and part.groups[0] else ""
     which = "" if row is None else f", row {row + 1:,} of these"
     return f"{part.file.path}{groups}, rows {read + 1:,} to {read + rows:,}{which}"
+
+
+ENDINGS: Mapping[str, tuple[str, ...]] = {
+    "parquet": (".parquet",),
+    "json": (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz"),
+    "csv": (".csv", ".csv.gz"),
+}
+PACKED = ".gz"
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One file of a processing log."""
+
+    path: Path
+    format: str
+    """``parquet``, ``json`` or ``csv``."""
+
+    @property
+    def is_packed(self) -> bool:
+        """Say whether it can be read from its beginning only."""
+        return self.path.name.lower().endswith(PACKED)
+
+
+def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFile, ...]:
+    """Return the files at some paths, folders searched through; *format_*: whatever their endings.
+
+    Raise AuditError for a path that is missing or of no known kind.
+    """
+    found = list[LogFile]()
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(each for each in path.rglob("*") if _is_data(each, path))
+            files = [
+                LogFile(each, format_ or kind) for each in inside if (kind := format_of(each.name))
+            ]
+            if not files:
+                raise AuditError(f"{path}: no file in this folder ends in {_endings()}")
+            found += files
+        elif not path.exists():
+            raise AuditError(f"{path}: no such file or folder")
+        else:
+            kind = format_ or format_of(path.name)
+            if not kind:
+                raise AuditError(
+                    f"{path}: its name does not tell what it is; expected {_endings()}, or say "
+                    "--format parquet, json or csv"
+                )
+            found.append(LogFile(path, kind))
+    return tuple(found)
+
+
+def _is_data(path: Path, below: Path) -> bool:
+    parts = path.relative_to(below).parts
+    return path.is_file() and not any(part.startswith((".", "_")) for part in parts)
+
+
+def format_of(name: str) -> str:
+    """Return what a file is by the end of its name; empty where that does not tell."""
+    lower = name.lower()
+    return next((kind for kind, ends in ENDINGS.items() if lower.endswith(ends)), "")
+
+
+def _endings() -> str:
+    return ", ".join(end for ends in ENDINGS.values() for end in ends if not end.endswith(PACKED))

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.json as pj
+
+from emulator.logs.audit.columns import Array
+from emulator.logs.audit.csv_text import (
+    CSV_ROW_IN_ERROR,
+    CSV_WANTED,
+    QUOTE,
+    CsvLayout,
+    parsed_csv,
+    quotes_in,
+)
+from emulator.logs.audit.rows import Mapped, Where
+from emulator.logs.errors import AuditError
 
 CHUNK_BYTES: Final = 1 << 24
 """Text that is read at once."""
@@ -115,3 +132,201 @@ def lines_in(path: Path, end: int) -> int:
 def _shown(text: bytes, at: int) -> str:
     line = text[at : at + 80].partition(b"\n")[0].strip(b"\r")
     return repr(line.decode(errors="replace"))
+
+
+LOOK_BYTES: Final = 1 << 23
+"""Text that is looked at at once."""
+
+Span = tuple[int, int]
+"""From where to where, in bytes."""
+
+
+class Seen(NamedTuple):
+    """What a look at a stretch of CSV finds; pairs: beginning outside of a value, and within."""
+
+    begin: int
+    quotes: int
+    is_sound: tuple[bool, bool]
+    """Whether quotes open values only where values begin."""
+
+    row_begin: tuple[int | None, int | None]
+    """Where the first row begins behind an end of another one in the stretch."""
+
+
+def stretches_of(begin: int, length: int, size: int) -> list[Span]:
+    """Cut a file, from where its rows begin, into stretches of about a size."""
+    count = max(1, (length - begin) // size)
+    borders = [begin + (length - begin) * number // count for number in range(count + 1)]
+    return list(pairwise(borders))
+
+
+def lines_cut(path: Path, stretches: Sequence[Span]) -> list[Span]:
+    """Move the borders of stretches behind the next newline."""
+    begins = [stretches[0][0]]
+    for begin, _ in stretches[1:]:
+        found = _behind_newline(path, max(begin, begins[-1]), stretches[-1][1])
+        if found is not None:
+            begins.append(found)
+    return _spans(begins, stretches[-1][1])
+
+
+def _behind_newline(path: Path, begin: int, end: int) -> int | None:
+    at = begin - 1
+    for piece in pieces_of(path, at, end, 1 << 16):
+        place = piece.find(b"\n")
+        if place >= 0:
+            return at + place + 1
+        at += len(piece)
+    return None
+
+
+def look(path: Path, stretch: Span, layout: CsvLayout, size: int = LOOK_BYTES) -> Seen:
+    """Look at the quotes of a stretch."""
+    at, quotes, before = stretch[0], 0, _byte_before(path, stretch[0])
+    sound, row_begin = [True, True], list[int | None]([None, None])
+    for piece in pieces_of(path, *stretch, size):
+        found = quotes_in(piece) if QUOTE in piece else np.array([], np.int64)
+        for within in (0, 1):
+            # Whether the piece begins within a value, and so its first quote closes one.
+            open_ = (within + quotes) % 2
+            sound[within] &= layout.stand_well(piece, found, open_, before)
+            if sound[within] and row_begin[within] is None:
+                end = _first_end(piece, found, open_, layout)
+                row_begin[within] = None if end is None else at + end
+        at, quotes, before = at + len(piece), quotes + len(found), piece[-1]
+    return Seen(stretch[0], quotes, (sound[0], sound[1]), (row_begin[0], row_begin[1]))
+
+
+def _byte_before(path: Path, at: int) -> int:
+    return next((piece[0] for piece in pieces_of(path, at - 1, at, 1)), ord("\n"))
+
+
+def _first_end(piece: bytes, quotes: Array, open_: int, layout: CsvLayout) -> int | None:
+    """Return where the first row ends in a piece; *open_*: 1 if that begins within a value."""
+    begin = 0
+    while (place := piece.find(layout.newline, begin)) >= 0:
+        before = int(np.searchsorted(quotes, place))
+        if (before + open_) % 2 == 0:
+            return place + 1
+        if before == len(quotes):
+            return None
+        begin = int(quotes[before])
+    return None
+
+
+def rows_cut(seen: Iterable[Seen], end: int) -> list[Span] | None:
+    """Return spans of whole rows of a file that was looked at; None if it must stay whole."""
+    begins, within = list[int](), 0
+    for stretch in seen:
+        if not stretch.is_sound[within]:
+            return None
+        begin = stretch.row_begin[within] if begins else stretch.begin
+        if begin is not None and begin not in begins[-1:]:
+            begins.append(begin)
+        within ^= stretch.quotes % 2
+    return None if within else _spans(begins, end)
+
+
+def _spans(begins: Sequence[int], end: int) -> list[Span]:
+    return [span for span in pairwise([*begins, end]) if span[0] < span[1]]
+
+
+Lines = Callable[[], int]
+"""Counts the lines before what is read, when somebody wants to know."""
+
+Batches = Iterator[tuple[pa.RecordBatch, Where]]
+"""Batches of rows; each with a function that names the place of a row, for messages."""
+
+JSON_WANTED: Final = "JSON lines, one object a line"
+_JSON_ROW_IN_ERROR: Final = re.compile(r" in row (\d+)")
+"""How pyarrow names a row that it cannot read, from 0."""
+
+
+class JsonLines:
+    """JSON lines: one object a line, cut at newlines, which no value can contain."""
+
+    def last_end(self, text: bytes) -> int:
+        """Return where the last whole line of a text ends; 0: it has none."""
+        return text.rfind(b"\n") + 1
+
+    def unclosed(self, _: bytes) -> int | None:
+        """Return None: no value continues after a newline."""
+        return None
+
+    def row_begins(self, text: bytes) -> list[int]:
+        """Return the positions of the lines of a text that are not empty."""
+        found, begin = list[int](), 0
+        for line in text.splitlines(keepends=True):
+            if line.strip():
+                found.append(begin)
+            begin += len(line)
+        return found
+
+    def parsed(self, text: bytes) -> pa.RecordBatch | None:
+        """Return the rows of some lines; None if all are empty. Raise pa.ArrowException if invalid."""
+        if not text.strip():
+            return None
+        options = pj.ReadOptions(block_size=len(text) + 1, use_threads=False)
+        table = pj.read_json(pa.BufferReader(text), read_options=options)
+        return pa.Table.to_batches(table.combine_chunks())[0]
+
+
+JSON_LINES: Final = JsonLines()
+
+
+def json_batches(name: str, pieces: Iterable[bytes], before: Lines | None) -> Batches:
+    """Yield the rows of JSON lines with where they stand; raise AuditError for what is none."""
+    with _ended(name, before):
+        for block in blocks_of(pieces, JSON_LINES):
+            where = TextRows(name, block, JSON_LINES.row_begins, before)
+            try:
+                batch = JSON_LINES.parsed(block.text)
+            except pa.ArrowException as error:
+                named = _JSON_ROW_IN_ERROR.search(str(error))
+                row = None if named is None else int(named[1])
+                raise _refused(where(row), JSON_WANTED, error, named) from None
+            if batch is not None:
+                yield batch, where
+
+
+def csv_batches(
+    name: str,
+    pieces: Iterable[bytes],
+    layout: CsvLayout,
+    mapped: Mapped | None,
+    before: Lines,
+) -> Batches:
+    """Yield the rows of CSV, without its header, with where they stand.
+
+    *mapped*: the columns that are wanted, None: all. Raise AuditError for what is no CSV, or where
+    a value between quotes does not end.
+    """
+    with _ended(name, before):
+        for block in blocks_of(pieces, layout):
+            where = TextRows(name, block, layout.row_begins, before)
+            try:
+                batch = parsed_csv(block.text, layout, mapped)
+            except pa.ArrowException as error:
+                named = CSV_ROW_IN_ERROR.search(str(error))
+                row = None if named is None else int(named[1]) - 1
+                raise _refused(where(row), CSV_WANTED, error, named) from None
+            if batch is not None:
+                yield batch, where
+
+
+def _refused(where: str, wanted: str, error: Exception, named: re.Match[str] | None) -> AuditError:
+    """Return what is said of text that cannot be parsed; its row is named by where it stands."""
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if named is not None:
+        reason = reason.replace(named[0], "")
+    return AuditError(f"{where}: cannot be read as {wanted}: {reason}")
+
+
+@contextmanager
+def _ended(name: str, before: Lines | None) -> Iterator[None]:
+    """Say of a row that does not end where it begins."""
+    try:
+        yield
+    except TextError as error:
+        line = "" if before is None else f", line {before() + error.line + 1:,}"
+        raise AuditError(f"{name}{line}: {error.words}") from None

@@ -9,11 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from emulator.cli import import_engines
-from emulator.logs.imported import store
-from emulator.logs.imported.reading import work
-from emulator.logs.imported.tables import TABLES
+from emulator.logs.imports import rows, store
+from emulator.logs.imports.tables import TABLES
 
-from ..logs.imported.logs import (
+from ..logs.imports.logs import (
     NAME,
     PRODUCER,
     batch,
@@ -181,7 +180,7 @@ def test_an_interrupted_import_goes_on(broker, tmp_path, monkeypatch):
         if len(read) == 1:
             raise KeyboardInterrupt
         read.append(task.piece.name)
-        return work.keep(task, part)
+        return rows.keep(task, part)
 
     monkeypatch.setattr(import_engines, "keep", keep)
     interrupted = rebalance("import", broker, "-o", tmp_path / "imported")

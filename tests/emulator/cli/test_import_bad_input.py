@@ -8,10 +8,9 @@ import socket
 import pytest
 
 from emulator.cli import import_request
-from emulator.logs.imported import store
-from emulator.logs.imported.reading import broker, live
+from emulator.logs.imports import live, store
 
-from ..logs.imported.logs import batch, commit, segment_of, written
+from ..logs.imports.logs import batch, commit, segment_of, written
 from .commands import rebalance
 
 
@@ -117,7 +116,7 @@ def test_without_the_client_it_says_what_to_install(tmp_path, monkeypatch):
 
 def test_a_broker_that_is_not_there_is_told_by_its_address(tmp_path, monkeypatch):
     """After a wait that ends."""
-    monkeypatch.setattr(broker, "PATIENCE_S", 0.4)
+    monkeypatch.setattr(live, "PATIENCE_S", 0.4)
     with socket.create_server(("127.0.0.1", 0)) as held:
         address = f"127.0.0.1:{held.getsockname()[1]}"
 
@@ -132,8 +131,8 @@ def test_a_broker_that_goes_away_is_told_and_the_import_can_go_on(tmp_path, monk
     monkeypatch.setattr(live, "PATIENCE_S", 0.4)
     with socket.create_server(("127.0.0.1", 0)) as held:
         address = f"127.0.0.1:{held.getsockname()[1]}"
-    gone = broker.Stretch(broker.TOPIC, 3, 0, 10)
-    monkeypatch.setattr(broker, "stretches_of", lambda *_, **__: [gone])
+    gone = live.Stretch(live.TOPIC, 3, 0, 10)
+    monkeypatch.setattr(live, "stretches_of", lambda *_, **__: [gone])
 
     reason = refused(tmp_path, "--bootstrap", address, "-o", tmp_path / "imported")
 

@@ -10,8 +10,7 @@ import pytest
 from emulator.cli.import_engines import choose_engine, spark_for_far
 from emulator.cli.import_request import Planned, Request
 from emulator.errors import RefusedError
-from emulator.logs.imported.reading.segments import segment_at
-from emulator.logs.imported.reading.selection import Selection
+from emulator.logs.imports.pieces import Selection, segment_at
 from emulator.spark import session as sessions
 from emulator.spark.errors import SparkError
 

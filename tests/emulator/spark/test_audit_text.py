@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from emulator.logs.audit.auditing import InProcess, Terms, audit
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.files import find_files
-from emulator.logs.audit.reading import open_source
+from emulator.logs.audit.reading import find_files, open_source
+from emulator.logs.errors import AuditError
 from emulator.spark.audit_files import parts_on
 from emulator.spark.audit_ranges import OnSpark
 from emulator.spark.audit_tables import SparkTable

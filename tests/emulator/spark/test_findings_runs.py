@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.logs.imported.findings.exploring import explore
-from emulator.logs.imported.findings.values import Assumptions
+from emulator.logs.imports.exploring import explore
+from emulator.logs.imports.values import Assumptions
 from emulator.spark.findings_runs import explore_on_spark
 
-from ..logs.imported.found import Log, Tables, kept, member
+from ..logs.imports.found import Log, Tables, kept, member
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from emulator.logs.imported import store
-from emulator.logs.imported.reading.segments import segments_of
-from emulator.logs.imported.reading.selection import Selection
-from emulator.logs.imported.reading.stretch import Stretch
-from emulator.logs.imported.reading.work import Task, keep
-from emulator.logs.imported.tables import TABLES
+from emulator.logs.imports import store
+from emulator.logs.imports.pieces import LogRange, Selection, segments_of
+from emulator.logs.imports.reading import Task, keep
+from emulator.logs.imports.tables import TABLES
 from emulator.spark.errors import SparkError
-from emulator.spark.import_runs import read_on_spark
-from emulator.spark.log_sources import OFFSETS, SEGMENTS, OffsetsSource, SegmentsSource
+from emulator.spark.import_runs import (
+    OFFSETS,
+    SEGMENTS,
+    OffsetsSource,
+    SegmentsSource,
+    read_on_spark,
+)
 
-from ..logs.imported.logs import (
+from ..logs.imports.logs import (
     PRODUCER,
     batch,
     bytes_of,
@@ -103,7 +106,7 @@ def test_groups_are_chosen_in_the_worker(session, log):
 def test_a_broker_that_is_not_there_ends_the_job(session, tmp_path):
     """With its address in one line."""
     settings = {"bootstrap.servers": "127.0.0.1:1", "sasl.password": "hidden"}
-    task = Task(Stretch("__consumer_offsets", 0, 0, 5), Selection(), settings)
+    task = Task(LogRange("__consumer_offsets", 0, 0, 5), Selection(), settings)
 
     with pytest.raises(SparkError, match=r"BrokerError: 127\.0\.0\.1:1: no answer within") as told:
         list(read_on_spark(session, [task], tmp_path))
@@ -120,7 +123,7 @@ def test_secrets_do_not_show_in_plans(session):
 
     assert 0 == rows.count()
     assert "hidden" not in rows._jdf.queryExecution().toString()
-    task = Task(Stretch("t", 0, 0, 1), Selection(), {"sasl.password": "hidden"})
+    task = Task(LogRange("t", 0, 0, 1), Selection(), {"sasl.password": "hidden"})
     assert "hidden" not in repr(task)
 
 

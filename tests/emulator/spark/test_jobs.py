@@ -6,8 +6,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
-from emulator.spark.errors import SparkError
-from emulator.spark.jobs import WorkerDiedError, told
+from emulator.spark.errors import SparkError, WorkerDiedError, translated_errors
 
 KEPT = ". The rest stays"
 
@@ -19,7 +18,7 @@ def test_a_spark_that_has_died_is_no_disk_that_is_full(error):
     """Its connection breaks, which is an OSError, too."""
     with (
         pytest.raises(SparkError, match=r"has ended, or was killed; .*\. The rest stays"),
-        told(KEPT),
+        translated_errors(KEPT),
     ):
         raise error
 
@@ -30,7 +29,7 @@ def test_a_task_that_breaks_off_says_why():
 
     with (
         pytest.raises(SparkError, match=r"broke off: ValueError: no such thing\. The rest"),
-        told(KEPT),
+        translated_errors(KEPT),
     ):
         raise error
 
@@ -44,11 +43,14 @@ def test_a_task_that_breaks_off_says_why():
 )
 def test_a_worker_that_is_killed_is_told_apart(text):
     """Whoever plays runs tries again."""
-    with pytest.raises(WorkerDiedError, match=r"perhaps memory ran out .*\. The rest"), told(KEPT):
+    with (
+        pytest.raises(WorkerDiedError, match=r"perhaps memory ran out .*\. The rest"),
+        translated_errors(KEPT),
+    ):
         raise PySparkRuntimeError(text)
 
 
 def test_what_is_no_fault_of_sparks_is_passed_on():
     """A full disk stays a full disk."""
-    with pytest.raises(OSError, match="No space"), told(KEPT):
+    with pytest.raises(OSError, match="No space"), translated_errors(KEPT):
         raise OSError(28, "No space left on device")

@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
+from emulator.spark.environment import is_local, master_to_set
 from emulator.spark.errors import SparkError
-from emulator.spark.masters import is_local, master_to_set
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.spark.segment_bytes import SEPARATORS, MissingBytesError, as_file, by_file
+from emulator.spark.segment_reading import SEPARATORS, MissingBytesError, as_file, by_file
 
 MARK = b"\xef\xbb\xbf"
 """Of a UTF-8 text: whoever reads lines takes it off."""

@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 
 from emulator.logs.offsets_log.finding import LogFileError
 from emulator.spark.errors import SparkError
-from emulator.spark.segment_errors import told_of, told_of_reading
+from emulator.spark.segment_finding import translated_file_errors, translated_reading_errors
 
 DENIED = 'AccessControlException: Permission denied: user=alice, access=READ, inode="/kafka"'
 
@@ -38,7 +38,7 @@ DENIED = 'AccessControlException: Permission denied: user=alice, access=READ, in
 )
 def test_a_file_systems_own_words_are_told(text, reason):
     """In one line, of the URI that was asked for."""
-    with pytest.raises(LogFileError) as caught, told_of("hdfs://n/x"):
+    with pytest.raises(LogFileError) as caught, translated_file_errors("hdfs://n/x"):
         raise PySparkException(text)
 
     assert ("hdfs://n/x", reason) == (caught.value.path, caught.value.problem)
@@ -46,7 +46,10 @@ def test_a_file_systems_own_words_are_told(text, reason):
 
 def test_a_spark_that_dies_is_told():
     """It is no fault of the file's."""
-    with pytest.raises(SparkError, match="Spark's own process has ended"), told_of("hdfs://n/x"):
+    with (
+        pytest.raises(SparkError, match="Spark's own process has ended"),
+        translated_file_errors("hdfs://n/x"),
+    ):
         raise Py4JError("gone")
 
 
@@ -54,7 +57,7 @@ def test_what_a_worker_refuses_stays_a_refusal():
     """Its message is whole."""
     text = "Traceback:\n  emulator.logs.offsets_log.finding.LogFileError: hdfs://n/x: not a log: no\n at"
 
-    with pytest.raises(LogFileError) as caught, told_of_reading():
+    with pytest.raises(LogFileError) as caught, translated_reading_errors():
         raise PySparkException(text)
 
     assert ("hdfs://n/x", "not a log: no") == (caught.value.path, caught.value.problem)
@@ -64,7 +67,7 @@ def test_a_job_that_may_not_read_is_told():
     """What is whole can be gone on from."""
     text = f"aborted\nCaused by: org.apache.hadoop.security.{DENIED}"
 
-    with pytest.raises(SparkError) as caught, told_of_reading():
+    with pytest.raises(SparkError) as caught, translated_reading_errors():
         raise PySparkException(text)
 
     assert f"a task broke off: cannot be read: {DENIED}. What is whole stays" in str(caught.value)
@@ -72,5 +75,5 @@ def test_a_job_that_may_not_read_is_told():
 
 def test_what_is_no_file_systems_fault_is_told_by_others():
     """Such as a full disk."""
-    with pytest.raises(PySparkException), told_of_reading():
+    with pytest.raises(PySparkException), translated_reading_errors():
         raise PySparkException("aborted\nOSError: [Errno 28] No space left on device")

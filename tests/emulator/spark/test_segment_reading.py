@@ -15,20 +15,18 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.logs.imported.reading.segments import segments_of
-from emulator.logs.imported.reading.selection import Selection
-from emulator.logs.imported.reading.work import Task, keep
+from emulator.logs.imports.pieces import Selection, segments_of
+from emulator.logs.imports.reading import Task, keep
 from emulator.logs.offsets_log.finding import LogFileError
 from emulator.spark import segment_finding, segment_reading
 from emulator.spark import session as sessions
 from emulator.spark.errors import SparkError
 from emulator.spark.import_runs import read_on_spark
-from emulator.spark.segment_bytes import SEPARATORS, as_file, by_file
 from emulator.spark.segment_finding import find_segments
-from emulator.spark.segment_reading import lines_of
+from emulator.spark.segment_reading import SEPARATORS, as_file, by_file, lines_of
 
 from ..cli.commands import rebalance
-from ..logs.imported.logs import batch, bytes_of, commit, written
+from ..logs.imports.logs import batch, bytes_of, commit, written
 from .conftest import QUICK
 
 pytestmark = pytest.mark.spark

@@ -19,8 +19,7 @@ from pyspark.errors import PySparkRuntimeError
 import emulator
 from emulator.spark import session as sessions
 from emulator.spark.errors import SparkError
-from emulator.spark.session import open_session
-from emulator.spark.shipping import write_zip
+from emulator.spark.session import open_session, write_zip
 
 from ..study.samples import SCENARIO
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from emulator.metrics.distribution import order_statistic
-from emulator.spark.errors import SparkError
-from emulator.spark.jobs import WorkerDiedError
+from emulator.spark.errors import SparkError, WorkerDiedError
 from emulator.spark.study_runs import play_on_spark
 from emulator.study import store
 from emulator.study.results import read_results

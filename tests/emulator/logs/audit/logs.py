@@ -14,10 +14,9 @@ import pyarrow.parquet as pq
 from emulator.conformance.captured.capture import Capture
 from emulator.events import Event, Processed, RunEnded
 from emulator.logs.audit.auditing import Audited, InProcess, Terms, audit
-from emulator.logs.audit.files import find_files
 from emulator.logs.audit.partitions import Limits
 from emulator.logs.audit.ranges import PartitionName
-from emulator.logs.audit.reading import Source, open_source
+from emulator.logs.audit.reading import Source, find_files, open_source
 
 SECOND = 1_000_000
 EPOCH = 1_700_000_000 * SECOND

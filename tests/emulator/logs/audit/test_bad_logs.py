@@ -10,12 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from emulator.logs.audit.auditing import InProcess, Terms, audit
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.files import find_files
+from emulator.logs.audit.columns import time_us
 from emulator.logs.audit.partitions import Limits
 from emulator.logs.audit.ranges import PartitionName
-from emulator.logs.audit.reading import open_source
-from emulator.logs.audit.times import time_us
+from emulator.logs.audit.reading import find_files, open_source
+from emulator.logs.errors import AuditError
 
 from .logs import EPOCH, SECOND, limits, records, write
 

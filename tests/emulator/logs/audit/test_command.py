@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.logs.audit import folder
+from emulator.logs.audit import output
 
 from ...cli.commands import rebalance
 from .logs import Row, records, write
@@ -113,7 +113,7 @@ def test_a_full_disk_leaves_nothing(log, tmp_path, monkeypatch):
     def no_room(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(folder, "_write_table", no_room)
+    monkeypatch.setattr(output, "_write_table", no_room)
     status, out, err = rebalance("audit", log, "-o", tmp_path / "audit")
 
     assert (2, "") == (status, out)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from emulator.ledger import accounts
 from emulator.logs.audit import auditing, reading
 from emulator.logs.audit.auditing import Audited
-from emulator.logs.audit.errors import AuditError
+from emulator.logs.errors import AuditError
 
 from .logs import (
     EPOCH,

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from emulator.logs.audit.auditing import Audited, InProcess, Terms, audit
-from emulator.logs.audit.files import find_files
-from emulator.logs.audit.reading import open_source
+from emulator.logs.audit.reading import find_files, open_source
 
 from .logs import EPOCH, SECOND, Row, audited, records, write
 

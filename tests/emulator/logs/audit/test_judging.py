@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from emulator.logs.audit.causes import AuditCause, judge_again, judge_never
+from emulator.logs.audit.commits import GONE, Commits, Committed, Generation
 from emulator.logs.audit.committed import read_committed
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.history import GONE, Commits, Committed, Generation
-from emulator.logs.audit.judging import AuditCause, judge_again, judge_never
 from emulator.logs.audit.partitions import Limits, Stretch
 from emulator.logs.audit.ranges import PartitionName
+from emulator.logs.errors import AuditError
 
 from .logs import EPOCH, SECOND
 from .tables import rows

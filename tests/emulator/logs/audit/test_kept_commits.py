@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.history import GONE, Commits
-from emulator.logs.audit.kept_commits import KeptCommits
+from emulator.logs.audit.commits import GONE, Commits, KeptCommits
 from emulator.logs.audit.ranges import PartitionName
+from emulator.logs.errors import AuditError
 
 BATCHES = st.lists(
     st.lists(

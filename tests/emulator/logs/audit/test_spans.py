@@ -14,14 +14,23 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from emulator.logs.audit import json_lines
-from emulator.logs.audit.csv_layout import layout_in
-from emulator.logs.audit.errors import AuditError
-from emulator.logs.audit.files import LogFile
-from emulator.logs.audit.reading import layout_of
-from emulator.logs.audit.spans import Span, lines_cut, look, rows_cut, stretches_of
-from emulator.logs.audit.text import blocks_of, lines_in, pieces_of
-from emulator.logs.audit.text_batches import Batches, csv_batches, json_batches
+from emulator.logs.audit.csv_text import layout_in
+from emulator.logs.audit.reading import LogFile, layout_of
+from emulator.logs.audit.text import (
+    JSON_LINES,
+    Batches,
+    Span,
+    blocks_of,
+    csv_batches,
+    json_batches,
+    lines_cut,
+    lines_in,
+    look,
+    pieces_of,
+    rows_cut,
+    stretches_of,
+)
+from emulator.logs.errors import AuditError
 
 MARK = b"\xef\xbb\xbf"
 BODY = st.text(st.sampled_from('a,;"\r\n'), max_size=6)
@@ -188,4 +197,4 @@ def test_lines_before_a_place_are_counted(tmp_path):
     path.write_bytes(b"a\nb\nc\n")
 
     assert [0, 1, 1, 3] == [lines_in(path, end) for end in (0, 2, 3, 6)]
-    assert [0, 2] == json_lines.row_begins(b"a\nb")
+    assert [0, 2] == JSON_LINES.row_begins(b"a\nb")

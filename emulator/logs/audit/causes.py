@@ -1,0 +1,103 @@
+"""Why something was processed again or never, as far as the logs show it.
+
+========================== ====================================================================
+cause                      shown by
+========================== ====================================================================
+two owners at once         one was at work on the partition, and went on when the other had begun
+offset expired             the newest record of the partition's offset was a tombstone: it had
+                           expired, or somebody had deleted it
+rewind                     a commit beyond the range had been overwritten by a lower one
+rebalance between          a new generation came after the first processing, before the second
+committed before processed a commit covered the range before anybody had gone on beyond it
+position reset             nothing was committed when somebody went on beyond it
+unknown                    none of these; without an offsets log only the first can be seen
+========================== ====================================================================
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_right
+from operator import attrgetter
+from typing import NamedTuple
+
+from emulator.ledger.entries import Cause
+from emulator.logs.audit.columns import shown
+from emulator.logs.audit.commits import GONE, NO_COMMITS, Committed
+from emulator.logs.audit.partitions import Stretch
+from emulator.logs.audit.ranges import PartitionName
+
+
+class AuditCause(enum.StrEnum):
+    """What two logs can show of why; where a run's ledger has the cause too, in its words."""
+
+    TWO_OWNERS = Cause.TWO_OWNERS.value
+    EXPIRED = Cause.EXPIRED.value
+    REWIND = Cause.REWIND.value
+    REBALANCE = "rebalance between"
+    COMMITTED_AHEAD = Cause.COMMITTED_AHEAD.value
+    RESET = Cause.RESET.value
+    UNKNOWN = "unknown"
+
+
+class Judgement(NamedTuple):
+    """A cause and what shows it."""
+
+    cause: AuditCause
+    detail: str = ""
+
+
+NOTHING_SHOWN = Judgement(AuditCause.UNKNOWN)
+
+
+def judge_again(stretch: Stretch, name: PartitionName, log: Committed | None) -> Judgement:
+    """Say why a range was processed again."""
+    if stretch.overlap:
+        return Judgement(AuditCause.TWO_OWNERS)
+    if log is None or stretch.second_began_us is None:
+        return NOTHING_SHOWN
+    commits = log.commits.get(name, NO_COMMITS)
+    count = commits.count_by(stretch.second_began_us)
+    newest, highest = commits.newest(count), commits.top(count)
+    if count and newest == GONE:
+        return Judgement(AuditCause.EXPIRED, "or deleted")
+    if highest > stretch.first >= newest:
+        return Judgement(AuditCause.REWIND, f"{highest} to {newest}")
+    told = f"{newest} was committed" if newest != GONE else "nothing was committed"
+    between = _rebalance(stretch, log)
+    if between is None:
+        return Judgement(AuditCause.UNKNOWN, told)
+    return Judgement(AuditCause.REBALANCE, f"{between}; {told}")
+
+
+def _rebalance(stretch: Stretch, log: Committed) -> str | None:
+    """Name the generations that came between the two processings of a range."""
+    first_us, began_us = stretch.first_us, stretch.second_began_us
+    if first_us is None or began_us is None:
+        return None
+    at_us = attrgetter("at_us")
+    low = bisect_right(log.generations, first_us, key=at_us)
+    high = bisect_right(log.generations, began_us, key=at_us)
+    if low >= high:
+        return None
+    first, last = log.generations[low].number, log.generations[high - 1].number
+    return f"generation {first}" if high - low == 1 else f"generations {first} to {last}"
+
+
+def judge_never(stretch: Stretch, name: PartitionName, log: Committed | None) -> Judgement:
+    """Say why a range was never processed."""
+    if log is None:
+        return NOTHING_SHOWN
+    commits = log.commits.get(name, NO_COMMITS)
+    count = len(commits.offsets)
+    if stretch.second_began_us is not None:
+        count = commits.count_by(stretch.second_began_us)
+    covering = commits.first_beyond(stretch.first, count)
+    if covering is not None:
+        at = shown(int(commits.at_us[covering]))
+        return Judgement(AuditCause.COMMITTED_AHEAD, f"{commits.offsets[covering]} at {at}")
+    if not count:
+        return Judgement(AuditCause.RESET, "nothing was committed")
+    if commits.newest(count) == GONE:
+        return Judgement(AuditCause.EXPIRED, "or deleted; reset beyond it")
+    return Judgement(AuditCause.UNKNOWN, f"{commits.newest(count)} was committed")

@@ -1,0 +1,182 @@
+"""How a CSV file is written: its columns, what separates them, and where its rows end.
+
+A newline between quotes is part of a value. A quote opens a value only where one begins, and within
+it stands for itself when doubled. Where all quotes stand so that every second one opens a value, as
+RFC 4180 has them, arithmetic tells which newlines are within values; else the text is walked.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pv
+
+from emulator.logs.audit.columns import Array
+from emulator.logs.audit.rows import Mapped
+from emulator.logs.errors import AuditError
+
+SEPARATORS: Final = (b",", b";", b"\t", b"|")
+"""The usual one first."""
+
+CSV_WANTED: Final = "CSV in UTF-8, names of columns first"
+
+MARK: Final = b"\xef\xbb\xbf"
+"""Some begin text in UTF-8 with it."""
+
+QUOTE: Final = ord('"')
+_NEWLINES: Final = (10, 13)
+
+
+class Quoted(NamedTuple):
+    """Where quoted values of a text open, and where they close."""
+
+    opens: Array
+    closes: Array
+    """One that does not close does so at the end of the text."""
+
+    def around(self, place: int) -> int | None:
+        """Return where the value opens that holds *place*, None if none does."""
+        index = int(np.searchsorted(self.opens, place)) - 1
+        return int(self.opens[index]) if index >= 0 and self.closes[index] > place else None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvLayout:
+    """What the beginning of a file tells."""
+
+    names: tuple[str, ...]
+    separator: bytes
+    newline: bytes
+    """What ends a row, or the last byte of it."""
+
+    begin: int
+    """Where the rows begin, in bytes."""
+
+    def last_end(self, text: bytes) -> int:
+        """Return where the last whole row of a text ends that begins with a row; 0: it has none."""
+        quoted, end = self.quoted(text), len(text)
+        while (place := text.rfind(self.newline, 0, end)) >= 0:
+            opened = quoted.around(place)
+            if opened is None:
+                return place + 1
+            end = opened
+        return 0
+
+    def unclosed(self, text: bytes) -> int | None:
+        """Return where a value opens that does not close; None: there is none."""
+        quoted = self.quoted(text)
+        return (
+            int(quoted.opens[-1]) if len(quoted.opens) and quoted.closes[-1] == len(text) else None
+        )
+
+    def row_begins(self, text: bytes) -> list[int]:
+        """Return where the rows of a text begin; empty lines are none."""
+        bytes_, quoted = np.frombuffer(text, np.uint8), self.quoted(text)
+        ends = np.flatnonzero(np.isin(bytes_, _NEWLINES)).tolist()
+        borders = [0, *(end + 1 for end in ends if quoted.around(end) is None), len(text)]
+        pairs = pairwise(borders)
+        return [low for low, high in pairs if text[low:high].strip(b"\r\n")]
+
+    def quoted(self, text: bytes) -> Quoted:
+        """Find the quoted values of a text that begins with a row."""
+        if QUOTE not in text:
+            return Quoted(np.array([], np.int64), np.array([], np.int64))
+        quotes = quotes_in(text)
+        if self.stand_well(text, quotes, 0, _NEWLINES[0]):
+            closes = quotes[1::2]
+            return Quoted(quotes[::2], np.append(closes, len(text)) if len(quotes) % 2 else closes)
+        return self._walked(text)
+
+    def stand_well(self, text: bytes, quotes: Array, opening: int, before: int) -> bool:
+        """Say whether all quotes that would open a value stand where one can.
+
+        *opening*: the first of them, then every second; *before*: the byte before the text.
+        """
+        places = quotes[opening::2]
+        bytes_ = np.frombuffer(text, np.uint8)
+        previous = np.where(places > 0, bytes_[places - 1], before)
+        return bool(np.isin(previous, (self.separator[0], *_NEWLINES, QUOTE)).all())
+
+    def _walked(self, text: bytes) -> Quoted:
+        begin = rb"(?:\A|(?<=[\r\n" + re.escape(self.separator) + rb"]))"
+        found = re.finditer(begin + rb'"(?:[^"]++|"")*+("|\Z)', text)
+        spans = np.array([(each.start(), each.start(1)) for each in found], np.int64)
+        return Quoted(*spans.reshape(-1, 2).T)
+
+
+def quotes_in(text: bytes) -> Array:
+    """Return the places of all quotes."""
+    return np.flatnonzero(np.frombuffer(text, np.uint8) == QUOTE)
+
+
+def layout_in(head: bytes, name: str) -> CsvLayout | None:
+    """Read the layout from the beginning of a file; None if there is no line in it.
+
+    Raise AuditError if the names of columns cannot be read; *name*: the file's.
+    """
+    begin = len(MARK) if head.startswith(MARK) else 0
+    begin += len(head) - begin - len(head[begin:].lstrip(b"\r\n"))
+    if begin == len(head):
+        return None
+    newline = b"\n" if b"\n" in head[begin:] else b"\r"
+    line = head[begin:].partition(newline)[0]
+    separator = max(SEPARATORS, key=line.count)
+    bare = CsvLayout((), separator, newline, begin)
+    end = begin + _first_end(bare, head[begin:])
+    try:
+        return CsvLayout(_names(head[begin:end], separator), separator, newline, end)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise AuditError(f"{name}, line 1: cannot be read as {CSV_WANTED}: {reason}") from None
+
+
+def _first_end(bare: CsvLayout, text: bytes) -> int:
+    quoted, end = bare.quoted(text), 0
+    while (place := text.find(bare.newline, end)) >= 0:
+        if quoted.around(place) is None:
+            return place + 1
+        end = place + 1
+    return len(text)
+
+
+def _names(line: bytes, separator: bytes) -> tuple[str, ...]:
+    table = pv.read_csv(
+        pa.BufferReader(line),
+        read_options=pv.ReadOptions(use_threads=False, block_size=len(line) + 1),
+        parse_options=pv.ParseOptions(delimiter=separator.decode()),
+    )
+    return tuple(table.column_names)
+
+
+CSV_ROW_IN_ERROR = re.compile(r"Row #(\d+): ")
+"""How a refused row is named, from 1."""
+
+
+def parsed_csv(text: bytes, layout: CsvLayout, mapped: Mapped | None) -> pa.RecordBatch | None:
+    """Return the columns of *mapped* of some rows, or all; None if there is no row.
+
+    Times stay text, whose form the first row need not tell of all others. Raise pa.ArrowException
+    for text that is none of the layout.
+    """
+    times = [] if mapped is None else [mapped.end, *([mapped.start] if mapped.start else [])]
+    texts = [] if mapped is None else [*mapped.texts, *times]
+    kinds: dict[str, Any] = dict.fromkeys(texts, pa.string())
+    wanted = layout.names if mapped is None else mapped.columns
+    table = pv.read_csv(
+        pa.BufferReader(text),
+        read_options=pv.ReadOptions(
+            column_names=layout.names, block_size=len(text) + 1, use_threads=False
+        ),
+        parse_options=pv.ParseOptions(delimiter=layout.separator.decode()),
+        convert_options=pv.ConvertOptions(
+            column_types=kinds,
+            include_columns=None if mapped is None else [n for n in wanted if n in layout.names],
+        ),
+    )
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else None

@@ -1,0 +1,124 @@
+"""An audit as one JSON document, and what its folder says about itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import emulator
+from emulator.logs.audit.ledger import TOTALS, AuditLedger, entries_table, partitions_table
+from emulator.metrics.checks import Expected
+from emulator.output_files import beside
+from emulator.versions import KAFKA, SCHEMA_VERSION
+
+Asked = dict[str, Any]
+"""What the user asked for, by the names of options, as JSON values."""
+
+
+def audit_document(
+    asked: Asked, ledger: AuditLedger, expectations: Sequence[Expected]
+) -> dict[str, Any]:
+    """Return what ``audit --json`` prints."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kafka": KAFKA,
+        "audit": asked,
+        "group": ledger.group,
+        "rows": ledger.rows,
+        "late": ledger.late,
+        **{name: ledger.total(name) for name in TOTALS},
+        "by_cause": ledger.by_cause(),
+        "by_owners": ledger.by_owners(),
+        "ledger": entries_table(ledger).to_pylist(),
+        "partitions": partitions_table(ledger).to_pylist(),
+        "expectations": [asdict(expected) for expected in expectations],
+    }
+
+
+def manifest(asked: Asked, ledger: AuditLedger) -> dict[str, Any]:
+    """Return what the folder of an audit says about itself."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kafka": KAFKA,
+        "version": emulator.__version__,
+        "audit": asked,
+        "rows": ledger.rows,
+        "late": ledger.late,
+        **{name: ledger.total(name) for name in TOTALS},
+    }
+
+
+MANIFEST: Final = "manifest.json"
+DOCUMENT: Final = "audit.json"
+COMPRESSION: Final = "zstd"
+
+
+def objection(folder: Path) -> str | None:
+    """Say why an audit must not be written there: what is there may be dear to somebody."""
+    if folder.is_symlink():
+        return "it is a link; name a folder that is not there yet"
+    if not folder.exists():
+        return None if folder.parent.is_dir() else f"there is no folder {folder.parent}"
+    if not folder.is_dir():
+        return "it is there and no folder; name one that is not there yet"
+    if any(folder.iterdir()) and not _is_audit(folder):
+        return "it holds something else than an audit; take another folder"
+    return None
+
+
+def _is_audit(folder: Path) -> bool:
+    try:
+        there = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(there, dict) and "audit" in there
+
+
+def write(
+    folder: Path, tables: dict[str, pa.Table], document: dict[str, Any], manifest: dict[str, Any]
+) -> None:
+    """Write the folder; an earlier audit there gives way when all is written.
+
+    Raise OSError if it cannot be written; then what was there is there still, and nothing else.
+    """
+    part = beside(folder)
+    try:
+        part.mkdir()
+        for name, table in tables.items():
+            _write_table(part / f"{name}.parquet", table, manifest)
+        (part / DOCUMENT).write_text(json.dumps(document) + "\n", encoding="utf-8")
+        (part / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        _give_name(part, folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _write_table(path: Path, table: pa.Table, manifest: dict[str, Any]) -> None:
+    metadata = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in manifest.items()
+    }
+    schema = table.schema.with_metadata(metadata)
+    with path.open("wb") as file, pq.ParquetWriter(file, schema, compression=COMPRESSION) as out:
+        out.write_table(table.cast(schema))
+
+
+def _give_name(part: Path, folder: Path) -> None:
+    if not folder.exists():
+        part.rename(folder)
+        return
+    old = beside(folder.with_name(f"{folder.name}.old"))
+    folder.rename(old)
+    try:
+        part.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,1 +1,0 @@
-"""A real group as a scenario to play."""

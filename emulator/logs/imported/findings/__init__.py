@@ -1,1 +1,0 @@
-"""What is worth knowing of a group, and how it is shown."""

@@ -1,0 +1,214 @@
+"""Rows of an import by lots of groups: gone through once, however many lots there are.
+
+Where there are few lots, each goes through the tables by itself. Where there are many, that would
+take time with the square of the rows: then the rows of each lot are put into a file of its own.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from emulator.logs.imports.exploring import (
+    BATCH_ROWS,
+    COMMIT_COLUMNS,
+    GROUP_COLUMNS,
+    GROUP_ORDER,
+    Names,
+    Step,
+    assessed,
+    explore,
+    named,
+    progresses,
+    steps_of,
+    told_by,
+)
+from emulator.logs.imports.generations import Row
+from emulator.logs.imports.progress import Progress
+from emulator.logs.imports.tables import TABLES
+from emulator.logs.imports.values import WEEK_MS, Assumptions, GroupFindings
+
+MOST_PASSES: Final = 4
+"""So often the tables are gone through before files are written."""
+
+_PREFIX: Final = ".lots-"
+_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+
+Lot = Sequence[str]
+"""Groups that are looked at together."""
+
+RowsOfLot = Callable[[int], ds.Dataset]
+"""Gives rows among which are all of a lot, by its number."""
+
+
+@contextmanager
+def by_lot(
+    rows: ds.Dataset, columns: Sequence[str], lots: Sequence[Lot], folder: Path
+) -> Iterator[RowsOfLot]:
+    """Give what gives the rows of each lot; files that are needed for it stand in *folder*.
+
+    Raise OSError if there is no room for them; at the end of the block they are gone.
+    """
+    if len(lots) <= MOST_PASSES:
+        yield lambda _: rows
+        return
+    with TemporaryDirectory(prefix=_PREFIX, dir=folder) as name:
+        paths = [Path(name) / f"{number}.arrow" for number in range(len(lots))]
+        _spread(rows, columns, lots, paths)
+        yield lambda number: ds.dataset(paths[number], format="ipc")
+
+
+def clear(folder: Path) -> None:
+    """Remove what somebody left who was interrupted."""
+    for left in folder.glob(f"{_PREFIX}*"):
+        shutil.rmtree(left)
+
+
+def _spread(
+    rows: ds.Dataset, columns: Sequence[str], lots: Sequence[Lot], paths: Sequence[Path]
+) -> None:
+    """Write the rows of each lot into a file."""
+    groups = pa.array([group for lot in lots for group in lot], pa.string())
+    lot_of = np.repeat(np.arange(len(lots)), [len(lot) for lot in lots])
+    schema = pa.schema([rows.schema.field(name) for name in columns])
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context(pa.ipc.new_file(path, schema, options=_OPTIONS)) for path in paths
+        ]
+        for batch in rows.to_batches(
+            columns=list(columns), batch_readahead=1, fragment_readahead=1
+        ):
+            mine = lot_of[pc.index_in(batch.column("group"), groups).to_numpy()]
+            order = np.argsort(mine, kind="stable")
+            ordered, numbers = batch.take(pa.array(order)), mine[order]
+            first = np.flatnonzero(np.diff(numbers, prepend=-1))
+            for start, end in zip(first, [*first[1:], len(numbers)], strict=True):
+                files[numbers[start]].write_batch(ordered.slice(start, end - start))
+
+
+MOST_ROWS: Final = 2_000_000
+"""Of one lot: some hundreds of megabytes."""
+
+
+def explore_folder(
+    folder: Path, *, retention_ms: int = WEEK_MS, most_rows: int = MOST_ROWS
+) -> Iterator[GroupFindings]:
+    """Yield findings about each group, sorted by its id.
+
+    *folder*: with the tables ``commits`` and ``groups``; where there are many rows, copies of them
+    stand in it meanwhile. Raise OSError if there is no room.
+    """
+    clear(folder)
+    commits, groups = rows_in(folder, "commits"), rows_in(folder, "groups")
+    assumptions = Assumptions(retention_ms, max(_last_ms(commits), _last_ms(groups)))
+    names = _names(commits)
+    sizes = _sizes("group", commits, groups)
+    lots = list(_lots(sizes, most_rows))
+    with (
+        by_lot(commits, COMMIT_COLUMNS, lots, folder) as commits_of,
+        by_lot(groups, GROUP_COLUMNS, lots, folder) as groups_of,
+    ):
+        for number, lot in enumerate(lots):
+            wanted = pc.field("group").isin(lot)
+            about = groups_of(number).to_table(columns=list(GROUP_COLUMNS), filter=wanted)
+            if len(lot) == 1 and sizes[lot[0]] > most_rows:
+                known, owners = told_by(about, names)
+                parts = _by_partitions(commits_of(number), wanted, owners, most_rows)
+                yield from assessed([known, parts], assumptions)
+                continue
+            mine = commits_of(number).to_table(columns=list(COMMIT_COLUMNS), filter=wanted)
+            yield from explore(mine, about, names=names, assumptions=assumptions)
+
+
+def _by_partitions(
+    commits: ds.Dataset, wanted: pc.Expression, owners: Sequence[Step], most_rows: int
+) -> list[Progress]:
+    """Return what became of the partitions of one group, gone through some at a time."""
+    sizes = {step[2]: 0 for step in owners} | _sizes("partition", commits, wanted=wanted)
+    found = list[Progress]()
+    for lot in _lots(sizes, most_rows):
+        some = wanted & pc.field("partition").isin(lot)
+        mine = commits.to_table(columns=list(COMMIT_COLUMNS), filter=some)
+        owned = [step for step in owners if step[2] in lot]
+        found += progresses(steps_of(mine, owned).to_batches(BATCH_ROWS))
+    return sorted(found, key=lambda each: (each.topic, each.partition))
+
+
+def explore_group(
+    folder: Path, group: str, *, retention_ms: int = WEEK_MS
+) -> tuple[GroupFindings, list[Row]] | None:
+    """Return findings about one group, and its rows of ``groups`` in the order of the log.
+
+    None: there is nothing of it.
+    """
+    commits, groups = rows_in(folder, "commits"), rows_in(folder, "groups")
+    wanted = pc.field("group") == group
+    mine = groups.to_table(columns=list(GROUP_COLUMNS), filter=wanted)
+    found = explore(
+        commits.to_table(columns=list(COMMIT_COLUMNS), filter=wanted),
+        mine,
+        names=_names(commits),
+        assumptions=Assumptions(retention_ms, max(_last_ms(commits), _last_ms(groups))),
+    )
+    ordered = mine.sort_by([(name, "ascending") for name in GROUP_ORDER])
+    findings = next(found, None)
+    return None if findings is None else (findings, ordered.to_pylist())
+
+
+def groups_in(folder: Path) -> list[str]:
+    """Return the ids of all groups of an import, sorted."""
+    return sorted(_sizes("group", rows_in(folder, "commits"), rows_in(folder, "groups")))
+
+
+def rows_in(folder: Path, table: str) -> ds.Dataset:
+    """Return a table of an import, which may be empty."""
+    files = sorted(str(path) for path in (folder / table).glob("*.parquet"))
+    if not files:
+        return ds.dataset(TABLES[table].empty_table())
+    return ds.dataset(files, schema=TABLES[table], format="parquet")
+
+
+def _last_ms(rows: ds.Dataset) -> int:
+    times = (pc.max(batch.column(0)).as_py() for batch in rows.to_batches(columns=["timestamp"]))
+    return max((each for each in times if each is not None), default=0)
+
+
+def _names(commits: ds.Dataset) -> Names:
+    pairs = pa.table({"topic_id": pa.array([], pa.string()), "topic": pa.array([], pa.string())})
+    for batch in commits.to_batches(columns=["topic_id", "topic"]):
+        more = pa.Table.from_batches([batch]).group_by(["topic_id", "topic"]).aggregate([])
+        both = pa.concat_tables([pairs, more.select(["topic_id", "topic"])])
+        pairs = both.group_by(["topic_id", "topic"]).aggregate([])
+    return named(pairs)
+
+
+def _sizes(column: str, *tables: ds.Dataset, wanted: pc.Expression | None = None) -> dict[Any, int]:
+    """Return how many rows there are of each value of a column."""
+    sizes = dict[Any, int]()
+    for rows in tables:
+        for batch in rows.to_batches(columns=[column], filter=wanted):
+            for each in pc.value_counts(batch.column(0)).to_pylist():
+                sizes[each["values"]] = sizes.get(each["values"], 0) + each["counts"]
+    return sizes
+
+
+def _lots(sizes: Mapping[Any, int], most_rows: int) -> Iterator[list[Any]]:
+    """Yield keys, sorted, as many at a time as have no more rows together."""
+    lot, rows = list[Any](), 0
+    for key in sorted(sizes):
+        if lot and rows + sizes[key] > most_rows:
+            yield lot
+            lot, rows = [], 0
+        lot.append(key)
+        rows += sizes[key]
+    if lot:
+        yield lot

@@ -1,0 +1,240 @@
+"""All that a group's own records tell of it: small, however many members come and go."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from emulator.logs.imports.generations import (
+    CLASSIC,
+    Change,
+    Follower,
+    Generation,
+    Owner,
+    Roster,
+    Row,
+    Seen,
+    change,
+)
+from emulator.logs.imports.progress import Progress
+from emulator.logs.imports.values import Assumptions, State
+
+FLAPPING_RETURNS: Final = 3
+FLAPPING_WITHIN_MS: Final = 3_600_000
+
+
+@dataclass(slots=True)
+class Presence:
+    """When somebody of one name and host was in the group."""
+
+    first_ms: int
+    last_ms: int
+    """When it was last seen to join or to leave; while present, of the last generation."""
+
+    joins: int = 0
+    leaves: int = 0
+    returns: int = 0
+    """Joins after a leave of somebody of that name: restarts, expired sessions."""
+
+    away: int = 0
+    """How many of that name have left and not come back."""
+
+    flapping: bool = False
+    """It came back so often within an hour, at least once."""
+
+    _returned_ms: deque[int] = field(default_factory=lambda: deque(maxlen=FLAPPING_RETURNS))
+
+    def joined(self, at_ms: int) -> None:
+        """Count somebody who came."""
+        self.joins += 1
+        self.last_ms = at_ms
+        if self.away:
+            self.away -= 1
+            self._returned(at_ms)
+
+    def left(self, at_ms: int) -> None:
+        """Count somebody who went."""
+        self.leaves += 1
+        self.away += 1
+        self.last_ms = at_ms
+
+    def came_back(self, at_ms: int) -> None:
+        """Count a static member that came back under a new id."""
+        self.joins += 1
+        self._returned(at_ms)
+        self.last_ms = at_ms
+
+    def _returned(self, at_ms: int) -> None:
+        self.returns += 1
+        self._returned_ms.append(at_ms)
+        often = len(self._returned_ms) == FLAPPING_RETURNS
+        self.flapping |= often and at_ms - self._returned_ms[0] <= FLAPPING_WITHIN_MS
+
+
+@dataclass(slots=True)
+class History:
+    """Changes of one group, and how it stands in the end."""
+
+    group: str
+    changes: list[Change] = field(default_factory=list)
+    presences: dict[tuple[str, str], Presence] = field(default_factory=dict)
+    """By name and host."""
+
+    roster: Roster = field(default_factory=dict)
+    """In the end."""
+
+    assignors: dict[str, int] = field(default_factory=dict)
+    """How many generations each was in use."""
+
+    records: int = 0
+    first_ms: int = 0
+    last_ms: int = 0
+
+    _before: Generation | None = None
+    _deleted: Generation | None = None
+    """What the group was before it was deleted, if that came last."""
+
+    _follower: Follower = field(default_factory=Follower)
+
+    def see(self, row: Row) -> Iterator[Owner]:
+        """Take in a record of the group; yield the new owners of partitions."""
+        at_ms = row["timestamp"]
+        self.first_ms = min(self.first_ms, at_ms) if self.records else at_ms
+        self.last_ms = max(self.last_ms, at_ms)
+        self.records += 1
+        for told in self._follower.see(row):
+            if isinstance(told, Generation):
+                self._changed(told)
+            else:
+                yield told
+
+    def closed(self) -> History:
+        """Take in that no record follows, and return itself."""
+        for generation in self._follower.end():
+            self._changed(generation)
+        self.roster = dict(self._follower.roster)
+        self._before = self._deleted = None
+        self._follower = Follower()
+        return self
+
+    def _changed(self, generation: Generation) -> None:
+        before = self._before
+        if before is not None and before.deleted and _goes_on(before, generation):
+            self.changes.pop()
+            before = self._deleted
+        told = change(before, generation)
+        self._deleted = before if generation.deleted else None
+        self._before = generation
+        self.changes.append(told)
+        if told.assignor and not told.same_epoch:
+            self.assignors[told.assignor] = self.assignors.get(told.assignor, 0) + 1
+        at_ms = told.place.at_ms
+        for seen in told.joined:
+            self._presence(seen, at_ms).joined(at_ms)
+        for departure in told.left:
+            self._presence(departure.seen, at_ms).left(at_ms)
+        for seen in told.rejoined:
+            self._presence(seen, at_ms).came_back(at_ms)
+
+    def _presence(self, seen: Seen, at_ms: int) -> Presence:
+        return self.presences.setdefault((seen.name, seen.host), Presence(at_ms, at_ms))
+
+
+def _goes_on(deleted: Generation, generation: Generation) -> bool:
+    """Say whether a group was deleted as one of a type only to be written as one of another."""
+    at_once = deleted.place.at_ms == generation.place.at_ms
+    return at_once and deleted.group_type != generation.group_type
+
+
+RISK_SHARE: Final = 0.25
+"""So much of the retention, or less, is little."""
+
+IDLE_INTERVALS: Final = 20
+IDLE_FROM_MS: Final = 300_000
+"""A partition is idle after so many usual intervals, and so long, without a step forwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Of one group."""
+
+    state: State
+    assumptions: Assumptions
+    empty_since_ms: int | None
+    """Of a classic group that once had members."""
+
+    topics: frozenset[str] | None
+    """What its members read; None: the log does not tell, all counts as read."""
+
+    assigned: Mapping[str, int] | None
+    """Partitions of each member id in the end; None: the log does not tell."""
+
+    def expires_ms(self, progress: Progress) -> int | None:
+        """Return when a committed offset will be deleted; None: not as long as nothing changes."""
+        if progress.offset is None or self.state is State.DELETED:
+            return None
+        if self.state is State.ACTIVE and self._reads(progress.topic):
+            return None
+        since_ms = self.empty_since_ms if self.state is State.EMPTY else None
+        base_ms = progress.last_ms if since_ms is None else since_ms
+        return base_ms + self.assumptions.retention_ms
+
+    def is_at_risk(self, expires_ms: int | None) -> bool:
+        """Say whether little of the retention is left."""
+        left_ms = None if expires_ms is None else expires_ms - self.assumptions.end_ms
+        return left_ms is not None and left_ms <= RISK_SHARE * self.assumptions.retention_ms
+
+    def is_idle(self, progress: Progress, usual_ms: int | None) -> bool:
+        """Say whether somebody has a partition and gets nowhere with it."""
+        if self.state is not State.ACTIVE or progress.owner is None:
+            return False
+        known = (progress.advanced_ms, progress.owned_since_ms)
+        since_ms = max((each for each in known if each is not None), default=progress.first_ms)
+        quiet_ms = self.assumptions.end_ms - since_ms
+        return quiet_ms >= max(IDLE_FROM_MS, IDLE_INTERVALS * (usual_ms or 0))
+
+    def _reads(self, topic: str) -> bool:
+        return self.topics is None or topic in self.topics
+
+
+def standing_of(
+    history: History, assumptions: Assumptions, progress: Sequence[Progress]
+) -> Standing:
+    """Return how a group stands."""
+    state = _state(history)
+    classic = bool(history.changes) and history.changes[-1].group_type == CLASSIC
+    return Standing(
+        state=state,
+        assumptions=assumptions,
+        empty_since_ms=_empty_since_ms(history) if classic else None,
+        topics=_topics(history),
+        assigned=_assigned(progress),
+    )
+
+
+def _state(history: History) -> State:
+    if not history.changes:
+        return State.OFFSETS_ONLY
+    if history.changes[-1].deleted:
+        return State.DELETED
+    return State.ACTIVE if history.roster else State.EMPTY
+
+
+def _empty_since_ms(history: History) -> int | None:
+    """Return since when nobody is in it; None if nobody ever was, as far as the log tells."""
+    had_members = any(change.members for change in history.changes)
+    last = history.changes[-1]
+    return last.place.at_ms if had_members and not last.members else None
+
+
+def _topics(history: History) -> frozenset[str] | None:
+    told = [member.topics for member in history.roster.values()]
+    return frozenset(topic for topics in told for topic in topics) if all(told) else None
+
+
+def _assigned(progress: Sequence[Progress]) -> Mapping[str, int] | None:
+    """Count the partitions of each member; where nobody has any, assignments are not readable."""
+    counts = Counter(each.owner.member_id for each in progress if each.owner is not None)
+    return counts or None

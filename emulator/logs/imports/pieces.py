@@ -1,0 +1,317 @@
+"""Segment files to import: found, named, opened; on this machine, or where a URI says.
+
+What is no URI is a path or a pattern of paths. A URI names a file or a folder: ``file://`` of this
+machine, others elsewhere. These are opened here by pyarrow (``s3://``, ``gs://`` and, where Hadoop
+is installed, ``hdfs://``; Spark's ``s3a://`` means ``s3://``), or by whoever is named, such as Spark.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Final, cast
+
+import numpy as np
+import pyarrow as pa
+
+from emulator.logs.imports.tables import NO_PARTITION
+from emulator.logs.offsets_log.finding import STANDARD_INPUT, WANTED, LogFileError, logs_of
+from emulator.logs.offsets_log.opening import opened
+from emulator.logs.offsets_log.recognising import read_opened
+
+_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_LOCAL: Final = re.compile(r"file://", re.IGNORECASE)
+_WITHOUT_JAVA: Final = re.compile(r"(s3|gs)://")
+_SPARKS_OWN: Final = re.compile(r"^s3[an]://")
+_PARTITION: Final = re.compile(r"__consumer_offsets-(\d{1,9})(?!\d)")
+_SEGMENT: Final = re.compile(r"(?:.+\.)?\d{20}\.log(?:\.gz)?")
+_BASE_OFFSET: Final = re.compile(r"(\d{20})\.log(?:\.gz)?$")
+_LEAST_DIGITS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One file of a log."""
+
+    path: str
+    """Or its URI; absolute, as whoever reads it may be elsewhere."""
+
+    log: str
+    """Names the log that it is part of."""
+
+    log_partition: int
+    size: int
+    """In bytes, as it lies there."""
+
+    changed: str
+    """When it was last written to, in whatever form: another one, another file."""
+
+    @property
+    def name(self) -> str:
+        """What its rows' files are called: sorted by name, they stand in the order of the log."""
+        base = _BASE_OFFSET.search(self.path)
+        return f"{log_name(self.log_partition)}-{base[1] if base else 0:0>20}"
+
+    @property
+    def key(self) -> str:
+        """The same where the same rows come out."""
+        return f"{self.path} {self.size} {self.changed}"
+
+
+Finder = Callable[[str], Iterable[Segment]]
+"""Returns the segments that a URI names; raises LogFileError."""
+
+
+def log_name(log_partition: int) -> str:
+    """Return what files of a log are called."""
+    return "unnamed" if log_partition == NO_PARTITION else f"{log_partition:0{_LEAST_DIGITS}}"
+
+
+def is_far(source: str) -> bool:
+    """Say whether a path is a URI of another file system than this machine's."""
+    return bool(_URI.match(source)) and not _LOCAL.match(source)
+
+
+def needs_java(uri: str) -> bool:
+    """Say whether only Hadoop's file systems, Spark's, are sure to reach what is far."""
+    return not _WITHOUT_JAVA.match(uri)
+
+
+def segments_of(sources: Sequence[str], far: Finder | None = None) -> list[Segment]:
+    """Return the segments that sources name, log by log, each in the order of its offsets.
+
+    *far*: finds what a far URI names; by default pyarrow does. Raise LogFileError for what is
+    missing or no segment, and for two logs of one partition.
+    """
+    local = [source for source in sources if not _URI.match(source)]
+    found = [*_local(local)] if local else []
+    for source in sources:
+        if _URI.match(source):
+            find = far if far is not None and is_far(source) else _at
+            found += find(source)
+    found = [*{each.path: each for each in found}.values()]
+    _refuse_replicas(found)
+    return sorted(found, key=lambda each: each.name)
+
+
+def segment_at(path: str, size: int, changed: str) -> Segment:
+    """Return the segment that a URI names."""
+    log = path.rpartition("/")[0]
+    if not _PARTITION.search(log):
+        log = _BASE_OFFSET.sub("", path)
+    return Segment(path, log, _partition_of(log), size, changed)
+
+
+def is_named_as_segment(path: str) -> bool:
+    """Say whether a path or URI ends as those of segments do."""
+    return _SEGMENT.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def open_segment(path: str) -> AbstractContextManager[BinaryIO]:
+    """Open a segment; raise LogFileError if that cannot be."""
+    if not _URI.match(path):
+        return opened(Path(path))
+    system, inner = _file_system(path)
+    try:
+        return cast("AbstractContextManager[BinaryIO]", system.open_input_stream(inner, None))
+    except OSError as error:
+        raise LogFileError(path, f"cannot be read: {error.strerror or error}") from None
+
+
+def is_empty(segment: Segment) -> bool:
+    """Say whether nothing is in a segment; raise LogFileError if it is none of this topic."""
+    with open_segment(segment.path) as file:
+        return holds_nothing(file, segment.path)
+
+
+def holds_nothing(file: BinaryIO, path: str) -> bool:
+    """Say the same of a file that is open at its beginning; no more of it is read than that takes."""
+    return next(read_opened(file, path), None) is None
+
+
+# -- on this machine ---------------------------------------------------------------------------
+
+
+def _local(sources: Iterable[str]) -> Iterator[Segment]:
+    paths = [path for source in sources for path in _matches(source)]
+    for log in logs_of(paths):
+        partition = _partition_of(log.name)
+        for each in log.segments:
+            if not each.path.is_file():
+                raise LogFileError(str(each.path), f"is no file; {WANTED}")
+            state = each.path.stat()
+            changed = str(state.st_mtime_ns)
+            yield Segment(str(each.path.absolute()), log.name, partition, state.st_size, changed)
+
+
+def _matches(source: str) -> list[Path]:
+    """Return the paths of a pattern that no shell has looked at."""
+    if Path(source) == STANDARD_INPUT:
+        raise LogFileError("-", "segments to import are files or folders")
+    if Path(source).exists() or not glob.has_magic(source):
+        return [Path(source)]
+    found = sorted(glob.glob(source))  # noqa: PTH207  the pattern may be absolute
+    if not found:
+        raise LogFileError(source, f"nothing is called so; {WANTED}")
+    return [Path(each) for each in found]
+
+
+def _partition_of(text: str) -> int:
+    match = _PARTITION.search(PurePosixPath(text).name) or _PARTITION.search(text)
+    return int(match[1]) if match else NO_PARTITION
+
+
+# -- elsewhere ---------------------------------------------------------------------------------
+
+
+def _at(uri: str) -> Iterator[Segment]:
+    import pyarrow as pa  # noqa: PLC0415  only where somebody has a URI
+    from pyarrow import fs  # noqa: PLC0415
+
+    system, inner = _file_system(uri)
+    try:
+        info = system.get_file_info(inner)
+        if info.type is fs.FileType.NotFound:
+            raise LogFileError(uri, "nothing is there")
+        below = [info]
+        if info.type is fs.FileType.Directory:
+            below = system.get_file_info(fs.FileSelector(inner, recursive=True))
+    except (OSError, pa.ArrowException) as error:
+        raise LogFileError(uri, _unread(uri, error)) from None
+    files = [each for each in below if each.type is fs.FileType.File]
+    if info.type is fs.FileType.Directory:
+        files = _wanted_of(files, inner.rstrip("/"))
+    if not files:
+        raise LogFileError(uri, f"no segment in this folder; {WANTED}")
+    for each in files:
+        path = uri.rstrip("/") + each.path.removeprefix(inner.rstrip("/"))
+        yield segment_at(path, each.size, str(each.mtime_ns))
+
+
+def _wanted_of(files: Iterable[Any], folder: str) -> list[Any]:
+    """Return the segments in a folder or, if it has none, in the offsets topic's folders there."""
+    segments = [each for each in files if _SEGMENT.fullmatch(each.base_name)]
+    own = [each for each in segments if each.path.rpartition("/")[0] == folder]
+    below = (each for each in segments if _PARTITION.match(each.path[len(folder) + 1 :]))
+    return own or list(below)
+
+
+def _file_system(uri: str) -> tuple[Any, str]:
+    import pyarrow as pa  # noqa: PLC0415  only where somebody has a URI
+    from pyarrow import fs  # noqa: PLC0415
+
+    try:
+        return cast("tuple[Any, str]", fs.FileSystem.from_uri(_SPARKS_OWN.sub("s3://", uri)))
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise LogFileError(uri, _unread(uri, error)) from None
+
+
+def _unread(uri: str, error: Exception) -> str:
+    """Return why something that is not here cannot be read, in one line."""
+    reason = (
+        f"cannot be read: {getattr(error, 'strerror', None) or str(error).partition(chr(10))[0]}"
+    )
+    by_spark = "; processes open s3:// and gs://, others are Spark's: leave --engine pool out"
+    return f"{reason}{by_spark if is_far(uri) and needs_java(uri) else ''}"
+
+
+def _refuse_replicas(segments: Iterable[Segment]) -> None:
+    """Refuse two logs of one partition: all rows would be there twice."""
+    logs = dict[int, str]()
+    for each in segments:
+        log = logs.setdefault(each.log_partition, each.log)
+        if log == each.log:
+            continue
+        if each.log_partition == NO_PARTITION:
+            raise LogFileError(
+                each.log,
+                f"which partition it is of is told neither here nor by {log}; let folders or "
+                "files be named as __consumer_offsets-12 does it",
+            )
+        what = f"partition {each.log_partition} of the topic is in {log} too"
+        raise LogFileError(each.log, f"{what}: replicas hold the same; give one of them")
+
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """From one log offset to another."""
+
+    topic: str
+    log_partition: int
+    begin: int
+    """Log offset of its first record."""
+
+    end: int
+    """Behind its last record: the high watermark when the reading was planned."""
+
+    @property
+    def path(self) -> str:
+        """What ``gaps`` calls it."""
+        return f"{self.topic}-{self.log_partition}"
+
+    @property
+    def name(self) -> str:
+        """What its rows' files are called."""
+        return f"{log_name(self.log_partition)}-{self.begin:020}"
+
+    @property
+    def size(self) -> int:
+        """How many log offsets it spans."""
+        return self.end - self.begin
+
+    @property
+    def key(self) -> str:
+        """The same where the same rows come out, unless compaction takes some away."""
+        return f"{self.path} {self.begin} {self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Rows that are wanted; gaps are always, since nobody knows whose they are."""
+
+    groups: tuple[str, ...] = ()
+    """Patterns as a shell's, ``billing-*``, for names of groups; none: all groups."""
+
+    begin_ms: int | None = None
+    """Epoch ms of the first record; None: from the beginning."""
+
+    end_ms: int | None = None
+    """Epoch ms behind the last record; None: to the end."""
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is left out."""
+        return not self.groups and self.begin_ms is None and self.end_ms is None
+
+    def takes_group(self, group: str) -> bool:
+        """Say whether a group is wanted."""
+        return not self.groups or any(fnmatchcase(group, pattern) for pattern in self.groups)
+
+    def takes(self, group: str, timestamp: int) -> bool:
+        """Say whether a record is wanted."""
+        late_enough = self.begin_ms is None or timestamp >= self.begin_ms
+        early_enough = self.end_ms is None or timestamp < self.end_ms
+        return late_enough and early_enough and self.takes_group(group)
+
+    def of_commits(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the wanted commits of some; ``group`` is dictionary-encoded."""
+        if self.is_everything:
+            return batch
+        groups = batch.column("group")
+        wanted = np.array([self.takes_group(name) for name in groups.dictionary.to_pylist()])
+        mask = wanted[groups.indices.to_numpy()]
+        times = batch.column("timestamp").to_numpy()
+        if self.begin_ms is not None:
+            mask &= times >= self.begin_ms
+        if self.end_ms is not None:
+            mask &= times < self.end_ms
+        return batch if mask.all() else batch.filter(pa.array(mask))
+
+
+Piece = Segment | LogRange
+"""A part of an import that is read and kept as a whole."""

@@ -1,0 +1,348 @@
+"""How times spread: a histogram that stays small however many it is given."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from emulator.logs.imports.generations import Place, Seen
+
+KEPT_BITS: Final = 8
+"""Of a number, from its highest: numbers that agree in them count as one, less than 1 % apart."""
+
+
+@dataclass(slots=True)
+class Spread:
+    """Counts whole numbers, none of them negative, by their highest bits.
+
+    The same numbers in any order, or merged from any parts, are an equal spread.
+    """
+
+    counts: dict[int, int] = field(default_factory=dict)
+    """By the smallest number that counts as the same."""
+
+    def add(self, number: int, times: int = 1) -> None:
+        """Count a number."""
+        low = _floor(number)
+        self.counts[low] = self.counts.get(low, 0) + times
+
+    def add_all(self, numbers: npt.NDArray[np.int64]) -> None:
+        """Count many numbers at once, each below 2**53."""
+        _, bits = np.frexp(numbers.astype(np.float64))
+        shifts = np.maximum(bits.astype(np.int64) - KEPT_BITS, 0)
+        lows, counts = np.unique(numbers >> shifts << shifts, return_counts=True)
+        for low, times in zip(lows.tolist(), counts.tolist(), strict=True):
+            self.counts[low] = self.counts.get(low, 0) + times
+
+    def merge(self, other: Spread) -> None:
+        """Count all that another one has counted."""
+        for low, times in other.counts.items():
+            self.counts[low] = self.counts.get(low, 0) + times
+
+    @property
+    def total(self) -> int:
+        """How many numbers were counted."""
+        return sum(self.counts.values())
+
+    def quantile(self, share: float) -> int | None:
+        """Return a number that at least such a share is not above; None if there are none.
+
+        *share*: above 0, at most 1. Less than 1 % too small.
+
+        >>> spread = Spread()
+        >>> for number in (10, 20, 30, 40): spread.add(number)
+        >>> spread.quantile(0.5), spread.quantile(0.95)
+        (20, 40)
+        """
+        wanted, seen = share * self.total, 0
+        for low in sorted(self.counts):
+            seen += self.counts[low]
+            if seen >= wanted:
+                return low
+        return None
+
+    def rows(self) -> list[tuple[int, int]]:
+        """Return what was counted, and how often, from the smallest on."""
+        return sorted(self.counts.items())
+
+
+def merged(spreads: Iterable[Spread]) -> Spread:
+    """Return one spread of all numbers."""
+    whole = Spread()
+    for each in spreads:
+        whole.merge(each)
+    return whole
+
+
+def _floor(number: int) -> int:
+    shift = max(number.bit_length() - KEPT_BITS, 0)
+    return number >> shift << shift
+
+
+MOST_REWINDS: Final = 200
+"""Of a partition that are told one by one; the others are counted."""
+
+MOST_TENURES: Final = 100
+"""Of a partition: the newest ones; of older ones only the sums are kept."""
+
+MOST_POINTS: Final = 128
+"""Of a partition's curve."""
+
+
+class Commit(NamedTuple):
+    """A committed offset, or the deletion of one."""
+
+    place: Place
+    offset: int | None
+    """The next one to read; None: deleted."""
+
+    in_transaction: bool = False
+
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Commits of one partition, one behind the other, as columns."""
+
+    log_partitions: Numbers
+    log_offsets: Numbers
+    times_ms: Numbers
+    offsets: Numbers
+    in_transaction: npt.NDArray[np.bool_]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.offsets)
+
+    def commit(self, at: int) -> Commit:
+        """Return one of them."""
+        columns = (self.log_partitions, self.log_offsets, self.times_ms)
+        place = Place(*(int(column[at]) for column in columns))
+        return Commit(place, int(self.offsets[at]), bool(self.in_transaction[at]))
+
+    def behind(self, first: int) -> Run:
+        """Return those from one on."""
+        return Run(
+            self.log_partitions[first:],
+            self.log_offsets[first:],
+            self.times_ms[first:],
+            self.offsets[first:],
+            self.in_transaction[first:],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewind:
+    """A commit of an offset below the one that was committed."""
+
+    place: Place
+    from_offset: int
+    to_offset: int
+    member: Seen | None
+    """Who owned the partition, as far as the log tells."""
+
+    member_before: Seen | None
+    """Who owned it at the commit before."""
+
+    before_ms: int
+    """When that was."""
+
+
+@dataclass(slots=True)
+class Tenure:
+    """What one owner committed while it had the partition."""
+
+    owner: Seen | None
+    since_ms: int | None
+    """None: it had the partition when the log begins, or nobody owned it."""
+
+    counted_from_ms: int = 0
+    """From when on ``advanced`` is counted: since it had the partition, or from its first commit."""
+
+    commits: int = 0
+    advanced: int = 0
+    """Offsets forwards; steps back are not taken off."""
+
+    first_ms: int = 0
+    last_ms: int = 0
+    intervals_ms: Spread = field(default_factory=Spread)
+
+
+@dataclass(slots=True)
+class Progress:
+    """Of one partition of one group."""
+
+    group: str
+    topic: str
+    partition: int
+    commits: int = 0
+    in_transactions: int = 0
+    deletions: int = 0
+    deleted_ms: int | None = None
+    """The last deletion."""
+
+    offset: int | None = None
+    """What is committed in the end; None: nothing, or deleted."""
+
+    first_ms: int = 0
+    last_ms: int = 0
+    """Of the first and the last commit."""
+
+    advanced: int = 0
+    advanced_ms: int | None = None
+    """Of the last commit that was above the one before."""
+
+    rewound: int = 0
+    rewinds: list[Rewind] = field(default_factory=list)
+    owner: Seen | None = None
+    """In the end."""
+
+    owned_since_ms: int | None = None
+    tenures: deque[Tenure] = field(default_factory=lambda: deque(maxlen=MOST_TENURES))
+    intervals_ms: Spread = field(default_factory=Spread)
+    """Between two commits of one owner."""
+
+    points: list[tuple[int, int]] = field(default_factory=list)
+    """Time and offset of every so manieth commit."""
+
+    _stride: int = 1
+    _last_owner: Seen | None = None
+
+    def owned(self, place: Place, member: Seen | None) -> None:
+        """Take in that the partition has another owner from here on."""
+        self.owner = member
+        self.owned_since_ms = place.at_ms
+        self.tenures.append(Tenure(member, place.at_ms))
+
+    def see(self, commit: Commit) -> None:
+        """Take in a commit, or a deletion."""
+        at_ms = commit.place.at_ms
+        if commit.offset is None:
+            self.deletions += 1
+            self.deleted_ms, self.offset = at_ms, None
+            return
+        self._compare(commit.place, commit.offset)
+        self._count(at_ms, in_transaction=commit.in_transaction)
+        self._draw(at_ms, commit.offset)
+        self.offset, self.last_ms, self._last_owner = commit.offset, at_ms, self.owner
+
+    def see_run(self, run: Run) -> None:
+        """Take in commits one behind the other, none of them a deletion; the same as one by one."""
+        if self.offset is None:
+            self.see(run.commit(0))
+            run = run.behind(1)
+        if not run.count:
+            return
+        assert self.offset is not None
+        steps = np.diff(run.offsets, prepend=self.offset)
+        forwards = np.flatnonzero(steps > 0)
+        if forwards.size:
+            gained = int(steps[forwards].sum())
+            self.advanced += gained
+            self.advanced_ms = int(run.times_ms[forwards[-1]])
+            self._tenure().advanced += gained
+        self._step_back(run, np.flatnonzero(steps < 0).tolist())
+        self._count_run(run)
+        self._draw_run(run)
+        self.offset, self.last_ms = int(run.offsets[-1]), int(run.times_ms[-1])
+        self._last_owner = self.owner
+
+    def _step_back(self, run: Run, backwards: list[int]) -> None:
+        self.rewound += len(backwards)
+        for at in backwards[: max(MOST_REWINDS - len(self.rewinds), 0)]:
+            commit = run.commit(at)
+            assert commit.offset is not None
+            before = None if at == 0 else run.commit(at - 1)
+            self.rewinds.append(self._rewind(commit.place, commit.offset, before))
+
+    def _count_run(self, run: Run) -> None:
+        """Count a run as one by one; only its first commit may be the first of a tenure."""
+        tenure = self._tenure()
+        if not tenure.commits:
+            self._count(int(run.times_ms[0]), in_transaction=bool(run.in_transaction[0]))
+            run = run.behind(1)
+        if not run.count:
+            return
+        gaps_ms = np.maximum(np.diff(run.times_ms, prepend=tenure.last_ms), 0)
+        tenure.intervals_ms.add_all(gaps_ms)
+        self.intervals_ms.add_all(gaps_ms)
+        self.commits += run.count
+        self.in_transactions += int(run.in_transaction.sum())
+        tenure.commits += run.count
+        tenure.last_ms = int(run.times_ms[-1])
+
+    def _draw_run(self, run: Run) -> None:
+        """Keep points of a run that has been counted."""
+        before = self.commits - run.count
+        at = -before % self._stride
+        while at < run.count:
+            self._point(int(run.times_ms[at]), int(run.offsets[at]))
+            at += self._stride - (before + at) % self._stride
+
+    def _compare(self, place: Place, offset: int) -> None:
+        """Hold a commit against the one before."""
+        if self.offset is None:
+            self.advanced_ms = place.at_ms
+            return
+        step = offset - self.offset
+        if step > 0:
+            self.advanced += step
+            self.advanced_ms = place.at_ms
+            self._tenure().advanced += step
+        elif step < 0:
+            self.rewound += 1
+            if len(self.rewinds) < MOST_REWINDS:
+                self.rewinds.append(self._rewind(place, offset, None))
+
+    def _rewind(self, place: Place, offset: int, before: Commit | None) -> Rewind:
+        """Return a rewind; *before*: the commit before it, None for the last one taken in."""
+        known = self.offset if before is None else before.offset
+        assert known is not None
+        return Rewind(
+            place=place,
+            from_offset=known,
+            to_offset=offset,
+            member=self.owner,
+            member_before=self._last_owner if before is None else self.owner,
+            before_ms=self.last_ms if before is None else before.place.at_ms,
+        )
+
+    def _count(self, at_ms: int, *, in_transaction: bool) -> None:
+        self.first_ms = self.first_ms if self.commits else at_ms
+        self.commits += 1
+        self.in_transactions += in_transaction
+        tenure = self._tenure()
+        if tenure.commits:
+            interval_ms = max(at_ms - tenure.last_ms, 0)
+            tenure.intervals_ms.add(interval_ms)
+            self.intervals_ms.add(interval_ms)
+        else:
+            tenure.first_ms = at_ms
+            known = self.offset is not None and tenure.since_ms is not None
+            tenure.counted_from_ms = tenure.since_ms if known and tenure.since_ms else at_ms
+        tenure.commits += 1
+        tenure.last_ms = at_ms
+
+    def _draw(self, at_ms: int, offset: int) -> None:
+        """Keep a point of the curve; of more than fit, every second one."""
+        if (self.commits - 1) % self._stride == 0:
+            self._point(at_ms, offset)
+
+    def _point(self, at_ms: int, offset: int) -> None:
+        self.points.append((at_ms, offset))
+        if len(self.points) > MOST_POINTS:
+            del self.points[1::2]
+            self._stride *= 2
+
+    def _tenure(self) -> Tenure:
+        if not self.tenures:
+            self.tenures.append(Tenure(None, None))
+        return self.tenures[-1]

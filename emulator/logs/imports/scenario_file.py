@@ -1,0 +1,292 @@
+"""A sketch of a real group as a scenario file that ``rebalance run`` takes as it is.
+
+Every value says where it comes from: measured in the log, or assumed because the log is silent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from emulator.logs.errors import NoScenarioError
+from emulator.logs.imports.generations import Member
+from emulator.logs.imports.notices import clock
+from emulator.logs.imports.scenario_sketch import CONSUMER, Sketch, TopicSketch, legal
+from emulator.logs.imports.values import GroupFindings
+from emulator.report.wording import counted, figure, span
+from emulator.scenario.kafka_settings import ASSIGNORS, JAVA_ASSIGNORS, SERVER_ASSIGNORS
+from emulator.scenario.load import loads
+from emulator.scenario.problems import ScenarioError
+from emulator.scenario.units import format_duration, format_rate
+from protocols.settings.consumer import BrokerSettings, ConsumerSettings
+
+ASSUMED_RUN_US: Final = 600_000_000
+ASSUMED_PLAYER = "range"
+"""An assignor in place of one that the emulator does not know."""
+
+_BROKERS = BrokerSettings()
+_CONSUMERS = ConsumerSettings()
+_SESSION, _HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
+_POLL = "max.poll.interval.ms"
+_MOST_GENERATIONS = 8
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+Table = Mapping[str, object]
+
+
+def scenario_text(sketch: Sketch) -> str:
+    """Return the file's text; raise NoScenarioError if no scenario can hold what the log says."""
+    parts = (_head(sketch), _cluster(sketch), _topics(sketch), _group(sketch), _ideas(sketch))
+    text = "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
+    try:
+        loads(text, sketch.findings.group)
+    except ScenarioError as error:
+        raise NoScenarioError(f"cannot be written as a scenario: {error}") from None
+    return text
+
+
+# -- the head --------------------------------------------------------------------------------------
+
+
+def _head(sketch: Sketch) -> Iterator[str]:
+    found = sketch.findings
+    seen = f"{clock(found.pace.first_ms)} to {clock(found.pace.last_ms)}"
+    yield f"# {_comment(found.group)}, as its offsets log shows it from {seen} (UTC)."
+    yield "# Each value says whether it was measured there or had to be assumed: look at those first."
+    yield "#"
+    yield f"# Taken: {_generation(sketch)}."
+    yield from _others(sketch)
+    yield from _past(found)
+    yield f"title = {_text(found.group + ', as imported')}"
+    run_for = f"run_for = {_text(format_duration(ASSUMED_RUN_US))}"
+    yield f"{run_for:<40} # assumed"
+
+
+def _generation(sketch: Sketch) -> str:
+    generation = sketch.chosen.generation
+    word = "epoch" if _by_coordinator(sketch) else "generation"
+    members = counted(len(sketch.members), "member")
+    return f"{word} {generation.epoch} with {members}, {span(sketch.chosen.for_ms / 1000)} long"
+
+
+def _others(sketch: Sketch) -> Iterator[str]:
+    others = [each for each in sketch.generations if each is not sketch.chosen]
+    if not others:
+        return
+    shown = [
+        f"{each.generation.epoch} ({counted(len(each.generation.roster), 'member')}, "
+        f"{span(each.for_ms / 1000)})"
+        for each in others[-_MOST_GENERATIONS:]
+    ]
+    more = len(others) - len(shown)
+    left_out = f"{more} older ones and " if more else ""
+    yield f"# Others in the log, for --generation: {left_out}{', '.join(shown)}."
+
+
+def _past(found: GroupFindings) -> Iterator[str]:
+    pace = found.pace
+    rate = "" if pace.an_hour is None else f", {figure(pace.an_hour)} an hour while it had members"
+    yield f"# In that time: {counted(pace.rebalances, 'rebalance')}{rate}; {counted(found.rewound, 'rewind')}."
+
+
+# -- cluster and topics ----------------------------------------------------------------------------
+
+
+def _cluster(sketch: Sketch) -> Iterator[str]:
+    """Yield settings of the brokers that must be other than Kafka's own."""
+    if _by_coordinator(sketch):
+        session = format_duration(_BROKERS.group_consumer_session_timeout_ms * 1000)
+        yield "[cluster.settings]"
+        yield from _pair(
+            "group.consumer.session.timeout.ms", session, "assumed: Kafka's own, not in the log"
+        )
+        return
+    sessions = [member.session_timeout_ms or 0 for _, member in sketch.members]
+    least, most = min(sessions), max(sessions)
+    if least < _BROKERS.group_min_session_timeout_ms and least > 0:
+        yield "[cluster.settings]"
+        yield from _pair("group.min.session.timeout.ms", least, "or the brokers refuse it")
+    elif most > _BROKERS.group_max_session_timeout_ms:
+        yield "[cluster.settings]"
+        yield from _pair("group.max.session.timeout.ms", most, "or the brokers refuse it")
+
+
+def _topics(sketch: Sketch) -> Iterator[str]:
+    for number, topic in enumerate(sketch.topics):
+        if number:
+            yield ""
+        yield from _topic(topic)
+
+
+def _topic(topic: TopicSketch) -> Iterator[str]:
+    yield "[[topic]]"
+    yield f"name = {_text(topic.name)}"
+    yield from _pair(
+        "partitions", topic.partitions, "measured: the highest one assigned or committed"
+    )
+    rate = format_rate(float(f"{topic.rate:.3g}"))
+    words = "measured: offsets committed a second, of a partition; assumed: the group kept up"
+    yield from _pair("rate", rate, words if topic.rate else "measured: nothing was committed")
+    if topic.skew:
+        yield from _pair("skew", list(topic.skew), "measured: factors, by partition")
+
+
+# -- the group -------------------------------------------------------------------------------------
+
+
+def _group(sketch: Sketch) -> Iterator[str]:
+    yield "[[group]]"
+    yield f"id = {_text(legal(sketch.findings.group))}"
+    yield f"topics = {_value([each.name for each in sketch.topics])}"
+    most = sketch.most_work_us
+    limit = f"; above {format_duration(most)} it could not keep up" if most else ""
+    yield from _pair(
+        "work", format_duration(sketch.work_us), f"assumed: a record, not in the log{limit}"
+    )
+    policy = sketch.commit.policy
+    yield from _pair("commit", policy, _COMMIT_WORDS[policy])
+    yield ""
+    yield "[group.settings]"
+    yield from _settings(sketch)
+    for name, member in sketch.members:
+        yield ""
+        yield from _member(sketch, name, member)
+
+
+def _member(sketch: Sketch, name: str, member: Member) -> Iterator[str]:
+    yield "[[group.member]]"
+    at = member.client_host.removeprefix("/")
+    yield from _pair("name", legal(name), f"measured: at {_comment(at)}" if at else "measured")
+    if member.topics and set(member.topics) != {each.name for each in sketch.topics}:
+        yield from _pair("topics", list(member.topics), "measured")
+    own = _own_settings(sketch, name, member)
+    if own:
+        yield f"settings = {{ {', '.join(f'{_text(k)} = {_value(v)}' for k, v in own.items())} }}"
+
+
+_COMMIT_WORDS: Final = {
+    "auto": "measured: by the clock; who does it, poll() or the application, is not in the log",
+    "sync": "measured: as often as batches come; sync or async is not in the log",
+    "sync per record": "measured: about one record a commit; sync or async is not in the log",
+    "none": "measured: nobody committed",
+}
+
+
+def _settings(sketch: Sketch) -> Iterator[str]:
+    generation = sketch.chosen.generation
+    words = "assumed: a run begins without committed offsets"
+    yield from _pair("auto.offset.reset", "earliest", words)
+    if _by_coordinator(sketch):
+        yield from _pair("group.protocol", "consumer", "measured")
+        if generation.assignor in SERVER_ASSIGNORS.values():
+            yield from _pair("group.remote.assignor", generation.assignor, "measured")
+    else:
+        yield from _assignor(generation.assignor)
+        session = _session(sketch)
+        yield from _pair(_SESSION, session, "measured")
+        if session <= _CONSUMERS.heartbeat_interval_ms:
+            yield from _pair(_HEARTBEAT, _heartbeat(session), "assumed")
+    yield from _pair(_POLL, _poll(sketch), "measured: the rebalance timeout")
+    if sketch.commit.every_ms is not None:
+        times = sum(number for _, number in sketch.findings.intervals_ms)
+        words = f"measured: the median of {counted(times, 'time')} between commits of a partition"
+        yield from _pair("auto.commit.interval.ms", sketch.commit.every_ms, words)
+
+
+def _assignor(name: str | None) -> Iterator[str]:
+    key = "partition.assignment.strategy"
+    known = JAVA_ASSIGNORS.get(name or "", name)
+    if known in ASSIGNORS:
+        words = "measured: the one in use; others that members offer are not in the log"
+        yield from _pair(key, known, words)
+    else:
+        words = f"assumed: the group uses {_comment(name or 'none')}, which is not known here"
+        yield from _pair(key, ASSUMED_PLAYER, words)
+
+
+def _usual(values: Iterable[int | None], otherwise: int) -> int:
+    """Return the value that most members have, the smallest of those."""
+    told = sorted(value for value in values if value is not None and value > 0)
+    return max(told, key=told.count) if told else otherwise
+
+
+def _own_settings(sketch: Sketch, name: str, member: Member) -> Table:
+    """Return what a member has besides, or other than, the settings of its group."""
+    own: dict[str, object] = {}
+    if member.instance_id is not None:
+        own["group.instance.id"] = member.instance_id
+    if member.client_id and member.client_id != name:
+        own["client.id"] = member.client_id
+    session, poll = member.session_timeout_ms, member.rebalance_timeout_ms
+    if session and session != _session(sketch) and not _by_coordinator(sketch):
+        own[_SESSION] = session
+        if session <= _CONSUMERS.heartbeat_interval_ms:
+            own[_HEARTBEAT] = _heartbeat(session)
+    if poll and poll > 0 and poll != _poll(sketch):
+        own[_POLL] = poll
+    return own
+
+
+def _by_coordinator(sketch: Sketch) -> bool:
+    return sketch.chosen.generation.group_type == CONSUMER
+
+
+def _session(sketch: Sketch) -> int:
+    told = (member.session_timeout_ms for _, member in sketch.members)
+    return _usual(told, _CONSUMERS.session_timeout_ms)
+
+
+def _poll(sketch: Sketch) -> int:
+    told = (member.rebalance_timeout_ms for _, member in sketch.members)
+    return _usual(told, _CONSUMERS.max_poll_interval_ms)
+
+
+def _heartbeat(session_ms: int) -> int:
+    """Return an interval that Kafka's clients take with a session so short."""
+    return max(session_ms // 3, 1)
+
+
+# -- what to try -----------------------------------------------------------------------------------
+
+
+def _ideas(sketch: Sketch) -> Iterator[str]:
+    first = _text(legal(sketch.members[0][0]))
+    group = _text(legal(sketch.findings.group))
+    yield "# What if? Take the # away from one of these, or write your own."
+    yield "#"
+    yield "# [[act]]                              # the next deploy"
+    yield f"# rolling_restart = {group}"
+    yield '# between = ["60s", "70s"]'
+    yield '# down_time = "10s"'
+    yield '# gap = "30s"'
+    yield "#"
+    yield "# [[fault]]                            # a member dies, and nobody tells the coordinator"
+    yield f"# crash = {first}"
+    yield '# between = ["60s", "90s"]'
+
+
+# -- TOML ------------------------------------------------------------------------------------------
+
+
+def _pair(key: str, value: object, words: str) -> Iterator[str]:
+    """Yield a key, its value, and behind it what it rests on."""
+    name = key if _BARE_KEY.fullmatch(key) else _text(key)
+    yield f"{name + ' = ' + _value(value):<40} # {words}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return _text(value) if isinstance(value, str) else str(value)
+
+
+def _text(value: str) -> str:
+    """Return a TOML string; it is like JSON's, but for one more character that must be escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _comment(text: str) -> str:
+    """Return a text that stays in its comment."""
+    return re.sub(r"[\x00-\x1f\x7f]", " ", text)

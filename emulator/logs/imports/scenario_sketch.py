@@ -1,0 +1,229 @@
+"""A real group as a scenario could have it: what was measured, and what has to be assumed.
+
+Nothing here is TOML: ``scenario_file`` writes it down.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Final
+
+from emulator.logs.errors import NoScenarioError
+from emulator.logs.imports.generations import CLASSIC, Follower, Generation, Member, Row
+from emulator.logs.imports.values import GroupFindings
+
+CONSUMER: Final = "consumer"
+PLAYED: Final = (CLASSIC, CONSUMER)
+"""Types of groups that the emulator plays."""
+
+LASTING_SHARE: Final = 0.1
+"""A generation that was there for such a part of the time is no passing one."""
+
+EVEN_WITHIN: Final = 0.1
+"""Partitions whose rates lie no further from their mean count as even."""
+
+AUTO_FROM_MS: Final = 500
+"""Who commits no oftener than this does so by the clock, not by the batch."""
+
+ONE_EACH: Final = 1.5
+"""Who commits so few records at once commits each."""
+
+USUAL_WORK_US: Final = 1_000
+BUSY_SHARE: Final = 0.5
+"""A member is assumed to be at work for such a part of the time at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lasted:
+    """A generation with members, and for how long it was there."""
+
+    generation: Generation
+    for_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSketch:
+    """One topic."""
+
+    name: str
+    partitions: int
+    rate: float
+    """Records a second, the mean of its partitions."""
+
+    skew: tuple[float, ...]
+    """Factors on the rate; empty: the partitions are even."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSketch:
+    """Who commits, and how often: ``auto``, ``sync``, ``sync per record`` or ``none``."""
+
+    policy: str
+    every_ms: int | None
+    """Of ``auto``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A group."""
+
+    findings: GroupFindings
+    generations: tuple[Lasted, ...]
+    chosen: Lasted
+    topics: tuple[TopicSketch, ...]
+    members: tuple[tuple[str, Member], ...]
+    """With names of their own."""
+
+    commit: CommitSketch
+    work_us: int
+    most_work_us: int | None
+    """A record may take no longer, or the busiest member would fall behind; None: not known."""
+
+
+def sketch(findings: GroupFindings, rows: Iterable[Row], epoch: int | None = None) -> Sketch:
+    """Return what the log says of one group.
+
+    *rows*: of the table ``groups``, of this group, in the order of the log. *epoch*: the
+    generation to take; None: the newest one that lasted. Raise NoScenarioError if there is none.
+    """
+    if findings.group_type is None:
+        raise NoScenarioError(
+            f"{findings.group}: only committed offsets were read of it, no members; "
+            "read more of its log, or write its members by hand"
+        )
+    if findings.group_type not in PLAYED:
+        raise NoScenarioError(
+            f"{findings.group}: a {findings.group_type} group; the emulator plays groups of the "
+            "protocols classic and consumer"
+        )
+    generations = lasted(rows, findings.pace.last_ms)
+    chosen = _chosen(findings.group, generations, epoch)
+    members = tuple(chosen.generation.roster.values())
+    topics = tuple(_topics(findings, members))
+    if not topics:
+        raise NoScenarioError(f"{findings.group}: the log does not tell what its members read")
+    most_work_us = _most_work_us(topics, len(members))
+    return Sketch(
+        findings=findings,
+        generations=tuple(generations),
+        chosen=chosen,
+        topics=topics,
+        members=tuple(_named(members)),
+        commit=_commit(findings),
+        work_us=_work_us(most_work_us),
+        most_work_us=most_work_us,
+    )
+
+
+def lasted(rows: Iterable[Row], end_ms: int) -> list[Lasted]:
+    """Return the generations that had members, each as it was when the next one came."""
+    follower, seen = Follower(), list[Generation]()
+    for row in rows:
+        seen += [each for each in follower.see(row) if isinstance(each, Generation)]
+    seen += follower.end()
+    ends = [*(each.place.at_ms for each in seen[1:]), end_ms]
+    told = [
+        Lasted(each, max(end - each.place.at_ms, 0)) for each, end in zip(seen, ends, strict=True)
+    ]
+    return _joined_up([each for each in told if each.generation.roster])
+
+
+def _joined_up(told: Iterable[Lasted]) -> list[Lasted]:
+    """Count a generation that was written several times once, as it was last."""
+    once: dict[tuple[str, int], Lasted] = {}
+    for each in told:
+        key = (each.generation.group_type, each.generation.epoch)
+        before = once.pop(key).for_ms if key in once else 0
+        once[key] = Lasted(each.generation, before + each.for_ms)
+    return list(once.values())
+
+
+def _chosen(group: str, generations: Sequence[Lasted], epoch: int | None) -> Lasted:
+    if not generations:
+        raise NoScenarioError(f"{group}: it had no members in what was read")
+    if epoch is None:
+        long = LASTING_SHARE * sum(each.for_ms for each in generations)
+        return [each for each in generations if each.for_ms >= long][-1]
+    for each in generations:
+        if each.generation.epoch == epoch:
+            return each
+    known = ", ".join(str(each.generation.epoch) for each in generations[-20:])
+    raise NoScenarioError(f"{group}: no generation {epoch} with members; there are {known}")
+
+
+# -- topics ----------------------------------------------------------------------------------------
+
+
+def _topics(findings: GroupFindings, members: Sequence[Member]) -> Iterable[TopicSketch]:
+    """Return what the members read; where they do not say by name, all there are commits of."""
+    told = {topic for member in members for topic in member.topics}
+    by_topic: dict[str, dict[int, float]] = {}
+    for each in findings.partitions:
+        if not told or each.topic in told:
+            by_topic.setdefault(each.topic, {})[each.partition] = each.rate or 0.0
+    for topic in sorted(told | by_topic.keys()):
+        rates = by_topic.get(topic, {0: 0.0})
+        yield _topic(topic, [rates.get(number, 0.0) for number in range(max(rates) + 1)])
+
+
+def _topic(name: str, rates: Sequence[float]) -> TopicSketch:
+    rate = mean(rates)
+    factors = tuple(round(each / rate, 2) for each in rates) if rate else ()
+    even = all(abs(factor - 1) <= EVEN_WITHIN for factor in factors)
+    return TopicSketch(name, len(rates), rate, () if even else factors)
+
+
+# -- members ---------------------------------------------------------------------------------------
+
+
+def _named(members: Sequence[Member]) -> Iterable[tuple[str, Member]]:
+    """Give each member a name: its own, with a number where several have the same."""
+    counts = _counts(legal(each.name) for each in members)
+    used = dict[str, int]()
+    for each in sorted(members, key=lambda member: (member.name, member.client_host)):
+        name = legal(each.name)
+        number = used[name] = used.get(name, -1) + 1
+        yield (f"{name}-{number}" if counts[name] > 1 else name), each
+
+
+def legal(name: str) -> str:
+    """Return a name without what a scenario's names cannot hold, such as brackets."""
+    return re.sub(r"[\[\]\x00-\x1f]", "_", name).strip()[:240] or "_"
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    counts = dict[str, int]()
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _commit(findings: GroupFindings) -> CommitSketch:
+    if not findings.commits:
+        return CommitSketch("none", None)
+    median_ms = findings.median_ms
+    if median_ms is None or median_ms >= AUTO_FROM_MS:
+        return CommitSketch("auto", None if median_ms is None else _two_digits(median_ms))
+    at_once = findings.advanced / findings.commits
+    return CommitSketch("sync per record" if at_once <= ONE_EACH else "sync", None)
+
+
+def _two_digits(number: int) -> int:
+    """Round to two digits: what a clock was set to, not when polls came."""
+    step = int(10 ** max(len(str(number)) - 2, 0))
+    return round(number / step) * step
+
+
+def _most_work_us(topics: Iterable[TopicSketch], members: int) -> int | None:
+    """Return how long a record may take: all are shared evenly, but for the last one of a topic."""
+    rate = sum(each.rate * -(-each.partitions // members) for each in topics)
+    return int(1e6 / rate) if rate > 0 else None
+
+
+def _work_us(most_work_us: int | None) -> int:
+    if most_work_us is None:
+        return USUAL_WORK_US
+    return max(1, min(USUAL_WORK_US, int(BUSY_SHARE * most_work_us)))

@@ -1,0 +1,339 @@
+"""An import's folder: what is in it, and files that are whole or not there.
+
+=====================================  =========================================================
+``manifest.json``                      sources, selection, counts, versions
+``commits/00012-….parquet``            a piece's commits, in the order of the log
+``commits/00012-transactions.parquet`` those of transactions, of all pieces of a log partition
+``groups/00012-….parquet``             its records about groups
+``gaps/00012-….parquet``               what could not be read of it
+=====================================  =========================================================
+
+While it is made it stands beside, under the name ``.DIR.part``; then it takes its name. What is
+whole in it is taken up by the next import with the same manifest. Nothing in it tells when or by
+whom it was made: the same sources give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import emulator
+from emulator.logs.errors import OtherFolderError
+from emulator.logs.imports.pieces import Piece, Selection
+from emulator.logs.imports.tables import (
+    ABORTED,
+    COMMITTED,
+    GAPS,
+    GROUPS,
+    MARKERS,
+    OF_TRANSACTIONS,
+    PENDING,
+    WRITTEN,
+    Rows,
+    with_outcome,
+)
+from emulator.output_files import put, written_beside
+from emulator.parquet_file import COMPRESSION
+from emulator.versions import KAFKA, SCHEMA_VERSION
+
+MANIFEST: Final = "manifest.json"
+PLAN: Final = "plan.json"
+WORK: Final = "work"
+"""What is needed on the way and goes at the end: the plan, receipts, markers."""
+
+_SCHEMAS: Final = {"commits": WRITTEN, "groups": GROUPS, "gaps": GAPS}
+_ON_THE_WAY: Final = {OF_TRANSACTIONS: WRITTEN, "markers": MARKERS}
+_METADATA: Final = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What came of one piece."""
+
+    name: str
+    key: str
+    log_partition: int
+    size: int
+    rows: Mapping[str, int]
+    """By table; ``of_transactions`` and ``markers`` too."""
+
+    transactions: Mapping[str, int]
+    """Commits by ``transaction``, where that is known at once."""
+
+    groups: tuple[str, ...]
+    """Names of the groups that there are rows of, sorted."""
+
+    times_ms: tuple[int, int] | None
+    """Of its first and its last row, epoch ms; None: there are none."""
+
+    unknown_parts: int
+    """Rows whose records hold more than the columns do: headers, what a newer Kafka adds."""
+
+
+# -- the folder ----------------------------------------------------------------------------------
+
+
+def part_of(folder: Path) -> Path:
+    """Return where the folder stands while it is made."""
+    whole = folder.resolve()
+    return whole.with_name(f".{whole.name}.part")
+
+
+def begin(folder: Path, plan: Mapping[str, Any]) -> None:
+    """Make the folder beside, or take up the one that is there if it was made by the same plan.
+
+    Raise OtherFolderError if something is in the folder itself, OSError if none can be made.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = "an import" if (folder / MANIFEST).is_file() else "something"
+        raise OtherFolderError(f"there is {what} in it already")
+    part = part_of(folder)
+    text = json.dumps(plan, indent=1) + "\n"
+    there = part / WORK / PLAN
+    if part.exists() and not (there.is_file() and there.read_text(encoding="utf-8") == text):
+        shutil.rmtree(part)
+    (part / WORK).mkdir(parents=True, exist_ok=True)
+    put(there, text.encode())
+
+
+def finish(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Complete the folder and give it its name; raise OSError if that cannot be."""
+    part = part_of(folder)
+    for table, schema in _SCHEMAS.items():
+        if not any((part / table).glob("*.parquet")):
+            (part / table).mkdir(parents=True, exist_ok=True)
+            with _writer(part / table / "nothing.parquet", schema):
+                pass
+        for left in (part / table).glob(".*.part"):
+            left.unlink()
+    put(part / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+    shutil.rmtree(part / WORK)
+    if folder.exists():
+        folder.rmdir()
+    part.rename(folder)
+
+
+# -- one piece -----------------------------------------------------------------------------------
+
+
+def receipt_of(part: Path, name: str, key: str) -> Receipt | None:
+    """Return what came of a piece; None if it is not there, or came from other bytes."""
+    try:
+        known = json.loads(_receipt_path(part, name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if known["key"] != key:
+        return None
+    times = known["times_ms"]
+    groups = tuple(known["groups"])
+    return Receipt(**{**known, "groups": groups, "times_ms": tuple(times) if times else None})
+
+
+def keep_receipt(part: Path, receipt: Receipt) -> None:
+    """Say that a piece is whole: the last step."""
+    path = _receipt_path(part, receipt.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    put(path, json.dumps(asdict(receipt)).encode())
+
+
+def write_rows(part: Path, name: str, rows: Iterator[Rows]) -> dict[str, int]:
+    """Write the rows of a piece into the tables' files; return how many each has.
+
+    Raise OSError if there is no room; then none of the files has its name.
+    """
+    counts = dict.fromkeys([*_SCHEMAS, *_ON_THE_WAY], 0)
+    for table in counts:
+        _path(part, table, name).unlink(missing_ok=True)
+    with ExitStack() as stack:
+        writers = dict[str, pq.ParquetWriter]()
+        for table, batch in rows:
+            if table not in writers:
+                schema = _SCHEMAS.get(table) or _ON_THE_WAY[table]
+                writers[table] = stack.enter_context(_writer(_path(part, table, name), schema))
+            writers[table].write_batch(batch)
+            counts[table] += batch.num_rows
+    return counts
+
+
+def _path(part: Path, table: str, name: str) -> Path:
+    folder = part / table if table in _SCHEMAS else part / WORK / table
+    return folder / f"{name}.parquet"
+
+
+def _receipt_path(part: Path, name: str) -> Path:
+    return part / WORK / "receipts" / f"{name}.json"
+
+
+@contextmanager
+def _writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """Open a file that takes its name at the end of the block, unless there was an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Without Arrow's own schema readers get plain text, not dictionaries.
+    with (
+        written_beside(path) as part,
+        part.open("wb") as file,
+        pq.ParquetWriter(
+            file, schema.with_metadata(_METADATA), compression=COMPRESSION, store_schema=False
+        ) as writer,
+    ):
+        yield writer
+
+
+# -- transactions --------------------------------------------------------------------------------
+
+
+def decide_transactions(part: Path, log: str) -> dict[str, int]:
+    """Write a log partition's commits of transactions, and return how many ended how.
+
+    *log*: what the names of its files begin with. All its pieces must be there.
+    """
+    counts = dict[str, int]()
+    pieces = sorted((part / WORK / OF_TRANSACTIONS).glob(f"{log}-*.parquet"))
+    if not pieces:
+        return counts
+    ends = sorted((part / WORK / "markers").glob(f"{log}-*.parquet"))
+    tables = [pq.ParquetFile(path).read() for path in ends] or [MARKERS.empty_table()]
+    markers = in_order(pa.concat_tables(tables))
+    with _writer(_path(part, "commits", f"{log}-transactions"), WRITTEN) as writer:
+        for path in pieces:
+            for batch in _dictionary_encoded(path):
+                ended = outcomes(batch, markers)
+                for each in ended.value_counts().to_pylist():
+                    counts[each["values"]] = counts.get(each["values"], 0) + each["counts"]
+                writer.write_batch(with_outcome(batch, ended))
+    return counts
+
+
+def _dictionary_encoded(path: Path) -> Iterator[pa.RecordBatch]:
+    texts = [field.name for field in WRITTEN if pa.types.is_dictionary(field.type)]
+    for batch in pq.ParquetFile(path, read_dictionary=texts).iter_batches():
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=WRITTEN)
+
+
+TABLES = ("commits", "groups", "gaps")
+
+
+def plan_of(
+    sources: Sequence[str], pieces: Iterable[Piece], selection: Selection
+) -> dict[str, Any]:
+    """Return what decides which rows come out."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "version": emulator.__version__,
+        "sources": list(sources),
+        "selection": _selected(selection),
+        "pieces": [piece.key for piece in pieces],
+    }
+
+
+def import_manifest(
+    sources: Sequence[str],
+    selection: Selection,
+    receipts: Sequence[Receipt],
+    decided: Iterable[Mapping[str, int]],
+    *,
+    is_live: bool,
+) -> dict[str, Any]:
+    """Return the manifest; *decided*: how transactions ended, by log partition."""
+    rows = {table: sum(each.rows[table] for each in receipts) for table in TABLES}
+    rows["commits"] += sum(each.rows["of_transactions"] for each in receipts)
+    transactions = dict[str, int]()
+    for each in [*decided, *(receipt.transactions for receipt in receipts)]:
+        for how, number in sorted(each.items()):
+            transactions[how] = transactions.get(how, 0) + number
+    times = [each.times_ms for each in receipts if each.times_ms is not None]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "import",
+        "kafka": KAFKA,
+        "version": emulator.__version__,
+        "is_live": is_live,
+        "sources": list(sources),
+        "selection": _selected(selection),
+        "log_partitions": len({each.log_partition for each in receipts}),
+        "groups": len({name for each in receipts for name in each.groups}),
+        "times_ms": [min(t[0] for t in times), max(t[1] for t in times)] if times else None,
+        "tables": rows,
+        "transactions": {how: number for how, number in transactions.items() if number},
+        "unknown_parts": sum(each.unknown_parts for each in receipts),
+    }
+
+
+def _selected(selection: Selection) -> dict[str, Any]:
+    return {
+        "groups": list(selection.groups),
+        "from_ms": selection.begin_ms,
+        "to_ms": selection.end_ms,
+    }
+
+
+_WORDS: Final = pa.array([ABORTED, COMMITTED, PENDING])
+_PENDING: Final = 2
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Markers(NamedTuple):
+    """The ends of one log partition's transactions, in order of producers and of log offsets.
+
+    A pair of those two is one number: the producer's place times the number of different
+    offsets and one more, and the offset's place. So all can be looked up at once.
+    """
+
+    producer_ids: Numbers
+    """All of them once, sorted."""
+
+    log_offsets: Numbers
+    """All of them once, sorted."""
+
+    pairs: Numbers
+    """Sorted."""
+
+    are_committed: npt.NDArray[np.bool_]
+    """For each of the pairs."""
+
+    def pairs_from(self, producer_ids: Numbers, log_offsets: Numbers) -> Numbers:
+        """Return the least pair of each producer at or behind an offset."""
+        producers = np.searchsorted(self.producer_ids, producer_ids)
+        return producers * (len(self.log_offsets) + 1) + np.searchsorted(
+            self.log_offsets, log_offsets
+        )
+
+
+def in_order(markers: pa.Table) -> Markers:
+    """Return markers, rows of ``beside.MARKERS``, so that they can be looked up."""
+    producer_ids = markers.column("producer_id").to_numpy()
+    log_offsets = markers.column("log_offset").to_numpy()
+    are_committed = markers.column("is_committed").to_numpy()
+    nothing = np.array([], np.int64)
+    known = Markers(np.unique(producer_ids), np.unique(log_offsets), nothing, are_committed)
+    pairs = known.pairs_from(producer_ids, log_offsets)
+    order = np.argsort(pairs)
+    return known._replace(pairs=pairs[order], are_committed=are_committed[order])
+
+
+def outcomes(rows: pa.RecordBatch, markers: Markers) -> pa.Array:
+    """Return ``transaction`` of commits that were made in transactions."""
+    producer_ids = rows.column("producer_id").to_numpy()
+    log_offsets = rows.column("log_offset").to_numpy()
+    codes = np.full(len(producer_ids), _PENDING, np.int8)
+    pairs = markers.pairs_from(producer_ids, log_offsets)
+    next_ones = np.searchsorted(markers.pairs, pairs)
+    last = pairs - pairs % (len(markers.log_offsets) + 1) + len(markers.log_offsets)
+    there = next_ones < len(markers.pairs)
+    there[there] = markers.pairs[next_ones[there]] <= last[there]
+    known = np.isin(producer_ids, markers.producer_ids)
+    decided = there & known
+    codes[decided] = markers.are_committed[next_ones[decided]]
+    return _WORDS.take(pa.array(codes))

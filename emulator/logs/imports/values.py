@@ -1,0 +1,227 @@
+"""What an import found out about one group, as values: the rows of all tables, and the report's.
+
+Times are epoch milliseconds, rates are records a second. ``assessing`` makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from emulator.logs.imports.generations import Member
+from emulator.logs.imports.reasons import Deploy, Explained, Reason
+
+WEEK_MS: Final = 7 * 24 * 3_600_000
+"""Kafka's own ``offsets.retention.minutes``."""
+
+
+class State(StrEnum):
+    """How a group stands where what was read ends."""
+
+    ACTIVE = "active"
+    """It has members."""
+
+    EMPTY = "empty"
+    """Its members are gone, it and its offsets are there."""
+
+    DELETED = "deleted"
+    OFFSETS_ONLY = "offsets only"
+    """Nothing but commits: a simple consumer, a tool, or a log whose beginning is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What the log does not tell."""
+
+    retention_ms: int
+    """``offsets.retention.minutes`` of the brokers."""
+
+    end_ms: int
+    """The time at which to judge: of the last record of all that was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewindFinding:
+    """A committed offset went backwards."""
+
+    topic: str
+    partition: int
+    at_ms: int
+    log_partition: int
+    log_offset: int
+    from_offset: int
+    to_offset: int
+    member: str | None
+    member_id: str | None
+    epoch: int | None
+    member_before: str | None
+    epoch_before: int | None
+    words: str
+
+    @property
+    def records(self) -> int:
+        """How many records are read again from there."""
+        return self.from_offset - self.to_offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CadenceFinding:
+    """How one member committed one partition."""
+
+    member: str | None
+    """None: nobody owned it, or the log does not tell who."""
+
+    member_id: str | None
+    topic: str
+    partition: int
+    since_ms: int | None
+    first_ms: int
+    last_ms: int
+    commits: int
+    median_ms: int | None
+    p95_ms: int | None
+    advanced: int
+    rate: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionFinding:
+    """How one partition stands."""
+
+    topic: str
+    partition: int
+    offset: int | None
+    """Committed in the end; None: nothing, or deleted."""
+
+    commits: int
+    in_transactions: int
+    deletions: int
+    deleted_ms: int | None
+    """The last deletion of its offset."""
+
+    first_ms: int | None
+    last_ms: int | None
+    advanced: int
+    advanced_ms: int | None
+    rate: float | None
+    median_ms: int | None
+    p95_ms: int | None
+    rewinds: int
+    owner: str | None
+    owned_since_ms: int | None
+    idle: bool
+    """Assigned to somebody, and nothing was committed forwards for long."""
+
+    expires_ms: int | None
+    """When the offset will be deleted; None: not while the group is as it is."""
+
+    at_risk: bool
+    """Little is left of that time, or nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberFinding:
+    """Somebody who was in the group, whatever ids the coordinator gave."""
+
+    name: str
+    host: str
+    first_ms: int
+    last_ms: int
+    joins: int
+    leaves: int
+    returns: int
+    flapping: bool
+    present: int
+    """How many of that name are members in the end."""
+
+    assigned: int | None
+    """Their partitions in the end; None: the log does not tell."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is a member and has nothing to do."""
+        return bool(self.present) and self.assigned == 0
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.host})" if self.host else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """The committed offsets of a partition over time, thinned."""
+
+    topic: str
+    partition: int
+    points: tuple[tuple[int, int], ...]
+
+
+Reasons = tuple[tuple[Reason, int], ...]
+"""Why a group rebalanced, and how often for each reason, most first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long a group was seen, and how often it rebalanced."""
+
+    first_ms: int
+    last_ms: int
+    """Of its first and its last record."""
+
+    active_ms: int
+    """How long it had members."""
+
+    rebalances: int
+    an_hour: float | None
+    """While it had members; None: for too short a time to tell a rate."""
+
+    worst_hour: int
+    """Most rebalances within an hour."""
+
+    worst_hour_from_ms: int | None
+    """When that hour began: at its first rebalance."""
+
+    reasons: Reasons
+    worst_hour_reasons: Reasons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFindings:
+    """All about one group."""
+
+    group: str
+    group_type: str | None
+    """``classic``, ``consumer``, ``share``, ``streams``; None: only its offsets are known."""
+
+    state: State
+    epoch: int | None
+    assumptions: Assumptions
+    members: tuple[Member, ...]
+    """In the end."""
+
+    assignors: tuple[tuple[str, int], ...]
+    """Those in use, with their generations, the most used one first."""
+
+    commits: int
+    in_transactions: int
+    deletions: int
+    advanced: int
+    rate: float | None
+    """Of all partitions together."""
+
+    median_ms: int | None
+    p95_ms: int | None
+    intervals_ms: tuple[tuple[int, int], ...]
+    """Between two commits of a partition by one owner: how long, how often."""
+
+    pace: Pace
+    changes: tuple[Explained, ...] = ()
+    deploys: tuple[Deploy, ...] = ()
+    rewound: int = 0
+    """Rewinds, also those that are not told one by one."""
+
+    rewinds: tuple[RewindFinding, ...] = ()
+    cadence: tuple[CadenceFinding, ...] = ()
+    partitions: tuple[PartitionFinding, ...] = ()
+    people: tuple[MemberFinding, ...] = ()
+    curves: tuple[Curve, ...] = field(default=())

@@ -1,0 +1,230 @@
+"""Findings on a terminal, as a page, and as Parquet: what is in them, and what is not."""
+
+from __future__ import annotations
+
+import re
+
+import plotly.graph_objects as go
+import pyarrow.parquet as pq
+import pytest
+
+from emulator.logs.imports.exploring import explore
+from emulator.logs.imports.findings_tables import SCHEMAS, FindingsFiles
+from emulator.logs.imports.folder import explore_folder, explore_group, groups_in
+from emulator.logs.imports.notices import notices, weight
+from emulator.logs.imports.page import findings_page, pictures_of
+from emulator.logs.imports.screen import Shortlist, findings_screen, member_lines
+
+from .found import DAY_MS, WEEK_MS, Log, kept, member
+
+MINUTE = 60_000
+
+
+def troubled(group: str = "billing") -> Log:
+    """Write a group that has everything: rewinds, flapping, expired sessions, idle members."""
+    log = Log(group)
+    log.generation(0, 1, member("a", 0), member("b", 1), member("c"))
+    log.steadily(5_000, 10 * MINUTE, 0, 1)
+    log.commit(10 * MINUTE, 100, 1)
+    for number in range(4):
+        at_ms = 11 * MINUTE + number * 2 * MINUTE
+        log.generation(at_ms, 2 + 2 * number, member("a", 0, 1), member("c"))
+        log.steadily(at_ms + 5_000, at_ms + MINUTE, 0)
+        log.generation(at_ms + MINUTE, 3 + 2 * number, member("a", 0), member("b", 1), member("c"))
+        log.steadily(at_ms + MINUTE + 5_000, at_ms + 2 * MINUTE, 0, 1)
+    return log
+
+
+def shortlist_of(*logs: Log) -> Shortlist:
+    shortlist = Shortlist()
+    for log in sorted(logs, key=lambda each: each.group):
+        shortlist.add(log.found())
+    return shortlist
+
+
+def quiet(group: str = "quiet") -> Log:
+    log = Log(group)
+    log.generation(0, 1, member("a", 0))
+    log.steadily(5_000, MINUTE, 0)
+    return log
+
+
+def test_the_group_to_look_at_comes_first():
+    """And is told in sentences; one without trouble is a row and no more."""
+    text = "\n".join(findings_screen(shortlist_of(quiet("a-quiet-one"), troubled())))
+
+    assert "2 groups, 1 of them to look at" in text
+    assert text.index("| billing ") < text.index("| a-quiet-one ")
+    assert "! committed offsets went backwards 1 time: 11,800 records to do again" in text
+    assert "orders-1 at 1970-01-01 00:10:00: 11,900 to 100 (11,800 records)" in text
+    assert "b (10.0.0.7) came back 4 times" in text
+    assert "1 member without a partition: c (10.0.0.7)" in text
+    assert "9 rebalances" in text
+    assert "1 group with nothing to look at." in text
+
+
+def test_lines_fit_into_a_report():
+    """But for the table, whose lines stay whole."""
+    lines = [
+        line
+        for line in findings_screen(shortlist_of(troubled("x" * 30)))
+        if not line.startswith("|")
+    ]
+
+    assert max(map(len, lines)) <= 100
+
+
+def test_members_are_told_with_their_cadence():
+    """The busiest first; sums over their partitions."""
+    log = Log()
+    log.generation(0, 1, member("a", 0), member("b", 1, 2))
+    log.steadily(0, MINUTE, 0, 1, 2)
+    head, _, first, second = member_lines(log.found())
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in (first, second)]
+
+    assert "commits every" in head
+    assert ["b (10.0.0.7)", "2", "24", "2,200", "40", "5.0 s", "5.0 s"] == cells[0]
+    assert ["a (10.0.0.7)", "1", "12", "1,100", "20", "5.0 s", "5.0 s"] == cells[1]
+
+
+def test_offsets_that_expire_soon_are_told_with_the_time_left():
+    """The weekend is nearly over."""
+    log = quiet()
+    log.generation(MINUTE, 2)
+    found = log.found(retention_ms=WEEK_MS, end_ms=6 * DAY_MS)
+    (notice,) = [each for each in notices(found) if each.weight]
+
+    assert "offsets expire in 24 h 1 min" == notice.short
+    assert "from 1970-01-08 00:01:00 on" in notice.words
+
+
+def test_a_shortlist_keeps_the_worst_of_many():
+    """Memory does not grow with the groups."""
+    shortlist = Shortlist(most=3)
+    bad, good = troubled().found(), quiet().found()
+    for number in range(50):
+        shortlist.add(bad if number == 30 else good)
+
+    assert (50, 1, 3) == (shortlist.groups, shortlist.troubled, len(shortlist.first()))
+    assert bad is shortlist.first()[0]
+
+
+def test_rebalances_an_hour_are_drawn_by_reason():
+    """Of a group that was seen for an hour with members, or longer."""
+    log = troubled()
+    log.steadily(20 * MINUTE, 180 * MINUTE, 0)
+    log.generation(180 * MINUTE, 90, member("a", 0))
+    found = log.found()
+    (picture,) = [each for each in pictures_of(found) if each.title == "Rebalances an hour"]
+    bars = go.Figure(picture.figure).data
+    counts = {(bar.name, x): y for bar in bars for x, y in zip(bar.x, bar.y, strict=True)}
+
+    assert found.pace.rebalances == sum(counts.values())
+    assert {"1970-01-01T00:00:00.000", "1970-01-01T03:00:00.000"} == {x for _, x in counts}
+
+
+def test_the_worst_hour_is_told_with_its_reasons():
+    """When it began, and what made it."""
+    text = "\n".join(notice.words for notice in notices(troubled().found()))
+
+    assert "9 rebalances; 9 within the hour from 1970-01-01 00:00:00: 4 member" in text
+
+
+def test_every_picture_is_one_that_plotly_takes():
+    """Generations, committed offsets, cadence; a rewind is marked."""
+    shown = list(pictures_of(troubled().found()))
+
+    assert ["Generations", "Committed offsets", "Commit cadence"] == [each.title for each in shown]
+    assert all(go.Figure(picture.figure).data for picture in shown)
+    assert "rewind" in [each.get("name") for each in shown[1].figure["data"]]
+
+
+def test_the_page_asks_nobody_for_anything():
+    """No address that a browser could fetch, and none would be allowed."""
+    page = findings_page(shortlist_of(troubled(), quiet()))
+
+    assert set() == set(re.findall(r"https?://(?!www\.w3\.org/)[^\s\"']*", page))
+    assert not re.search(r"<(script|link|img|iframe)[^>]*\s(src|href)=", page)
+    assert "default-src 'none'" in page
+    assert page == findings_page(shortlist_of(troubled(), quiet()))
+
+
+def test_names_from_a_log_are_text_on_the_page():
+    """Whoever may name a group could write markup."""
+    page = findings_page(shortlist_of(troubled("</script><b>x")))
+
+    assert "</script><b>x" not in page
+    assert "&lt;/script&gt;&lt;b&gt;x" in page
+
+
+def test_tables_hold_what_was_found(tmp_path):
+    """A file a table; every row names its group."""
+    found = troubled().found()
+    with FindingsFiles(tmp_path) as files:
+        files.add(quiet().found())
+        files.add(found)
+    tables = {name: pq.read_table(tmp_path / f"{name}.parquet") for name in SCHEMAS}
+
+    assert SCHEMAS == {name: table.schema for name, table in tables.items()}
+    assert ["quiet", "billing"] == tables["groups"]["group"].to_pylist()
+    assert [None, ["b (10.0.0.7)"]] == [
+        each or None for each in tables["groups"]["flapping"].to_pylist()
+    ]
+    assert [100] == tables["rewinds"]["to_offset"].to_pylist()
+    assert len(found.changes) + 1 == len(tables["rebalances"])
+    assert len(found.cadence) + 1 == len(tables["cadence"])
+
+
+def test_what_breaks_off_leaves_no_table(tmp_path):
+    """Half a table would be taken for a whole one."""
+
+    def break_off() -> None:
+        with FindingsFiles(tmp_path) as files:
+            files.add(quiet().found())
+            raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        break_off()
+
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_folder_says_the_same_in_however_many_lots(tmp_path):
+    """Groups are taken some at a time; what holds for all of the import is the same for each."""
+    commits, groups = kept()
+    for name, table in (("commits", commits), ("groups", groups)):
+        (tmp_path / name).mkdir()
+        pq.write_table(table.slice(0, len(table) // 2), tmp_path / name / "one.parquet")
+        pq.write_table(table.slice(len(table) // 2), tmp_path / name / "two.parquet")
+    whole = list(explore(commits, groups))
+    wanted = whole[-1].group
+    alone, rows = explore_group(tmp_path, wanted)
+
+    assert len(whole) >= 4
+    assert whole == list(explore_folder(tmp_path))
+    assert whole == list(explore_folder(tmp_path, most_rows=1))
+    assert [each.group for each in whole] == groups_in(tmp_path)
+    assert (whole[-1], {wanted}) == (alone, {row["group"] for row in rows})
+    assert explore_group(tmp_path, "nobody") is None
+
+
+def test_a_large_group_is_gone_through_some_partitions_at_a_time(tmp_path):
+    """Several topics, owners of partitions without a commit: the same comes out."""
+    log = troubled()
+    log.generation(30 * MINUTE, 10, member("a", 0, 1, 5))
+    log.commit(31 * MINUTE, 7, 1, topic="a-refunds")
+    for name, table in zip(("commits", "groups"), log.tables, strict=True):
+        (tmp_path / name).mkdir()
+        pq.write_table(table, tmp_path / name / "all.parquet")
+
+    assert [log.found()] == list(explore_folder(tmp_path, most_rows=1))
+
+
+def test_an_empty_folder_has_no_groups(tmp_path):
+    """Nothing was read, or nothing was wanted."""
+    assert [] == list(explore_folder(tmp_path))
+
+
+def test_there_is_nothing_to_look_at_in_a_group_that_works():
+    """Weight is trouble."""
+    assert 0 == weight(quiet().found())
