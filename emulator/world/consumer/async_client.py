@@ -10,10 +10,10 @@ from emulator.world.consumer.calm_loop import CalmLoop
 from emulator.world.consumer.clients import MemberIds, full_match, jitter
 from emulator.world.draws import base64_id, draw, stream_key
 from protocols.consumer.kip848.background import WOKEN
-from protocols.consumer.kip848.events import BACKGROUND
 from protocols.consumer.kip848.machine import Client
+from protocols.consumer.kip848.requests import BACKGROUND
+from protocols.consumer.kip848.state import Consumer
 from protocols.consumer.kip848.threads import Lag, Lags, measured
-from protocols.consumer.kip848.values import Consumer
 from protocols.groups.kip848.patterns import matcher
 
 __all__ = ["WAKE_UPS", "CalmLoop", "matched_by_brokers", "new_client"]

@@ -17,9 +17,9 @@ from emulator.world.consumer.handler import Batch
 from emulator.world.consumer.progress import Unreported
 from emulator.world.kernel import Moment, Rank, order_of
 from protocols.consumer.fetching import Handed
+from protocols.consumer.kip848.application import POLL
 from protocols.consumer.kip848.background import WOKEN
-from protocols.consumer.kip848.events import BACKGROUND
-from protocols.consumer.kip848.waiting import POLL
+from protocols.consumer.kip848.requests import BACKGROUND
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition

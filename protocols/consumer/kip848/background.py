@@ -5,39 +5,58 @@ Source: ``ConsumerNetworkThread``, ``ApplicationEventProcessor``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
-from protocols.consumer import metadata
-from protocols.consumer.asking import look_up, on_reads
-from protocols.consumer.backoff import MS
-from protocols.consumer.kip848 import (
-    applying,
-    commits,
-    heartbeat,
-    leaving,
-    offsets,
-    reconciliation,
-    subscription,
+from protocols.consumer import fetch_errors, metadata, starts, validation
+from protocols.consumer.asking import REQUESTS, look_up, lose, on_reads, overdue, rearm, settled
+from protocols.consumer.backoff import MS, reconnect_backoff_us
+from protocols.consumer.kip848 import commits, heartbeat, membership, offsets, reconciliation
+from protocols.consumer.kip848.membership import join, on_released
+from protocols.consumer.kip848.requests import mark_unknown
+from protocols.consumer.kip848.state import (
+    Asked,
+    ClientState,
+    Consumer,
+    InFlight,
+    MemberState,
+    Progress,
+    ReleaseStage,
 )
-from protocols.consumer.kip848.calls import (
+from protocols.consumer.kip848.threads import (
     AwaitingCheck,
     Called,
     CommitWanted,
     Event,
     FetchesWanted,
+    Lag,
     LeaveWanted,
     Polled,
     Purpose,
     Unsubscribed,
     makes_last_calls,
 )
-from protocols.consumer.kip848.joining import join
-from protocols.consumer.kip848.membership import MemberState, Release
-from protocols.consumer.kip848.release import released
-from protocols.consumer.kip848.threads import Lag
-from protocols.consumer.kip848.values import ClientState, Consumer, Progress
-from protocols.consumer.lookup import Unknown
+from protocols.consumer.lookup import LOOKUP, Known, Unknown
+from protocols.consumer.lookup import failed as asked_in_vain
+from protocols.consumer.offsets import first_error
+from protocols.consumer.reading_answers import answered
 from protocols.machine import Send, SetTimer, Step
+from protocols.messages import (
+    ConsumerGroupHeartbeatResponse,
+    Disconnected,
+    Envelope,
+    FetchedRecords,
+    FindCoordinatorResponse,
+    ListOffsetsResponse,
+    MetadataResponse,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+    OffsetsForLeaderEpochResponse,
+    broker_of,
+    coordinator_node,
+)
+from protocols.messages.errors import ErrorCode
 
 WOKEN = "woken"
 """Timer: the application thread goes on, having waited for records or for a check.
@@ -46,7 +65,7 @@ Timers of one instant run out by name: then the background thread is first.
 """
 
 
-def take(state: ClientState, consumer: Consumer, event: Event, now: int) -> Step[ClientState]:
+def take_event(state: ClientState, consumer: Consumer, event: Event, now: int) -> Step[ClientState]:
     """Take one event off the queue."""
     match event:
         case Polled():
@@ -58,9 +77,9 @@ def take(state: ClientState, consumer: Consumer, event: Event, now: int) -> Step
         case Called():
             return _called(state, consumer, event, now)
         case Unsubscribed():
-            return leaving.unsubscribe(state, consumer, now)
+            return membership.leave_after_unsubscribe(state, consumer, now)
         case LeaveWanted(epoch):
-            return leaving.leave(state, epoch)
+            return membership.leave_at_close(state, epoch)
 
 
 # -- events ------------------------------------------------------------------------------------------
@@ -69,10 +88,12 @@ def take(state: ClientState, consumer: Consumer, event: Event, now: int) -> Step
 def _polled(state: ClientState, consumer: Consumer, event: Polled, now: int) -> Step[ClientState]:
     """Do what poll wants done: the seven steps of spec kip848 3.1."""
     step = reconciliation.advance(state, consumer, now, polled=True)
+    if step.state.commits is not state.commits:
+        step = step.then(lambda s: commits.send_due_commits(s, consumer, now))
     step = step.then(lambda s: commits.interval_due(s, consumer, event.at_us, now))
     if isinstance(step.state.app, AwaitingCheck):
         step = step.also(SetTimer(WOKEN, now + consumer.lags(Lag.WAKE, now)))
-    step = step.then(lambda s: Step(subscription.look(s, consumer)))
+    step = step.then(lambda s: Step(membership.refresh_subscription(s, consumer)))
     step = step.then(_take_part)
     return step.then(lambda s: _look_at_positions(s, consumer, event, now))
 
@@ -87,9 +108,9 @@ def _take_part(state: ClientState) -> Step[ClientState]:
         return Step(state) if state.subscribed is None else join(state)
     if member.state is not MemberState.STALE:
         return Step(state)
-    if member.release is Release.DONE:
+    if member.release is ReleaseStage.DONE:
         return join(state)
-    return Step(state.becoming(member._replace(release=Release.THEN_JOIN)))
+    return Step(state.becoming(member._replace(release=ReleaseStage.THEN_JOIN)))
 
 
 def _look_at_positions(
@@ -108,7 +129,9 @@ def _look_at_positions(
         slot = slot._replace(failed=slot.failed or failure)
         state = replace(state, reads=replace(state.reads, validation_failure=None))
     slot = slot._replace(progress=Progress.TAKEN)
-    return offsets.look(replace(state, slot=slot, poll_due_us=poll_due_us), consumer, now)
+    return offsets.update_positions(
+        replace(state, slot=slot, poll_due_us=poll_due_us), consumer, now
+    )
 
 
 def _fetch(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -121,27 +144,27 @@ def _called(state: ClientState, consumer: Consumer, event: Called, now: int) -> 
     """Go on after a listener call."""
     match event.needed.purpose:
         case Purpose.REVOKE:
-            return applying.revoked(state, consumer, now, threw=event.threw)
+            return reconciliation.on_revoked(state, consumer, now, threw=event.threw)
         case Purpose.ASSIGN:
-            return applying.assigned(state, consumer, now, threw=event.threw)
+            return reconciliation.on_assigned(state, consumer, now, threw=event.threw)
         case Purpose.RELEASE:
-            return released(state)
+            return on_released(state)
         case Purpose.LEAVE:
-            return leaving.prepared(state, consumer)
+            return membership.on_leave_prepared(state, consumer)
 
 
 # -- rounds ------------------------------------------------------------------------------------------
 
 
-def a_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def run_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Let everything that the thread looks after do what is due."""
     step = _look_up(state, consumer, now)
-    step = step.then(lambda s: commits.send_due(s, consumer, now))
+    step = step.then(lambda s: commits.send_due_commits(s, consumer, now))
     step = step.then(lambda s: heartbeat.advance(s, consumer, now))
     step = step.then(lambda s: reconciliation.advance(s, consumer, now, polled=False))
     if step.state.member.state is MemberState.ACKNOWLEDGING:
         step = step.then(lambda s: heartbeat.advance(s, consumer, now))
-    step = step.then(lambda s: offsets.send_due(s, consumer, now))
+    step = step.then(lambda s: offsets.send_due_fetch(s, consumer, now))
     return step.then(lambda s: _refresh(s, consumer, now))
 
 
@@ -157,10 +180,171 @@ def _refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
     return on_reads(state, lambda reads: ask(reads, consumer, now))
 
 
-def complete(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def complete_poll_event(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """End the poll event whose positions are settled: its fetches are sent."""
     slot = state.slot
-    if slot is None or slot.progress is not Progress.TAKEN or not offsets.settled(state):
+    if slot is None or slot.progress is not Progress.TAKEN or not offsets.is_settled(state):
         return Step(state)
-    complete = replace(state, slot=slot._replace(progress=Progress.COMPLETE))
-    return Step(complete) if slot.failed is not None else _fetch(complete, consumer, now)
+    complete_poll_event = replace(state, slot=slot._replace(progress=Progress.COMPLETE))
+    return (
+        Step(complete_poll_event)
+        if slot.failed is not None
+        else _fetch(complete_poll_event, consumer, now)
+    )
+
+
+def respond(
+    state: ClientState, consumer: Consumer, envelope: Envelope, now: int
+) -> Step[ClientState]:
+    """Handle one response; one that nobody waits for any more is dropped."""
+    number = envelope.header.correlation_id
+    body = envelope.body
+    match body:
+        case Disconnected(node):
+            return on_disconnected(state, consumer, node, now)
+        case MetadataResponse() | ListOffsetsResponse() | OffsetsForLeaderEpochResponse():
+            return on_reads(state, lambda reads: answered(reads, consumer, number, body, now))
+        case FindCoordinatorResponse():
+            return on_coordinator_found(state, consumer, number, body, now)
+        case _:
+            return _from_coordinator(state, consumer, envelope, now)
+
+
+def on_fetch_failed(
+    state: ClientState, consumer: Consumer, failed: list[FetchedRecords], now: int
+) -> Step[ClientState]:
+    """React to errors of a fetch."""
+    return on_reads(state, lambda r: fetch_errors.fetch_failed(r, consumer, failed, now))
+
+
+def _from_coordinator(
+    state: ClientState, consumer: Consumer, envelope: Envelope, now: int
+) -> Step[ClientState]:
+    number = envelope.header.correlation_id
+    flight = state.in_flight.get(number)
+    if flight is None:
+        return Step(state)
+    state = settled(state, number)
+    match envelope.body:
+        case ConsumerGroupHeartbeatResponse() as body if flight.asked is Asked.HEARTBEAT:
+            return heartbeat.on_response(state, consumer, number, body, now)
+        case OffsetCommitResponse() as body if flight.commit is not None:
+            error = first_error(body)
+            return commits.on_commit_response(state, consumer, number, flight.commit, error, now)
+        case OffsetFetchResponse() as body:
+            return offsets.on_fetch_response(state, consumer, number, body, now)
+        case _:
+            return Step(state)
+
+
+# -- the coordinator ---------------------------------------------------------------------------------
+
+
+def on_coordinator_found(
+    state: ClientState,
+    consumer: Consumer,
+    number: int,
+    response: FindCoordinatorResponse,
+    now: int,
+) -> Step[ClientState]:
+    """Take the answer to a lookup."""
+    unknown = state.coordinator
+    if not isinstance(unknown, Unknown) or unknown.lookup != number:
+        return Step(state)
+    if response.error is not ErrorCode.NONE:
+        return on_lookup_failed(state, consumer, now)
+    return Step(replace(state, coordinator=Known(response.node_id)))
+
+
+def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Look up again after the back-off."""
+    assert isinstance(state.coordinator, Unknown)
+    step = asked_in_vain(state.coordinator, consumer, now)
+    return Step(replace(state, coordinator=step.state), step.effects)
+
+
+# -- lost connections --------------------------------------------------------------------------------
+
+
+def on_disconnected(
+    state: ClientState, consumer: Consumer, node: int, now: int
+) -> Step[ClientState]:
+    """Handle a broken connection: what was in flight on it has failed retriably."""
+    broker = broker_of(node)
+    if node == coordinator_node(broker):
+        step = Step(state)
+        if state.coordinator == Known(broker):
+            step = mark_unknown(state, "connection lost", now)
+        return step.then(lambda s: _lose(s, consumer, broker, now))
+    failures = consumer.fetcher.failures(broker)
+    consumer.fetcher.disconnected(broker, now + reconnect_backoff_us(consumer, failures, now))
+    step = on_reads(state, lambda reads: validation.lost(reads, consumer, broker, now))
+    if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
+        step = step.then(lambda s: on_lookup_failed(s, consumer, now))
+    return step.then(
+        lambda s: on_reads(s, lambda reads: starts.connection_lost(reads, consumer, now))
+    )
+
+
+def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:
+    """Settle every request in flight to ``broker`` as failed."""
+    flights = state.in_flight
+    return lose(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
+
+
+def _lose_one(
+    state: ClientState, consumer: Consumer, number: int, flight: InFlight, now: int
+) -> Step[ClientState]:
+    error = ErrorCode.NETWORK_EXCEPTION
+    match flight.asked:
+        case Asked.HEARTBEAT:
+            return heartbeat.on_failure(state, consumer, number, now)
+        case Asked.COMMIT:
+            assert flight.commit is not None, "a commit in flight is one"
+            return commits.on_commit_response(state, consumer, number, flight.commit, error, now)
+        case Asked.OFFSETS:
+            return offsets.on_fetch_failed(state, consumer, number, error, now)
+        case Asked.LEAVE:
+            return Step(state)
+
+
+def on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """A request timed out: its connection is closed."""
+    step = Step(state)
+    for broker in overdue(state, now):
+        node = coordinator_node(broker)
+        step = step.then(partial(on_disconnected, consumer=consumer, node=node, now=now))
+    return step.then(rearm)
+
+
+def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """A lookup got no answer, or its back-off has ended."""
+    unknown = state.coordinator
+    if isinstance(unknown, Unknown) and unknown.lookup is not None:
+        return on_lookup_failed(state, consumer, now)
+    return Step(state)
+
+
+def on_metadata_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Metadata reached their age limit, or a request for them got no answer."""
+    return on_reads(state, lambda reads: metadata.late(reads, consumer, now))
+
+
+# -- timers ------------------------------------------------------------------------------------------
+
+
+def _only_a_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Do nothing: the round that follows every timer does what is due."""
+    del consumer, now
+    return Step(state)
+
+
+TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
+    heartbeat.HEARTBEAT: _only_a_round,
+    commits.COMMITS: _only_a_round,
+    offsets.OFFSETS: _only_a_round,
+    REQUESTS: on_request_timeout,
+    LOOKUP: on_lookup_timer,
+    metadata.METADATA: on_metadata_timer,
+}
+"""Timers of the background thread, by name: each is followed by a round."""

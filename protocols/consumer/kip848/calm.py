@@ -3,7 +3,7 @@
 What a pass of poll and a round of the background thread do then is all here, on a handful of
 numbers instead of a whole state: the poll event goes through its slot, records are taken, waits
 end, fetches are asked for (spec kip848 3.10). A host may let it poll in the client's place, as
-long as nothing but records arrives. It is what :mod:`~protocols.consumer.kip848.passes`,
+long as nothing but records arrives. It is what :mod:`~protocols.consumer.kip848.application`,
 :mod:`~protocols.consumer.kip848.background` and the machine would do; a test compares the two.
 """
 
@@ -14,13 +14,19 @@ from dataclasses import replace
 from protocols.consumer import metadata
 from protocols.consumer.backoff import MS
 from protocols.consumer.fetching import Fetcher, Handed
+from protocols.consumer.kip848.application import POLL, Wait
 from protocols.consumer.kip848.background import WOKEN
-from protocols.consumer.kip848.calls import OUTSIDE, Event, FetchesWanted, Outside, Polled, Polling
-from protocols.consumer.kip848.events import BACKGROUND
-from protocols.consumer.kip848.membership import MemberState
-from protocols.consumer.kip848.threads import Lag
-from protocols.consumer.kip848.values import ClientState, Consumer, Progress, Slot
-from protocols.consumer.kip848.waiting import POLL, Wait
+from protocols.consumer.kip848.requests import BACKGROUND
+from protocols.consumer.kip848.state import ClientState, Consumer, MemberState, Progress, Slot
+from protocols.consumer.kip848.threads import (
+    OUTSIDE,
+    Event,
+    FetchesWanted,
+    Lag,
+    Outside,
+    Polled,
+    Polling,
+)
 from protocols.consumer.lookup import Known
 from protocols.machine import Effect, SetTimer, Step
 
@@ -188,7 +194,7 @@ class CalmPoll:
         return handed
 
     def _wait_until(self, now: int) -> int:
-        """Return what :func:`~protocols.consumer.kip848.waiting.wait_until` does."""
+        """Return what :func:`~protocols.consumer.kip848.application.wait_until` does."""
         half = (self._poll_due_us - now) // 2
         most = self._rho_us if self._rho_us < half or half <= 0 else half
         return min(self._until_us, now + most, self._duty_us)

@@ -12,15 +12,29 @@ from functools import partial
 from protocols.consumer import metadata
 from protocols.consumer.asking import on_reads, take_number
 from protocols.consumer.backoff import MS, backoff_us
-from protocols.consumer.kip848 import applying, sync_commit
-from protocols.consumer.kip848.calls import CommitWanted, makes_last_calls
-from protocols.consumer.kip848.requests import BY_TOPIC_ID, ask, mark_unknown
-from protocols.consumer.kip848.values import Asked, ClientState, Commit, Consumer
+from protocols.consumer.calls import CommitResult, IllegalCallError
+from protocols.consumer.kip848 import reconciliation
+from protocols.consumer.kip848.membership import exception_of
+from protocols.consumer.kip848.requests import (
+    BY_TOPIC_ID,
+    ask,
+    mark_unknown,
+    queue,
+    queue_automatic_commit,
+)
+from protocols.consumer.kip848.state import Asked, ClientState, Commit, Consumer
+from protocols.consumer.kip848.threads import (
+    Calling,
+    CommittingSync,
+    CommitWanted,
+    Outside,
+    makes_last_calls,
+)
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.offsets import RETRIED, all_consumed, automatic_order
 from protocols.facts import CommitEnded, CommitSent
-from protocols.machine import SetTimer, Step, Tell
-from protocols.messages import OffsetCommitRequest
+from protocols.machine import Return, SetTimer, Step, Tell
+from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 
 COMMITS = "commits"
@@ -41,7 +55,9 @@ def interval_due(
     if not settings.enable_auto_commit or polled_us < state.autocommit_us or _auto(state):
         return Step(state)
     following = polled_us + settings.auto_commit_interval_ms * MS
-    return automatic(replace(state, autocommit_us=following), consumer, "auto", None, now)
+    state = replace(state, autocommit_us=following)
+    after = queue_automatic_commit(state, consumer, "auto", None)
+    return Step(state) if after is state else send_due_commits(after, consumer, now)
 
 
 def _auto(state: ClientState) -> bool:
@@ -52,20 +68,8 @@ def _auto(state: ClientState) -> bool:
     """
     return any(
         commit.kind == "auto" or (commit.kind == "prepare" and commit.attempt == 0)
-        for commit in sync_commit.unanswered(state)
+        for commit in unanswered(state)
     )
-
-
-def automatic(
-    state: ClientState, consumer: Consumer, kind: str, deadline_us: int | None, now: int
-) -> Step[ClientState]:
-    """Have all positions committed; nothing to commit is not asked for."""
-    offsets = automatic_order(all_consumed(consumer))
-    if not offsets:
-        return Step(state)
-    key, state = take_number(state)
-    commit = Commit(key, kind, offsets, deadline_us)
-    return send_due(replace(state, commits=(*state.commits, commit)), consumer, now)
 
 
 def wanted(
@@ -82,7 +86,7 @@ def wanted(
 # -- sending -----------------------------------------------------------------------------------------
 
 
-def send_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def send_due_commits(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Send what may be sent now; give up what has waited too long."""
     if not state.commits:
         return Step(state)
@@ -103,11 +107,11 @@ def _send_or_wait(
     state: ClientState, consumer: Consumer, commit: Commit, now: int
 ) -> Step[ClientState]:
     if commit.deadline_us is not None and now >= commit.deadline_us:
-        return _ended(state, consumer, commit, ErrorCode.REQUEST_TIMED_OUT, now)
+        return _end(state, consumer, commit, ErrorCode.REQUEST_TIMED_OUT, now)
     last = makes_last_calls(state.app)
     if not isinstance(state.coordinator, Known):
         if last:
-            return sync_commit.abandoned(state, commit)
+            return on_commit_abandoned(state, commit)
     elif last or now >= commit.retry_us:
         return _send(state, consumer, commit, now)
     return Step(replace(state, commits=(*state.commits, commit)))
@@ -136,7 +140,7 @@ def _send(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> S
 # -- answers -----------------------------------------------------------------------------------------
 
 
-def answered(
+def on_commit_response(
     state: ClientState, consumer: Consumer, number: int, commit: Commit, error: ErrorCode, now: int
 ) -> Step[ClientState]:
     """Take the fate of a commit that was sent; NETWORK_EXCEPTION stands for a lost connection."""
@@ -148,7 +152,7 @@ def answered(
     step = step.also(Tell(fact))
     if _tries_again(state, commit, error, now):
         return step.then(lambda s: _again(s, consumer, commit, now))
-    return step.then(lambda s: _ended(s, consumer, commit, error, now))
+    return step.then(lambda s: _end(s, consumer, commit, error, now))
 
 
 def _tries_again(state: ClientState, commit: Commit, error: ErrorCode, now: int) -> bool:
@@ -169,10 +173,10 @@ def _again(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> 
     if commit.kind == "prepare":
         offsets = automatic_order(all_consumed(consumer)) or offsets
     again = commit._replace(offsets=offsets, attempt=commit.attempt + 1, retry_us=retry)
-    return send_due(replace(state, commits=(*state.commits, again)), consumer, now)
+    return send_due_commits(replace(state, commits=(*state.commits, again)), consumer, now)
 
 
-def _ended(
+def _end(
     state: ClientState, consumer: Consumer, commit: Commit, error: ErrorCode, now: int
 ) -> Step[ClientState]:
     """Let whoever waits for a commit go on."""
@@ -181,10 +185,130 @@ def _ended(
             retry = now + consumer.settings.retry_backoff_ms * MS
             return Step(replace(state, autocommit_us=retry))
         case "prepare":
-            return applying.committed(state, consumer, now)
+            return reconciliation.on_committed(state, consumer, now)
         case "async":
-            return sync_commit.earlier_ended(state)
+            return end_if_settled(state)
         case "sync" | "close":
-            return sync_commit.ended(state, commit, error)
+            return on_commit_ended(state, commit, error)
         case _:
             return Step(state)
+
+
+COMMIT_SYNC = "commit-sync"
+"""Timer: commitSync gives up."""
+
+_THROWN_AS_IT_IS = frozenset(
+    {
+        ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    }
+)
+"""Refusals that have an exception of their own."""
+
+
+def begin_commit_sync(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Enter commitSync for *offsets*.
+
+    Without offsets nothing is queued, but the call still waits for asynchronous commits made
+    before it (``AsyncKafkaConsumer.awaitPendingAsyncCommitsAndExecuteCommitCallbacks``).
+    """
+    if not offsets and not asynchronous(state):
+        return Step(state, (Return(CommitResult(offsets)),))
+    outer = state.app
+    if not isinstance(outer, Outside | Calling):
+        raise IllegalCallError(f"commitSync from {outer}")
+    deadline = now + consumer.settings.default_api_timeout_ms * MS
+    key, state = take_number(state)
+    timer = SetTimer(COMMIT_SYNC, deadline)
+    if not offsets:
+        app = CommittingSync(key, offsets, deadline, outer, CommitResult(offsets))
+        return Step(replace(state, app=app), (timer,))
+    state = replace(state, app=CommittingSync(key, offsets, deadline, outer))
+    event = CommitWanted(key, "sync", offsets, deadline)
+    return queue(state, consumer, event, now).also(timer)
+
+
+def begin_commit_async(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Queue a commit and go on; nothing to commit is not asked for."""
+    if not offsets:
+        return Step(state)
+    key, state = take_number(state)
+    return queue(state, consumer, CommitWanted(key, "async", offsets, None), now)
+
+
+def on_commit_ended(state: ClientState, commit: Commit, error: ErrorCode) -> Step[ClientState]:
+    """Take the end of a commit that the application thread waits for."""
+    app = state.app
+    if not isinstance(app, CommittingSync) or app.key != commit.key:
+        return Step(state)
+    if error is ErrorCode.NONE:
+        result = CommitResult(app.offsets)
+    else:
+        result = CommitResult(app.offsets, exception_for(error), error)
+    return end_if_settled(replace(state, app=app._replace(result=result)))
+
+
+def on_commit_abandoned(state: ClientState, commit: Commit) -> Step[ClientState]:
+    """Take the end of a commit that close() has no coordinator for, and looks for none."""
+    app = state.app
+    if isinstance(app, CommittingSync) and app.key == commit.key:
+        result = CommitResult(app.offsets, "CommitFailedException")
+        state = replace(state, app=app._replace(result=result))
+    return end_if_settled(state)
+
+
+def end_if_settled(state: ClientState) -> Step[ClientState]:
+    """Return from commitSync if it and the asynchronous commits before it have ended."""
+    app = state.app
+    if not isinstance(app, CommittingSync) or app.result is None:
+        return Step(state)
+    if any(key < app.key for key in asynchronous(state)):
+        return Step(state)
+    return Step(replace(state, app=app.outer), (Return(app.result),))
+
+
+def asynchronous(state: ClientState) -> list[int]:
+    """Return the keys of the asynchronous commits that have not ended."""
+    return [key for key, kind in unfinished(state) if kind == "async"]
+
+
+def unfinished(state: ClientState) -> list[tuple[int, str]]:
+    """Return key and kind of every commit that has not ended: queued, waiting, in flight."""
+    queued = [(e.key, e.kind) for e in state.events if isinstance(e, CommitWanted)]
+    return queued + [(commit.key, commit.kind) for commit in unanswered(state)]
+
+
+def unanswered(state: ClientState) -> list[Commit]:
+    """Return the commits that the background thread has: those that wait, those in flight."""
+    sent = [flight.commit for flight in state.in_flight.values() if flight.commit is not None]
+    return [*state.commits, *sent]
+
+
+def on_commit_sync_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Give up waiting; the commit may be stored all the same."""
+    del consumer
+    app = state.app
+    if not isinstance(app, CommittingSync) or now < app.deadline_us:
+        return Step(state)
+    result = CommitResult(app.offsets, "TimeoutException")
+    return Step(replace(state, app=app.outer), (Return(result),))
+
+
+def exception_for(error: ErrorCode) -> str:
+    """Return the exception that ends a commitSync after a refusal that is not tried again."""
+    match error:
+        case ErrorCode.STALE_MEMBER_EPOCH | ErrorCode.UNKNOWN_MEMBER_ID:
+            return "CommitFailedException"
+        case ErrorCode.OFFSET_METADATA_TOO_LARGE:
+            return "OffsetMetadataTooLarge"
+        case _ if error in _THROWN_AS_IT_IS:
+            return exception_of(error)
+        case _ if error in RETRIED or error.retriable:
+            return "TimeoutException"
+        case _:
+            return "KafkaException"

@@ -8,11 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.consumer.backoff import MS, backoff_us
-from protocols.consumer.kip848 import joining, leaving, losing
-from protocols.consumer.kip848.membership import MemberState, Release
-from protocols.consumer.kip848.release import give_up
+from protocols.consumer.kip848 import membership
+from protocols.consumer.kip848.membership import release_assignment
 from protocols.consumer.kip848.requests import ask, mark_unknown
-from protocols.consumer.kip848.values import NOTHING_SAID, Asked, Beat, ClientState, Consumer, Said
+from protocols.consumer.kip848.state import (
+    NOTHING_SAID,
+    Asked,
+    Beat,
+    ClientState,
+    Consumer,
+    MemberState,
+    ReleaseStage,
+    Said,
+)
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.machine import SetTimer, Step
 from protocols.messages import (
@@ -34,18 +42,18 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
     """Send what is due: a heartbeat, or the last one of a member that leaves."""
     member = state.member
     if not isinstance(state.coordinator, Known) or not member.state.in_group:
-        return leaving.skipped(state)
+        return membership.on_heartbeat_skipped(state)
     if now >= state.poll_due_us and not member.state.leaving:
-        step = leaving.poll_expired(state, consumer)
+        step = membership.on_poll_expired(state, consumer)
         step = step.then(lambda s: _leave(s, consumer, MemberState.STALE, now))
-        return step.then(lambda s: give_up(s, consumer, Release.RUNNING, now))
+        return step.then(lambda s: release_assignment(s, consumer, ReleaseStage.RUNNING, now))
     if member.state is MemberState.LEAVING:
         return _leave(state, consumer, MemberState.UNSUBSCRIBED, now)
     if state.beat.number is None and (
         member.state in _AT_ONCE or now >= max(state.beat.due_us, state.beat.retry_us)
     ):
         step = _send(state, consumer, Asked.HEARTBEAT, now)
-        return step.then(joining.acknowledged).then(lambda s: _arm(s, now))
+        return step.then(membership.on_heartbeat_generated).then(lambda s: _arm(s, now))
     return _arm(state, now)
 
 
@@ -70,7 +78,7 @@ def _leave(
         step = _send(state, consumer, Asked.LEAVE, now)
     else:
         step = Step(state)
-    return step.then(lambda s: leaving.left(forgotten(s), after))
+    return step.then(lambda s: membership.on_left(forgotten(s), after))
 
 
 def forgotten(state: ClientState) -> ClientState:
@@ -120,7 +128,7 @@ def _request(state: ClientState, consumer: Consumer) -> tuple[ConsumerGroupHeart
 # -- answers -----------------------------------------------------------------------------------------
 
 
-def answered(
+def on_response(
     state: ClientState,
     consumer: Consumer,
     number: int,
@@ -136,10 +144,10 @@ def answered(
     interval = response.heartbeat_interval_ms * MS
     if interval != beat.interval_us:
         beat = beat._replace(interval_us=interval, due_us=now + interval)
-    return joining.heard(replace(state, beat=beat), response)
+    return membership.on_heartbeat_success(replace(state, beat=beat), response)
 
 
-def failed(state: ClientState, consumer: Consumer, number: int, now: int) -> Step[ClientState]:
+def on_failure(state: ClientState, consumer: Consumer, number: int, now: int) -> Step[ClientState]:
     """A heartbeat got no answer: the next one says all, after the back-off."""
     if state.beat.number != number:
         return Step(state)
@@ -161,10 +169,10 @@ def _refused(
     if error in LOSES_COORDINATOR:
         return mark_unknown(forgotten(state), f"heartbeat answered {error.name}", now)
     if error in _PUT_OUT:
-        return losing.fenced(forgotten(state), consumer, error, now)
+        return membership.on_fenced(forgotten(state), consumer, error, now)
     state = _backed_off(state, consumer, now)
     if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or not state.member.state.in_group:
         return Step(state)
     if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-        return Step(losing.throw_once(state, error))
-    return losing.died(state, consumer, error, response.error_message or "", now)
+        return Step(membership.throw_once(state, error))
+    return membership.on_fatal(state, consumer, error, response.error_message or "", now)

@@ -1,6 +1,6 @@
 """The Java consumer's client of the consumer protocol: verbs in, steps out (spec kip848 3).
 
-The control plane is a frozen :class:`~protocols.consumer.kip848.values.ClientState`, changed by
+The control plane is a frozen :class:`~protocols.consumer.kip848.state.ClientState`, changed by
 the functions of this package; this class owns the data plane, and plays the two threads: the
 background thread handles what arrives and what is queued for it, the application thread goes
 through the passes of poll.
@@ -14,29 +14,20 @@ from protocols.consumer.asking import on_reads
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.fetch_errors import throw_out_of_range
 from protocols.consumer.fetching import Handed
-from protocols.consumer.kip848 import (
-    background,
-    closing,
-    passes,
-    responses,
-    subscription,
-    sync_commit,
-    timers,
-)
-from protocols.consumer.kip848.calls import (
+from protocols.consumer.kip848 import application, background, commits, membership
+from protocols.consumer.kip848.application import POLL, Taking, Wait, held_back, raced, wait_until
+from protocols.consumer.kip848.calm import CalmPoll, quiet_until
+from protocols.consumer.kip848.requests import BACKGROUND, advance_wakeup, queue
+from protocols.consumer.kip848.state import ClientState, Consumer
+from protocols.consumer.kip848.threads import (
     OUTSIDE,
     AwaitingCheck,
     Calling,
     Closing,
     FetchesWanted,
+    Lag,
     Polling,
 )
-from protocols.consumer.kip848.calm import CalmPoll, quiet_until
-from protocols.consumer.kip848.events import BACKGROUND, hurry, queue
-from protocols.consumer.kip848.taking import Taking
-from protocols.consumer.kip848.threads import Lag
-from protocols.consumer.kip848.values import ClientState, Consumer
-from protocols.consumer.kip848.waiting import POLL, Wait, held_back, raced, wait_until
 from protocols.consumer.offsets import all_consumed, explicit_order
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
@@ -52,7 +43,7 @@ class Client:
 
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer
-        self.state = subscription.first(consumer)
+        self.state = membership.initial_state(consumer)
         self._taking: Taking | None = None
         self._wait = Wait.NONE
         self._answered = False
@@ -62,21 +53,21 @@ class Client:
 
     def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
         """Poll: the step holds ``Return(records)``, or the machine waits and returns later."""
-        return self._pass(passes.enter(self.state, self.consumer, timeout_us, now), now)
+        return self._pass(application.enter_poll(self.state, self.consumer, timeout_us, now), now)
 
     def commit_sync(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit and wait; None commits all that poll ever returned. Ends in ``Return``."""
         wanted = self._to_commit(offsets)
-        return self._took(sync_commit.begin(self.state, self.consumer, wanted, now), now)
+        return self._took(commits.begin_commit_sync(self.state, self.consumer, wanted, now), now)
 
     def commit_async(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit without waiting; None commits all that poll ever returned."""
         wanted = self._to_commit(offsets)
-        return self._took(sync_commit.begin_async(self.state, self.consumer, wanted, now), now)
+        return self._took(commits.begin_commit_async(self.state, self.consumer, wanted, now), now)
 
     def _to_commit(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
         """Return what a commit covers: the caller waits until its positions are read."""
@@ -87,17 +78,17 @@ class Client:
     ) -> Step[ClientState]:
         """Close: final commit, listener call, last heartbeat; ends in ``Return(Closed())``."""
         stopped = self._stop_polling()
-        step = closing.begin(self.state, self.consumer, timeout_us, operation, now)
+        step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
         return self._took(Step(step.state, stopped + step.effects), now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
         """Read these topics instead of what was subscribed to; nobody is called for it."""
         self.consumer = replace(self.consumer, topics=topics, matches=None, regex=None)
-        return self._took(subscription.change(self.state, self.consumer, now), now)
+        return self._took(membership.change_subscription(self.state, self.consumer, now), now)
 
     def unsubscribe(self, now: int) -> Step[ClientState]:
         """Drop the subscription; ends in ``Return``."""
-        return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
+        return self._took(application.unsubscribe(self.state, self.consumer, now), now)
 
     def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
         """Go on after a listener call has returned, or thrown."""
@@ -105,8 +96,8 @@ class Client:
         if not isinstance(calling, Calling):
             raise IllegalCallError(f"no listener call is running: {call}")
         if isinstance(calling.outer, Closing):
-            return self._took(closing.called(self.state, self.consumer, now), now)
-        step = passes.called(self.state, self.consumer, now, threw=threw)
+            return self._took(application.on_last_call(self.state, self.consumer, now), now)
+        step = application.on_called(self.state, self.consumer, now, threw=threw)
         go_on = self._pass if isinstance(calling.outer, Polling) else self._took
         return go_on(step, now)
 
@@ -137,7 +128,7 @@ class Client:
             return self._leave_poll(effects)
         if not isinstance(self.state.app, Polling):
             return Step(self.state, effects)
-        effects += self._become(Step(passes.end_pass(self.state)))
+        effects += self._become(Step(application.end_pass(self.state)))
         effects += self._look(self.state.app, now)
         return Step(self.state, effects)
 
@@ -177,7 +168,7 @@ class Client:
             return self._leave_poll((Return(()),)).effects
         if self._answered:
             self._answered = False
-            return self._pass(passes.begin(self.state, self.consumer, now), now).effects
+            return self._pass(application.begin_pass(self.state, self.consumer, now), now).effects
         self._wait = Wait.RECORDS
         return (SetTimer(POLL, wait_until(self.state, self.consumer, polling, now)),)
 
@@ -218,7 +209,7 @@ class Client:
             return self._hand_out(handed, now)
         if now >= polling.until_us:
             return self._leave_poll((Return(()),)).effects
-        return self._pass(passes.begin(self.state, self.consumer, now), now).effects
+        return self._pass(application.begin_pass(self.state, self.consumer, now), now).effects
 
     # -- the background thread -----------------------------------------------------------------
 
@@ -230,11 +221,11 @@ class Client:
             effects = self._fetched(body, now)
         else:
             untold = not self.state.beat.interval_us
-            effects = self._become(responses.respond(self.state, self.consumer, envelope, now))
+            effects = self._become(background.respond(self.state, self.consumer, envelope, now))
             effects += self._round(now)
             if untold and self.state.beat.interval_us:
                 effects += self._end_wait(now)
-        effects += self._become(hurry(self.state, self.consumer, now))
+        effects += self._become(advance_wakeup(self.state, self.consumer, now))
         return self._took(Step(self.state, effects), now)
 
     def _fetched(self, response: FetchResponse, now: int) -> Effects:
@@ -242,7 +233,7 @@ class Client:
         failed = self.consumer.fetcher.arrived(response)
         effects: Effects = ()
         if failed:
-            step = responses.fetch_failed(self.state, self.consumer, failed, now)
+            step = background.on_fetch_failed(self.state, self.consumer, failed, now)
             effects = self._become(step) + self._round(now)
         brought = any(
             not part.error and part.next_offset > part.first for part in response.partitions
@@ -264,13 +255,13 @@ class Client:
             is_over = timer != POLL or self._wait is Wait.RECORDS
             effects = self._turn(now) if is_over else ()
             return Step(self.state, effects)
-        if timer in timers.WAITS:
-            return self._took(timers.WAITS[timer](self.state, self.consumer, now), now)
+        if timer in application.TIMERS:
+            return self._took(application.TIMERS[timer](self.state, self.consumer, now), now)
         self._catch_up(now)
         if timer == BACKGROUND:
             effects = self._take_events(now)
         else:
-            effects = self._become(timers.TIMERS[timer](self.state, self.consumer, now))
+            effects = self._become(background.TIMERS[timer](self.state, self.consumer, now))
         effects += self._round(now)
         return self._took(Step(self.state, effects), now)
 
@@ -283,19 +274,21 @@ class Client:
         events = self.state.events
         effects = self._become(Step(replace(self.state, events=(), events_us=None)))
         for event in events:
-            effects += self._become(background.take(self.state, self.consumer, event, now))
+            effects += self._become(background.take_event(self.state, self.consumer, event, now))
         return effects
 
     def _round(self, now: int) -> Effects:
-        effects = self._become(background.a_round(self.state, self.consumer, now))
-        return effects + self._become(background.complete(self.state, self.consumer, now))
+        effects = self._become(background.run_round(self.state, self.consumer, now))
+        return effects + self._become(
+            background.complete_poll_event(self.state, self.consumer, now)
+        )
 
     # -- carrying a step over --------------------------------------------------------------------
 
     def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
         """Take a step and let close() or unsubscribe() go on."""
         effects = self._become(step)
-        effects += self._become(closing.advance(self.state, self.consumer, now))
+        effects += self._become(application.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects)
 
     def _become(self, step: Step[ClientState]) -> Effects:

@@ -1,154 +1,320 @@
-"""Where a member stands with its group, and which ways lead on (``MemberState``, spec kip848 3.2)."""
+"""What the member's own log would say."""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from dataclasses import replace
 
 from assignors.types import TopicPartition
-from protocols.messages import TopicPartitions
-
-
-class MemberState(enum.Enum):
-    """``MemberState`` of the Java client."""
-
-    UNSUBSCRIBED = "in no group"
-    JOINING = "to send epoch 0"
-    RECONCILING = "told to own something else"
-    ACKNOWLEDGING = "to say that it owns it"
-    STABLE = "owns what it was told to"
-    FENCED = "removed; gives up what it owned, to join again"
-    PREPARE_LEAVING = "gives up what it owns, to leave"
-    LEAVING = "to send that it leaves"
-    STALE = "left because nobody polled; waits for a poll"
-    FATAL = "can never go on"
-
-    @property
-    def in_group(self) -> bool:
-        """Whether the coordinator's answers to its heartbeats mean anything to it."""
-        return self not in _OUTSIDE
-
-    @property
-    def leaving(self) -> bool:
-        """Whether it is on its way out."""
-        return self in {MemberState.PREPARE_LEAVING, MemberState.LEAVING}
-
-    @property
-    def takes_assignments(self) -> bool:
-        """Whether it may be told to own something else."""
-        return MemberState.RECONCILING in WAYS[self]
-
-
-_OUTSIDE = frozenset(
-    {MemberState.UNSUBSCRIBED, MemberState.FENCED, MemberState.STALE, MemberState.FATAL}
+from protocols.consumer import metadata
+from protocols.consumer.asking import on_reads
+from protocols.consumer.calls import CloseOperation, Failed
+from protocols.consumer.kip848.requests import request_call
+from protocols.consumer.kip848.state import (
+    NO_ASSIGNMENT,
+    AbortedReconciliation,
+    Asked,
+    ClientState,
+    Consumer,
+    Ids,
+    Membership,
+    MemberState,
+    Reconciling,
+    ReleaseStage,
+    by_id,
 )
-_S = MemberState
-
-WAYS: Final[dict[MemberState, frozenset[MemberState]]] = {
-    _S.UNSUBSCRIBED: frozenset({_S.JOINING, _S.PREPARE_LEAVING, _S.FATAL}),
-    _S.JOINING: frozenset({_S.RECONCILING, _S.STABLE, _S.FENCED, _S.PREPARE_LEAVING, _S.FATAL}),
-    _S.RECONCILING: frozenset(
-        {_S.RECONCILING, _S.ACKNOWLEDGING, _S.STABLE, _S.FENCED, _S.PREPARE_LEAVING, _S.FATAL}
-    ),
-    _S.ACKNOWLEDGING: frozenset(
-        {_S.STABLE, _S.RECONCILING, _S.FENCED, _S.PREPARE_LEAVING, _S.FATAL}
-    ),
-    _S.STABLE: frozenset({_S.RECONCILING, _S.FENCED, _S.PREPARE_LEAVING, _S.FATAL}),
-    _S.FENCED: frozenset({_S.JOINING, _S.UNSUBSCRIBED}),
-    _S.PREPARE_LEAVING: frozenset({_S.LEAVING, _S.FATAL}),
-    _S.LEAVING: frozenset({_S.UNSUBSCRIBED, _S.STALE, _S.FATAL}),
-    _S.STALE: frozenset({_S.JOINING}),
-    _S.FATAL: frozenset(),
-}
-"""Where each state may lead."""
-
-Ids = tuple[TopicPartitions, ...]
-"""Partitions by topic id, sorted, without topics that have none."""
+from protocols.consumer.kip848.threads import Purpose
+from protocols.consumer.reader import Metadata
+from protocols.facts import ClientStateChanged, Dropped
+from protocols.machine import Step, Tell
+from protocols.messages import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    TEMPORARY_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatResponse,
+)
+from protocols.messages.errors import ErrorCode
 
 
-def by_id(told: Iterable[TopicPartitions]) -> Ids:
-    """Return partitions by topic id in one form, however they were told."""
-    found: dict[str, set[int]] = {}
-    for topic_id, partitions in told:
-        found.setdefault(topic_id, set()).update(partitions)
-    return tuple(
-        TopicPartitions(topic_id, tuple(sorted(numbers)))
-        for topic_id, numbers in sorted(found.items())
-        if numbers
+def transition(state: ClientState, member: Membership) -> Step[ClientState]:
+    """Return the state with the member changed, and say so if it stands elsewhere now."""
+    after = state.becoming(member)
+    before = state.member.state
+    if before is member.state:
+        return Step(after)
+    fact = ClientStateChanged(
+        member_id=state.member_id, epoch=member.epoch, before=before.name, after=member.state.name
+    )
+    return Step(after, (Tell(fact),))
+
+
+def join(state: ClientState) -> Step[ClientState]:
+    """Be about to join with epoch 0; a reconciliation under way has lost its sense."""
+    member = abort_reconciliation(state.member)._replace(
+        epoch=JOIN_EPOCH, target=NO_ASSIGNMENT, current=NO_ASSIGNMENT
+    )
+    return transition(state, member.to(MemberState.JOINING))
+
+
+def abort_reconciliation(member: Membership) -> Membership:
+    """Return the member with its reconciliation, if there is one, due to end without effect."""
+    if not isinstance(member.reconciling, Reconciling):
+        return member
+    return member._replace(reconciling=AbortedReconciliation(member.reconciling.stage))
+
+
+def on_heartbeat_success(
+    state: ClientState, response: ConsumerGroupHeartbeatResponse
+) -> Step[ClientState]:
+    """Take a good answer: the epoch, and an assignment if there is one."""
+    member = state.member
+    outside = not member.state.in_group or member.state is MemberState.LEAVING
+    if outside or response.member_epoch < 0:
+        return Step(state)
+    member = member._replace(epoch=response.member_epoch)
+    if response.assignment is None or not member.state.takes_assignments:
+        return Step(state.becoming(member))
+    return _take_assignment(state, member, by_id(response.assignment))
+
+
+def _take_assignment(state: ClientState, member: Membership, told: Ids) -> Step[ClientState]:
+    member = member._replace(target=member.target.with_target(told))
+    if not member.reconciled:
+        return transition(state, member.to(MemberState.RECONCILING))
+    if member.state in (MemberState.RECONCILING, MemberState.JOINING):
+        return transition(state, member.to(MemberState.STABLE))
+    return Step(state.becoming(member))
+
+
+def on_heartbeat_generated(state: ClientState) -> Step[ClientState]:
+    """Go on once a heartbeat was made: it tells what the member owns."""
+    member = state.member
+    if member.state is not MemberState.ACKNOWLEDGING:
+        return Step(state)
+    after = MemberState.STABLE if member.reconciled else MemberState.RECONCILING
+    return transition(state, member.to(after))
+
+
+def release_assignment(
+    state: ClientState, consumer: Consumer, release: ReleaseStage, now: int
+) -> Step[ClientState]:
+    """Stop reading everything that is owned, and have the application told that it is lost."""
+    if not state.assignment:
+        return on_released(state.becoming(state.member._replace(release=release)))
+    member = state.member._replace(release=release)
+    state = replace(state, member=member, pending=frozenset(state.assignment))
+    return request_call(state, consumer, "lost", state.assignment, Purpose.RELEASE, now)
+
+
+def on_released(state: ClientState) -> Step[ClientState]:
+    """Own nothing any more; join again if that was waited for."""
+    then = state.member.release
+    member = state.member._replace(current=NO_ASSIGNMENT, release=ReleaseStage.DONE)
+    state = replace(
+        state, member=member, assignment=(), awaiting=(), pending=frozenset(), offsets_asked=None
+    )
+    rejoins = member.state in (MemberState.FENCED, MemberState.STALE)
+    return join(state) if then is ReleaseStage.THEN_JOIN and rejoins else Step(state)
+
+
+def on_fenced(
+    state: ClientState, consumer: Consumer, error: ErrorCode, now: int
+) -> Step[ClientState]:
+    """React to having been removed: give everything up, then join again with the same id.
+
+    A member that is leaving has left by that.
+    """
+    member = state.member
+    if member.state.leaving:
+        if member.state is MemberState.PREPARE_LEAVING:
+            member = member.to(MemberState.LEAVING)
+        gone = abort_reconciliation(member)._replace(epoch=JOIN_EPOCH, current=NO_ASSIGNMENT)
+        return transition(state, gone.to(MemberState.UNSUBSCRIBED))
+    if not member.state.in_group:
+        return Step(state)
+    put_out = abort_reconciliation(member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
+    step = transition(state, put_out.to(MemberState.FENCED))
+    told = Tell(Dropped(reason=f"heartbeat answered {error.name}"))
+    return step.also(told).then(
+        lambda s: release_assignment(s, consumer, ReleaseStage.THEN_JOIN, now)
     )
 
 
-class LocalAssignment(NamedTuple):
-    """Partitions with a count of the client's own, so that equal ones can be told apart."""
+def on_fatal(
+    state: ClientState, consumer: Consumer, error: ErrorCode, message: str, now: int
+) -> Step[ClientState]:
+    """React to an error that no heartbeat mends: everything is lost, and every poll throws.
 
-    epoch: int
-    partitions: Ids
-
-    def with_target(self, told: Ids) -> LocalAssignment:
-        """Return what follows when the coordinator tells *told*."""
-        if self != NO_ASSIGNMENT and told == self.partitions:
-            return self
-        return LocalAssignment(self.epoch + 1, told)
-
-
-NO_ASSIGNMENT = LocalAssignment(-1, ())
-
-
-class Stage(enum.Enum):
-    """What a reconciliation waits for."""
-
-    COMMITTING = "the commit before it"
-    REVOKING = "onPartitionsRevoked"
-    ASSIGNING = "onPartitionsAssigned"
-
-
-class Reconciling(NamedTuple):
-    """A reconciliation under way."""
-
-    stage: Stage
-    resolved: LocalAssignment
-    assigned: tuple[TopicPartition, ...]
-    revoked: tuple[TopicPartition, ...]
-    added: tuple[TopicPartition, ...]
-
-
-class Overtaken(NamedTuple):
-    """A reconciliation that has lost its sense: the member was put out meanwhile, or left.
-
-    What it waits for ends it; nothing of it is applied.
+    A member that is leaving gives up what it owns by that, and is not called for it again.
     """
-
-    stage: Stage
-
-
-class Release(enum.Enum):
-    """How far a member is that has to give everything up (onPartitionsLost)."""
-
-    DONE = "nothing is left to give up"
-    RUNNING = "the listener has to be called"
-    THEN_JOIN = "the listener has to be called; then the member joins again"
-
-
-class Membership(NamedTuple):
-    """The member as its client sees it (``ConsumerMembershipManager``)."""
-
-    state: MemberState = MemberState.UNSUBSCRIBED
-    epoch: int = 0
-    target: LocalAssignment = NO_ASSIGNMENT
-    current: LocalAssignment = NO_ASSIGNMENT
-    reconciling: Reconciling | Overtaken | None = None
-    release: Release = Release.DONE
-
-    @property
-    def reconciled(self) -> bool:
-        """Whether it owns what it was last told to."""
-        return self.target == self.current
-
-    def to(self, state: MemberState) -> Membership:
-        """Return the member in another state."""
-        assert state in WAYS[self.state], f"no way from {self.state.name} to {state.name}"
-        return self._replace(state=state)
+    failed = Failed(exception_of(error), error, message)
+    member = abort_reconciliation(state.member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
+    step = transition(replace(state, died=failed), member.to(MemberState.FATAL))
+    told = Tell(Dropped(reason=f"heartbeat answered {error.name}"))
+    if state.member.state.leaving:
+        return step.also(told)
+    return step.also(told).then(
+        lambda s: release_assignment(s, consumer, ReleaseStage.RUNNING, now)
+    )
 
 
-NO_MEMBER = Membership()
+def throw_once(state: ClientState, error: ErrorCode) -> ClientState:
+    """Let the next poll throw; the member goes on."""
+    failed = Failed(exception_of(error), error)
+    return replace(state, thrown=failed)
+
+
+def exception_of(error: ErrorCode) -> str:
+    """Return the name of the Java exception of an error code."""
+    if error is ErrorCode.UNKNOWN_SERVER_ERROR:
+        return "UnknownServerException"
+    words = error.name.removesuffix("_FAILED").split("_")
+    return "".join(word.capitalize() for word in words) + "Exception"
+
+
+POLL_EXPIRED = "consumer poll timeout has expired."
+
+
+def leave_epoch(consumer: Consumer, operation: CloseOperation) -> int | None:
+    """Return the epoch a member leaves with; None: it says nothing."""
+    static = consumer.settings.group_instance_id is not None
+    match operation:
+        case CloseOperation.LEAVE_GROUP:
+            return LEAVE_EPOCH
+        case CloseOperation.REMAIN_IN_GROUP if not static:
+            return None
+        case _:
+            return TEMPORARY_LEAVE_EPOCH if static else LEAVE_EPOCH
+
+
+def leave_after_unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Leave because the subscription was dropped: first the listener is called."""
+    state = replace(state, subscribed=None)
+    if not state.member.state.in_group:
+        return discard_assignment(state)
+    step = transition(state, abort_reconciliation(state.member).to(MemberState.PREPARE_LEAVING))
+    if not state.assignment:
+        return step.then(lambda s: on_leave_prepared(s, consumer))
+    listener = "revoked" if state.member.epoch > 0 else "lost"
+    return step.then(
+        lambda s: request_call(s, consumer, listener, s.assignment, Purpose.LEAVE, now)
+    )
+
+
+def on_leave_prepared(state: ClientState, consumer: Consumer) -> Step[ClientState]:
+    """Go on after that listener call, unless the member was put out meanwhile."""
+    if state.member.state is not MemberState.PREPARE_LEAVING:
+        return discard_assignment(state)
+    return begin_leaving(state, leave_epoch(consumer, CloseOperation.DEFAULT))
+
+
+def leave_at_close(state: ClientState, epoch: int | None) -> Step[ClientState]:
+    """Leave at the end of close(), which has called the listener itself."""
+    state = replace(state, subscribed=None)
+    member = abort_reconciliation(state.member)
+    if not member.state.in_group:
+        return discard_assignment(state)
+    if member.state is MemberState.LEAVING:
+        return Step(state)
+    if member.state is not MemberState.PREPARE_LEAVING:
+        member = member.to(MemberState.PREPARE_LEAVING)
+    return transition(state, member).then(lambda s: begin_leaving(s, epoch))
+
+
+def begin_leaving(state: ClientState, epoch: int | None) -> Step[ClientState]:
+    """Own nothing any more, and be about to say so with *epoch*; None: without a word."""
+    member = state.member._replace(
+        epoch=JOIN_EPOCH if epoch is None else epoch, current=NO_ASSIGNMENT
+    )
+    return transition(_owning_nothing(state), member.to(MemberState.LEAVING))
+
+
+def _owning_nothing(state: ClientState) -> ClientState:
+    return replace(state, assignment=(), awaiting=(), pending=frozenset(), offsets_asked=None)
+
+
+def discard_assignment(state: ClientState) -> Step[ClientState]:
+    """Own nothing in a member that is in no group as it is."""
+    after = _owning_nothing(state)
+    if state.member.state is not MemberState.FENCED:
+        return Step(after)
+    return transition(after, state.member.to(MemberState.UNSUBSCRIBED))
+
+
+def on_poll_expired(state: ClientState, consumer: Consumer) -> Step[ClientState]:
+    """Leave because the application has not polled for too long: no call, no commit."""
+    epoch = leave_epoch(consumer, CloseOperation.DEFAULT)
+    assert epoch is not None, "by default a member says that it leaves"
+    step = transition(state, abort_reconciliation(state.member).to(MemberState.PREPARE_LEAVING))
+    member = step.state.member._replace(epoch=epoch, current=NO_ASSIGNMENT)
+    step = step.then(lambda s: transition(s, member.to(MemberState.LEAVING)))
+    return step.also(Tell(Dropped(reason=POLL_EXPIRED)))
+
+
+def on_left(state: ClientState, after: MemberState) -> Step[ClientState]:
+    """Count as gone, as soon as the heartbeat that leaves is made or cannot be sent."""
+    return transition(state, state.member.to(after))
+
+
+def on_heartbeat_skipped(state: ClientState) -> Step[ClientState]:
+    """Leave without a word where no heartbeat can be sent."""
+    if state.member.state is not MemberState.LEAVING:
+        return Step(state)
+    return on_left(state, MemberState.UNSUBSCRIBED)
+
+
+def has_left(state: ClientState) -> bool:
+    """Say whether nothing has to be waited for any more by who wanted to leave."""
+    asked = (flight.asked for flight in state.in_flight.values())
+    return not state.member.state.leaving and Asked.LEAVE not in asked
+
+
+def initial_state(consumer: Consumer) -> ClientState:
+    """Return the state of a consumer that has subscribed and never polled."""
+    settings = consumer.settings
+    state = ClientState(
+        member_id=consumer.member_id,
+        poll_due_us=settings.max_poll_interval_ms * 1_000,
+        autocommit_us=settings.auto_commit_interval_ms * 1_000,
+    )
+    watched = None if consumer.topics is None else tuple(sorted(set(consumer.topics)))
+    known = replace(state.metadata, watched=watched)
+    reads = replace(state.reads, metadata=known)
+    return replace(state, reads=reads, subscribed=_subscribed_topics(consumer, known))
+
+
+def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Go on with another subscription: the next heartbeat names it, the next poll joins if need be.
+
+    What is owned of topics that it has not is not read any more, but stays owned until the
+    coordinator takes it back; so long their names have to be known (``assignedTopicNamesCache``).
+    """
+    assert consumer.topics is not None, "only names take the place of another subscription"
+    watched = tuple(sorted({*consumer.topics, *(tp.topic for tp in state.assignment)}))
+    known = replace(state.metadata, watched=watched)
+    reads = replace(state.reads, metadata=known)
+    state = replace(state, reads=reads, subscribed=_subscribed_topics(consumer, known))
+    state = replace(state, pending=state.pending | unsubscribed_partitions(state, consumer))
+    return on_reads(state, lambda reads: metadata.want(reads, consumer, now))
+
+
+def unsubscribed_partitions(state: ClientState, consumer: Consumer) -> frozenset[TopicPartition]:
+    """Return what is owned of topics that the subscription, if it is by names, has not."""
+    if consumer.topics is None or state.subscribed is None:
+        return frozenset()
+    return frozenset(tp for tp in state.assignment if tp.topic not in state.subscribed)
+
+
+def refresh_subscription(state: ClientState, consumer: Consumer) -> ClientState:
+    """Take note of new metadata: a pattern of the client's own may match other topics now."""
+    known = state.metadata
+    if known.seen == known.version or state.subscribed is None:
+        return state
+    reads = replace(state.reads, metadata=replace(known, seen=known.version))
+    return replace(state, reads=reads, subscribed=_subscribed_topics(consumer, known))
+
+
+def _subscribed_topics(consumer: Consumer, known: Metadata) -> tuple[str, ...]:
+    if consumer.topics is not None:
+        return tuple(sorted(set(consumer.topics)))
+    matches = consumer.matches
+    return () if matches is None else tuple(sorted(filter(matches, known.topics)))

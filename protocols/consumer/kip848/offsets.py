@@ -13,7 +13,7 @@ from protocols.consumer.asking import on_reads
 from protocols.consumer.backoff import backoff_us
 from protocols.consumer.calls import Failed
 from protocols.consumer.kip848.requests import BY_TOPIC_ID, ask, mark_unknown
-from protocols.consumer.kip848.values import Asked, ClientState, Consumer, OffsetsAsked
+from protocols.consumer.kip848.state import Asked, ClientState, Consumer, OffsetsAsked
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.reading import Phase
 from protocols.machine import SetTimer, Step
@@ -24,7 +24,7 @@ OFFSETS = "offsets"
 """Timer: committed offsets are asked for again."""
 
 
-def look(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask for what positions need, as a poll event has it done; no failure is thrown here."""
     step = on_reads(state, lambda reads: validation.advance(reads, consumer, now))
     if consumer.positions.all_reading():
@@ -33,7 +33,7 @@ def look(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     asked = state.offsets_asked
     if missing and (asked is None or asked.partitions != missing):
         step = Step(replace(step.state, offsets_asked=OffsetsAsked(missing)), step.effects)
-        step = step.then(lambda s: send_due(s, consumer, now))
+        step = step.then(lambda s: send_due_fetch(s, consumer, now))
     return step.then(lambda s: on_reads(s, lambda reads: starts.list_offsets(reads, consumer, now)))
 
 
@@ -43,12 +43,12 @@ def initializing(state: ClientState, consumer: Consumer) -> tuple[TopicPartition
     return tuple(tp for tp in waiting if tp not in state.pending)
 
 
-def settled(state: ClientState) -> bool:
+def is_settled(state: ClientState) -> bool:
     """Say whether no answer about positions is outstanding."""
     return state.offsets_asked is None and not state.reads.listing
 
 
-def send_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def send_due_fetch(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Send the OffsetFetch that is wanted, with the epoch known now, if it may be sent."""
     asked = state.offsets_asked
     if asked is None or asked.number is not None or not isinstance(state.coordinator, Known):
@@ -67,7 +67,7 @@ def send_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
     return ask(replace(state, offsets_asked=sent), consumer, Asked.OFFSETS, request, now)
 
 
-def answered(
+def on_fetch_response(
     state: ClientState, consumer: Consumer, number: int, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
     """Take committed offsets as positions; where there is none the reset policy decides."""
@@ -75,7 +75,7 @@ def answered(
         return Step(state)
     error = starts.error_of(response)
     if error is not ErrorCode.NONE:
-        return failed(state, consumer, number, error, now)
+        return on_fetch_failed(state, consumer, number, error, now)
     state = replace(state, offsets_asked=None)
     step = on_reads(state, lambda reads: starts.take_committed(reads, consumer, response, now))
     return step.then(lambda s: _without_offset(s, consumer, response, now))
@@ -94,7 +94,7 @@ def _without_offset(
     return on_reads(state, lambda reads: starts.list_offsets(reads, consumer, now))
 
 
-def failed(
+def on_fetch_failed(
     state: ClientState, consumer: Consumer, number: int, error: ErrorCode, now: int
 ) -> Step[ClientState]:
     """Try again after the back-off, or let poll throw what no try would mend.
@@ -118,8 +118,8 @@ def failed(
     return Step(state)
 
 
-def _fail(state: ClientState, failed: Failed) -> ClientState:
+def _fail(state: ClientState, failure: Failed) -> ClientState:
     """Let the poll event end in an exception; one that was given up tells nobody."""
     if state.slot is None:
         return state
-    return replace(state, slot=state.slot._replace(failed=failed))
+    return replace(state, slot=state.slot._replace(failed=failure))

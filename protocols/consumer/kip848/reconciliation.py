@@ -12,18 +12,19 @@ from assignors.types import TopicPartition
 from protocols.consumer import metadata
 from protocols.consumer.asking import on_reads
 from protocols.consumer.backoff import MS
-from protocols.consumer.kip848 import applying, commits
-from protocols.consumer.kip848.membership import (
+from protocols.consumer.kip848.membership import transition, unsubscribed_partitions
+from protocols.consumer.kip848.requests import queue_automatic_commit, request_call
+from protocols.consumer.kip848.state import (
     NO_ASSIGNMENT,
+    ClientState,
+    Consumer,
     Ids,
     LocalAssignment,
     MemberState,
     Reconciling,
     Stage,
 )
-from protocols.consumer.kip848.subscription import unread
-from protocols.consumer.kip848.telling import changed
-from protocols.consumer.kip848.values import ClientState, Consumer
+from protocols.consumer.kip848.threads import Purpose
 from protocols.consumer.offsets import all_consumed
 from protocols.machine import Step
 
@@ -58,7 +59,7 @@ def _owned_already(state: ClientState, resolved: LocalAssignment) -> Step[Client
     if member.current.epoch == resolved.epoch:
         return Step(state)
     owning = member._replace(current=resolved)
-    return changed(state, owning.to(MemberState.ACKNOWLEDGING))
+    return transition(state, owning.to(MemberState.ACKNOWLEDGING))
 
 
 def _difference(
@@ -91,10 +92,87 @@ def _begin(
     """Pause what goes and commit all positions, of what stays too (steps 6 and 7)."""
     state = replace(
         state.becoming(state.member._replace(reconciling=found)),
-        pending=unread(state, consumer).union(found.revoked),
+        pending=unsubscribed_partitions(state, consumer).union(found.revoked),
     )
     settings = consumer.settings
     if not settings.enable_auto_commit or not all_consumed(consumer):
-        return applying.committed(state, consumer, now)
+        return on_committed(state, consumer, now)
     deadline = now + settings.max_poll_interval_ms * MS
-    return commits.automatic(state, consumer, "prepare", deadline, now)
+    return Step(queue_automatic_commit(state, consumer, "prepare", deadline))
+
+
+def on_committed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Go on after the commit, however it ended: what goes is revoked next."""
+    found = _running(state)
+    if found is None:
+        return Step(_without_reconciliation(state))
+    if not found.revoked:
+        return _assign(state, consumer, found, now)
+    state = _at_stage(state, found, Stage.REVOKING)
+    return request_call(state, consumer, "revoked", found.revoked, Purpose.REVOKE, now)
+
+
+def on_revoked(
+    state: ClientState, consumer: Consumer, now: int, *, threw: bool
+) -> Step[ClientState]:
+    """Go on after onPartitionsRevoked; if it threw, the next poll begins anew."""
+    found = _running(state)
+    if found is None or threw:
+        return Step(_without_reconciliation(state))
+    return _assign(state, consumer, found, now)
+
+
+def _assign(
+    state: ClientState, consumer: Consumer, found: Reconciling, now: int
+) -> Step[ClientState]:
+    state = _at_stage(state, found, Stage.ASSIGNING)
+    return request_call(state, consumer, "assigned", found.added, Purpose.ASSIGN, now)
+
+
+def apply_assignment(state: ClientState, consumer: Consumer) -> ClientState | None:
+    """Take the assignment, as the application does in poll just before onPartitionsAssigned.
+
+    What is new in it is not read before that call has ended well, nor is what was new to an
+    earlier call that threw. None: it has lost its sense.
+    """
+    found = _running(state)
+    if found is None or found.stage is not Stage.ASSIGNING:
+        return None
+    waiting = frozenset((*state.awaiting, *found.added))
+    awaiting = tuple(tp for tp in found.assigned if tp in waiting)
+    state = replace(state, assignment=found.assigned, awaiting=awaiting)
+    return replace(state, pending=unsubscribed_partitions(state, consumer))
+
+
+def on_assigned(
+    state: ClientState, consumer: Consumer, now: int, *, threw: bool
+) -> Step[ClientState]:
+    """Go on after onPartitionsAssigned: acknowledge; if it threw, begin anew.
+
+    What it was called with is owned by then, so that the next call has none of it, and lets it
+    be read if it ends well.
+    """
+    found = _running(state)
+    if found is None or threw:
+        return Step(_without_reconciliation(state))
+    interval = consumer.settings.auto_commit_interval_ms * MS
+    state = replace(_without_reconciliation(state), awaiting=(), autocommit_us=now + interval)
+    member = state.member._replace(current=found.resolved)
+    return transition(state, member.to(MemberState.ACKNOWLEDGING))
+
+
+def _running(state: ClientState) -> Reconciling | None:
+    """Return the reconciliation, unless it is to be given up (``maybeAbortReconciliation``)."""
+    found = state.member.reconciling
+    if not isinstance(found, Reconciling) or state.member.state is not MemberState.RECONCILING:
+        return None
+    return found
+
+
+def _without_reconciliation(state: ClientState) -> ClientState:
+    return state.becoming(state.member._replace(reconciling=None))
+
+
+def _at_stage(state: ClientState, found: Reconciling, stage: Stage) -> ClientState:
+    reconciling = found._replace(stage=stage)
+    return state.becoming(state.member._replace(reconciling=reconciling))

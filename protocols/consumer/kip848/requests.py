@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.consumer.asking import send
+from assignors.types import TopicPartition
+from protocols.consumer.asking import send, take_number
 from protocols.consumer.backoff import MS
-from protocols.consumer.kip848.values import Asked, ClientState, Commit, Consumer, InFlight
+from protocols.consumer.kip848.state import Asked, ClientState, Commit, Consumer, InFlight
+from protocols.consumer.kip848.threads import Called, Event, Lag, Needed, Purpose
 from protocols.consumer.lookup import Known, Unknown
+from protocols.consumer.offsets import all_consumed, automatic_order
 from protocols.facts import CoordinatorLost
-from protocols.machine import Step, Tell
+from protocols.machine import SetTimer, Step, Tell
 from protocols.messages import Message
 
 BY_TOPIC_ID = 10
@@ -41,3 +44,59 @@ def mark_unknown(state: ClientState, reason: str, now: int) -> Step[ClientState]
         return Step(state)
     after = replace(state, coordinator=Unknown(retry_us=now))
     return Step(after, (Tell(CoordinatorLost(reason=reason)),))
+
+
+def queue_automatic_commit(
+    state: ClientState, consumer: Consumer, kind: str, deadline_us: int | None
+) -> ClientState:
+    """Add a commit of all positions to those that wait to be sent, if there is one to commit.
+
+    *kind*: ``auto`` or ``prepare``; *deadline_us*: until when it is tried again, None: never.
+    """
+    offsets = automatic_order(all_consumed(consumer))
+    if not offsets:
+        return state
+    key, state = take_number(state)
+    commit = Commit(key, kind, offsets, deadline_us)
+    return replace(state, commits=(*state.commits, commit))
+
+
+BACKGROUND = "background"
+"""Timer: the background thread takes the events that are queued."""
+
+
+def queue(state: ClientState, consumer: Consumer, event: Event, now: int) -> Step[ClientState]:
+    """Queue an event; the background thread wakes up, unless it is about to anyway."""
+    events = (*state.events, event)
+    if state.events_us is not None:
+        return Step(replace(state, events=events))
+    when = now + consumer.lags(Lag.EVENT, now)
+    return Step(replace(state, events=events, events_us=when), (SetTimer(BACKGROUND, when),))
+
+
+def advance_wakeup(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Take what is queued at the end of this round: the thread is awake, for an answer."""
+    if state.events_us is None:
+        return Step(state)
+    when = now + consumer.lags(Lag.ROUND, now)
+    if when >= state.events_us:
+        return Step(state)
+    return Step(replace(state, events_us=when), (SetTimer(BACKGROUND, when),))
+
+
+def request_call(
+    state: ClientState,
+    consumer: Consumer,
+    listener: str,
+    partitions: tuple[TopicPartition, ...],
+    purpose: Purpose,
+    now: int,
+) -> Step[ClientState]:
+    """Have the application call the listener; without a listener the call counts as made.
+
+    An assignment waits for the application all the same: it is applied in poll.
+    """
+    needed = Needed(listener, tuple(sorted(partitions)), purpose)
+    if consumer.listener or purpose is Purpose.ASSIGN:
+        return Step(replace(state, needed=(*state.needed, needed)))
+    return queue(state, consumer, Called(needed, threw=False), now)

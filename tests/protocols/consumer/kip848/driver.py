@@ -7,7 +7,7 @@ from typing import Any
 from assignors.types import TopicPartition
 from protocols.consumer.calls import CloseOperation
 from protocols.consumer.fetching import Handed
-from protocols.consumer.kip848.membership import MemberState
+from protocols.consumer.kip848.state import MemberState
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

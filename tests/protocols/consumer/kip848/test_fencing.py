@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.kip848.membership import MemberState
+from protocols.consumer.kip848.state import MemberState
 from protocols.messages import FetchRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocols.consumer.kip848.membership import MemberState
+from protocols.consumer.kip848.state import MemberState
 from protocols.messages import ConsumerGroupHeartbeatRequest
 
 from .driver import MEMBER, Beat, ClientDriver, ids

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.kip848.membership import (
+from protocols.consumer.kip848.state import (
     NO_ASSIGNMENT,
     NO_MEMBER,
-    WAYS,
+    TRANSITIONS,
     LocalAssignment,
     MemberState,
     by_id,
@@ -20,7 +20,7 @@ from protocols.messages import TopicPartitions
 def test_only_the_ways_of_the_table_are_gone(before, after):
     """A member goes where the table says, and going elsewhere is a defect of ours."""
     member = NO_MEMBER._replace(state=before)
-    if after in WAYS[before]:
+    if after in TRANSITIONS[before]:
         assert after is member.to(after).state
     else:
         with pytest.raises(AssertionError, match=f"no way from {before.name}"):
@@ -29,14 +29,14 @@ def test_only_the_ways_of_the_table_are_gone(before, after):
 
 def test_nothing_leads_out_of_a_fatal_error():
     """A member that died stays dead."""
-    assert frozenset() == WAYS[MemberState.FATAL]
+    assert frozenset() == TRANSITIONS[MemberState.FATAL]
 
 
 def test_every_state_but_the_fatal_one_can_become_fatal():
     """An error that no heartbeat mends may come whenever a heartbeat is sent."""
     alive = [state for state in MemberState if state.in_group]
 
-    assert all(MemberState.FATAL in WAYS[state] for state in alive)
+    assert all(MemberState.FATAL in TRANSITIONS[state] for state in alive)
 
 
 def test_the_first_empty_assignment_differs_from_none():

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from protocols.consumer.calls import Closed, CloseOperation, Failed
-from protocols.consumer.kip848.calls import Calling, Closing, CommittingSync, Outside
-from protocols.consumer.kip848.membership import MemberState
-from protocols.consumer.kip848.threads import Lag
+from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.threads import Calling, Closing, CommittingSync, Lag, Outside
 from protocols.facts import PositionSet
 from protocols.messages import (
     FetchRequest,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
-from protocols.consumer.kip848.calls import Outside
-from protocols.consumer.kip848.membership import MemberState
+from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.threads import Outside
 from protocols.messages.errors import ErrorCode
 
 from .driver import Beat, ClientDriver

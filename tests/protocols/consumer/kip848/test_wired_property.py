@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from protocols.consumer.calls import CloseOperation
-from protocols.consumer.kip848.calls import Outside
+from protocols.consumer.kip848.threads import Outside
 from protocols.groups.kip848.group import AWAY_EPOCH
 from protocols.messages import FetchRequest
 

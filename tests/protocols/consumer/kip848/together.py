@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocols.consumer.kip848.calls import Outside
+from protocols.consumer.kip848.threads import Outside
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
     ConsumerGroupHeartbeatRequest,

@@ -12,8 +12,8 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from protocols.consumer.calls import Closed
-from protocols.consumer.kip848.calls import Outside
-from protocols.consumer.kip848.membership import MemberState
+from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.threads import Outside
 from protocols.coordinator.dispatch import not_serving
 from protocols.machine import Send
 from protocols.messages import (

@@ -15,8 +15,7 @@ from typing import Any
 from immutables import Map
 
 from protocols.consumer.fetching import Fetcher
-from protocols.consumer.kip848.membership import NO_ASSIGNMENT, LocalAssignment
-from protocols.consumer.kip848.values import ClientState, InFlight
+from protocols.consumer.kip848.state import NO_ASSIGNMENT, ClientState, InFlight, LocalAssignment
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import Metadata
 from protocols.consumer.reading import Reading

@@ -1,0 +1,344 @@
+"""The passes of ``poll`` up to the records: the event, and what the background wants called.
+
+Source: ``AsyncKafkaConsumer.poll``, ``checkInflightPoll`` (spec kip848 3.10, steps 1 to 4).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import replace
+
+from protocols.consumer.asking import take_number
+from protocols.consumer.backoff import MS
+from protocols.consumer.calls import Closed, CloseOperation, Failed
+from protocols.consumer.fetching import Fetcher, Handed, in_record_order
+from protocols.consumer.kip848 import commits, membership, reconciliation
+from protocols.consumer.kip848.requests import queue
+from protocols.consumer.kip848.state import ClientState, Consumer, MemberState, Progress, Slot
+from protocols.consumer.kip848.threads import (
+    EACH_RECORD_US,
+    OUTSIDE,
+    Called,
+    Calling,
+    CloseStage,
+    Closing,
+    CommitWanted,
+    LeaveWanted,
+    Needed,
+    Polled,
+    Polling,
+    Purpose,
+    Unsubscribed,
+    Unsubscribing,
+)
+from protocols.consumer.offsets import all_consumed, automatic_order
+from protocols.machine import Call, Return, SetTimer, Step
+from protocols.messages.errors import ErrorCode
+
+
+def enter_poll(
+    state: ClientState, consumer: Consumer, timeout_us: int, now: int
+) -> Step[ClientState]:
+    """Enter poll: an event of the last one that is over and did its part makes room."""
+    if state.subscribed is None:
+        failed = Failed("IllegalStateException", message="nothing is subscribed")
+        return Step(state, (Return(failed),))
+    slot = state.slot
+    if slot is not None and slot.progress is Progress.TAKEN and now >= slot.deadline_us:
+        state = replace(state, slot=None)
+    until = now + timeout_us
+    return begin_pass(replace(state, app=Polling(until)), consumer, now)
+
+
+def begin_pass(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Begin a pass: issue an event if none is there, then call what is to be called.
+
+    An event that is complete stays while whole fetches are buffered: then none is issued.
+    """
+    polling = state.app
+    assert isinstance(polling, Polling), "a pass is made in poll"
+    slot = state.slot
+    if slot is not None and slot.failed is not None:
+        return Step(replace(state, slot=None, thrown=slot.failed)).then(
+            lambda s: call_needed(s, consumer, now)
+        )
+    if slot is not None and slot.progress is Progress.COMPLETE and not consumer.fetcher.queued:
+        slot = None
+    if slot is not None or state.died is not None:
+        return call_needed(replace(state, slot=slot), consumer, now)
+    state = replace(state, slot=Slot(now, polling.until_us))
+    step = queue(state, consumer, Polled(now), now)
+    return step.then(lambda s: call_needed(s, consumer, now))
+
+
+def call_needed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Make the listener calls that were wanted by now, one after the other."""
+    needed = state.needed
+    if not needed:
+        return throw(state)
+    outer = state.app
+    assert isinstance(outer, Polling | Unsubscribing), "listener calls do not nest"
+    return _call(replace(state, needed=()), consumer, needed, outer, now)
+
+
+def _call(
+    state: ClientState,
+    consumer: Consumer,
+    needed: tuple[Needed, ...],
+    outer: Polling | Unsubscribing,
+    now: int,
+) -> Step[ClientState]:
+    first, rest = needed[0], needed[1:]
+    calling = Calling(first, rest, outer)
+    if first.purpose is Purpose.ASSIGN:
+        if isinstance(outer, Unsubscribing):
+            return _end_call(state, consumer, calling, now, threw=True)
+        applied = reconciliation.apply_assignment(state, consumer)
+        if applied is None or not consumer.listener:
+            return on_called(replace(applied or state, app=calling), consumer, now, threw=None)
+        state = applied
+    return Step(replace(state, app=calling), (Call(first.listener, first.partitions),))
+
+
+def on_called(
+    state: ClientState, consumer: Consumer, now: int, *, threw: Failed | None
+) -> Step[ClientState]:
+    """Tell the background that a listener call has ended, and make the next one."""
+    calling = state.app
+    assert isinstance(calling, Calling), "no listener call is running"
+    thrown = replace(state, thrown=state.thrown or threw)
+    return _end_call(thrown, consumer, calling, now, threw=threw is not None)
+
+
+def _end_call(
+    state: ClientState, consumer: Consumer, calling: Calling, now: int, *, threw: bool
+) -> Step[ClientState]:
+    """Go on after a call, or after one that unsubscribe() does not make: it assigns nothing."""
+    outer = calling.outer
+    step = queue(replace(state, app=outer), consumer, Called(calling.needed, threw), now)
+    if calling.rest and not isinstance(outer, Closing):
+        return step.then(lambda s: _call(s, consumer, calling.rest, outer, now))
+    return step.then(throw)
+
+
+def throw(state: ClientState) -> Step[ClientState]:
+    """Throw from poll what there is to throw, after all listener calls; its event is given up."""
+    if not isinstance(state.app, Polling):
+        return Step(state)
+    failed = state.thrown or state.died
+    if failed is None:
+        return Step(state)
+    return Step(replace(state, thrown=None, slot=None), (Return(failed),))
+
+
+def end_pass(state: ClientState) -> ClientState:
+    """Make room for the next event if this one is complete (step 4)."""
+    slot = state.slot
+    if slot is None or slot.progress is not Progress.COMPLETE or slot.failed is not None:
+        return state
+    return replace(state, slot=None)
+
+
+POLL = "poll"
+"""Timer: the wait of poll is over."""
+
+
+class Wait(enum.Enum):
+    """What a poll that found nothing does."""
+
+    NONE = "it turns"
+    RECORDS = "it waits for records"
+    WOKEN = "it was woken and has not looked yet"
+
+
+def held_back(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether records wait for the background thread to take the event of this poll.
+
+    They do while there is a target to come to, and while some position is in doubt.
+    """
+    positions = consumer.positions
+    if state.slot is None or state.slot.progress is not Progress.QUEUED:
+        return False
+    if state.member.state is MemberState.RECONCILING:
+        return True
+    in_doubt = positions.behind or not positions.all_reading()
+    return in_doubt and not consumer.fetcher.idle
+
+
+def raced(state: ClientState, consumer: Consumer, now: int) -> bool:
+    """Say whether the background thread may read positions while records are taken.
+
+    That is so with an automatic commit in the event, or an answer to a heartbeat on its way.
+    """
+    if state.slot is None or state.slot.progress is not Progress.QUEUED:
+        return False
+    if not consumer.settings.enable_auto_commit:
+        return False
+    return now >= state.autocommit_us or state.beat.number is not None
+
+
+def wait_until(state: ClientState, consumer: Consumer, polling: Polling, now: int) -> int:
+    """Return when a wait without records ends: something is due, or rho has passed."""
+    settings = consumer.settings
+    moments = [polling.until_us, now + max(settings.retry_backoff_ms, 1) * MS]
+    duties = [state.beat.due_us, now + (state.poll_due_us - now) // 2]
+    if settings.enable_auto_commit:
+        duties.append(state.autocommit_us)
+    return min(moments + [when for when in duties if when > now])
+
+
+CLOSE = "close"
+"""Timer: the budget of close() or unsubscribe() is used up."""
+
+
+def begin_close(
+    state: ClientState, consumer: Consumer, timeout_us: int, operation: CloseOperation, now: int
+) -> Step[ClientState]:
+    """Enter close(): the final automatic commit first, within the budget."""
+    budget = min(timeout_us, consumer.settings.request_timeout_ms * MS)
+    deadline = now + budget
+    state = replace(state, app=Closing(CloseStage.COMMIT, deadline, operation), needed=())
+    step = Step(state, (SetTimer(CLOSE, deadline),))
+    offsets = automatic_order(all_consumed(consumer))
+    if not consumer.settings.enable_auto_commit or not offsets:
+        return step.then(lambda s: advance_close(s, consumer, now))
+    key, after = take_number(step.state)
+    event = CommitWanted(key, "close", offsets, deadline)
+    return Step(after, step.effects).then(lambda s: queue(s, consumer, event, now))
+
+
+def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Go on as far as possible: nothing but a listener call takes longer than the budget."""
+    app = state.app
+    if isinstance(app, Unsubscribing):
+        return _unsubscribing(state, consumer, app, now)
+    if not isinstance(app, Closing):
+        return Step(state)
+    late = now >= app.deadline_us
+    match app.stage:
+        case CloseStage.COMMIT if late or not _committing(state, consumer):
+            return _callbacks(_close_at(state, app, CloseStage.CALLBACKS), consumer, now)
+        case CloseStage.LEAVE if late or _has_left(state):
+            return advance_close(_close_at(state, app, CloseStage.COMMITS), consumer, now)
+        case CloseStage.COMMITS if late or not commits.asynchronous(state):
+            return Step(replace(state, app=Closed()), (Return(Closed()),))
+        case _:
+            return Step(state)
+
+
+def _close_at(state: ClientState, app: Closing, stage: CloseStage) -> ClientState:
+    return replace(state, app=app._replace(stage=stage))
+
+
+def _committing(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether the final commit, a commitSync, is under way, or a commit it ends after."""
+    if not consumer.settings.enable_auto_commit:
+        return False
+    return any(kind in ("close", "async") for _, kind in commits.unfinished(state))
+
+
+def _has_left(state: ClientState) -> bool:
+    """Say whether the background has seen to it that the member leaves, and has its answer."""
+    waiting = any(isinstance(event, LeaveWanted | Unsubscribed) for event in state.events)
+    return not waiting and membership.has_left(state)
+
+
+def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Make the last listener call: revoked, or lost if the member is none any more."""
+    closing = state.app
+    assert isinstance(closing, Closing)
+    if not state.assignment or not consumer.listener:
+        return _leave_group(state, consumer, closing, now)
+    listener = "revoked" if state.member.epoch > 0 else "lost"
+    needed = Needed(listener, tuple(sorted(state.assignment)), Purpose.LEAVE)
+    calling = Calling(needed, (), closing)
+    return Step(replace(state, app=calling), (Call(listener, needed.partitions),))
+
+
+def on_last_call(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Go on after that call, whatever it threw."""
+    calling = state.app
+    assert isinstance(calling, Calling)
+    assert isinstance(calling.outer, Closing)
+    return _leave_group(replace(state, app=calling.outer), consumer, calling.outer, now)
+
+
+def _leave_group(
+    state: ClientState, consumer: Consumer, closing: Closing, now: int
+) -> Step[ClientState]:
+    epoch = membership.leave_epoch(consumer, closing.operation)
+    state = _close_at(state, closing, CloseStage.LEAVE)
+    return queue(state, consumer, LeaveWanted(epoch), now)
+
+
+# -- unsubscribe -------------------------------------------------------------------------------------
+
+
+def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Drop the subscription: listener call, last heartbeat, no automatic commit."""
+    deadline = now + consumer.settings.default_api_timeout_ms * MS
+    step = queue(replace(state, app=Unsubscribing(deadline)), consumer, Unsubscribed(), now)
+    return step.also(SetTimer(CLOSE, deadline))
+
+
+def _unsubscribing(
+    state: ClientState, consumer: Consumer, app: Unsubscribing, now: int
+) -> Step[ClientState]:
+    """Wait for the last heartbeat's answer; what a listener threw is thrown before that."""
+    if state.needed:
+        return call_needed(state, consumer, now)
+    failed, state = state.thrown, replace(state, thrown=None)
+    if failed is not None and failed.error is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return Step(replace(state, app=OUTSIDE), (Return(failed),))
+    if now < app.deadline_us and not _has_left(state):
+        return Step(state)
+    return Step(replace(state, app=OUTSIDE), (Return(OUTSIDE),))
+
+
+class Taking:
+    """Records on their way from the buffer to the application; changed in place."""
+
+    __slots__ = ("_fetcher", "_left", "_moments", "_taken", "ends_us")
+
+    def __init__(self, fetcher: Fetcher, limit: int, begins_us: int) -> None:
+        """Begin to take up to *limit* records at *begins_us*."""
+        self._fetcher = fetcher
+        self._left = limit
+        self._taken: list[Handed] = []
+        self._moments: list[int] = []
+        moment = begins_us
+        for size in fetcher.shares_ahead(limit):
+            moment += size * EACH_RECORD_US
+            self._moments.append(moment)
+        self.ends_us = moment
+
+    def catch_up(self, now: int) -> None:
+        """Take what is taken by *now*."""
+        while self._moments and self._moments[0] <= now:
+            del self._moments[0]
+            share = self._fetcher.share(self._left)
+            if share is None:
+                self._moments.clear()
+                return
+            self._left -= share.next_offset - share.first
+            self._taken.append(share)
+
+    def finish(self) -> tuple[Handed, ...]:
+        """Return all that was taken, in the order in which the application meets it."""
+        return in_record_order(self._taken)
+
+    def put_back(self) -> None:
+        """Move the positions back to where they were: nothing of it was returned."""
+        positions = self._fetcher.positions
+        for share in self._taken:
+            if positions.reads_at(share.partition, share.next_offset):
+                before = positions.fetch_position(share.partition)
+                positions.move_back(share.partition, share.first, before.epoch)
+
+
+TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
+    commits.COMMIT_SYNC: commits.on_commit_sync_timeout,
+    CLOSE: advance_close,
+}
+"""Timers of the application thread in a call that waits; those of poll are the machine's own."""
