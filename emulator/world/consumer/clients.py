@@ -15,8 +15,8 @@ from emulator.world import consumer
 from emulator.world.consumer.blueprints import Blueprint, common_protocol, make_assignors
 from emulator.world.draws import draw, stream_key
 from protocols.consumer.classic.machine import Client as ClassicClient
-from protocols.consumer.classic.values import Consumer as ClassicConsumer
-from protocols.consumer.classic.values import punctual
+from protocols.consumer.classic.state import Consumer as ClassicConsumer
+from protocols.consumer.classic.state import punctual
 
 if TYPE_CHECKING:
     from protocols.consumer.kip848.machine import Client as AsyncClient

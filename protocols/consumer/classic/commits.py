@@ -9,10 +9,17 @@ from protocols.consumer import metadata
 from protocols.consumer.asking import on_reads, take_number
 from protocols.consumer.backoff import MS
 from protocols.consumer.calls import Failed
-from protocols.consumer.classic.membership import request_rejoin, reset_by
-from protocols.consumer.classic.rebalancing import Prepare, PrepareCommitted, PrepareCommitting
-from protocols.consumer.classic.requests import ask, forget_coordinator
-from protocols.consumer.classic.values import Asked, ClientState, Consumer, InFlight, Membership
+from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
+from protocols.consumer.classic.state import (
+    Asked,
+    ClientState,
+    Consumer,
+    InFlight,
+    Membership,
+    Prepare,
+    PrepareCommitted,
+    PrepareCommitting,
+)
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.offsets import RETRIED, all_consumed, automatic_order
 from protocols.facts import CommitEnded, CommitSent
@@ -25,7 +32,7 @@ COMMIT_FAILED = "CommitFailedException"
 FENCED = "FencedInstanceIdException"
 
 
-def enter(
+def begin_commit(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
     """Begin a commit of the application: callbacks of earlier ones run, its epochs are heard."""
@@ -36,7 +43,7 @@ def enter(
     )
 
 
-def refused_locally(state: ClientState) -> str | None:
+def local_refusal(state: ClientState) -> str | None:
     """Return the exception a commit gets without being sent, None if it may be sent (2.1)."""
     match state.membership:
         case Membership.UNJOINED:
@@ -69,7 +76,7 @@ def send_commit(
     return Step(step.state, (Tell(sent), *step.effects))
 
 
-def refuse(
+def report_refused_commit(
     state: ClientState, offsets: tuple[OffsetToCommit, ...], kind: str, error: ErrorCode
 ) -> Step[ClientState]:
     """Tell of a commit that the client itself refused to send."""
@@ -109,9 +116,9 @@ def commit_automatically(
     offsets = automatic_order(all_consumed(consumer))
     if not offsets or not isinstance(state.coordinator, Known):
         return Step(state)
-    exception = refused_locally(state)
+    exception = local_refusal(state)
     if exception is not None:
-        return refuse(state, offsets, kind, local_error(exception))
+        return report_refused_commit(state, offsets, kind, local_error(exception))
     return send_commit(state, consumer, offsets, kind, now)
 
 
@@ -122,7 +129,7 @@ def send_async(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
     """Send a commit without waiting for it; a refusal reaches its callback (4.4)."""
-    exception = refused_locally(state)
+    exception = local_refusal(state)
     if exception is not None:
         return _unsent(state, offsets, local_error(exception), now)
     return send_commit(state, consumer, offsets, "async", now)
@@ -133,7 +140,7 @@ def _unsent(
 ) -> Step[ClientState]:
     flight = InFlight(Asked.COMMIT, -1, now, state.generation, offsets, "async")
     callbacks = (*state.callbacks, (flight, state.reads.next_correlation_id, error))
-    return refuse(replace(state, callbacks=callbacks), offsets, "async", error)
+    return report_refused_commit(replace(state, callbacks=callbacks), offsets, "async", error)
 
 
 def is_asynchronous(flight: InFlight) -> bool:
@@ -182,7 +189,7 @@ def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
 # -- answers ------------------------------------------------------------------------------------
 
 
-def commit_answered(
+def on_commit_response(
     state: ClientState,
     consumer: Consumer,
     number: int,
@@ -192,7 +199,7 @@ def commit_answered(
 ) -> Step[ClientState]:
     """React to what a commit was answered, and note it for whoever waits (4.5)."""
     return _side_effects(state, consumer, flight, error, now).then(
-        lambda s: commit_ended(s, number, flight, error)
+        lambda s: on_commit_ended(s, number, flight, error)
     )
 
 
@@ -233,7 +240,7 @@ def _poisoned(state: ClientState, flight: InFlight) -> ClientState:
     return replace(state, poisoned=Failed(FENCED, ErrorCode.FENCED_INSTANCE_ID))
 
 
-def commit_ended(
+def on_commit_ended(
     state: ClientState, number: int, flight: InFlight, error: ErrorCode
 ) -> Step[ClientState]:
     """Note the fate of a commit where whoever waits for it will look."""

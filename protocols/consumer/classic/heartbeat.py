@@ -12,10 +12,16 @@ from dataclasses import replace
 from protocols.consumer.asking import look_up
 from protocols.consumer.backoff import MS, backoff_us
 from protocols.consumer.calls import CloseOperation, Failed
-from protocols.consumer.classic.lookup import look_up_again
-from protocols.consumer.classic.membership import LEFT_BY_ITSELF, request_rejoin, reset, reset_by
-from protocols.consumer.classic.requests import ask, forget_coordinator
-from protocols.consumer.classic.values import (
+from protocols.consumer.classic.commits import end_pending, send_pending
+from protocols.consumer.classic.membership import (
+    LEFT_BY_ITSELF,
+    ask,
+    forget_coordinator,
+    request_rejoin,
+    reset,
+    reset_by,
+)
+from protocols.consumer.classic.state import (
     Asked,
     Beat,
     ClientState,
@@ -24,8 +30,10 @@ from protocols.consumer.classic.values import (
     Membership,
 )
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known, Unknown
+from protocols.consumer.lookup import failed as asked_in_vain
 from protocols.machine import SetTimer, Step
 from protocols.messages import (
+    FindCoordinatorResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     LeaveGroupRequest,
@@ -130,7 +138,7 @@ def _send_heartbeat(
     return ask(waiting, consumer, Asked.HEARTBEAT, request, now)
 
 
-def heartbeat_answered(
+def on_response(
     state: ClientState,
     consumer: Consumer,
     flight: InFlight,
@@ -157,7 +165,7 @@ def heartbeat_answered(
         case ErrorCode.ILLEGAL_GENERATION:
             return reset_by(state, error.name, "HEARTBEAT", keep_member_id=True)
         case ErrorCode.FENCED_INSTANCE_ID:
-            return _fenced(state, error)
+            return _on_fenced(state, error)
         case _:
             died = replace(state, beat=None, died=Failed("KafkaException", error))
             return Step(request_rejoin(died, f"heartbeat answered {error.name}"))
@@ -176,10 +184,10 @@ def _failed(state: ClientState, consumer: Consumer, reason: str, now: int) -> St
         step = forget_coordinator(state, consumer, reason, now)
     else:
         step = Step(state)
-    return step.then(lambda s: heartbeat_lost(s, consumer, now))
+    return step.then(lambda s: on_failure(s, consumer, now))
 
 
-def heartbeat_lost(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def on_failure(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Send the next heartbeat after a back-off instead of the interval: this one failed."""
     beat = state.beat
     if beat is None:
@@ -189,7 +197,7 @@ def heartbeat_lost(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
     return Step(after, (next_turn(after, consumer, now),))
 
 
-def _fenced(state: ClientState, error: ErrorCode) -> Step[ClientState]:
+def _on_fenced(state: ClientState, error: ErrorCode) -> Step[ClientState]:
     """Let the thread die; the next poll throws (a newer process has our instance id)."""
     step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
     failed = Failed("FencedInstanceIdException", error)
@@ -227,3 +235,48 @@ def _leaves(consumer: Consumer, operation: CloseOperation) -> bool:
     if operation is CloseOperation.DEFAULT:
         return consumer.settings.group_instance_id is None
     return operation is CloseOperation.LEAVE_GROUP
+
+
+def look_up_again(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Let the heartbeat thread look up; what its last turn asked in vain it forgets first (2.3).
+
+    So a lookup that got lost is followed by another within two turns, not one request timeout.
+    """
+    unknown = state.coordinator
+    assert isinstance(unknown, Unknown)
+    if unknown.lookup is None:
+        return look_up(state, consumer, now)
+    forgotten = Unknown(unknown.attempt + 1, None, unknown.retry_us)
+    return Step(replace(state, coordinator=forgotten))
+
+
+def on_coordinator_found(
+    state: ClientState,
+    consumer: Consumer,
+    response: FindCoordinatorResponse,
+    now: int,
+) -> Step[ClientState]:
+    """Take an answer, of a forgotten lookup too.
+
+    A coordinator whose connection still backs off is unknown again.
+    """
+    if not isinstance(state.coordinator, Unknown):
+        return Step(state)
+    broken = state.reconnect
+    unavailable = broken.broker == response.node_id and now < broken.ready_us
+    if response.error is not ErrorCode.NONE or unavailable:
+        return on_lookup_failed(state, consumer, now)
+    beat = state.beat
+    if beat is not None:
+        session = now + consumer.settings.session_timeout_ms * 1_000
+        beat = replace(beat, session_us=session)
+    known = replace(state, coordinator=Known(response.node_id), beat=beat)
+    return send_pending(known, consumer, now)
+
+
+def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Try again after the back-off; commits do not wait for that."""
+    unknown = state.coordinator
+    assert isinstance(unknown, Unknown)
+    step = asked_in_vain(unknown, consumer, now)
+    return end_pending(replace(state, coordinator=step.state), now).also(*step.effects)

@@ -19,23 +19,20 @@ from assignors.types import (
     TopicPartition,
     Topics,
 )
-from protocols.consumer.classic import heartbeat, metadata
-from protocols.consumer.classic.membership import request_rejoin, reset_by
-from protocols.consumer.classic.rebalancing import (
-    AwaitingMetadata,
-    JoinFailed,
-    Joining,
-    Reaction,
-    Synced,
-)
-from protocols.consumer.classic.requests import ask, forget_coordinator
-from protocols.consumer.classic.values import (
+from protocols.consumer.classic import heartbeat, membership
+from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
+from protocols.consumer.classic.state import (
     Asked,
+    AwaitingMetadata,
     ClientState,
     Consumer,
     Generation,
     InFlight,
+    JoinFailed,
+    Joining,
     Membership,
+    Reaction,
+    Synced,
 )
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.facts import AssignorFailed, PartitionGivenTwice
@@ -66,7 +63,7 @@ def _fail(
     return replace(state, future=JoinFailed(exception, reaction, error))
 
 
-def join_answered(
+def on_join_response(
     state: ClientState,
     consumer: Consumer,
     flight: InFlight,
@@ -123,14 +120,14 @@ def _joined(
     state = replace(state, membership=Membership.COMPLETING_REBALANCE, generation=generation)
     step = heartbeat.enable(state, consumer, now)
     if response.leader == response.member_id:
-        return step.then(lambda s: elected(s, consumer, response, now))
+        return step.then(lambda s: on_leader_elected(s, consumer, response, now))
     return step.then(lambda s: _send_sync(s, consumer, (), now))
 
 
 # -- the leader ---------------------------------------------------------------------------------
 
 
-def elected(
+def on_leader_elected(
     state: ClientState, consumer: Consumer, response: JoinGroupResponse, now: int
 ) -> Step[ClientState]:
     """Act as leader: watch everybody's topics, assign, send the result (3.3).
@@ -138,14 +135,14 @@ def elected(
     Topics the client has no metadata of are fetched first; the leader waits for them.
     """
     wanted = frozenset(topic for member in response.members for topic in member.metadata.topics)
-    state = metadata.watch(state, consumer, wanted)
+    state = membership.watch_topics(state, consumer, wanted)
     known = state.metadata
     unseen = [topic for topic in wanted if topic not in known.topics]
     if unseen and state.future != AwaitingMetadata(response):
         waiting = replace(state, future=AwaitingMetadata(response))
-        return metadata.want(waiting, consumer, now)
+        return membership.request_metadata(waiting, consumer, now)
     watched = wanted.union(state.subscribed)
-    snapshot = metadata.snapshot(watched, known, consumer)
+    snapshot = membership.snapshot(watched, known, consumer)
     state = replace(state, future=Joining(), snapshot=snapshot, leader_snapshot=snapshot)
     if response.skip_assignment:
         return _send_sync(state, consumer, (), now)
@@ -244,7 +241,7 @@ def _send_sync(
 # -- SyncGroup ----------------------------------------------------------------------------------
 
 
-def sync_answered(
+def on_sync_response(
     state: ClientState,
     consumer: Consumer,
     flight: InFlight,

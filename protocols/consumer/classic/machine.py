@@ -1,6 +1,6 @@
 """The Java consumer's classic client: verbs in, steps out (spec consumer-client).
 
-The control plane is a frozen :class:`~protocols.consumer.classic.values.ClientState`, changed by
+The control plane is a frozen :class:`~protocols.consumer.classic.state.ClientState`, changed by
 the functions of this package; this class owns the data plane, knows whether poll is waiting,
 and takes the short way when a poll finds a calm group, which is nearly always.
 """
@@ -16,19 +16,23 @@ from protocols.consumer.asking import on_reads
 from protocols.consumer.backoff import MS
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import (
-    async_commit,
-    closing,
+    application,
     commits,
     heartbeat,
-    metadata,
+    membership,
     rejoin,
     responses,
-    sync_commit,
-    timers,
     turn,
 )
-from protocols.consumer.classic.calls import Calling, Closing, CommittingSync, Outside, Resume
-from protocols.consumer.classic.values import ClientState, Consumer
+from protocols.consumer.classic.state import (
+    Calling,
+    ClientState,
+    Closing,
+    CommittingSync,
+    Consumer,
+    Outside,
+    Resume,
+)
 from protocols.consumer.fetching import Handed
 from protocols.consumer.offsets import all_consumed, explicit_order
 from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
@@ -52,7 +56,7 @@ class Client:
 
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer
-        self.state = turn.first(consumer)
+        self.state = turn.initial_state(consumer)
         self._calm = False
         self._poll_until: int | None = None
         self._arrived: list[tuple[int, FetchResponse]] = []
@@ -72,8 +76,8 @@ class Client:
             offsets = tuple(all_consumed(self.consumer))
         wanted = explicit_order(offsets)
         deadline = now + self.consumer.settings.default_api_timeout_ms * MS
-        step = commits.enter(self.state, self.consumer, wanted, now).then(
-            lambda s: sync_commit.begin(s, self.consumer, wanted, "sync", deadline, now)
+        step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
+            lambda s: application.begin_commit_sync(s, self.consumer, wanted, "sync", deadline, now)
         )
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
@@ -84,8 +88,8 @@ class Client:
         if offsets is None:
             offsets = tuple(all_consumed(self.consumer))
         wanted = explicit_order(offsets)
-        step = commits.enter(self.state, self.consumer, wanted, now).then(
-            lambda s: async_commit.begin(s, self.consumer, wanted, now)
+        step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
+            lambda s: application.begin_commit_async(s, self.consumer, wanted, now)
         )
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
@@ -94,19 +98,19 @@ class Client:
     ) -> Step[ClientState]:
         """Close: final commit, listener call, LeaveGroup; ends in ``Return(Closed())``."""
         self._poll_until = None
-        step = closing.begin(self.state, self.consumer, timeout_us, operation, now)
+        step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
         """Read these topics instead of what was subscribed to; the next poll joins with them."""
         self.consumer = replace(self.consumer, topics=topics, matches=None)
-        step = metadata.subscribe(self.state, self.consumer, now)
-        self.consumer.fetcher.pending = metadata.unread(step.state)
+        step = membership.change_subscription(self.state, self.consumer, now)
+        self.consumer.fetcher.pending = membership.unsubscribed_partitions(step.state)
         return self._took(step, now)
 
     def unsubscribe(self, now: int) -> Step[ClientState]:
         """Drop the subscription; ends in ``Return``."""
-        return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
+        return self._took(application.unsubscribe(self.state, self.consumer, now), now)
 
     def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
         """Go on after a listener call has returned, or thrown; close() makes nothing of that."""
@@ -115,7 +119,7 @@ class Client:
             raise IllegalCallError(f"no listener call is running: {call}")
         failed = calling.thrown or threw
         if failed is not None and calling.poll_until_us is not None:
-            step = rejoin.threw(self.state, self.consumer, call, failed, now)
+            step = rejoin.on_listener_threw(self.state, self.consumer, call, failed, now)
             return Step(self.state, self._become(step))
         step = self._after_call(calling, call, now)
         if calling.poll_until_us is None:
@@ -129,17 +133,19 @@ class Client:
     def _after_call(self, calling: Calling, call: Call, now: int) -> Step[ClientState]:
         match calling.resume:
             case Resume.JOIN:
-                return rejoin.prepared(self.state, self.consumer, call.partitions, now)
+                return rejoin.on_prepared(self.state, self.consumer, call.partitions, now)
             case Resume.REVOKED:
-                return rejoin.revoked(self.state, self.consumer, calling, now)
+                return rejoin.on_revoked(self.state, self.consumer, calling, now)
             case Resume.ASSIGNED:
                 return Step(replace(self.state, app=Outside()))
             case Resume.CLOSE:
                 assert calling.closing is not None
-                step = closing.after_callbacks(self.state, self.consumer, calling.closing, now)
+                step = application.leave_group_and_wait(
+                    self.state, self.consumer, calling.closing, now
+                )
                 return step.then(lambda s: self._pump_once(s, now))
             case Resume.UNSUBSCRIBE:
-                return closing.after_unsubscribe(self.state, self.consumer, now)
+                return application.leave_after_unsubscribe(self.state, self.consumer, now)
 
     # -- for a host that polls in our place ------------------------------------------------------
 
@@ -225,7 +231,7 @@ class Client:
             if self._poll_until is None:
                 return Step(self.state)
             return Step(self.state, self._turn(now))
-        return self._took(timers.TIMERS[timer](self.state, self.consumer, now), now)
+        return self._took(responses.TIMERS[timer](self.state, self.consumer, now), now)
 
     # -- the poll loop -------------------------------------------------------------------------
 
@@ -245,7 +251,7 @@ class Client:
 
     def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
         effects = self._become(self._absorb(self.state, now))
-        step = turn.take(self.state, self.consumer, now, until)
+        step = turn.take_turn(self.state, self.consumer, now, until)
         if turn.interrupted(step):
             self._poll_until = None
         return effects + self._become(step)
@@ -309,10 +315,10 @@ class Client:
         elif self._poll_until is not None:
             effects += self._turn(now)
         elif isinstance(self.state.app, CommittingSync):
-            effects += self._become(sync_commit.advance(self.state, self.consumer, now))
-            effects += self._become(closing.advance(self.state, self.consumer, now))
+            effects += self._become(application.advance_commit_sync(self.state, self.consumer, now))
+            effects += self._become(application.advance_close(self.state, self.consumer, now))
         elif isinstance(self.state.app, Closing):
-            effects += self._become(closing.advance(self.state, self.consumer, now))
+            effects += self._become(application.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects)
 
     def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from protocols.consumer.classic.rebalancing import (
+from assignors.types import TopicPartition
+from protocols.consumer import metadata as shared
+from protocols.consumer.asking import on_reads, send
+from protocols.consumer.backoff import MS, reconnect_backoff_us
+from protocols.consumer.classic.state import (
+    Asked,
     AwaitingMetadata,
+    ClientState,
+    Consumer,
+    Generation,
+    InFlight,
     JoinFailed,
     JoinFuture,
+    Membership,
     PrepareNeeded,
     Reaction,
+    Reconnect,
+    Snapshot,
 )
-from protocols.consumer.classic.values import ClientState, Generation, Membership
-from protocols.facts import Dropped
+from protocols.consumer.lookup import Known, Unknown
+from protocols.consumer.reader import Metadata
+from protocols.facts import CoordinatorLost, Dropped
 from protocols.machine import Step, Tell
+from protocols.messages import (
+    Disconnected,
+    Envelope,
+    Header,
+    Message,
+    OffsetToCommit,
+    coordinator_node,
+)
 from protocols.messages.errors import ErrorCode
 
 LEFT_BY_ITSELF = "consumer pro-actively leaving the group"
@@ -60,3 +82,145 @@ def reset_by(
     """Reset because a response said so; the reason names both, as the Java client's does."""
     reason = f"encountered {error} from {api} response"
     return reset(state, reason, keep_member_id=keep_member_id)
+
+
+JOIN_GRACE_MS = 5_000
+"""What a JoinGroup may take beyond the rebalance timeout (``JOIN_GROUP_TIMEOUT_LAPSE``)."""
+
+
+def timeout_us(consumer: Consumer, asked: Asked) -> int:
+    """Return how long a request may stay unanswered (spec 2.6), in microseconds."""
+    settings = consumer.settings
+    if asked is Asked.JOIN:
+        longest = settings.max_poll_interval_ms + JOIN_GRACE_MS
+        return max(settings.request_timeout_ms, longest) * MS
+    return settings.request_timeout_ms * MS
+
+
+def ask(
+    state: ClientState,
+    consumer: Consumer,
+    asked: Asked,
+    message: Message,
+    now: int,
+    *,
+    commit: tuple[OffsetToCommit, ...] = (),
+    kind: str = "",
+) -> Step[ClientState]:
+    """Send a request to the coordinator, which must be known; remember that it is in flight."""
+    assert isinstance(state.coordinator, Known), "a group request needs a coordinator"
+    deadline = now + timeout_us(consumer, asked)
+    broker = state.coordinator.broker
+    return send(state, message, InFlight(asked, broker, deadline, state.generation, commit, kind))
+
+
+def forget_coordinator(
+    state: ClientState, consumer: Consumer, reason: str, now: int
+) -> Step[ClientState]:
+    """Mark the coordinator unknown and break its connection (``markCoordinatorUnknown``).
+
+    What is in flight there fails at the next pump.
+    """
+    assert isinstance(state.coordinator, Known)
+    node = coordinator_node(state.coordinator.broker)
+    lost = Envelope(Header(consumer.name, -1), Disconnected(node))
+    breaking = replace(state, inbox=(*state.inbox, lost))
+    return mark_unknown(breaking, consumer, reason, now)
+
+
+def mark_unknown(
+    state: ClientState, consumer: Consumer, reason: str, now: int
+) -> Step[ClientState]:
+    """Mark the coordinator unknown, its connection being broken or about to be.
+
+    The connection may be opened again only after the reconnect back-off, which doubles for as
+    long as the broker does not answer.
+    """
+    assert isinstance(state.coordinator, Known)
+    broker = state.coordinator.broker
+    failures = state.reconnect.failures if state.reconnect.broker == broker else 0
+    ready = now + reconnect_backoff_us(consumer, failures, now)
+    reconnect = Reconnect(broker, ready, failures + 1)
+    after = replace(state, coordinator=Unknown(retry_us=now), reconnect=reconnect)
+    return Step(after, (Tell(CoordinatorLost(reason=reason)),))
+
+
+def refresh_metadata(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Ask for metadata if it is due and nothing is in flight."""
+    return on_reads(state, lambda reads: shared.refresh(reads, consumer, now))
+
+
+def request_metadata(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Ask for an update before the age limit; it leaves after the back-off."""
+    return on_reads(state, lambda reads: shared.want(reads, consumer, now))
+
+
+def watch_topics(
+    state: ClientState, consumer: Consumer, group_topics: frozenset[str]
+) -> ClientState:
+    """Watch these topics of the group besides the client's own, as its leader does."""
+    topics = consumer.topics
+    watched = None if topics is None else tuple(sorted(group_topics.union(topics)))
+    reads = replace(state.reads, metadata=replace(state.metadata, watched=watched))
+    return replace(state, group_topics=group_topics, reads=reads)
+
+
+def note_new_metadata(state: ClientState, consumer: Consumer) -> ClientState:
+    """Take note of a new version (step 2a): the pattern, the snapshot, and what they change."""
+    metadata = state.metadata
+    if metadata.seen == metadata.version:
+        return state
+    subscribed = subscribed_topics(consumer, metadata)
+    state = replace(
+        state,
+        reads=replace(state.reads, metadata=replace(metadata, seen=metadata.version)),
+        subscribed=subscribed,
+        snapshot=snapshot(state.group_topics.union(subscribed), metadata, consumer),
+    )
+    return rejoin_if_changed(state)
+
+
+def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Go on with another subscription by names: the next poll joins with it (J3)."""
+    state = watch_topics(state, consumer, state.group_topics)
+    state = replace(state, subscribed=subscribed_topics(consumer, state.metadata))
+    if state.rejoin is None and state.membership is Membership.UNJOINED:
+        state = request_rejoin(state, "")
+    return request_metadata(rejoin_if_changed(state), consumer, now)
+
+
+def unsubscribed_partitions(state: ClientState) -> frozenset[TopicPartition]:
+    """Return what is still assigned of topics that the subscription has not any more."""
+    return frozenset(tp for tp in state.assignment if tp.topic not in state.subscribed)
+
+
+def rejoin_if_changed(state: ClientState) -> ClientState:
+    """Ask for a rejoin if the metadata or the subscription demand one (J3, J4).
+
+    One that is asked for already keeps its reason.
+    """
+    if state.rejoin is not None:
+        return state
+    if state.leader_snapshot is not None and state.leader_snapshot != state.snapshot:
+        return request_rejoin(state, "cached metadata has changed")
+    if state.joined_with is not None and state.joined_with != state.subscribed:
+        return request_rejoin(state, "subscription has changed")
+    return state
+
+
+def subscribed_topics(consumer: Consumer, metadata: Metadata) -> tuple[str, ...]:
+    """Return the topics subscribed to: those listed, or those the pattern matches."""
+    if consumer.topics is not None:
+        return tuple(sorted(set(consumer.topics)))
+    matches = consumer.matches
+    return () if matches is None else tuple(sorted(filter(matches, metadata.topics)))
+
+
+def snapshot(topics: Iterable[str], metadata: Metadata, consumer: Consumer) -> Snapshot:
+    """Return what the leader compares: partition counts, and racks if the client has one.
+
+    Racks are kept in the order of the replicas, so an offline one is no change (J4).
+    """
+    known = (metadata.topics[name] for name in sorted(topics) if name in metadata.topics)
+    racked = bool(consumer.settings.client_rack)
+    return tuple((topic.name, len(topic.leaders), topic.racks if racked else ()) for topic in known)

@@ -12,9 +12,9 @@ from protocols.consumer import starts, validation
 from protocols.consumer.asking import on_reads
 from protocols.consumer.backoff import MS, backoff_us
 from protocols.consumer.calls import Failed
+from protocols.consumer.classic.membership import ask, forget_coordinator
 from protocols.consumer.classic.rejoin import RETRY
-from protocols.consumer.classic.requests import ask, forget_coordinator
-from protocols.consumer.classic.values import (
+from protocols.consumer.classic.state import (
     Asked,
     ClientState,
     Consumer,
@@ -28,7 +28,7 @@ from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
 from protocols.messages.errors import ErrorCode
 
 
-def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask for what positions still need (step 3): validation, committed offsets, resets."""
     step = on_reads(state, lambda reads: validation.advance(reads, consumer, now))
     thrown = any(isinstance(effect, Return) for effect in step.effects)
@@ -84,7 +84,7 @@ def _fetch_committed(state: ClientState, consumer: Consumer, now: int) -> Step[C
     return ask(replace(state, offsets_asked=asking), consumer, Asked.OFFSETS, request, now)
 
 
-def offsets_answered(
+def on_fetch_response(
     state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
     """Take committed offsets as positions; where there is none the reset policy decides.
@@ -93,14 +93,14 @@ def offsets_answered(
     """
     error = starts.error_of(response)
     if error is not ErrorCode.NONE:
-        return offsets_failed(state, consumer, error, now)
+        return on_fetch_failed(state, consumer, error, now)
     state = replace(state, offsets_asked=None, offsets_attempt=0, offsets_retry_us=0)
     step = on_reads(state, lambda reads: starts.take_committed(reads, consumer, response, now))
     missing = starts.without_offset(consumer, response)
     return step.then(lambda s: _without_offset(s, consumer, missing, now))
 
 
-def offsets_failed(
+def on_fetch_failed(
     state: ClientState, consumer: Consumer, error: ErrorCode, now: int
 ) -> Step[ClientState]:
     """Try the OffsetFetch again after the back-off, or let poll throw what no try would mend."""

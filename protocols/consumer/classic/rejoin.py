@@ -11,22 +11,31 @@ from dataclasses import replace
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.consumer.backoff import MS
 from protocols.consumer.calls import Failed
-from protocols.consumer.classic.calls import Calling, Outside, Resume
 from protocols.consumer.classic.commits import commit_automatically
-from protocols.consumer.classic.membership import request_rejoin, reset
-from protocols.consumer.classic.metadata import changed, watch
-from protocols.consumer.classic.rebalancing import (
+from protocols.consumer.classic.membership import (
+    ask,
+    rejoin_if_changed,
+    request_rejoin,
+    reset,
+    watch_topics,
+)
+from protocols.consumer.classic.state import (
+    Asked,
+    Calling,
+    ClientState,
+    Consumer,
     JoinFailed,
     Joining,
+    Membership,
+    Outside,
     PrepareCommitted,
     PrepareCommitting,
     PrepareDone,
     PrepareNeeded,
     Reaction,
+    Resume,
     Synced,
 )
-from protocols.consumer.classic.requests import ask
-from protocols.consumer.classic.values import Asked, ClientState, Consumer, Membership
 from protocols.consumer.lookup import Known
 from protocols.consumer.offsets import all_consumed
 from protocols.machine import Call, Return, SetTimer, Step
@@ -54,7 +63,7 @@ def advance(
         return Step(state)
     match state.future:
         case Synced() as synced:
-            return _complete(state, consumer, synced, now, poll_until_us)
+            return _on_join_complete(state, consumer, synced, now, poll_until_us)
         case JoinFailed() as failed:
             return _failed(state, consumer, failed, now, poll_until_us)
         case None:
@@ -126,7 +135,7 @@ def _before_joining(
     """Make the listener calls of onJoinPrepare, then join."""
     owned = state.assignment
     state = replace(state, prepare=PrepareDone(), leader_snapshot=None)
-    state = watch(state, consumer, frozenset())
+    state = watch_topics(state, consumer, frozenset())
     if state.generation.lost:
         call = Call("lost", tuple(sorted(owned))) if owned else None
     elif consumer.protocol is RebalanceProtocol.EAGER:
@@ -135,11 +144,11 @@ def _before_joining(
         gone = tuple(tp for tp in owned if tp.topic not in state.subscribed)
         call = Call("revoked", tuple(sorted(gone))) if gone else None
     if call is None:
-        return prepared(state, consumer, (), now)
+        return on_prepared(state, consumer, (), now)
     return Step(replace(state, app=Calling(Resume.JOIN, poll_until_us)), (call,))
 
 
-def prepared(
+def on_prepared(
     state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
 ) -> Step[ClientState]:
     """Go on after the listener call of onJoinPrepare: what it was told of goes, then JoinGroup."""
@@ -195,7 +204,7 @@ def _protocols(state: ClientState, consumer: Consumer) -> tuple[Protocol, ...]:
 # -- apply ---------------------------------------------------------------------------------------
 
 
-def _complete(
+def _on_join_complete(
     state: ClientState, consumer: Consumer, synced: Synced, now: int, poll_until_us: int
 ) -> Step[ClientState]:
     """Apply a finished join (onJoinComplete), unless the generation was reset meanwhile."""
@@ -226,7 +235,7 @@ def _subscribes(state: ClientState, consumer: Consumer, tp: TopicPartition) -> b
     return tp.topic in state.subscribed
 
 
-def revoked(
+def on_revoked(
     state: ClientState, consumer: Consumer, calling: Calling, now: int
 ) -> Step[ClientState]:
     """Go on after the revocation of a cooperative onJoinComplete: another join will follow."""
@@ -236,7 +245,7 @@ def revoked(
     return _take(state, consumer, calling.synced, now, calling.poll_until_us, calling.thrown)
 
 
-def threw(
+def on_listener_threw(
     state: ClientState, consumer: Consumer, call: Call, failed: Failed, now: int
 ) -> Step[ClientState]:
     """Go on after a listener call in poll that threw: poll throws it once the calls are over.
@@ -252,7 +261,7 @@ def threw(
         case Resume.JOIN:
             return Step(_without(state, call.partitions), (Return(failed),))
         case Resume.REVOKED:
-            return revoked(state, consumer, replace(calling, thrown=failed), now)
+            return on_revoked(state, consumer, replace(calling, thrown=failed), now)
         case _:
             again = replace(state, app=Outside(), future=calling.synced, prepare=PrepareDone())
             return Step(again, (Return(failed),))
@@ -283,7 +292,7 @@ def _take(
         prepare=PrepareNeeded(),
         app=Calling(Resume.ASSIGNED, poll_until_us, synced, thrown=thrown),
     )
-    return Step(changed(after), (Call("assigned", added),))
+    return Step(rejoin_if_changed(after), (Call("assigned", added),))
 
 
 def _extended(

@@ -5,16 +5,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from protocols.consumer import fetch_errors, metadata, starts, validation
-from protocols.consumer.asking import lose, on_reads, settled
+from protocols.consumer.asking import REQUESTS, look_up, lose, on_reads, overdue, rearm, settled
 from protocols.consumer.backoff import reconnect_backoff_us
-from protocols.consumer.classic import commits, heartbeat, joining, lookup, positions, sync_commit
-from protocols.consumer.classic.rebalancing import AwaitingMetadata, JoinFailed, Joining, Reaction
-from protocols.consumer.classic.requests import mark_unknown
-from protocols.consumer.classic.values import Asked, ClientState, Consumer, InFlight
-from protocols.consumer.lookup import Known, Unknown
+from protocols.consumer.classic import application, commits, heartbeat, joining, positions
+from protocols.consumer.classic.membership import mark_unknown
+from protocols.consumer.classic.state import (
+    Asked,
+    AwaitingMetadata,
+    ClientState,
+    Consumer,
+    InFlight,
+    JoinFailed,
+    Joining,
+    Reaction,
+)
+from protocols.consumer.lookup import LOOKUP, Known, Unknown
 from protocols.consumer.offsets import first_error
 from protocols.consumer.reading_answers import answered
 from protocols.machine import Step
@@ -56,13 +66,13 @@ def respond(
     body = envelope.body
     match body:
         case Disconnected(node):
-            return disconnected(state, consumer, node, now)
+            return on_disconnected(state, consumer, node, now)
         case MetadataResponse() | ListOffsetsResponse() | OffsetsForLeaderEpochResponse():
             step = on_reads(state, lambda reads: answered(reads, consumer, number, body, now))
             has_news = step.state.metadata.version != state.metadata.version
             return step.then(lambda s: _leader_goes_on(s, consumer, now)) if has_news else step
         case FindCoordinatorResponse():
-            return lookup.found(state, consumer, body, now)
+            return heartbeat.on_coordinator_found(state, consumer, body, now)
         case FetchResponse():
             failed = consumer.fetcher.arrived(body)
             return on_reads(state, lambda r: fetch_errors.fetch_failed(r, consumer, failed, now))
@@ -72,7 +82,7 @@ def respond(
 
 def _leader_goes_on(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     if isinstance(state.future, AwaitingMetadata) and metadata.covers_all(state.metadata):
-        return joining.elected(state, consumer, state.future.response, now)
+        return joining.on_leader_elected(state, consumer, state.future.response, now)
     return Step(state)
 
 
@@ -86,17 +96,17 @@ def _from_coordinator(
     state = _connected(settled(state, number), flight.broker)
     match envelope.body:
         case HeartbeatResponse() as body:
-            return heartbeat.heartbeat_answered(state, consumer, flight, body, now)
+            return heartbeat.on_response(state, consumer, flight, body, now)
         case OffsetCommitResponse() as body:
             return _commit_answered(state, consumer, number, flight, body, now)
         case JoinGroupResponse() as body:
-            return joining.join_answered(state, consumer, flight, body, now)
+            return joining.on_join_response(state, consumer, flight, body, now)
         case SyncGroupResponse() as body:
-            return joining.sync_answered(state, consumer, flight, body, now)
+            return joining.on_sync_response(state, consumer, flight, body, now)
         case OffsetFetchResponse() as body:
             if not _awaits_offsets(state, number):
                 return Step(state)
-            return positions.offsets_answered(state, consumer, body, now)
+            return positions.on_fetch_response(state, consumer, body, now)
         case _:
             return Step(state)
 
@@ -122,14 +132,18 @@ def _commit_answered(
 ) -> Step[ClientState]:
     """Handle an OffsetCommit response: its first error decides (4.5)."""
     error = first_error(body)
-    step = commits.commit_answered(state, consumer, number, flight, error, now)
-    return step.then(lambda s: sync_commit.answered(s, consumer, number, flight, error, now))
+    step = commits.on_commit_response(state, consumer, number, flight, error, now)
+    return step.then(
+        lambda s: application.on_commit_sync_response(s, consumer, number, flight, error, now)
+    )
 
 
 # -- lost connections -----------------------------------------------------------------------------
 
 
-def disconnected(state: ClientState, consumer: Consumer, node: int, now: int) -> Step[ClientState]:
+def on_disconnected(
+    state: ClientState, consumer: Consumer, node: int, now: int
+) -> Step[ClientState]:
     """Handle a broken connection: what was in flight on it has failed retriably (N8)."""
     broker = broker_of(node)
     if node == coordinator_node(broker):
@@ -149,7 +163,7 @@ def _other_node_lost(state: ClientState, consumer: Consumer, now: int) -> Step[C
     """A data connection broke: lookups, listings and metadata in flight are tried again."""
     step = Step(state)
     if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
-        step = step.then(lambda s: lookup.failed(s, consumer, now))
+        step = step.then(lambda s: heartbeat.on_lookup_failed(s, consumer, now))
     return step.then(
         lambda s: on_reads(s, lambda reads: starts.connection_lost(reads, consumer, now))
     )
@@ -170,13 +184,63 @@ def _lose_one(
             return Step(replace(state, future=failed))
         case Asked.COMMIT:
             error = ErrorCode.NETWORK_EXCEPTION
-            step = commits.commit_ended(state, number, flight, error)
+            step = commits.on_commit_ended(state, number, flight, error)
             return step.then(
-                lambda s: sync_commit.answered(s, consumer, number, flight, error, now)
+                lambda s: application.on_commit_sync_response(
+                    s, consumer, number, flight, error, now
+                )
             )
         case Asked.HEARTBEAT:
-            return heartbeat.heartbeat_lost(state, consumer, now)
+            return heartbeat.on_failure(state, consumer, now)
         case Asked.OFFSETS if _awaits_offsets(state, number):
-            return positions.offsets_failed(state, consumer, ErrorCode.NETWORK_EXCEPTION, now)
+            return positions.on_fetch_failed(state, consumer, ErrorCode.NETWORK_EXCEPTION, now)
         case _:
             return Step(state)
+
+
+def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """A request timed out: its connection is closed (N8)."""
+    step = Step(state)
+    for broker in overdue(state, now):
+        node = coordinator_node(broker)
+        step = step.then(partial(on_disconnected, consumer=consumer, node=node, now=now))
+    return step.then(rearm)
+
+
+def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """The back-off of a lookup ended, or its request got no answer."""
+    if not isinstance(state.coordinator, Unknown):
+        return Step(state)
+    if state.coordinator.lookup is not None:
+        return heartbeat.on_lookup_failed(state, consumer, now)
+    return look_up(state, consumer, now)
+
+
+def _on_metadata_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Metadata reached its age limit, or a request for it got no answer."""
+    return on_reads(state, lambda reads: metadata.late(reads, consumer, now))
+
+
+def _on_heartbeat_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """The heartbeat thread turns: it pumps, then looks at its clocks."""
+    if state.beat is None:
+        return Step(state)
+    step = pump(state, consumer, now)
+    return step.then(lambda s: heartbeat.turn(s, consumer, now))
+
+
+def _no_action(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Only whoever waits has to go on."""
+    del consumer, now
+    return Step(state)
+
+
+TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
+    heartbeat.HEARTBEAT: _on_heartbeat_timer,
+    REQUESTS: _on_request_timeout,
+    LOOKUP: _on_lookup_timer,
+    metadata.METADATA: _on_metadata_timer,
+    application.COMMIT_SYNC: _no_action,
+    application.CLOSE: _no_action,
+}
+"""By name of the timer; those of a waiting poll are the machine's own."""

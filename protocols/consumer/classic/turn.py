@@ -9,10 +9,9 @@ from dataclasses import replace
 
 from protocols.consumer.asking import look_up
 from protocols.consumer.calls import Failed
-from protocols.consumer.classic import commits, heartbeat, metadata, positions, rejoin
-from protocols.consumer.classic.calls import Calling
+from protocols.consumer.classic import commits, heartbeat, membership, positions, rejoin
 from protocols.consumer.classic.responses import pump
-from protocols.consumer.classic.values import ClientState, Consumer, Membership
+from protocols.consumer.classic.state import Calling, ClientState, Consumer, Membership
 from protocols.consumer.lookup import Known, Unknown
 from protocols.machine import Return, Step
 
@@ -54,7 +53,9 @@ def wait_until_us(state: ClientState, consumer: Consumer, until: int) -> int:
     return until
 
 
-def take(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -> Step[ClientState]:
+def take_turn(
+    state: ClientState, consumer: Consumer, now: int, poll_until_us: int
+) -> Step[ClientState]:
     """Run one turn; afterwards the application thread may be in a listener call."""
     if without_subscription(state):
         failed = Failed("IllegalStateException", message="nothing is subscribed")
@@ -63,7 +64,7 @@ def take(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -
         return Step(state, (Return(state.poisoned),))
     if state.died is not None:
         return Step(replace(state, died=None), (Return(state.died),))
-    step = metadata.refresh(metadata.look(state, consumer), consumer, now)
+    step = membership.refresh_metadata(membership.note_new_metadata(state, consumer), consumer, now)
     step = step.then(lambda s: commits.run_callbacks(s, consumer, now))
     step = step.then(lambda s: _wake_heartbeat(s, consumer, now))
     if isinstance(step.state.coordinator, Unknown):
@@ -75,9 +76,9 @@ def take(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -
         if rejoin.needed(step.state) or interrupted(step):
             return step
     step = step.then(lambda s: commits.autocommit_due(s, consumer, now))
-    step = step.then(lambda s: positions.advance(s, consumer, now))
+    step = step.then(lambda s: positions.update_positions(s, consumer, now))
     if consumer.positions.leaderless:
-        return step.then(lambda s: metadata.want(s, consumer, now))
+        return step.then(lambda s: membership.request_metadata(s, consumer, now))
     return step
 
 
@@ -108,10 +109,10 @@ def _join(
     step = Step(state)
     if consumer.topics is None:
         if now >= state.metadata.retry_us:
-            step = metadata.want(state, consumer, now)
+            step = membership.request_metadata(state, consumer, now)
         if step.state.metadata.in_flight is not None:
             return step
-    step = step.then(lambda s: pump(metadata.look(s, consumer), consumer, now))
+    step = step.then(lambda s: pump(membership.note_new_metadata(s, consumer), consumer, now))
     while True:
         before = step.state
         step = step.then(lambda s: rejoin.advance(s, consumer, now, poll_until_us))
@@ -137,7 +138,7 @@ def without_subscription(state: ClientState) -> bool:
     return state.rejoin is None and state.membership is Membership.UNJOINED
 
 
-def first(consumer: Consumer) -> ClientState:
+def initial_state(consumer: Consumer) -> ClientState:
     """Return the state of a consumer that has subscribed and never polled."""
-    state = metadata.watch(ClientState(), consumer, frozenset())
-    return replace(state, subscribed=metadata.subscription(consumer, state.metadata))
+    state = membership.watch_topics(ClientState(), consumer, frozenset())
+    return replace(state, subscribed=membership.subscribed_topics(consumer, state.metadata))

@@ -11,7 +11,7 @@ from typing import Any
 from assignors.registry import load_assignor
 from assignors.types import TopicPartition
 from protocols.consumer.classic.machine import Client
-from protocols.consumer.classic.values import ClientState, Consumer, Membership
+from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.machine import Call
 
 from ...client_bench import BROKER, Bench, Sent

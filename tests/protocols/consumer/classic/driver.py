@@ -6,7 +6,7 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from protocols.consumer.calls import CloseOperation
-from protocols.consumer.classic.values import Membership
+from protocols.consumer.classic.state import Membership
 from protocols.consumer.fetching import Handed
 from protocols.messages import (
     EpochEndOffset,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assignors.registry import load_assignor
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import Client
-from protocols.consumer.classic.values import Consumer, Membership
+from protocols.consumer.classic.state import Consumer, Membership
 from protocols.facts import PositionSet
 from protocols.machine import Call, CancelTimer, Return, Send, SetTimer, Step, Tell
 from protocols.messages import Envelope, OffsetToCommit

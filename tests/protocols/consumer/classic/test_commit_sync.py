@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import CommitResult
-from protocols.consumer.classic.values import Generation, Membership
+from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.lookup import Unknown
 from protocols.facts import CommitEnded
 from protocols.messages import JoinGroupRequest, OffsetCommitRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
-from protocols.consumer.classic.values import Generation, Membership
+from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.lookup import Known, Unknown
 from protocols.messages import (
     HeartbeatRequest,

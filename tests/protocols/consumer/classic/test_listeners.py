@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import CommitResult
-from protocols.consumer.classic.values import Membership
+from protocols.consumer.classic.state import Membership
 from protocols.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.classic.values import Membership
+from protocols.consumer.classic.state import Membership
 from protocols.messages import FetchRequest, JoinGroupRequest, LeaveGroupRequest, MetadataRequest
 
 from .driver import ClientDriver, parts

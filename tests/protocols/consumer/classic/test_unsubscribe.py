@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocols.consumer.calls import Failed
-from protocols.consumer.classic.values import Membership
+from protocols.consumer.classic.state import Membership
 from protocols.messages import (
     JoinGroupRequest,
     LeaveGroupRequest,

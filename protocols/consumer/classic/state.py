@@ -1,11 +1,7 @@
-"""The values a classic client is made of, and what it was built with.
+"""How far one rebalance has come, as the application thread goes through it.
 
-There are three parties inside one consumer (spec consumer-client, section 0.3). The
-*application thread* runs poll, commits and listener calls, one at a time
-(:data:`~protocols.consumer.classic.calls.App`). The
-*heartbeat thread* exists while the client is completing a rebalance or stable
-(:class:`Beat`). The *network* belongs to neither: responses lie in ``inbox`` until one of the
-two pumps it. Membership is a fourth, small machine (``AbstractCoordinator.MemberState``).
+First the preparation (``ConsumerCoordinator.onJoinPrepare``), then the join whose end lies in
+``joinFuture`` until the application thread looks (``AbstractCoordinator.joinGroupIfNeeded``).
 """
 
 from __future__ import annotations
@@ -16,9 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
-from protocols.consumer.calls import Failed
-from protocols.consumer.classic.calls import OUTSIDE, App
-from protocols.consumer.classic.rebalancing import UNPREPARED, JoinFuture, Prepare
+from protocols.consumer.calls import Closed, CloseOperation, Failed
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.lookup import NEVER_ASKED, Known, Unknown
 from protocols.consumer.positions import Positions
@@ -27,10 +21,149 @@ from protocols.messages import (
     UNKNOWN_GENERATION,
     UNKNOWN_MEMBER_ID,
     Envelope,
+    JoinGroupResponse,
     OffsetToCommit,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.settings.consumer import ConsumerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareNeeded:
+    """onJoinPrepare has not run since the last finished join or state reset."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareCommitting:
+    """onJoinPrepare waits for its automatic commit, at most until ``deadline_us``."""
+
+    deadline_us: int
+    commit: int | None
+    """Correlation id; None: failed retriably, to be sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareCommitted:
+    """That commit is settled, for better or worse; the listener calls come next."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareDone:
+    """Listener calls are over; JoinGroup may be sent."""
+
+
+UNPREPARED = PrepareNeeded()
+
+Prepare = PrepareNeeded | PrepareCommitting | PrepareCommitted | PrepareDone
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """JoinGroup or SyncGroup in flight (``joinFuture``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitingMetadata:
+    """The leader needs metadata of topics that only others subscribe to."""
+
+    response: JoinGroupResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """SyncGroup succeeded; the application thread has to apply the assignment."""
+
+    assignment: tuple[TopicPartition, ...]
+    generation: int
+    protocol: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinFailed:
+    """The join ended in an error that the application thread reacts to."""
+
+    exception: str
+    """Name of the Java exception; part of the next JoinGroup's reason."""
+
+    reaction: Reaction
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+class Reaction(enum.Enum):
+    """What the application thread does about a failed join (``joinGroupIfNeeded``)."""
+
+    AT_ONCE = "join again at once"
+    LATER = "join again at the next turn"
+    THROW = "throw from poll"
+
+
+JoinFuture = Joining | AwaitingMetadata | Synced | JoinFailed | None
+
+
+class Resume(enum.Enum):
+    """Where the application thread goes on after a listener call."""
+
+    JOIN = "after onJoinPrepare"
+    REVOKED = "in onJoinComplete, before the assignment changes"
+    ASSIGNED = "after onJoinComplete"
+    CLOSE = "in close"
+    UNSUBSCRIBE = "in unsubscribe"
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The application works, or waits in poll for the network (the machine knows which)."""
+
+
+OUTSIDE = Outside()
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """A listener call runs; ``poll_until_us`` None: not inside a poll."""
+
+    resume: Resume
+    poll_until_us: int | None
+    synced: Synced | None = None
+    closing: Closing | None = None
+    """The close() that made the call."""
+
+    thrown: Failed | None = None
+    """What the call before it in the same poll threw."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittingSync:
+    """Inside commitSync; ``outer`` is where it was called."""
+
+    offsets: tuple[OffsetToCommit, ...]
+    kind: str
+    deadline_us: int
+    outer: Outside | Calling | Closing
+    attempt: int = 0
+    correlation_id: int | None = None
+    retry_us: int = 0
+
+
+class CloseStage(enum.Enum):
+    """How far close() has come."""
+
+    COMMIT = "final commit"
+    LOOKUP = "asynchronous commits that wait for a coordinator"
+    LEAVE = "LeaveGroup and what is still in flight"
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Inside close()."""
+
+    stage: CloseStage
+    deadline_us: int
+    operation: CloseOperation
+
+
+App = Outside | Calling | CommittingSync | Closing | Closed
 
 
 class Membership(enum.Enum):

@@ -1,0 +1,297 @@
+"""commitSync: send, wait, try again, give up (``commitOffsetsSync``, spec 4.3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.consumer.asking import look_up
+from protocols.consumer.backoff import MS, backoff_us
+from protocols.consumer.calls import Closed, CloseOperation, CommitResult, IllegalCallError
+from protocols.consumer.classic.commits import (
+    end_pending,
+    exception_for,
+    is_asynchronous,
+    local_error,
+    local_refusal,
+    report_refused_commit,
+    run_callbacks,
+    send_async,
+    send_commit,
+)
+from protocols.consumer.classic.heartbeat import send_leave
+from protocols.consumer.classic.membership import LEFT_BY_ITSELF, reset
+from protocols.consumer.classic.state import (
+    Asked,
+    Calling,
+    ClientState,
+    CloseStage,
+    Closing,
+    CommittingSync,
+    Consumer,
+    InFlight,
+    Membership,
+    Outside,
+    PrepareNeeded,
+    Resume,
+)
+from protocols.consumer.lookup import Known, Unknown
+from protocols.consumer.offsets import RETRIED, all_consumed, automatic_order
+from protocols.machine import Call, Return, SetTimer, Step
+from protocols.messages import OffsetToCommit
+from protocols.messages.errors import ErrorCode
+
+COMMIT_SYNC = "commit-sync"
+"""Timer: commitSync tries again, or gives up."""
+
+
+def begin_commit_sync(
+    state: ClientState,
+    consumer: Consumer,
+    offsets: tuple[OffsetToCommit, ...],
+    kind: str,
+    deadline_us: int,
+    now: int,
+) -> Step[ClientState]:
+    """Enter commitSync for *offsets*.
+
+    Without offsets nothing is sent, but the call still waits for asynchronous commits in flight,
+    so that their callbacks have run when it returns.
+    """
+    outer = state.app
+    if not isinstance(outer, Outside | Calling | Closing):
+        raise IllegalCallError(f"commitSync from {outer}")
+    app = CommittingSync(offsets, kind, deadline_us, outer)
+    state = replace(state, app=app)
+    if state.poisoned is not None:
+        refusal = CommitResult(offsets, state.poisoned.exception, state.poisoned.error)
+        return _return_from(state, app, refusal)
+    step = advance_commit_sync(state, consumer, now)
+    if not offsets and isinstance(step.state.app, CommittingSync):
+        return step.also(SetTimer(COMMIT_SYNC, deadline_us))
+    return step
+
+
+def advance_commit_sync(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Look the coordinator up, send the commit, wait for an answer, or end the call."""
+    app = state.app
+    assert isinstance(app, CommittingSync)
+    if not app.offsets:
+        return _await_asynchronous(state, consumer, app, now)
+    if now >= app.deadline_us:
+        return _return_from(state, app, CommitResult(app.offsets, "TimeoutException"))
+    if app.correlation_id is not None:
+        return Step(state)
+    if now < app.retry_us:
+        return Step(state, (SetTimer(COMMIT_SYNC, min(app.retry_us, app.deadline_us)),))
+    if isinstance(state.coordinator, Unknown):
+        return look_up(state, consumer, now).also(SetTimer(COMMIT_SYNC, app.deadline_us))
+    exception = local_refusal(state)
+    if exception is not None:
+        error = local_error(exception)
+        step = report_refused_commit(state, app.offsets, app.kind, error)
+        return step.then(
+            lambda s: _return_from(s, app, CommitResult(app.offsets, exception, error))
+        )
+    sent = replace(app, correlation_id=state.reads.next_correlation_id)
+    step = send_commit(state, consumer, app.offsets, app.kind, now)
+    after = replace(step.state, app=sent)
+    return Step(after, (*step.effects, SetTimer(COMMIT_SYNC, app.deadline_us)))
+
+
+def _await_asynchronous(
+    state: ClientState, consumer: Consumer, app: CommittingSync, now: int
+) -> Step[ClientState]:
+    """End the call when no asynchronous commit is in flight, or at its deadline.
+
+    One that was fenced is thrown. Source: ``ConsumerCoordinator.invokePendingAsyncCommits``.
+    """
+    step = run_callbacks(state, consumer, now)
+    if state.poisoned is not None:
+        result = CommitResult((), state.poisoned.exception, state.poisoned.error)
+    elif not any(map(is_asynchronous, state.in_flight.values())):
+        result = CommitResult(())
+    elif now >= app.deadline_us:
+        result = CommitResult((), "TimeoutException")
+    else:
+        return step
+    return step.then(lambda s: _return_from(s, app, result))
+
+
+def on_commit_sync_response(
+    state: ClientState,
+    consumer: Consumer,
+    number: int,
+    flight: InFlight,
+    error: ErrorCode,
+    now: int,
+) -> Step[ClientState]:
+    """React to the fate of the commit that commitSync waits for.
+
+    Callbacks of asynchronous commits before it run first, to tell of commits in their order.
+    """
+    app = state.app
+    if not isinstance(app, CommittingSync) or app.correlation_id != number:
+        return Step(state)
+    step = run_callbacks(state, consumer, now)
+    return step.then(lambda s: _react(s, consumer, app, flight, error, now))
+
+
+def _react(
+    state: ClientState,
+    consumer: Consumer,
+    app: CommittingSync,
+    flight: InFlight,
+    error: ErrorCode,
+    now: int,
+) -> Step[ClientState]:
+    if error is ErrorCode.NONE:
+        return _return_from(state, app, CommitResult(app.offsets))
+    if error not in RETRIED:
+        exception = exception_for(state, flight, error)
+        return _return_from(state, app, CommitResult(app.offsets, exception, error))
+    retry = now + backoff_us(consumer, "commit", app.attempt, now)
+    waiting = replace(app, correlation_id=None, attempt=app.attempt + 1, retry_us=retry)
+    return advance_commit_sync(replace(state, app=waiting), consumer, now)
+
+
+def _return_from(
+    state: ClientState, app: CommittingSync, result: CommitResult
+) -> Step[ClientState]:
+    """Return to where commitSync was called; inside close() there is nobody to return to."""
+    after = replace(state, app=app.outer)
+    if isinstance(app.outer, Closing):
+        return Step(after)
+    return Step(after, (Return(result),))
+
+
+def begin_commit_async(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Send a commit and go on; its callback runs at a later poll or commit.
+
+    Without a coordinator it is chained to the lookup, and shares its fate.
+    """
+    if state.poisoned is not None:
+        return Step(state, (Return(state.poisoned),))
+    if not offsets:
+        return Step(state)
+    if isinstance(state.coordinator, Known):
+        return send_async(state, consumer, offsets, now)
+    pending = (*state.pending_commits, offsets)
+    return look_up(replace(state, pending_commits=pending), consumer, now)
+
+
+CLOSE = "close"
+"""Timer: the close budget is used up."""
+
+
+def begin_close(
+    state: ClientState, consumer: Consumer, timeout_us: int, operation: CloseOperation, now: int
+) -> Step[ClientState]:
+    """Enter close(): the final automatic commit first, within the budget."""
+    budget = min(timeout_us, consumer.settings.request_timeout_ms * MS)
+    app = Closing(CloseStage.COMMIT, now + budget, operation)
+    state = replace(state, app=app)
+    step = Step(state, (SetTimer(CLOSE, app.deadline_us),))
+    if not consumer.settings.enable_auto_commit:
+        return step.then(lambda s: advance_close(s, consumer, now))
+    offsets = automatic_order(all_consumed(consumer))
+    step = step.then(
+        lambda s: begin_commit_sync(s, consumer, offsets, "close", app.deadline_us, now)
+    )
+    return step.then(lambda s: advance_close(s, consumer, now))
+
+
+def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Go on as far as possible: nothing in close() waits beyond the budget."""
+    match state.app:
+        case Closing(CloseStage.COMMIT) as app:
+            looking = replace(state, app=replace(app, stage=CloseStage.LOOKUP))
+            return advance_close(looking, consumer, now)
+        case Closing(CloseStage.LOOKUP, deadline):
+            if state.pending_commits and now < deadline:
+                return look_up(state, consumer, now)
+            ended = end_pending(state, now)
+            return ended.then(lambda s: _call_listener(s, consumer, now))
+        case Closing(CloseStage.LEAVE, deadline):
+            if _awaited(state, consumer) and now < deadline:
+                return Step(state)
+            return Step(replace(state, app=Closed(), beat=None), (Return(Closed()),))
+        case _:
+            return Step(state)
+
+
+def _awaited(state: ClientState, consumer: Consumer) -> bool:
+    """Say whether the coordinator, if it is known, still owes an answer (``awaitPendingRequests``).
+
+    A static member's JoinGroup or SyncGroup may be parked there until the rebalance goes on. A
+    dynamic one's LeaveGroup ends it, and a SyncGroup of who has left is never answered.
+    """
+    known = state.coordinator
+    if not isinstance(known, Known):
+        return False
+    flights = [flight for flight in state.in_flight.values() if flight.broker == known.broker]
+    if consumer.settings.group_instance_id is None:
+        return any(flight.asked in (Asked.LEAVE, Asked.COMMIT) for flight in flights)
+    return bool(flights)
+
+
+def _listener_call(state: ClientState) -> Call | None:
+    """Revoked, or lost when the generation is gone or a rebalance is under way; None: neither."""
+    if not state.assignment:
+        return None
+    rebalancing = state.membership in (
+        Membership.PREPARING_REBALANCE,
+        Membership.COMPLETING_REBALANCE,
+    )
+    listener = "lost" if state.generation.lost or rebalancing else "revoked"
+    return Call(listener, tuple(sorted(state.assignment)))
+
+
+def _call_listener(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Stop the heartbeat thread and make the last listener call."""
+    app = state.app
+    assert isinstance(app, Closing)
+    state = replace(state, beat=None)
+    call = _listener_call(state)
+    if call is None:
+        return leave_group_and_wait(state, consumer, app, now)
+    calling = Calling(Resume.CLOSE, None, closing=app)
+    return Step(replace(state, app=calling), (call,))
+
+
+def leave_group_and_wait(
+    state: ClientState, consumer: Consumer, app: Closing, now: int
+) -> Step[ClientState]:
+    """Leave the group and wait for what is in flight, as long as the budget lasts.
+
+    The state is reset in any case, so that no answer brings the member back; nobody is told
+    that it dropped out, as it did not.
+    """
+    state = replace(state, app=replace(app, stage=CloseStage.LEAVE), assignment=())
+    reason = "the consumer is being closed"
+    step = send_leave(state, consumer, reason, now, operation=app.operation)
+    gone = reset(step.state, LEFT_BY_ITSELF, keep_member_id=False).state
+    return Step(gone, step.effects).then(lambda s: advance_close(s, consumer, now))
+
+
+# -- unsubscribe ----------------------------------------------------------------------------------
+
+
+def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Drop the subscription: listener call, LeaveGroup, no automatic commit."""
+    call = _listener_call(state)
+    if call is None:
+        return leave_after_unsubscribe(state, consumer, now)
+    return Step(replace(state, app=Calling(Resume.UNSUBSCRIBE, None)), (call,))
+
+
+def leave_after_unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Leave the group; nothing is subscribed any more."""
+    reason = "the consumer unsubscribed from all topics"
+    step = send_leave(replace(state, app=Outside()), consumer, reason, now)
+    step = step.then(lambda s: reset(s, reason, keep_member_id=False))
+    after = replace(
+        step.state, assignment=(), future=None, rejoin=None, prepare=PrepareNeeded(), subscribed=()
+    )
+    return Step(after, (*step.effects, Return(Outside())))
