@@ -16,7 +16,7 @@ from assignors.types import TopicPartition
 from emulator.scenario.parties import ADMIN
 from emulator.world.cluster.replicas import NOBODY
 from emulator.world.network import Party
-from protocols.consumer.administration import Next, backoff_us, errors_of, what_next
+from protocols.consumer.administration import Next, backoff_us, errors_of, next_step
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -86,7 +86,7 @@ class Administrator:
             if coordinator != NOBODY:
                 node = coordinator_node(coordinator)
                 answer = yield from self._exchange(node, request, until_us, sending)
-            step = what_next(answer)
+            step = next_step(answer)
             if answer is not None and step is Next.BELIEVE:
                 return answer
             self._note(answer)

@@ -42,7 +42,7 @@ _AGAIN: Final = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 _ELSEWHERE: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 
 
-def what_next(answer: Message | None) -> Next:
+def next_step(answer: Message | None) -> Next:
     """Say how to go on after *answer*; None: the connection broke."""
     if answer is None:
         return Next.LOOK_UP
@@ -85,6 +85,6 @@ def may_reset(description: DescribeGroupResponse) -> bool:
 _INACTIVE: Final = frozenset({"Empty", "Dead"})
 
 
-def within(wanted: int, earliest: int, latest: int) -> int:
+def clamp_offset(wanted: int, earliest: int, latest: int) -> int:
     """Return the offset the tool takes instead of one that the log does not have."""
     return max(earliest, min(wanted, latest))

@@ -7,14 +7,13 @@ every poll, and a copy a poll would double the cost of a run. Records are ranges
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from assignors.java import DEFAULT_LENGTH, hash_map_order, spread_hash, topic_partition_hash
 from assignors.types import TopicPartition
-from protocols.consumer.positions import Positions
-from protocols.consumer.reading import Phase, Reading
+from protocols.consumer.positions import Phase, Positions, Reading
 from protocols.messages import (
     NO_LEADER,
     EpochStart,
@@ -300,3 +299,32 @@ def in_record_order(handed: list[Handed]) -> tuple[Handed, ...]:
         return tuple(sorted(handed, key=lambda part: _spread(part.partition) & DEFAULT_LENGTH - 1))
     by_partition = {part.partition: part for part in handed}
     return tuple(by_partition[tp] for tp in hash_map_order(by_partition, topic_partition_hash))
+
+
+T = TypeVar("T")
+
+
+class FetchSession(Generic[T]):
+    """The partitions of one session, each with what its host keeps for it, in cache order."""
+
+    __slots__ = ("cached",)
+
+    def __init__(self) -> None:
+        self.cached: dict[TopicPartition, T] = {}
+
+    def renew(
+        self, wanted: Iterable[FetchPartition], keep: Callable[[T | None, FetchPartition], T]
+    ) -> None:
+        """Take a fetch: new partitions come last, those no longer wanted leave the session.
+
+        *keep* makes what the host keeps for a partition, from what it kept before, if anything.
+        """
+        before = self.cached
+        parts = {part.partition: part for part in wanted}
+        order = [tp for tp in before if tp in parts] + [tp for tp in parts if tp not in before]
+        self.cached = {tp: keep(before.get(tp), parts[tp]) for tp in order}
+
+    def answered(self, partition: TopicPartition) -> None:
+        """Note that a partition returned data."""
+        if len(self.cached) > 1:
+            self.cached[partition] = self.cached.pop(partition)

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from assignors.types import TopicPartition
-from protocols.consumer.backoff import MS, backoff_us
-from protocols.consumer.reader import Metadata, Reader, Reads
+from protocols.consumer.reader import MS, Metadata, Reader, Reads, backoff_us
 from protocols.machine import Send, SetTimer, Step
 from protocols.messages import (
     UNKNOWN_EPOCH,
@@ -54,7 +53,7 @@ def covers_all(metadata: Metadata) -> bool:
     return metadata.asked == metadata.watched
 
 
-def want(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+def request_update(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     """Ask for an update before the age limit; it leaves after the back-off."""
     metadata = reads.metadata
     if metadata.wanted or metadata.in_flight is not None:
@@ -65,7 +64,7 @@ def want(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     return refresh(replace(reads, metadata=wanted), reader, now)
 
 
-def failed(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+def on_failure(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     """Try again at another broker after the back-off."""
     metadata = reads.metadata
     retry = now + backoff_us(reader, "metadata", metadata.attempt, now)
@@ -75,14 +74,14 @@ def failed(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     return Step(replace(reads, metadata=after), (SetTimer(METADATA, retry),))
 
 
-def late(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+def on_timer(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     """Metadata reached its age limit, or a request for it got no answer."""
     if reads.metadata.in_flight is not None:
-        return failed(reads, reader, now)
+        return on_failure(reads, reader, now)
     return refresh(reads, reader, now)
 
 
-def received(reads: Reads, reader: Reader, response: MetadataResponse, now: int) -> Step[Reads]:
+def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: int) -> Step[Reads]:
     """Take the new copy; poll looks at its topics (2a), and then follows its leaders (5.2)."""
     topics = {topic.name: topic for topic in response.topics}
     incomplete = _incomplete(topics.values()) or any(
@@ -141,7 +140,7 @@ def _leaders_of(topic: TopicDescription) -> dict[TopicPartition, LeaderAndEpoch]
     }
 
 
-def heard_epochs(
+def note_epochs(
     reads: Reads, reader: Reader, epochs: Iterable[tuple[TopicPartition, int]], now: int
 ) -> Step[Reads]:
     """Ask for an update if a leader epoch came by that is newer than what metadata told.
@@ -149,4 +148,4 @@ def heard_epochs(
     Source: ``Metadata.updateLastSeenEpochIfNewer``.
     """
     newer = [tp for tp, epoch in epochs if reader.positions.heard_epoch(tp, epoch)]
-    return want(reads, reader, now) if newer else Step(reads)
+    return request_update(reads, reader, now) if newer else Step(reads)

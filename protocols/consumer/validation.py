@@ -18,10 +18,9 @@ from functools import partial
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
-from protocols.consumer.backoff import MS
 from protocols.consumer.calls import Failed
-from protocols.consumer.reader import Reader, Reads, Validation
-from protocols.consumer.reading import FetchPosition, Phase
+from protocols.consumer.positions import FetchPosition, Phase
+from protocols.consumer.reader import MS, Reader, Reads, Validation
 from protocols.facts import PositionSet
 from protocols.machine import Return, Send, Step, Tell
 from protocols.messages import (
@@ -39,7 +38,7 @@ TRUNCATED = "truncated"
 """Why a position was set anew: the log it lay on has lost its end."""
 
 
-def advance(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+def validate_positions(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     """Throw what the last answers found, or ask the leaders of positions that await validation.
 
     Committed offsets that became positions in this very turn are asked about in the next one.
@@ -85,7 +84,7 @@ def _request(positions: dict[TopicPartition, FetchPosition]) -> OffsetsForLeader
     return OffsetsForLeaderEpochRequest(partitions=tuple(checks))
 
 
-def answered(
+def on_epoch_response(
     reads: Reads,
     reader: Reader,
     number: int,
@@ -93,7 +92,7 @@ def answered(
     now: int,
 ) -> Step[Reads]:
     """Take a leader's answer; what it could not tell is asked for again, after new metadata."""
-    reads, asked = _settled(reads, number)
+    reads, asked = _without_validation(reads, number)
     told = {end.partition: end for end in response.end_offsets if end.error is ErrorCode.NONE}
     step = _retry(reads, reader, [tp for tp in asked if tp not in told], now)
     truncated: list[str] = []
@@ -106,11 +105,13 @@ def answered(
         elif reader.settings.auto_offset_reset == "none":
             truncated.append(f"{tp} was read up to {position.offset}, {found}")
         else:
-            step = step.also(*_go_back(reader, tp, told[tp]))
-    return step.then(lambda s: _keep_failure(s, truncated))
+            step = step.also(*_move_to_divergence(reader, tp, told[tp]))
+    return step.then(lambda s: _record_failure(s, truncated))
 
 
-def _settled(reads: Reads, number: int) -> tuple[Reads, dict[TopicPartition, FetchPosition]]:
+def _without_validation(
+    reads: Reads, number: int
+) -> tuple[Reads, dict[TopicPartition, FetchPosition]]:
     left = {n: validation for n, validation in reads.validating.items() if n != number}
     return replace(reads, validating=left), reads.validating[number].positions
 
@@ -137,7 +138,9 @@ def _is_unknown(end: EpochEndOffset) -> bool:
     return end.end_offset == UNKNOWN_OFFSET or end.leader_epoch == UNKNOWN_EPOCH
 
 
-def _go_back(reader: Reader, partition: TopicPartition, end: EpochEndOffset) -> tuple[Tell, ...]:
+def _move_to_divergence(
+    reader: Reader, partition: TopicPartition, end: EpochEndOffset
+) -> tuple[Tell, ...]:
     """Read on where the logs part, if the leader knows; else let the reset policy decide."""
     if _is_unknown(end):
         reader.positions.reset(partition, TRUNCATED)
@@ -146,7 +149,7 @@ def _go_back(reader: Reader, partition: TopicPartition, end: EpochEndOffset) -> 
     return (Tell(PositionSet(partition=partition, offset=end.end_offset, source=TRUNCATED)),)
 
 
-def _keep_failure(reads: Reads, truncated: list[str]) -> Step[Reads]:
+def _record_failure(reads: Reads, truncated: list[str]) -> Step[Reads]:
     """Let the next poll throw what no policy resolves, unless it has something to throw already."""
     if not truncated or reads.validation_failure is not None:
         return Step(reads)
@@ -163,15 +166,15 @@ def _retry(
         return Step(reads)
     retry = now + reader.settings.retry_backoff_ms * MS
     reader.positions.ask_again(Phase.VALIDATING, again, retry)
-    return metadata.want(reads, reader, now)
+    return metadata.request_update(reads, reader, now)
 
 
-def lost(reads: Reads, reader: Reader, node: int, now: int) -> Step[Reads]:
+def on_connection_lost(reads: Reads, reader: Reader, node: int, now: int) -> Step[Reads]:
     """A data connection broke: what was asked over it is asked again."""
     step = Step(reads)
     for number, validation in reads.validating.items():
         if validation.node == node:
-            after, asked = _settled(step.state, number)
+            after, asked = _without_validation(step.state, number)
             again = partial(_retry, reader=reader, partitions=asked, now=now)
             step = Step(after, step.effects).then(again)
     return step

@@ -8,8 +8,7 @@ from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.partition_log import ShownLog
 from emulator.world.consumer.handler import Batch
 from emulator.world.network import Way
-from protocols.consumer.fetch_session import FetchSession
-from protocols.consumer.fetching import Handed, in_record_order
+from protocols.consumer.fetching import FetchSession, Handed, in_record_order
 from protocols.messages import UNKNOWN_EPOCH, FetchedRecords, FetchResponse
 from protocols.messages.errors import ErrorCode
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from assignors.types import TopicPartition
     from emulator.world.consumer.process import Process
-    from protocols.consumer.reading import Reading
+    from protocols.consumer.positions import Reading
 
 AT_ONCE = -1
 """When a partition answers that has an error to tell."""

@@ -14,7 +14,7 @@ from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Want
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, Way, broker_name
-from protocols.consumer.fetch_session import FetchSession
+from protocols.consumer.fetching import FetchSession
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from emulator.world.cluster.replicas import ReplicaSet
     from emulator.world.consumer.process import Process
     from emulator.world.run import Run
-    from protocols.consumer.reading import Reading
+    from protocols.consumer.positions import Reading
 
 NO_HEADER = Header("", -1)
 

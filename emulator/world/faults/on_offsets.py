@@ -16,7 +16,7 @@ from emulator.world.administrator import Administrator, Call
 from emulator.world.faults.targets import target_of
 from emulator.world.kernel import Script
 from emulator.world.telling import commit_name
-from protocols.consumer.administration import errors_of, may_reset, within
+from protocols.consumer.administration import clamp_offset, errors_of, may_reset
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -173,7 +173,7 @@ class OffsetScripts:
             wanted = dict.fromkeys(partitions, act.to)
         else:
             wanted = {tp: committed[tp] + (act.shift_by or 0) for tp in partitions}
-        return {tp: within(wanted[tp], starts[tp], ends[tp]) for tp in partitions}
+        return {tp: clamp_offset(wanted[tp], starts[tp], ends[tp]) for tp in partitions}
 
     def _timestamp(self, act: model.ResetOffsets) -> int | None:
         """Return the time a reset goes to, in epoch ms, if it goes to one."""

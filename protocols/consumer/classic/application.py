@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.consumer.asking import look_up
-from protocols.consumer.backoff import MS, backoff_us
 from protocols.consumer.calls import Closed, CloseOperation, CommitResult, IllegalCallError
 from protocols.consumer.classic.commits import (
     end_pending,
@@ -34,8 +32,9 @@ from protocols.consumer.classic.state import (
     PrepareNeeded,
     Resume,
 )
-from protocols.consumer.lookup import Known, Unknown
-from protocols.consumer.offsets import RETRIED, all_consumed, automatic_order
+from protocols.consumer.commits import RETRIED, all_consumed, automatic_order
+from protocols.consumer.reader import MS, backoff_us
+from protocols.consumer.requests import Known, Unknown, look_up
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import OffsetToCommit
 from protocols.messages.errors import ErrorCode

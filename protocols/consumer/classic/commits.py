@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import partial
 
 from protocols.consumer import metadata
-from protocols.consumer.asking import on_reads, take_number
-from protocols.consumer.backoff import MS
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
 from protocols.consumer.classic.state import (
@@ -20,8 +18,9 @@ from protocols.consumer.classic.state import (
     PrepareCommitted,
     PrepareCommitting,
 )
-from protocols.consumer.lookup import LOSES_COORDINATOR, Known
-from protocols.consumer.offsets import RETRIED, all_consumed, automatic_order
+from protocols.consumer.commits import RETRIED, all_consumed, automatic_order
+from protocols.consumer.reader import MS
+from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads, take_number
 from protocols.facts import CommitEnded, CommitSent
 from protocols.machine import Step, Tell
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
@@ -39,7 +38,7 @@ def begin_commit(
     heard = ((entry.partition, entry.leader_epoch) for entry in offsets)
     step = run_callbacks(state, consumer, now)
     return step.then(
-        lambda s: on_reads(s, lambda reads: metadata.heard_epochs(reads, consumer, heard, now))
+        lambda s: on_reads(s, lambda reads: metadata.note_epochs(reads, consumer, heard, now))
     )
 
 

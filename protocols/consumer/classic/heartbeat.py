@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.consumer.asking import look_up
-from protocols.consumer.backoff import MS, backoff_us
 from protocols.consumer.calls import CloseOperation, Failed
 from protocols.consumer.classic.commits import end_pending, send_pending
 from protocols.consumer.classic.membership import (
@@ -29,8 +27,9 @@ from protocols.consumer.classic.state import (
     InFlight,
     Membership,
 )
-from protocols.consumer.lookup import LOSES_COORDINATOR, Known, Unknown
-from protocols.consumer.lookup import failed as asked_in_vain
+from protocols.consumer.reader import MS, backoff_us
+from protocols.consumer.requests import LOSES_COORDINATOR, Known, Unknown, look_up
+from protocols.consumer.requests import back_off_lookup as asked_in_vain
 from protocols.machine import SetTimer, Step
 from protocols.messages import (
     FindCoordinatorResponse,

@@ -34,7 +34,7 @@ from protocols.consumer.classic.state import (
     Reaction,
     Synced,
 )
-from protocols.consumer.lookup import LOSES_COORDINATOR, Known
+from protocols.consumer.requests import LOSES_COORDINATOR, Known
 from protocols.facts import AssignorFailed, PartitionGivenTwice
 from protocols.machine import Step, Tell
 from protocols.messages import (

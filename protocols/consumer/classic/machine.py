@@ -11,9 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from protocols.consumer import fetch_errors
-from protocols.consumer.asking import on_reads
-from protocols.consumer.backoff import MS
+from protocols.consumer import offset_fetcher
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import (
     application,
@@ -33,8 +31,10 @@ from protocols.consumer.classic.state import (
     Outside,
     Resume,
 )
+from protocols.consumer.commits import all_consumed, explicit_order
 from protocols.consumer.fetching import Handed
-from protocols.consumer.offsets import all_consumed, explicit_order
+from protocols.consumer.reader import MS
+from protocols.consumer.requests import on_reads
 from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
 from protocols.messages import (
     Envelope,
@@ -220,7 +220,7 @@ class Client:
             return Step(state)
         self._calm = False
         return on_reads(
-            state, lambda reads: fetch_errors.fetch_failed(reads, self.consumer, failed, now)
+            state, lambda reads: offset_fetcher.on_fetch_failed(reads, self.consumer, failed, now)
         )
 
     # -- timers ----------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ class Client:
 
     def _off_its_log(self) -> Step[ClientState]:
         return on_reads(
-            self.state, lambda reads: fetch_errors.throw_out_of_range(reads, self.consumer)
+            self.state, lambda reads: offset_fetcher.throw_out_of_range(reads, self.consumer)
         )
 
     def _again(self, now: int) -> tuple[Effect, ...]:

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata as shared
-from protocols.consumer.asking import on_reads, send
-from protocols.consumer.backoff import MS, reconnect_backoff_us
 from protocols.consumer.classic.state import (
     Asked,
     AwaitingMetadata,
@@ -24,8 +22,8 @@ from protocols.consumer.classic.state import (
     Reconnect,
     Snapshot,
 )
-from protocols.consumer.lookup import Known, Unknown
-from protocols.consumer.reader import Metadata
+from protocols.consumer.reader import MS, Metadata, reconnect_backoff_us
+from protocols.consumer.requests import Known, Unknown, on_reads, send
 from protocols.facts import CoordinatorLost, Dropped
 from protocols.machine import Step, Tell
 from protocols.messages import (
@@ -152,7 +150,7 @@ def refresh_metadata(state: ClientState, consumer: Consumer, now: int) -> Step[C
 
 def request_metadata(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask for an update before the age limit; it leaves after the back-off."""
-    return on_reads(state, lambda reads: shared.want(reads, consumer, now))
+    return on_reads(state, lambda reads: shared.request_update(reads, consumer, now))
 
 
 def watch_topics(

@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assignors.types import TopicPartition
-from protocols.consumer import starts, validation
-from protocols.consumer.asking import on_reads
-from protocols.consumer.backoff import MS, backoff_us
+from protocols.consumer import offset_fetcher, validation
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic.membership import ask, forget_coordinator
 from protocols.consumer.classic.rejoin import RETRY
@@ -21,8 +19,9 @@ from protocols.consumer.classic.state import (
     OffsetsAsked,
     OffsetsFailure,
 )
-from protocols.consumer.lookup import LOSES_COORDINATOR, Known
-from protocols.consumer.reading import Phase
+from protocols.consumer.positions import Phase
+from protocols.consumer.reader import MS, backoff_us
+from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads
 from protocols.machine import Return, SetTimer, Step
 from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
 from protocols.messages.errors import ErrorCode
@@ -30,7 +29,7 @@ from protocols.messages.errors import ErrorCode
 
 def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask for what positions still need (step 3): validation, committed offsets, resets."""
-    step = on_reads(state, lambda reads: validation.advance(reads, consumer, now))
+    step = on_reads(state, lambda reads: validation.validate_positions(reads, consumer, now))
     thrown = any(isinstance(effect, Return) for effect in step.effects)
     if thrown or consumer.positions.all_reading():
         return step
@@ -48,7 +47,9 @@ def _initialise(state: ClientState, consumer: Consumer, now: int) -> Step[Client
     step = Step(state)
     if initializing:
         step = _fetch_committed(state, consumer, now)
-    step = step.then(lambda s: on_reads(s, lambda reads: starts.list_offsets(reads, consumer, now)))
+    step = step.then(
+        lambda s: on_reads(s, lambda reads: offset_fetcher.list_offsets(reads, consumer, now))
+    )
     again = _next_try_us(step.state, consumer, now)
     return step if again is None else step.also(SetTimer(RETRY, again))
 
@@ -91,12 +92,14 @@ def on_fetch_response(
 
     A leader epoch newer than the metadata's says that they are out of date.
     """
-    error = starts.error_of(response)
+    error = offset_fetcher.fetch_error(response)
     if error is not ErrorCode.NONE:
         return on_fetch_failed(state, consumer, error, now)
     state = replace(state, offsets_asked=None, offsets_attempt=0, offsets_retry_us=0)
-    step = on_reads(state, lambda reads: starts.take_committed(reads, consumer, response, now))
-    missing = starts.without_offset(consumer, response)
+    step = on_reads(
+        state, lambda reads: offset_fetcher.take_committed(reads, consumer, response, now)
+    )
+    missing = offset_fetcher.partitions_without_offset(consumer, response)
     return step.then(lambda s: _without_offset(s, consumer, missing, now))
 
 
@@ -135,4 +138,4 @@ def _without_offset(
         return Step(replace(state, offsets_failure=failure))
     for tp in missing:
         consumer.positions.reset(tp)
-    return on_reads(state, lambda reads: starts.list_offsets(reads, consumer, now))
+    return on_reads(state, lambda reads: offset_fetcher.list_offsets(reads, consumer, now))

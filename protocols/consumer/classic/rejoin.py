@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
-from protocols.consumer.backoff import MS
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic.commits import commit_automatically
 from protocols.consumer.classic.membership import (
@@ -36,8 +35,9 @@ from protocols.consumer.classic.state import (
     Resume,
     Synced,
 )
-from protocols.consumer.lookup import Known
-from protocols.consumer.offsets import all_consumed
+from protocols.consumer.commits import all_consumed
+from protocols.consumer.reader import MS
+from protocols.consumer.requests import Known
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import JoinGroupRequest, Protocol
 

@@ -9,9 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from protocols.consumer import fetch_errors, metadata, starts, validation
-from protocols.consumer.asking import REQUESTS, look_up, lose, on_reads, overdue, rearm, settled
-from protocols.consumer.backoff import reconnect_backoff_us
+from protocols.consumer import metadata, offset_fetcher, validation
 from protocols.consumer.classic import application, commits, heartbeat, joining, positions
 from protocols.consumer.classic.membership import mark_unknown
 from protocols.consumer.classic.state import (
@@ -24,9 +22,21 @@ from protocols.consumer.classic.state import (
     Joining,
     Reaction,
 )
-from protocols.consumer.lookup import LOOKUP, Known, Unknown
-from protocols.consumer.offsets import first_error
-from protocols.consumer.reading_answers import answered
+from protocols.consumer.commits import first_error
+from protocols.consumer.offset_fetcher import on_response
+from protocols.consumer.reader import reconnect_backoff_us
+from protocols.consumer.requests import (
+    LOOKUP,
+    REQUESTS,
+    Known,
+    Unknown,
+    fail_requests,
+    look_up,
+    on_reads,
+    rearm_request_timer,
+    timed_out_brokers,
+    without_request,
+)
 from protocols.machine import Step
 from protocols.messages import (
     Disconnected,
@@ -68,14 +78,16 @@ def respond(
         case Disconnected(node):
             return on_disconnected(state, consumer, node, now)
         case MetadataResponse() | ListOffsetsResponse() | OffsetsForLeaderEpochResponse():
-            step = on_reads(state, lambda reads: answered(reads, consumer, number, body, now))
+            step = on_reads(state, lambda reads: on_response(reads, consumer, number, body, now))
             has_news = step.state.metadata.version != state.metadata.version
             return step.then(lambda s: _leader_goes_on(s, consumer, now)) if has_news else step
         case FindCoordinatorResponse():
             return heartbeat.on_coordinator_found(state, consumer, body, now)
         case FetchResponse():
             failed = consumer.fetcher.arrived(body)
-            return on_reads(state, lambda r: fetch_errors.fetch_failed(r, consumer, failed, now))
+            return on_reads(
+                state, lambda r: offset_fetcher.on_fetch_failed(r, consumer, failed, now)
+            )
         case _:
             return _from_coordinator(state, consumer, envelope, now)
 
@@ -93,7 +105,7 @@ def _from_coordinator(
     flight = state.in_flight.get(number)
     if flight is None:
         return Step(state)
-    state = _connected(settled(state, number), flight.broker)
+    state = _connected(without_request(state, number), flight.broker)
     match envelope.body:
         case HeartbeatResponse() as body:
             return heartbeat.on_response(state, consumer, flight, body, now)
@@ -155,7 +167,9 @@ def on_disconnected(
         return step.then(lambda s: _lose(s, consumer, broker, now))
     failures = consumer.fetcher.failures(broker)
     consumer.fetcher.disconnected(broker, now + reconnect_backoff_us(consumer, failures, now))
-    step = on_reads(state, lambda reads: validation.lost(reads, consumer, broker, now))
+    step = on_reads(
+        state, lambda reads: validation.on_connection_lost(reads, consumer, broker, now)
+    )
     return step.then(lambda s: _other_node_lost(s, consumer, now))
 
 
@@ -165,14 +179,14 @@ def _other_node_lost(state: ClientState, consumer: Consumer, now: int) -> Step[C
     if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
         step = step.then(lambda s: heartbeat.on_lookup_failed(s, consumer, now))
     return step.then(
-        lambda s: on_reads(s, lambda reads: starts.connection_lost(reads, consumer, now))
+        lambda s: on_reads(s, lambda reads: offset_fetcher.on_connection_lost(reads, consumer, now))
     )
 
 
 def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:
     """Settle every request in flight to ``broker`` as failed."""
     flights = state.in_flight
-    return lose(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
+    return fail_requests(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
 
 
 def _lose_one(
@@ -201,10 +215,10 @@ def _lose_one(
 def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """A request timed out: its connection is closed (N8)."""
     step = Step(state)
-    for broker in overdue(state, now):
+    for broker in timed_out_brokers(state, now):
         node = coordinator_node(broker)
         step = step.then(partial(on_disconnected, consumer=consumer, node=node, now=now))
-    return step.then(rearm)
+    return step.then(rearm_request_timer)
 
 
 def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -218,7 +232,7 @@ def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[C
 
 def _on_metadata_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Metadata reached its age limit, or a request for it got no answer."""
-    return on_reads(state, lambda reads: metadata.late(reads, consumer, now))
+    return on_reads(state, lambda reads: metadata.on_timer(reads, consumer, now))
 
 
 def _on_heartbeat_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

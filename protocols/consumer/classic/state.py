@@ -14,9 +14,9 @@ from typing import NamedTuple
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from protocols.consumer.calls import Closed, CloseOperation, Failed
 from protocols.consumer.fetching import Fetcher
-from protocols.consumer.lookup import NEVER_ASKED, Known, Unknown
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
+from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
 from protocols.messages import (
     UNKNOWN_GENERATION,
     UNKNOWN_MEMBER_ID,

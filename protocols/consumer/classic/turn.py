@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.consumer.asking import look_up
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic import commits, heartbeat, membership, positions, rejoin
 from protocols.consumer.classic.responses import pump
 from protocols.consumer.classic.state import Calling, ClientState, Consumer, Membership
-from protocols.consumer.lookup import Known, Unknown
+from protocols.consumer.requests import Known, Unknown, look_up
 from protocols.machine import Return, Step
 
 

@@ -9,9 +9,8 @@ import enum
 from collections.abc import Callable
 from dataclasses import replace
 
-from protocols.consumer.asking import take_number
-from protocols.consumer.backoff import MS
 from protocols.consumer.calls import Closed, CloseOperation, Failed
+from protocols.consumer.commits import all_consumed, automatic_order
 from protocols.consumer.fetching import Fetcher, Handed, in_record_order
 from protocols.consumer.kip848 import commits, membership, reconciliation
 from protocols.consumer.kip848.requests import queue
@@ -32,7 +31,8 @@ from protocols.consumer.kip848.threads import (
     Unsubscribed,
     Unsubscribing,
 )
-from protocols.consumer.offsets import all_consumed, automatic_order
+from protocols.consumer.reader import MS
+from protocols.consumer.requests import take_number
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages.errors import ErrorCode
 

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from protocols.consumer import fetch_errors, metadata, starts, validation
-from protocols.consumer.asking import REQUESTS, look_up, lose, on_reads, overdue, rearm, settled
-from protocols.consumer.backoff import MS, reconnect_backoff_us
-from protocols.consumer.kip848 import commits, heartbeat, membership, offsets, reconciliation
+from protocols.consumer import metadata, offset_fetcher, validation
+from protocols.consumer.commits import first_error
+from protocols.consumer.kip848 import commits, heartbeat, membership, positions, reconciliation
 from protocols.consumer.kip848.membership import join, on_released
 from protocols.consumer.kip848.requests import mark_unknown
 from protocols.consumer.kip848.state import (
@@ -37,10 +36,21 @@ from protocols.consumer.kip848.threads import (
     Unsubscribed,
     makes_last_calls,
 )
-from protocols.consumer.lookup import LOOKUP, Known, Unknown
-from protocols.consumer.lookup import failed as asked_in_vain
-from protocols.consumer.offsets import first_error
-from protocols.consumer.reading_answers import answered
+from protocols.consumer.offset_fetcher import on_response
+from protocols.consumer.reader import MS, reconnect_backoff_us
+from protocols.consumer.requests import (
+    LOOKUP,
+    REQUESTS,
+    Known,
+    Unknown,
+    fail_requests,
+    look_up,
+    on_reads,
+    rearm_request_timer,
+    timed_out_brokers,
+    without_request,
+)
+from protocols.consumer.requests import back_off_lookup as asked_in_vain
 from protocols.machine import Send, SetTimer, Step
 from protocols.messages import (
     ConsumerGroupHeartbeatResponse,
@@ -129,7 +139,7 @@ def _look_at_positions(
         slot = slot._replace(failed=slot.failed or failure)
         state = replace(state, reads=replace(state.reads, validation_failure=None))
     slot = slot._replace(progress=Progress.TAKEN)
-    return offsets.update_positions(
+    return positions.update_positions(
         replace(state, slot=slot, poll_due_us=poll_due_us), consumer, now
     )
 
@@ -164,7 +174,7 @@ def run_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSt
     step = step.then(lambda s: reconciliation.advance(s, consumer, now, polled=False))
     if step.state.member.state is MemberState.ACKNOWLEDGING:
         step = step.then(lambda s: heartbeat.advance(s, consumer, now))
-    step = step.then(lambda s: offsets.send_due_fetch(s, consumer, now))
+    step = step.then(lambda s: positions.send_due_fetch(s, consumer, now))
     return step.then(lambda s: _refresh(s, consumer, now))
 
 
@@ -176,14 +186,14 @@ def _look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
 
 
 def _refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    ask = metadata.want if consumer.positions.leaderless else metadata.refresh
+    ask = metadata.request_update if consumer.positions.leaderless else metadata.refresh
     return on_reads(state, lambda reads: ask(reads, consumer, now))
 
 
 def complete_poll_event(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """End the poll event whose positions are settled: its fetches are sent."""
     slot = state.slot
-    if slot is None or slot.progress is not Progress.TAKEN or not offsets.is_settled(state):
+    if slot is None or slot.progress is not Progress.TAKEN or not positions.is_settled(state):
         return Step(state)
     complete_poll_event = replace(state, slot=slot._replace(progress=Progress.COMPLETE))
     return (
@@ -203,7 +213,7 @@ def respond(
         case Disconnected(node):
             return on_disconnected(state, consumer, node, now)
         case MetadataResponse() | ListOffsetsResponse() | OffsetsForLeaderEpochResponse():
-            return on_reads(state, lambda reads: answered(reads, consumer, number, body, now))
+            return on_reads(state, lambda reads: on_response(reads, consumer, number, body, now))
         case FindCoordinatorResponse():
             return on_coordinator_found(state, consumer, number, body, now)
         case _:
@@ -214,7 +224,7 @@ def on_fetch_failed(
     state: ClientState, consumer: Consumer, failed: list[FetchedRecords], now: int
 ) -> Step[ClientState]:
     """React to errors of a fetch."""
-    return on_reads(state, lambda r: fetch_errors.fetch_failed(r, consumer, failed, now))
+    return on_reads(state, lambda r: offset_fetcher.on_fetch_failed(r, consumer, failed, now))
 
 
 def _from_coordinator(
@@ -224,7 +234,7 @@ def _from_coordinator(
     flight = state.in_flight.get(number)
     if flight is None:
         return Step(state)
-    state = settled(state, number)
+    state = without_request(state, number)
     match envelope.body:
         case ConsumerGroupHeartbeatResponse() as body if flight.asked is Asked.HEARTBEAT:
             return heartbeat.on_response(state, consumer, number, body, now)
@@ -232,7 +242,7 @@ def _from_coordinator(
             error = first_error(body)
             return commits.on_commit_response(state, consumer, number, flight.commit, error, now)
         case OffsetFetchResponse() as body:
-            return offsets.on_fetch_response(state, consumer, number, body, now)
+            return positions.on_fetch_response(state, consumer, number, body, now)
         case _:
             return Step(state)
 
@@ -278,18 +288,20 @@ def on_disconnected(
         return step.then(lambda s: _lose(s, consumer, broker, now))
     failures = consumer.fetcher.failures(broker)
     consumer.fetcher.disconnected(broker, now + reconnect_backoff_us(consumer, failures, now))
-    step = on_reads(state, lambda reads: validation.lost(reads, consumer, broker, now))
+    step = on_reads(
+        state, lambda reads: validation.on_connection_lost(reads, consumer, broker, now)
+    )
     if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
         step = step.then(lambda s: on_lookup_failed(s, consumer, now))
     return step.then(
-        lambda s: on_reads(s, lambda reads: starts.connection_lost(reads, consumer, now))
+        lambda s: on_reads(s, lambda reads: offset_fetcher.on_connection_lost(reads, consumer, now))
     )
 
 
 def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:
     """Settle every request in flight to ``broker`` as failed."""
     flights = state.in_flight
-    return lose(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
+    return fail_requests(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
 
 
 def _lose_one(
@@ -303,7 +315,7 @@ def _lose_one(
             assert flight.commit is not None, "a commit in flight is one"
             return commits.on_commit_response(state, consumer, number, flight.commit, error, now)
         case Asked.OFFSETS:
-            return offsets.on_fetch_failed(state, consumer, number, error, now)
+            return positions.on_fetch_failed(state, consumer, number, error, now)
         case Asked.LEAVE:
             return Step(state)
 
@@ -311,10 +323,10 @@ def _lose_one(
 def on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """A request timed out: its connection is closed."""
     step = Step(state)
-    for broker in overdue(state, now):
+    for broker in timed_out_brokers(state, now):
         node = coordinator_node(broker)
         step = step.then(partial(on_disconnected, consumer=consumer, node=node, now=now))
-    return step.then(rearm)
+    return step.then(rearm_request_timer)
 
 
 def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -327,7 +339,7 @@ def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
 
 def on_metadata_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Metadata reached their age limit, or a request for them got no answer."""
-    return on_reads(state, lambda reads: metadata.late(reads, consumer, now))
+    return on_reads(state, lambda reads: metadata.on_timer(reads, consumer, now))
 
 
 # -- timers ------------------------------------------------------------------------------------------
@@ -342,7 +354,7 @@ def _only_a_round(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
 TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     heartbeat.HEARTBEAT: _only_a_round,
     commits.COMMITS: _only_a_round,
-    offsets.OFFSETS: _only_a_round,
+    positions.OFFSETS: _only_a_round,
     REQUESTS: on_request_timeout,
     LOOKUP: on_lookup_timer,
     metadata.METADATA: on_metadata_timer,

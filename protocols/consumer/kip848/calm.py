@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.consumer import metadata
-from protocols.consumer.backoff import MS
 from protocols.consumer.fetching import Fetcher, Handed
 from protocols.consumer.kip848.application import POLL, Wait
 from protocols.consumer.kip848.background import WOKEN
@@ -27,7 +26,8 @@ from protocols.consumer.kip848.threads import (
     Polled,
     Polling,
 )
-from protocols.consumer.lookup import Known
+from protocols.consumer.reader import MS
+from protocols.consumer.requests import Known
 from protocols.machine import Effect, SetTimer, Step
 
 NEVER = 1 << 62

@@ -10,9 +10,8 @@ from dataclasses import replace
 from functools import partial
 
 from protocols.consumer import metadata
-from protocols.consumer.asking import on_reads, take_number
-from protocols.consumer.backoff import MS, backoff_us
 from protocols.consumer.calls import CommitResult, IllegalCallError
+from protocols.consumer.commits import RETRIED, all_consumed, automatic_order
 from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.membership import exception_of
 from protocols.consumer.kip848.requests import (
@@ -30,8 +29,8 @@ from protocols.consumer.kip848.threads import (
     Outside,
     makes_last_calls,
 )
-from protocols.consumer.lookup import LOSES_COORDINATOR, Known
-from protocols.consumer.offsets import RETRIED, all_consumed, automatic_order
+from protocols.consumer.reader import MS, backoff_us
+from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads, take_number
 from protocols.facts import CommitEnded, CommitSent
 from protocols.machine import Return, SetTimer, Step, Tell
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
@@ -77,7 +76,7 @@ def wanted(
 ) -> Step[ClientState]:
     """Commit what the application asked for."""
     heard = ((entry.partition, entry.leader_epoch) for entry in event.offsets)
-    step = on_reads(state, lambda reads: metadata.heard_epochs(reads, consumer, heard, now))
+    step = on_reads(state, lambda reads: metadata.note_epochs(reads, consumer, heard, now))
     commit = Commit(event.key, event.kind, event.offsets, event.deadline_us)
     state = replace(step.state, commits=(*step.state.commits, commit))
     return Step(state, step.effects)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.consumer.backoff import MS, backoff_us
 from protocols.consumer.kip848 import membership
 from protocols.consumer.kip848.membership import release_assignment
 from protocols.consumer.kip848.requests import ask, mark_unknown
@@ -21,7 +20,8 @@ from protocols.consumer.kip848.state import (
     ReleaseStage,
     Said,
 )
-from protocols.consumer.lookup import LOSES_COORDINATOR, Known
+from protocols.consumer.reader import MS, backoff_us
+from protocols.consumer.requests import LOSES_COORDINATOR, Known
 from protocols.machine import SetTimer, Step
 from protocols.messages import (
     LEAVE_EPOCH,

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.consumer.asking import on_reads
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
-from protocols.consumer.fetch_errors import throw_out_of_range
+from protocols.consumer.commits import all_consumed, explicit_order
 from protocols.consumer.fetching import Handed
 from protocols.consumer.kip848 import application, background, commits, membership
 from protocols.consumer.kip848.application import POLL, Taking, Wait, held_back, raced, wait_until
@@ -28,7 +27,8 @@ from protocols.consumer.kip848.threads import (
     Lag,
     Polling,
 )
-from protocols.consumer.offsets import all_consumed, explicit_order
+from protocols.consumer.offset_fetcher import throw_out_of_range
+from protocols.consumer.requests import on_reads
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 

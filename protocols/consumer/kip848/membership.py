@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
-from protocols.consumer.asking import on_reads
 from protocols.consumer.calls import CloseOperation, Failed
 from protocols.consumer.kip848.requests import request_call
 from protocols.consumer.kip848.state import (
@@ -24,6 +23,7 @@ from protocols.consumer.kip848.state import (
 )
 from protocols.consumer.kip848.threads import Purpose
 from protocols.consumer.reader import Metadata
+from protocols.consumer.requests import on_reads
 from protocols.facts import ClientStateChanged, Dropped
 from protocols.machine import Step, Tell
 from protocols.messages import (
@@ -294,7 +294,7 @@ def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Ste
     reads = replace(state.reads, metadata=known)
     state = replace(state, reads=reads, subscribed=_subscribed_topics(consumer, known))
     state = replace(state, pending=state.pending | unsubscribed_partitions(state, consumer))
-    return on_reads(state, lambda reads: metadata.want(reads, consumer, now))
+    return on_reads(state, lambda reads: metadata.request_update(reads, consumer, now))
 
 
 def unsubscribed_partitions(state: ClientState, consumer: Consumer) -> frozenset[TopicPartition]:

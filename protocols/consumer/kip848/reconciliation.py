@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
-from protocols.consumer.asking import on_reads
-from protocols.consumer.backoff import MS
+from protocols.consumer.commits import all_consumed
 from protocols.consumer.kip848.membership import transition, unsubscribed_partitions
 from protocols.consumer.kip848.requests import queue_automatic_commit, request_call
 from protocols.consumer.kip848.state import (
@@ -25,7 +24,8 @@ from protocols.consumer.kip848.state import (
     Stage,
 )
 from protocols.consumer.kip848.threads import Purpose
-from protocols.consumer.offsets import all_consumed
+from protocols.consumer.reader import MS
+from protocols.consumer.requests import on_reads
 from protocols.machine import Step
 
 
@@ -43,7 +43,7 @@ def advance(state: ClientState, consumer: Consumer, now: int, *, polled: bool) -
     known = tuple(told for told in member.target.partitions if told.topic_id in names)
     step = Step(state)
     if known != member.target.partitions:
-        step = on_reads(state, lambda reads: metadata.want(reads, consumer, now))
+        step = on_reads(state, lambda reads: metadata.request_update(reads, consumer, now))
     resolved = LocalAssignment(member.target.epoch, known)
     if member.current != NO_ASSIGNMENT and known == member.current.partitions:
         return step.then(lambda s: _owned_already(s, resolved))

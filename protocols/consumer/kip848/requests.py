@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assignors.types import TopicPartition
-from protocols.consumer.asking import send, take_number
-from protocols.consumer.backoff import MS
+from protocols.consumer.commits import all_consumed, automatic_order
 from protocols.consumer.kip848.state import Asked, ClientState, Commit, Consumer, InFlight
 from protocols.consumer.kip848.threads import Called, Event, Lag, Needed, Purpose
-from protocols.consumer.lookup import Known, Unknown
-from protocols.consumer.offsets import all_consumed, automatic_order
+from protocols.consumer.reader import MS
+from protocols.consumer.requests import Known, Unknown, send, take_number
 from protocols.facts import CoordinatorLost
 from protocols.machine import SetTimer, Step, Tell
 from protocols.messages import Message

@@ -11,9 +11,9 @@ from assignors.types import TopicPartition
 from protocols.consumer.calls import Failed
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.threads import OUTSIDE, App, Event, Lags, Needed, at_once
-from protocols.consumer.lookup import NEVER_ASKED, Known, Unknown
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
+from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
 from protocols.messages import UNKNOWN_GENERATION, OffsetToCommit, TopicPartitions
 from protocols.settings.consumer import ConsumerSettings
 

@@ -8,10 +8,10 @@ from assignors.types import TopicPartition
 from protocols.consumer.administration import (
     Next,
     backoff_us,
+    clamp_offset,
     errors_of,
     may_reset,
-    what_next,
-    within,
+    next_step,
 )
 from protocols.messages import (
     DeleteGroupsResponse,
@@ -53,13 +53,13 @@ def answers(error: ErrorCode):
 def test_an_error_says_whether_to_ask_again_and_whom(error, step):
     """The same for every request."""
     for answer in answers(error):
-        assert step is what_next(answer)
+        assert step is next_step(answer)
 
 
 def test_only_commits_wait_for_the_end_of_a_rebalance():
     """Elsewhere REBALANCE_IN_PROGRESS would be the end."""
     error = ErrorCode.REBALANCE_IN_PROGRESS
-    *others, commit = (what_next(answer) for answer in answers(error))
+    *others, commit = (next_step(answer) for answer in answers(error))
 
     assert {Next.BELIEVE} == set(others)
     assert Next.AGAIN is commit
@@ -67,7 +67,7 @@ def test_only_commits_wait_for_the_end_of_a_rebalance():
 
 def test_a_broken_connection_sends_the_client_to_look_for_the_coordinator():
     """It may be another one by now."""
-    assert Next.LOOK_UP is what_next(None)
+    assert Next.LOOK_UP is next_step(None)
 
 
 def test_errors_are_told_once():
@@ -112,4 +112,4 @@ def test_only_groups_at_rest_are_reset(state, error, may):
 @pytest.mark.parametrize(("wanted", "taken"), [(5, 10), (10, 10), (15, 15), (20, 20), (99, 20)])
 def test_an_offset_outside_the_log_becomes_its_end(wanted, taken):
     """The nearer one of both."""
-    assert taken == within(wanted, 10, 20)
+    assert taken == clamp_offset(wanted, 10, 20)

@@ -8,7 +8,7 @@ import pytest
 
 from assignors.types import TopicPartition
 from protocols.consumer.fetching import Fetcher, Handed, in_record_order
-from protocols.consumer.reading import Phase
+from protocols.consumer.positions import Phase
 from protocols.messages import (
     EpochStart,
     FetchedRecords,

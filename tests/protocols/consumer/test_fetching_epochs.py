@@ -6,7 +6,7 @@ import pytest
 
 from assignors.types import TopicPartition
 from protocols.consumer.fetching import Fetcher
-from protocols.consumer.reading import Phase
+from protocols.consumer.positions import Phase
 from protocols.messages import (
     NO_LEADER,
     EpochStart,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
 from protocols.consumer.fetching import Fetcher, Handed
-from protocols.consumer.reading import Phase
+from protocols.consumer.positions import Phase
 from protocols.messages import FetchedRecords, FetchResponse, LeaderAndEpoch
 
 BROKERS = (1, 2)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
-from protocols.consumer.positions import Positions
-from protocols.consumer.reading import FetchPosition, Phase
+from protocols.consumer.positions import FetchPosition, Phase, Positions
 from protocols.messages import NO_LEADER, LeaderAndEpoch
 
 UNKNOWN = LeaderAndEpoch()

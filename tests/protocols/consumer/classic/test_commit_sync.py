@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.calls import CommitResult
 from protocols.consumer.classic.state import Generation, Membership
-from protocols.consumer.lookup import Unknown
+from protocols.consumer.requests import Unknown
 from protocols.facts import CommitEnded
 from protocols.messages import JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocols.consumer.classic.state import Membership
-from protocols.consumer.lookup import Known
+from protocols.consumer.requests import Known
 from protocols.facts import CoordinatorLost
 from protocols.messages import (
     HeartbeatRequest,

@@ -16,9 +16,8 @@ from immutables import Map
 
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.state import NO_ASSIGNMENT, ClientState, InFlight, LocalAssignment
-from protocols.consumer.positions import Positions
+from protocols.consumer.positions import Positions, Reading
 from protocols.consumer.reader import Metadata
-from protocols.consumer.reading import Reading
 from protocols.java_maps import TimelineMap
 
 AHEAD_US = 20_000_000

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 from assignors.types import TopicPartition
-from protocols.consumer.asking import REQUESTS
 from protocols.consumer.calls import Closed
 from protocols.consumer.kip848.heartbeat import HEARTBEAT
 from protocols.consumer.kip848.state import MemberState
 from protocols.consumer.kip848.threads import Outside
 from protocols.consumer.metadata import METADATA
+from protocols.consumer.requests import REQUESTS
 from protocols.messages import (
     FetchedOffset,
     FetchRequest,

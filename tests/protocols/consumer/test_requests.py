@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from protocols.consumer.asking import (
-    REQUESTS,
-    lose,
-    on_reads,
-    overdue,
-    rearm,
-    send,
-    settled,
-    take_number,
-)
-from protocols.consumer.lookup import Known
 from protocols.consumer.reader import NOTHING_ASKED, Reads
+from protocols.consumer.requests import (
+    REQUESTS,
+    Known,
+    fail_requests,
+    on_reads,
+    rearm_request_timer,
+    send,
+    take_number,
+    timed_out_brokers,
+    without_request,
+)
 from protocols.machine import Send, SetTimer, Step
 from protocols.messages import HeartbeatRequest, coordinator_node
 
@@ -74,7 +74,7 @@ def test_the_timer_is_set_for_whatever_may_wait_least():
 def test_the_timer_is_set_anew_for_what_is_left():
     """What was answered is waited for no more."""
     state = sent(Flight(1, 30), Flight(1, 40)).state
-    step = rearm(settled(state, 0))
+    step = rearm_request_timer(without_request(state, 0))
 
     assert (SetTimer(REQUESTS, 40),) == step.effects
     assert 40 == step.state.request_timer_us
@@ -82,7 +82,7 @@ def test_the_timer_is_set_anew_for_what_is_left():
 
 def test_without_a_request_no_timer_is_set():
     """The next request sets it."""
-    step = rearm(settled(sent(Flight(1, 30)).state, 0))
+    step = rearm_request_timer(without_request(sent(Flight(1, 30)).state, 0))
 
     assert Step(State(reads=step.state.reads)) == step
     assert step.state.request_timer_us is None
@@ -92,7 +92,7 @@ def test_brokers_that_are_late_are_named_once():
     """In the order in which they were asked; a deadline that is just over is over."""
     state = sent(Flight(2, 30), Flight(1, 20), Flight(2, 10), Flight(3, 31)).state
 
-    assert [2, 1] == overdue(state, 30)
+    assert [2, 1] == timed_out_brokers(state, 30)
 
 
 def test_what_was_asked_of_a_lost_broker_fails_in_its_order():
@@ -104,7 +104,7 @@ def test_what_was_asked_of_a_lost_broker_fails_in_its_order():
         seen.append((number, number in left.in_flight))
         return Step(left, (SetTimer(f"retry {number}", 5),))
 
-    step = lose(state, 2, fail)
+    step = fail_requests(state, 2, fail)
 
     assert [(0, False), (2, False)] == seen
     assert (SetTimer("retry 0", 5), SetTimer("retry 2", 5)) == step.effects

@@ -10,25 +10,28 @@ from dataclasses import replace
 from functools import partial
 
 from assignors.types import TopicPartition
-from protocols.consumer import metadata
-from protocols.consumer.backoff import MS
-from protocols.consumer.reader import Reader, Reads
-from protocols.consumer.reading import Phase
+from protocols.consumer import metadata, validation
+from protocols.consumer.calls import Failed
+from protocols.consumer.positions import Phase
+from protocols.consumer.reader import MS, Reader, Reads
 from protocols.facts import PositionSet
-from protocols.machine import Effect, Send, Step, Tell
+from protocols.machine import Effect, Return, Send, Step, Tell
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     NO_LEADER,
+    FetchedRecords,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    MetadataResponse,
     OffsetFetchResponse,
+    OffsetsForLeaderEpochResponse,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.settings.consumer import by_duration_ms
 
 
-def error_of(response: OffsetFetchResponse) -> ErrorCode:
+def fetch_error(response: OffsetFetchResponse) -> ErrorCode:
     """Return what an OffsetFetch failed of: its own error, or the first of its partitions."""
     errors = [entry.error for entry in response.offsets if entry.error is not ErrorCode.NONE]
     return response.error or (errors[0] if errors else ErrorCode.NONE)
@@ -42,7 +45,7 @@ def take_committed(
     A leader epoch newer than the metadata's says that they are out of date.
     """
     heard = ((entry.partition, entry.leader_epoch) for entry in response.offsets)
-    step = metadata.heard_epochs(replace(reads, taken_us=now), reader, heard, now)
+    step = metadata.note_epochs(replace(reads, taken_us=now), reader, heard, now)
     told: list[Effect] = []
     for entry in response.offsets:
         if entry.offset >= 0 and reader.positions.holds(entry.partition, Phase.INITIALIZING):
@@ -52,7 +55,9 @@ def take_committed(
     return step.also(*told)
 
 
-def without_offset(reader: Reader, response: OffsetFetchResponse) -> list[TopicPartition]:
+def partitions_without_offset(
+    reader: Reader, response: OffsetFetchResponse
+) -> list[TopicPartition]:
     """Return the partitions that wait for a committed offset and have none."""
     return [
         entry.partition
@@ -83,7 +88,7 @@ def list_offsets(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     timestamp = _timestamp(reader, now)
     for leader, partitions in _by_leader(wanted, reader).items():
         if leader == NO_LEADER:
-            step = step.then(lambda r: metadata.want(r, reader, now))
+            step = step.then(lambda r: metadata.request_update(r, reader, now))
             continue
         reader.positions.ask_again(Phase.RESETTING, partitions, gate)
         number, after = step.state.numbered()
@@ -104,11 +109,11 @@ def _by_leader(
     return found
 
 
-def listed(
+def on_list_offsets_response(
     reads: Reads, reader: Reader, number: int, response: ListOffsetsResponse, now: int
 ) -> Step[Reads]:
     """Take the answers; after an error, or if no record is that young, another try comes later."""
-    reads = _settled(reads, number)
+    reads = _without_listing(reads, number)
     told: list[Effect] = []
     failed = []
     for entry in response.offsets:
@@ -124,10 +129,10 @@ def listed(
         return step
     retry = now + reader.settings.retry_backoff_ms * MS
     reader.positions.ask_again(Phase.RESETTING, failed, retry)
-    return step.then(lambda r: metadata.want(r, reader, now))
+    return step.then(lambda r: metadata.request_update(r, reader, now))
 
 
-def _settled(reads: Reads, number: int) -> Reads:
+def _without_listing(reads: Reads, number: int) -> Reads:
     left = {n: partitions for n, partitions in reads.listing.items() if n != number}
     return replace(reads, listing=left)
 
@@ -138,18 +143,87 @@ def _reset_fact(reader: Reader, partition: TopicPartition, offset: int) -> Posit
     return PositionSet(partition=partition, offset=offset, source=source, why=why)
 
 
-def listing_failed(reads: Reads, reader: Reader, number: int, now: int) -> Step[Reads]:
+def on_list_offsets_failed(reads: Reads, reader: Reader, number: int, now: int) -> Step[Reads]:
     """A ListOffsets got no answer: its partitions are asked for again after rho."""
     retry = now + reader.settings.retry_backoff_ms * MS
     reader.positions.ask_again(Phase.RESETTING, reads.listing[number], retry)
-    return Step(_settled(reads, number))
+    return Step(_without_listing(reads, number))
 
 
-def connection_lost(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+def on_connection_lost(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     """A data connection broke: listings and metadata in flight are tried again."""
     step = Step(reads)
     for number in reads.listing:
-        step = step.then(partial(listing_failed, reader=reader, number=number, now=now))
+        step = step.then(partial(on_list_offsets_failed, reader=reader, number=number, now=now))
     if reads.metadata.in_flight is not None:
-        return step.then(lambda r: metadata.failed(r, reader, now))
-    return step.then(lambda r: metadata.want(r, reader, now))
+        return step.then(lambda r: metadata.on_failure(r, reader, now))
+    return step.then(lambda r: metadata.request_update(r, reader, now))
+
+
+def on_fetch_failed(
+    reads: Reads, reader: Reader, failed: list[FetchedRecords], now: int
+) -> Step[Reads]:
+    """React to errors of a fetch: refresh metadata, or reset the position.
+
+    A partition whose new leader came with the error may await validation by now: nothing more
+    is to be done. A broker that has not heard of its own leader epoch is just asked again.
+    """
+    step = Step(reads)
+    for part in failed:
+        if not _is_news(reader, part) or part.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
+            continue
+        if part.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            step = Step(_out_of_range(step.state, reader, part.partition), step.effects)
+            continue
+        if part.current_leader != reader.positions.fetch_position(part.partition).current:
+            reader.positions.stale(part.partition)
+        step = step.then(lambda r: metadata.request_update(r, reader, now))
+    return step
+
+
+def _is_news(reader: Reader, part: FetchedRecords) -> bool:
+    """Say whether an error is about where its partition is read now."""
+    if not reader.positions.holds(part.partition, Phase.READING):
+        return False
+    return part.first < 0 or reader.positions.reads_at(part.partition, part.first)
+
+
+def _out_of_range(reads: Reads, reader: Reader, partition: TopicPartition) -> Reads:
+    """Let the reset policy decide where to go on; without one a poll has to throw."""
+    if reader.settings.auto_offset_reset != "none":
+        reader.positions.reset(partition, "out of range")
+        return reads
+    offset = reader.positions.fetch_position(partition).offset
+    return replace(reads, out_of_range={**reads.out_of_range, partition: offset})
+
+
+def throw_out_of_range(reads: Reads, reader: Reader) -> Step[Reads]:
+    """Throw for the first position that is off its log, unless it has moved since."""
+    left = dict(reads.out_of_range)
+    while left:
+        tp, offset = next(iter(left.items()))
+        del left[tp]
+        if reader.positions.reads_at(tp, offset):
+            message = f"{tp} is read at {offset}, which its log does not hold"
+            error = ErrorCode.OFFSET_OUT_OF_RANGE
+            failed = Failed("OffsetOutOfRangeException", error, message)
+            return Step(replace(reads, out_of_range=left), (Return(failed),))
+    return Step(replace(reads, out_of_range={}))
+
+
+ReadingAnswer = MetadataResponse | ListOffsetsResponse | OffsetsForLeaderEpochResponse
+
+
+def on_response(
+    reads: Reads, reader: Reader, number: int, answer: ReadingAnswer, now: int
+) -> Step[Reads]:
+    """Take the answer to request *number*, if it is still waited for."""
+    match answer:
+        case MetadataResponse() if reads.metadata.in_flight == number:
+            return metadata.on_response(reads, reader, answer, now)
+        case ListOffsetsResponse() if number in reads.listing:
+            return on_list_offsets_response(reads, reader, number, answer, now)
+        case OffsetsForLeaderEpochResponse() if number in reads.validating:
+            return validation.on_epoch_response(reads, reader, number, answer, now)
+        case _:
+            return Step(reads)

@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assignors.types import TopicPartition
-from protocols.consumer import starts, validation
-from protocols.consumer.asking import on_reads
-from protocols.consumer.backoff import backoff_us
+from protocols.consumer import offset_fetcher, validation
 from protocols.consumer.calls import Failed
 from protocols.consumer.kip848.requests import BY_TOPIC_ID, ask, mark_unknown
 from protocols.consumer.kip848.state import Asked, ClientState, Consumer, OffsetsAsked
-from protocols.consumer.lookup import LOSES_COORDINATOR, Known
-from protocols.consumer.reading import Phase
+from protocols.consumer.positions import Phase
+from protocols.consumer.reader import backoff_us
+from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads
 from protocols.machine import SetTimer, Step
 from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
 from protocols.messages.errors import ErrorCode
@@ -26,7 +25,7 @@ OFFSETS = "offsets"
 
 def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask for what positions need, as a poll event has it done; no failure is thrown here."""
-    step = on_reads(state, lambda reads: validation.advance(reads, consumer, now))
+    step = on_reads(state, lambda reads: validation.validate_positions(reads, consumer, now))
     if consumer.positions.all_reading():
         return step
     missing = initializing(state, consumer)
@@ -34,7 +33,9 @@ def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[C
     if missing and (asked is None or asked.partitions != missing):
         step = Step(replace(step.state, offsets_asked=OffsetsAsked(missing)), step.effects)
         step = step.then(lambda s: send_due_fetch(s, consumer, now))
-    return step.then(lambda s: on_reads(s, lambda reads: starts.list_offsets(reads, consumer, now)))
+    return step.then(
+        lambda s: on_reads(s, lambda reads: offset_fetcher.list_offsets(reads, consumer, now))
+    )
 
 
 def initializing(state: ClientState, consumer: Consumer) -> tuple[TopicPartition, ...]:
@@ -73,25 +74,27 @@ def on_fetch_response(
     """Take committed offsets as positions; where there is none the reset policy decides."""
     if state.offsets_asked is None or state.offsets_asked.number != number:
         return Step(state)
-    error = starts.error_of(response)
+    error = offset_fetcher.fetch_error(response)
     if error is not ErrorCode.NONE:
         return on_fetch_failed(state, consumer, number, error, now)
     state = replace(state, offsets_asked=None)
-    step = on_reads(state, lambda reads: starts.take_committed(reads, consumer, response, now))
+    step = on_reads(
+        state, lambda reads: offset_fetcher.take_committed(reads, consumer, response, now)
+    )
     return step.then(lambda s: _without_offset(s, consumer, response, now))
 
 
 def _without_offset(
     state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
-    missing = starts.without_offset(consumer, response)
+    missing = offset_fetcher.partitions_without_offset(consumer, response)
     if not missing:
         return Step(state)
     if consumer.settings.auto_offset_reset == "none":
         return Step(_fail(state, Failed("NoOffsetForPartitionException")))
     for tp in missing:
         consumer.positions.reset(tp)
-    return on_reads(state, lambda reads: starts.list_offsets(reads, consumer, now))
+    return on_reads(state, lambda reads: offset_fetcher.list_offsets(reads, consumer, now))
 
 
 def on_fetch_failed(

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from protocols.consumer.offset_fetcher import on_response
 from protocols.consumer.reader import NOTHING_ASKED
-from protocols.consumer.reading_answers import answered
 from protocols.machine import Step
 from protocols.messages import (
     ListOffsetsResponse,
@@ -30,7 +30,7 @@ def test_an_answer_nobody_waits_for_changes_nothing(answer):
     """A request that was given up may still be answered."""
     reader = ClientBench().client.consumer
 
-    assert Step(NOTHING_ASKED) == answered(NOTHING_ASKED, reader, 3, answer, 0)
+    assert Step(NOTHING_ASKED) == on_response(NOTHING_ASKED, reader, 3, answer, 0)
 
 
 def test_metadata_that_were_asked_for_are_taken():
@@ -38,7 +38,7 @@ def test_metadata_that_were_asked_for_are_taken():
     reader = ClientBench().client.consumer
     asking = replace(NOTHING_ASKED, metadata=replace(NOTHING_ASKED.metadata, in_flight=3))
     topic = TopicDescription("t", "id-t", (1,))
-    step = answered(asking, reader, 3, MetadataResponse(brokers=(1,), topics=(topic,)), 0)
+    step = on_response(asking, reader, 3, MetadataResponse(brokers=(1,), topics=(topic,)), 0)
 
     assert {"t": topic} == step.state.metadata.topics
     assert 1 == step.state.metadata.version

@@ -1,27 +1,74 @@
-"""What clients of both protocols do alike with what they ask: number it, send it, wait for it.
-
-Requests to the coordinator are kept until they are answered, and one timer is set for the one
-that has waited longest; what a client asks any broker is kept in its ``reads``.
-Source: ``InFlightRequests``, ``NetworkClient.handleTimedOutRequests``.
-"""
+"""Finding the coordinator, as far as both protocols do it alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import Field, replace
+from dataclasses import Field, dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from protocols.consumer import lookup
-from protocols.consumer.lookup import Known, Unknown
-from protocols.consumer.reader import Reader, Reads
+from protocols.consumer.reader import MS, Reader, Reads, backoff_us
 from protocols.machine import Effect, Send, SetTimer, Step
-from protocols.messages import Message, coordinator_node
+from protocols.messages import FindCoordinatorRequest, Message, coordinator_node
+from protocols.messages.errors import ErrorCode
+
+LOOKUP = "lookup"
+"""Timer: look the coordinator up again."""
+
+LOSES_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+"""Errors by which a broker says that it is not the coordinator, or not any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The group's coordinator was found."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It is being looked up, or will be at ``retry_us``."""
+
+    attempt: int = 0
+    lookup: int | None = None
+    """Correlation id of the FindCoordinator in flight."""
+
+    retry_us: int = 0
+
+
+NEVER_ASKED = Unknown()
+
+
+def ask_for_coordinator(
+    unknown: Unknown, reader: Reader, brokers: tuple[int, ...], number: int, now: int
+) -> Step[Unknown]:
+    """Ask some broker for the coordinator, unless an answer is due or the back-off runs.
+
+    *brokers*: those that metadata name, if any; *number*: taken if a request leaves.
+    """
+    if unknown.lookup is not None:
+        return Step(unknown)
+    if now < unknown.retry_us:
+        return Step(unknown, (SetTimer(LOOKUP, unknown.retry_us),))
+    known = brokers or reader.brokers
+    node = known[unknown.attempt % len(known)]
+    limit = now + reader.settings.request_timeout_ms * MS
+    request = FindCoordinatorRequest(group_id=reader.group_id)
+    sent = (Send(node, request, number), SetTimer(LOOKUP, limit))
+    return Step(replace(unknown, lookup=number), sent)
+
+
+def back_off_lookup(unknown: Unknown, reader: Reader, now: int) -> Step[Unknown]:
+    """Try again after the back-off."""
+    retry = now + backoff_us(reader, "lookup", unknown.attempt, now)
+    return Step(Unknown(unknown.attempt + 1, None, retry), (SetTimer(LOOKUP, retry),))
+
 
 REQUESTS = "requests"
 """Timer: the oldest request in flight may wait no longer."""
 
 
-class Flight(Protocol):
+class RequestInFlight(Protocol):
     """A request to the coordinator that has no answer yet."""
 
     @property
@@ -35,7 +82,7 @@ class Flight(Protocol):
         ...
 
 
-class Asker(Protocol):
+class RequestState(Protocol):
     """The state of a client, as far as its questions go: a frozen dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -51,7 +98,7 @@ class Asker(Protocol):
         ...
 
     @property
-    def in_flight(self) -> Mapping[int, Flight]:
+    def in_flight(self) -> Mapping[int, RequestInFlight]:
         """Requests to the coordinator that have no answer yet, by correlation id."""
         ...
 
@@ -61,7 +108,7 @@ class Asker(Protocol):
         ...
 
 
-A = TypeVar("A", bound=Asker)
+A = TypeVar("A", bound=RequestState)
 
 
 def on_reads(state: A, move: Callable[[Reads], Step[Reads]]) -> Step[A]:
@@ -83,13 +130,13 @@ def look_up(state: A, reader: Reader, now: int) -> Step[A]:
     unknown = state.coordinator
     assert isinstance(unknown, Unknown), "the coordinator is known"
     number, after = take_number(state)
-    step = lookup.ask(unknown, reader, state.reads.metadata.brokers, number, now)
+    step = ask_for_coordinator(unknown, reader, state.reads.metadata.brokers, number, now)
     if step.state is unknown:
         return Step(state, step.effects)
     return Step(replace(after, coordinator=step.state), step.effects)
 
 
-def send(state: A, message: Message, flight: Flight) -> Step[A]:
+def send(state: A, message: Message, flight: RequestInFlight) -> Step[A]:
     """Send a request to the coordinator and remember that it is in flight."""
     number, state = take_number(state)
     effects: tuple[Effect, ...] = (Send(coordinator_node(flight.broker), message, number),)
@@ -101,28 +148,28 @@ def send(state: A, message: Message, flight: Flight) -> Step[A]:
     return Step(replace(state, in_flight=flights, request_timer_us=timer), effects)
 
 
-def settled(state: A, number: int) -> A:
+def without_request(state: A, number: int) -> A:
     """Return the state without the request ``number`` in flight."""
     left = {n: flight for n, flight in state.in_flight.items() if n != number}
     return replace(state, in_flight=left)
 
 
-def lose(state: A, broker: int, fail: Callable[[A, int], Step[A]]) -> Step[A]:
+def fail_requests(state: A, broker: int, fail: Callable[[A, int], Step[A]]) -> Step[A]:
     """Settle every request in flight to *broker*; *fail* does what follows, by its number."""
     step = Step(state)
     for number in [n for n, flight in state.in_flight.items() if flight.broker == broker]:
-        failed = fail(settled(step.state, number), number)
+        failed = fail(without_request(step.state, number), number)
         step = Step(failed.state, step.effects + failed.effects)
     return step
 
 
-def overdue(state: Asker, now: int) -> list[int]:
+def timed_out_brokers(state: RequestState, now: int) -> list[int]:
     """Return the brokers that have left some request unanswered for too long, each once."""
     late = [flight.broker for flight in state.in_flight.values() if flight.deadline_us <= now]
     return list(dict.fromkeys(late))
 
 
-def rearm(state: A) -> Step[A]:
+def rearm_request_timer(state: A) -> Step[A]:
     """Set the timer for the oldest request still in flight."""
     if not state.in_flight:
         return Step(replace(state, request_timer_us=None))

@@ -12,8 +12,8 @@ from assignors.java import (
     topic_partition_hash,
 )
 from assignors.types import TopicPartition
-from protocols.consumer.lookup import LOSES_COORDINATOR
 from protocols.consumer.reader import Reader
+from protocols.consumer.requests import LOSES_COORDINATOR
 from protocols.messages import OffsetCommitResponse, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 
