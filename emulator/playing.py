@@ -15,10 +15,11 @@ from emulator.metrics.metrics import Metrics
 from emulator.scenario.deploys import ever_running
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings
-from emulator.world.build import NOTHING_REPLAYED, Replay, play
+from emulator.world.build import play
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
 from emulator.world.recorder import Sink
+from emulator.world.run import NOTHING_REPLAYED, Replay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -8,7 +8,7 @@ it can believe.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import simpy
 
@@ -16,6 +16,7 @@ from assignors.types import TopicPartition
 from emulator.scenario.parties import ADMIN
 from emulator.world.cluster.replicas import NOBODY
 from emulator.world.network import Party
+from emulator.world.world import World
 from protocols.consumer.administration import Next, backoff_us, errors_of, next_step
 from protocols.messages import (
     Disconnected,
@@ -32,9 +33,6 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from emulator.world.run import Run
 
 T = TypeVar("T")
 Call = Generator[simpy.Event, Any, T]
@@ -53,20 +51,21 @@ def _unseen(_: int) -> None:
 class Administrator:
     """One run of the tool: a client with a name of its own, that asks one thing at a time."""
 
-    def __init__(self, run: Run, number: int, timeout_us: int) -> None:
+    def __init__(self, world: World, number: int, timeout_us: int) -> None:
         self.name: Final = f"{ADMIN}.{number}"
         self.party: Final = Party(ADMIN, "clients")
         self.index: Final = FIRST_INDEX + number
         self.trouble = NO_ANSWER
         """Why the last call that ended with None did: the last error, in Kafka's spelling."""
 
-        self._run = run
-        self._env = run.kernel.env
+        self._world = world
+        self._run = world.run
+        self._env = world.run.kernel.env
         self._timeout_us = timeout_us
         self._sent = 0
         self._node = NOBODY
         self._answered = self._env.event()
-        self._known = list(run.brokers.numbers)
+        self._known = list(world.brokers.numbers)
         """Brokers in the order in which it asks them what any can tell."""
 
     # -- calls -----------------------------------------------------------------------------------
@@ -129,7 +128,7 @@ class Administrator:
 
     def close(self) -> None:
         """Ask nothing more."""
-        self._run.router.forget(self)
+        self._world.router.forget(self)
 
     # -- what any broker knows -------------------------------------------------------------------
 
@@ -187,7 +186,7 @@ class Administrator:
         self._node, self._answered = node, self._env.event()
         sending(self._sent)
         header = Header(self.name, self._sent, ADMIN)
-        self._run.router.ask(self, node, Envelope(header, request))
+        self._world.router.ask(self, node, Envelope(header, request))
         left_us = max(until_us - self._run.kernel.now, 0)
         yield self._answered | self._env.timeout(left_us)
         answer: Message | None = self._answered.value if self._answered.triggered else None

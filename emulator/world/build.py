@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,52 +11,32 @@ from emulator.scenario.model import Group, Scenario, Topic
 from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
+from emulator.world.cluster.coordinator_events import CoordinatorEvents
+from emulator.world.cluster.hosts import CoordinatorContext
+from emulator.world.cluster.loader import Loaders
+from emulator.world.cluster.replicas import Peer
 from emulator.world.cluster.replication import Replication
-from emulator.world.cluster.shards import Shard
+from emulator.world.cluster.shards import OffsetsTopic, Shard
 from emulator.world.cluster.stalls import Stalls
-from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.blueprints import blueprints
+from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.consumers import Consumers
 from emulator.world.consumer.fetches import Fetches
-from emulator.world.consumer.handler import WorkTimes
+from emulator.world.consumer.process import ConsumerContext
 from emulator.world.draws import sampler, stream_key
 from emulator.world.faults.acts import Faults
 from emulator.world.kernel import Kernel, Rank
+from emulator.world.network import Wire
 from emulator.world.recorder import Recorder, Sink
 from emulator.world.router import Router
-from emulator.world.run import Run
+from emulator.world.run import NOTHING_REPLAYED, Replay, Run
 from emulator.world.sampling import Samples
-from emulator.world.telling import EventWriter
 from emulator.world.triggers import Triggers
+from emulator.world.world import World
 from protocols.offsets_topic.partition import partition_for
-from protocols.offsets_topic.records import Record
 
 KAFKA = "4.4.0"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    """What a replay of a real history takes from it instead of drawing or making it up."""
-
-    work: WorkTimes | None = None
-    member_ids: Callable[[str], str | None] | None = None
-    topic_ids: Mapping[str, str] | None = None
-    """By name: on them, too, depends in which order a coordinator assigns topics."""
-
-    appended: Callable[[tuple[Record, ...]], None] | None = None
-    first_metadata_us: dict[str, int] | None = None
-    listened_us: Mapping[str, tuple[int, ...]] | None = None
-    """By process: before which instants its first listener calls do not end."""
-
-    log_files: LogFiles | None = None
-    """Takes the bytes of the offsets log, if somebody wants them."""
-
-    by_record: bool = False
-    """Write the work on each record by itself, when it is done, as a real trace does (slow)."""
-
-
-NOTHING_REPLAYED = Replay()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,97 +63,175 @@ def play(
     invariants at every sampling instant (slow). *folding*: False lets every consumer poll through
     its client, always (slow; the same events).
     """
-    run = _build(scenario, seed, sinks, polls=polls, replay=replay)
-    run.folding = folding and not polls and not replay.by_record
-    started = events.RunStarted(scenario=scenario.title, seed=seed, kafka=KAFKA)
-    run.recorder.write(started)
-    _create_topics(run)
-    _make_shards(run)
-    faults = Faults(run)
+    world = build(scenario, seed, sinks, polls=polls, replay=replay, folding=folding)
+    run = world.run
+    run.recorder.write(events.RunStarted(scenario=scenario.title, seed=seed, kafka=KAFKA))
+    create_topics(world)
+    make_shards(world)
+    faults = Faults(world)
     faults.begin()
-    _start_consumers(run)
-    Samples(run, check=check).begin()
+    _start_consumers(world)
+    Samples(world, check=check).begin()
     run.kernel.run(scenario.run_for)
     faults.write_missed()
-    _end(run)
-    _keep_logs(run)
+    _end(world)
+    _keep_logs(world)
     return Outcome(run.recorder.digest, run.kernel.scheduled)
 
 
-def _build(
+def build(
+    scenario: Scenario,
+    seed: int,
+    sinks: tuple[Sink, ...],
+    *,
+    polls: bool = False,
+    replay: Replay = NOTHING_REPLAYED,
+    folding: bool = True,
+) -> World:
+    """Return the parts of a run, wired; arguments as in :func:`play`."""
+    run = _new_run(scenario, seed, sinks, polls=polls, replay=replay, folding=folding)
+    offsets_topic = OffsetsTopic()
+    topics, brokers = _topics(run), Brokers(run, scenario.cluster.brokers)
+
+    def peers() -> Iterator[Peer]:
+        yield from (log for _, log in topics.partitions())
+        yield from offsets_topic
+
+    controller = Controller(run, brokers, peers)
+    fetches = Fetches(run, topics, brokers)
+    router = Router(
+        run,
+        brokers=brokers,
+        controller=controller,
+        topics=topics,
+        offsets_topic=offsets_topic,
+        fetches=fetches,
+    )
+    clients = ConsumerContext(
+        run=run,
+        topics=topics,
+        fetches=fetches,
+        router=router,
+        events=ClientEvents(run, offsets_topic),
+    )
+    consumers = Consumers(clients, blueprints(scenario, seed, replay.work))
+    world = _world(run, brokers, controller, offsets_topic, consumers)
+    controller.connect(world.replication, consumers)
+    brokers.connect(controller, consumers.plan_again, world.on_broker_died)
+    return world
+
+
+def _world(
+    run: Run,
+    brokers: Brokers,
+    controller: Controller,
+    offsets_topic: OffsetsTopic,
+    consumers: Consumers,
+) -> World:
+    """Add the parts that use all others: replication and the coordinators."""
+    clients, loaders = consumers.context, Loaders(run.kernel)
+    topics, router = clients.topics, clients.router
+    stalls = Stalls(run, brokers, topics, offsets_topic)
+    return World(
+        run=run,
+        topics=topics,
+        brokers=brokers,
+        controller=controller,
+        replication=Replication(
+            run,
+            brokers=brokers,
+            controller=controller,
+            topics=topics,
+            offsets_topic=offsets_topic,
+            stalls=stalls,
+            readers=consumers,
+        ),
+        offsets_topic=offsets_topic,
+        coordinators=CoordinatorContext(
+            run=run,
+            brokers=brokers,
+            controller=controller,
+            topics=topics,
+            loaders=loaders,
+            events=CoordinatorEvents(run, router.is_connected, consumers.of_group),
+            answer=router.answer,
+            on_serving=stalls.update_shard,
+        ),
+        router=router,
+        consumers=consumers,
+    )
+
+
+def _new_run(
     scenario: Scenario,
     seed: int,
     sinks: tuple[Sink, ...],
     *,
     polls: bool,
     replay: Replay,
+    folding: bool,
 ) -> Run:
     kernel = Kernel()
-    settings = broker_settings(scenario.cluster)
-    recorder = Recorder(kernel, sinks, polls=polls, by_record=replay.by_record)
-    run = Run(scenario, seed, kernel, recorder, settings)
-    cluster = scenario.cluster
+    return Run(
+        scenario=scenario,
+        seed=seed,
+        broker_settings=broker_settings(scenario.cluster),
+        kernel=kernel,
+        recorder=Recorder(kernel, sinks, polls=polls, by_record=replay.by_record),
+        wire=Wire(scenario.network, seed),
+        triggers=Triggers(kernel),
+        replay=replay,
+        folding=folding and not polls and not replay.by_record,
+        appended=[] if replay.appended is None else [replay.appended],
+    )
+
+
+def _topics(run: Run) -> Topics:
+    cluster = run.scenario.cluster
 
     def replication_us(partition: str) -> int:
-        return sampler(cluster.replication, stream_key(seed, "replication", partition))(0)
+        return sampler(cluster.replication, stream_key(run.seed, "replication", partition))(0)
 
-    run.topics = Topics(
-        seed,
+    return Topics(
+        run.seed,
         cluster.brokers,
-        settings.default_replication_factor,
+        run.broker_settings.default_replication_factor,
         replication_us,
         cluster.racks,
-        replay.topic_ids,
+        run.replay.topic_ids,
     )
-    run.shards = ()
-    run.triggers = Triggers(kernel)
-    run.brokers = Brokers(run, cluster.brokers)
-    run.controller = Controller(run)
-    run.replication = Replication(run)
-    run.stalls = Stalls(run)
-    run.fetches = Fetches(run, run.topics)
-    run.router = Router(run)
-    run.events_of = EventWriter(run)
-    run.consumers = Consumers(run, blueprints(scenario, seed, replay.work))
-    if replay.member_ids is not None:
-        run.member_ids = replay.member_ids
-    run.listened_us = replay.listened_us or {}
-    run.log_files = replay.log_files
-    if replay.appended is not None:
-        run.appended.append(replay.appended)
-    return run
 
 
-def _create_topics(run: Run) -> None:
-    for topic in run.scenario.topic:
+def create_topics(world: World) -> None:
+    """Create the topics of the scenario, each at its time."""
+    for topic in world.run.scenario.topic:
         if topic.created == "by act":
             continue
         if topic.created == 0:
-            run.create_topic(topic.name, None)
+            world.create_topic(topic.name, None)
         else:
-            _create_later(run, topic, topic.created)
+            _create_later(world, topic, topic.created)
 
 
-def _create_later(run: Run, topic: Topic, when: int) -> None:
+def _create_later(world: World, topic: Topic, when: int) -> None:
     def create(_: Any) -> None:
-        run.create_topic(topic.name, None)
+        world.create_topic(topic.name, None)
 
-    run.kernel.at(when, Rank.FAULT, 0, create)
+    world.run.kernel.at(when, Rank.FAULT, 0, create)
 
 
-def _make_shards(run: Run) -> None:
+def make_shards(world: World) -> None:
     """Make the offsets partitions that groups hash to, each led where it is placed."""
-    count = run.broker_settings.offsets_topic_num_partitions
+    count = world.run.broker_settings.offsets_topic_num_partitions
     by_number: dict[int, list[Group]] = {}
-    for group in run.scenario.group:
+    for group in world.run.scenario.group:
         by_number.setdefault(partition_for(group.id, count), []).append(group)
-    made = []
     for number, groups in sorted(by_number.items()):
-        made.append(Shard(run, number, _replicas(run, number, groups), groups))
-    run.shards = tuple(made)
-    for shard in run.shards:
+        replicas = _replicas(world.run, number, groups)
+        world.offsets_topic.add(Shard(world.coordinators, number, replicas, groups))
+    for shard in world.offsets_topic:
         shard.begin()
-    run.replication.reevaluate(None)
+    world.replication.reevaluate(None)
 
 
 def _replicas(run: Run, number: int, groups: list[Group]) -> tuple[int, ...]:
@@ -184,39 +242,40 @@ def _replicas(run: Run, number: int, groups: list[Group]) -> tuple[int, ...]:
     return tuple((first - 1 + step) % brokers + 1 for step in range(factor))
 
 
-def _start_consumers(run: Run) -> None:
-    for group in run.scenario.group:
+def _start_consumers(world: World) -> None:
+    for group in world.run.scenario.group:
         for member in group.members:
             if member.start != "by act":
-                _start_later(run, member.name, member.start)
+                _start_later(world, member.name, member.start)
 
 
-def _start_later(run: Run, consumer: str, when: int) -> None:
+def _start_later(world: World, consumer: str, when: int) -> None:
     def start(_: Any) -> None:
-        run.consumers.start(consumer, None)
+        world.consumers.start(consumer, None)
 
-    run.kernel.at(when, Rank.FAULT, 1, start)
+    world.run.kernel.at(when, Rank.FAULT, 1, start)
 
 
-def _end(run: Run) -> None:
+def _end(world: World) -> None:
     """Write what is still to be told: progress, request counts, the ends of all logs."""
     positions = []
-    for process in run.consumers.everyone():
+    for process in world.consumers.everyone():
         process.unfold(before_arrivals=True)
         process.settle()
         process.progress.write_all(process.progress.owned)
         consumer = process.blueprint.name
         positions += [(consumer, tp, offset) for tp, offset in process.progress.positions()]
-    run.router.write_counts()
-    now = run.kernel.now
-    ends = tuple((tp, log.end(now)) for tp, log in run.topics.partitions())
-    run.recorder.write(events.RunEnded(log_ends=ends, positions=tuple(positions)))
+    world.router.write_counts()
+    now = world.run.kernel.now
+    ends = tuple((tp, log.end(now)) for tp, log in world.topics.partitions())
+    world.run.recorder.write(events.RunEnded(log_ends=ends, positions=tuple(positions)))
 
 
-def _keep_logs(run: Run) -> None:
+def _keep_logs(world: World) -> None:
     """Hand over the offsets log as it is in the end, if somebody wants it."""
-    if run.log_files is None:
+    log_files = world.run.replay.log_files
+    if log_files is None:
         return
-    for shard in run.shards:
+    for shard in world.offsets_topic:
         log, end = shard.leaders_log()
-        run.log_files.keep(shard.number, log.content(end))
+        log_files.keep(shard.number, log.content(end))

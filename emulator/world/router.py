@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import MessageLost, RequestsCounted
+from emulator.world.cluster.brokers import Brokers
+from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.replicas import NOBODY
-from emulator.world.cluster.topics import end_offsets
+from emulator.world.cluster.shards import OffsetsTopic
+from emulator.world.cluster.topics import Topics, end_offsets
+from emulator.world.consumer.fetch_in_flight import Reader
+from emulator.world.consumer.fetches import Fetches
 from emulator.world.faults.chosen import Chosen, ChosenMessages
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, broker_name
+from emulator.world.run import Run
 from protocols.machine import Send
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
@@ -39,10 +45,6 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from emulator.world.consumer.process import Process
-    from emulator.world.run import Run
 
 
 class Caller(Protocol):
@@ -72,8 +74,25 @@ def kind_of(message: Message) -> str:
 class Router:
     """All messages but fetches' answers."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(
+        self,
+        run: Run,
+        *,
+        brokers: Brokers,
+        controller: Controller,
+        topics: Topics,
+        offsets_topic: OffsetsTopic,
+        fetches: Fetches,
+    ) -> None:
         self._run = run
+        self._brokers = brokers
+        self._controller = controller
+        self._topics = topics
+        self._offsets_topic = offsets_topic
+        self._fetches = fetches
+        self._processes: dict[str, Reader] = {}
+        """Those that exist, by name."""
+
         self._chosen = ChosenMessages()
         self._tools: dict[str, Caller] = {}
         """Administrators' tools at work, by name."""
@@ -87,9 +106,21 @@ class Router:
         self.counts: Counter[str] = Counter()
         self.counted_since_us = 0
 
+    def connect(self, process: Reader) -> None:
+        """Carry responses to a process from now on."""
+        self._processes[process.name] = process
+
+    def disconnect(self, process: Reader) -> None:
+        """Carry nothing more to a process: it ended."""
+        self._processes.pop(process.name, None)
+
+    def is_connected(self, process: str) -> bool:
+        """Return whether a process, by its name, exists."""
+        return process in self._processes
+
     # -- requests --------------------------------------------------------------------------------
 
-    def send(self, process: Process, effect: Send) -> None:
+    def send(self, process: Reader, effect: Send) -> None:
         """Take a request of a process."""
         node = effect.to
         assert isinstance(node, int), "a client sends to a node"
@@ -120,9 +151,9 @@ class Router:
         """Carry nothing more to a tool that is done."""
         self._tools.pop(tool.name, None)
 
-    def _send_fetch(self, process: Process, broker: int, request: FetchRequest) -> None:
-        if self._run.brokers.up(broker):
-            self._run.fetches.send(process, broker, request)
+    def _send_fetch(self, process: Reader, broker: int, request: FetchRequest) -> None:
+        if self._brokers.up(broker):
+            self._fetches.send(process, broker, request)
         else:
             self._refuse(process, broker)
 
@@ -131,7 +162,7 @@ class Router:
         broker = broker_of(node)
         now = run.kernel.now
         here, there = process.party, Party(broker_name(broker), "brokers")
-        if not run.brokers.up(broker):
+        if not self._brokers.up(broker):
             self._refuse(process, node)
             return
         interference = self._chosen.interference(kind, "request", here.name, now)
@@ -154,7 +185,7 @@ class Router:
         now = self._run.kernel.now
         self._break(process, node, now + 2 * self._run.wire.delay(process.party, there, now))
 
-    def broker_died(self, broker: int) -> None:
+    def on_broker_died(self, broker: int) -> None:
         """Break the connections of tools to a broker."""
         for tool in self._tools.values():
             self.break_connection(tool, broker)
@@ -186,7 +217,7 @@ class Router:
             self._run.causes.commits[commit] = event
 
     def _arrive(self, envelope: Envelope, broker: int) -> None:
-        brokers = self._run.brokers
+        brokers = self._brokers
         if not brokers.up(broker):
             return
         if brokers.hold(broker, lambda: self._arrive(envelope, broker)):
@@ -196,18 +227,20 @@ class Router:
         if answer is not None:
             self.answer(broker, envelope.header, answer(request, broker))
         else:
-            self._run.shard_of(_group_of(request)).handle(envelope, broker)
+            self._offsets_topic.shard_of(_group_of(request)).handle(envelope, broker)
 
     # -- responses -------------------------------------------------------------------------------
 
     def answer(self, broker: int, header: Header, message: Message) -> None:
         """Send a response to whoever asked, if that process still exists."""
         run = self._run
-        process = run.consumers.process(header.client) or self._tools.get(header.client)
-        if process is None or not run.brokers.up(broker):
+        process: Caller | None = self._processes.get(header.client) or self._tools.get(
+            header.client
+        )
+        if process is None or not self._brokers.up(broker):
             return
-        if not run.brokers.answers(broker):
-            run.brokers.hold(broker, lambda: self.answer(broker, header, message))
+        if not self._brokers.answers(broker):
+            self._brokers.hold(broker, lambda: self.answer(broker, header, message))
             return
         now = run.kernel.now
         here, there = Party(broker_name(broker), "brokers"), process.party
@@ -230,11 +263,11 @@ class Router:
     # -- what any broker answers -----------------------------------------------------------------
 
     def _metadata(self, request: MetadataRequest, broker: int) -> Message:
-        topics = self._run.topics.describe(request.topics, broker)
-        return MetadataResponse(brokers=self._run.controller.alive(broker), topics=topics)
+        topics = self._topics.describe(request.topics, broker)
+        return MetadataResponse(brokers=self._controller.alive(broker), topics=topics)
 
     def _coordinator(self, request: FindCoordinatorRequest, broker: int) -> Message:
-        leader = self._run.shard_of(request.group_id).replicas.leader_known_to(broker)
+        leader = self._offsets_topic.shard_of(request.group_id).replicas.leader_known_to(broker)
         if leader == NOBODY:
             return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return FindCoordinatorResponse(node_id=leader)
@@ -244,11 +277,11 @@ class Router:
         return ListOffsetsResponse(offsets=found)
 
     def _end_offsets(self, request: OffsetsForLeaderEpochRequest, broker: int) -> Message:
-        return end_offsets(request, broker, self._run.topics, self._run.kernel.now)
+        return end_offsets(request, broker, self._topics, self._run.kernel.now)
 
     def _listed(self, tp: TopicPartition, timestamp: int, broker: int) -> ListedOffset:
         now = self._run.kernel.now
-        log = self._run.topics.shown_by(broker, tp)
+        log = self._topics.shown_by(broker, tp)
         if log is None:
             return ListedOffset(tp, -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if not log.led_by(broker):

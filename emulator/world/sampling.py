@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emulator.events import LagSampled
 from emulator.scenario.model import Group
 from emulator.world.kernel import Rank
-
-if TYPE_CHECKING:
-    from emulator.world.run import Run
+from emulator.world.world import World
 
 RETENTION_CHECK_US = 1_000_000
 
@@ -17,10 +15,11 @@ RETENTION_CHECK_US = 1_000_000
 class Samples:
     """Looks at a run from outside, again and again."""
 
-    def __init__(self, run: Run, *, check: bool) -> None:
-        self._run = run
+    def __init__(self, world: World, *, check: bool) -> None:
+        self._world = world
+        self._run = world.run
         self._check = check
-        self._every = run.scenario.lag_every
+        self._every = world.run.scenario.lag_every
 
     def begin(self) -> None:
         """Sample from the first interval on."""
@@ -32,26 +31,26 @@ class Samples:
         self._run.kernel.at(when, Rank.SAMPLE, 0, action)
 
     def _sample_lag(self, _: Any) -> None:
-        run = self._run
-        for process in run.consumers.everyone():
+        run, world = self._run, self._world
+        for process in world.consumers.everyone():
             process.settle()
             if self._check:
                 process.client.check()
         for group in run.scenario.group:
             self._sample_group(group)
         if self._check:
-            for shard in run.shards:
+            for shard in world.offsets_topic:
                 shard.check()
-        run.router.write_counts()
+        world.router.write_counts()
         self._at(run.kernel.now + self._every, self._sample_lag)
 
     def _sample_group(self, group: Group) -> None:
-        run = self._run
+        run, world = self._run, self._world
         now = run.kernel.now
-        committed = run.committed(group.id)
-        done = run.consumers.owners(group.id).done
-        topics = run.consumers.topics(group.id).union(tp.topic for tp in (*done, *committed))
-        watched = [(tp, log) for tp, log in run.topics.partitions() if tp.topic in topics]
+        committed = world.committed(group.id)
+        done = world.consumers.owners(group.id).done
+        topics = world.consumers.topics(group.id).union(tp.topic for tp in (*done, *committed))
+        watched = [(tp, log) for tp, log in world.topics.partitions() if tp.topic in topics]
         if not watched:
             return
         partitions = tuple(tp for tp, _ in watched)
@@ -66,14 +65,14 @@ class Samples:
 
     def _retain(self, _: Any) -> None:
         """Drop what is too old from the logs of topics with a retention."""
-        run = self._run
+        run, world = self._run, self._world
         now = run.kernel.now
         dropped = False
-        for log in run.topics.logs.values():
+        for log in world.topics.logs.values():
             retention = log.topic.retention
             if retention is not None:
                 for partition in log.partitions:
                     dropped |= partition.retain(now - retention)
-        if dropped and run.fetches.overtaken():
-            run.fetches.plan_again()
+        if dropped and world.consumers.overtaken():
+            world.consumers.plan_again()
         self._at(now + RETENTION_CHECK_US, self._retain)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from emulator.scenario.model import After, Step
+from emulator.scenario.model import Step
 from emulator.world.kernel import Kernel
-
-if TYPE_CHECKING:
-    from emulator.world.consumer.consumers import Consumers
 
 STEPS_OF = {
     "classic": (
@@ -31,19 +27,6 @@ STEPS_OF = {
     ),
 }
 """Steps that members of one protocol alone reach, by ``group.protocol``."""
-
-
-def why_not_reached(when: Step | After | None, consumers: Consumers) -> str:
-    """Say why a fault's moment never came, as far as the member's protocol tells."""
-    came = "its moment never came"
-    process = consumers.running(when.member) if isinstance(when, Step) else None
-    if not isinstance(when, Step) or process is None:
-        return came
-    protocol = process.blueprint.settings.group_protocol
-    if any(when.step in steps for other, steps in STEPS_OF.items() if other != protocol):
-        own = ", ".join(STEPS_OF[protocol])
-        return f'{came}: group.protocol={protocol} has no "{when.step}"; of its own it has {own}'
-    return came
 
 
 class _Awaited:

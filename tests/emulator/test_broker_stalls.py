@@ -11,7 +11,8 @@ from emulator.events import BrokerDown, Event
 from emulator.metrics.measurement import measure
 from emulator.scenario import catalogue
 from emulator.scenario.load import loads
-from emulator.world.build import NOTHING_REPLAYED, play
+from emulator.world.build import play
+from emulator.world.run import NOTHING_REPLAYED
 
 SOON_S = 0.2
 """So long a consumer takes to find a new leader, or to be handed what it can read again."""

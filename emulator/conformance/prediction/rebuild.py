@@ -33,9 +33,9 @@ from emulator.scenario.model import (
     Scenario,
     Topic,
 )
-from emulator.world.build import Replay
 from emulator.world.consumer.handler import WorkTimes
 from emulator.world.draws import draw, stream_key
+from emulator.world.run import Replay
 
 MS = 1_000
 RECORD_BYTES = 100

@@ -14,20 +14,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from emulator.events import Appended, AppendFailed
+from emulator.world.cluster.brokers import Brokers
+from emulator.world.cluster.leader_log import LeaderLog
 from emulator.world.cluster.stored_log import sizes_of
 from emulator.world.kernel import Rank
+from emulator.world.run import Run
 from protocols.machine import Append, Step
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import Record
 from protocols.offsets_topic.segments.header import HEADER_BYTES
 from protocols.offsets_topic.segments.sizes import records_size
-
-if TYPE_CHECKING:
-    from emulator.world.cluster.leader_log import LeaderLog
-    from emulator.world.run import Run
 
 Records = tuple[Record, ...]
 
@@ -59,6 +58,7 @@ class Appends:
     def __init__(
         self,
         run: Run,
+        brokers: Brokers,
         number: int,
         broker: int,
         log: LeaderLog,
@@ -66,6 +66,7 @@ class Appends:
     ) -> None:
         """Tell *written* whenever a disk that is slow has written a batch of partition *number*."""
         self._run = run
+        self._brokers = brokers
         self._number = number
         self._broker = broker
         self._log = log
@@ -147,13 +148,13 @@ class Appends:
     def _error(self, size: int) -> ErrorCode | None:
         if size > self._limit:
             return ErrorCode.MESSAGE_TOO_LARGE
-        if self._run.brokers.disk_is_full(self._broker):
+        if self._brokers.disk_is_full(self._broker):
             return ErrorCode.KAFKA_STORAGE_ERROR
         return None
 
     def _append(self, records: Records, size: int) -> None:
         kernel, log, first = self._run.kernel, self._log, self._log.end
-        written_us = max(kernel.now, self._busy_us) + self._run.brokers.disk_us(self._broker)
+        written_us = max(kernel.now, self._busy_us) + self._brokers.disk_us(self._broker)
         if written_us > kernel.now:
             self._busy_us = written_us
             kernel.at(written_us, Rank.BROKER_TIMER, self._number, self._written)

@@ -7,13 +7,24 @@ replicas' business: they are told whenever anything here changes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from emulator.events import BrokerDown, BrokerUp
 from emulator.world.network import CONTROLLER, broker_name
+from emulator.world.run import Run
 
-if TYPE_CHECKING:
-    from emulator.world.run import Run
+
+class BrokerRegistry(Protocol):
+    """The controller, as brokers use it."""
+
+    def has_session(self, broker: int) -> bool:
+        """Return whether the session of a broker has not expired."""
+
+    def resign(self, broker: int, cause: int) -> None:
+        """Let a broker in a controlled shutdown hand over what it leads."""
+
+    def reevaluate(self, cause: int) -> None:
+        """React to a change of a broker or of the network."""
 
 
 class Brokers:
@@ -21,6 +32,9 @@ class Brokers:
 
     def __init__(self, run: Run, count: int) -> None:
         self._run = run
+        self._controller: BrokerRegistry
+        self._plan_again: Callable[[], None]
+        self._on_death: Callable[[int], None]
         self.numbers = tuple(range(1, count + 1))
         self._down: set[int] = set()
         self._paused: set[int] = set()
@@ -35,6 +49,20 @@ class Brokers:
 
         self.started_us: dict[int, int] = {}
         """When a broker's process began; left out: before the run."""
+
+    def connect(
+        self,
+        controller: BrokerRegistry,
+        plan_again: Callable[[], None],
+        on_death: Callable[[int], None],
+    ) -> None:
+        """Take the parts that react to changes of brokers; called once, before the run.
+
+        *plan_again*: computes the times of fetches in flight. *on_death*: breaks connections.
+        """
+        self._controller = controller
+        self._plan_again = plan_again
+        self._on_death = on_death
 
     # -- queries ---------------------------------------------------------------------------------
 
@@ -105,8 +133,8 @@ class Brokers:
             return
         event = self._run.recorder.write(BrokerDown(broker=broker), cause)
         self._gone(broker)
-        self._run.controller.reevaluate(event)
-        self._run.broker_died(broker)
+        self._controller.reevaluate(event)
+        self._on_death(broker)
 
     def stop(self, broker: int, cause: int) -> None:
         """Stop a broker in order: it hands over what it leads, and is missed by nobody.
@@ -116,7 +144,7 @@ class Brokers:
         if broker in self._down:
             return
         if self.informed(broker):
-            self._run.controller.resign(broker, cause)
+            self._controller.resign(broker, cause)
         self.crash(broker, cause)
 
     def _gone(self, broker: int) -> None:
@@ -136,7 +164,7 @@ class Brokers:
         """
         if broker not in self._down:
             return
-        if self._run.controller.has_session(broker):
+        if self._controller.has_session(broker):
             self._waiting[broker] = cause
             return
         self._down.discard(broker)
@@ -172,8 +200,8 @@ class Brokers:
         self._changed(cause)
 
     def _changed(self, cause: int) -> None:
-        self._run.controller.reevaluate(cause)
-        self._run.fetches.plan_again()
+        self._controller.reevaluate(cause)
+        self._plan_again()
 
     # -- disks -----------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ Source: ``ReplicationControlManager``, ``PartitionChangeBuilder``, ``BrokerHeart
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 from emulator.events import (
     BrokerFenced,
@@ -25,22 +25,34 @@ from emulator.events import (
     LeaderChanged,
     RecordsTruncated,
 )
+from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.history import Truncation
-from emulator.world.cluster.replicas import NOBODY, ReplicaSet
+from emulator.world.cluster.replicas import NOBODY, Peer, Readers, ReplicaSet
 from emulator.world.kernel import Rank
+from emulator.world.run import Run
 
-if TYPE_CHECKING:
-    from emulator.world.cluster.replication import Peer
-    from emulator.world.run import Run
+
+class Followers(Protocol):
+    """The replication of all partitions, as the controller uses it."""
+
+    def reevaluate(self, cause: int | None) -> None:
+        """Work out again which replica fetches from which leader."""
+
+    def hand_over(self, peer: Peer, leader: int, *, clean: bool) -> Truncation | None:
+        """Prepare a partition for a new leader; return what that lacks of a topic's records."""
 
 
 class Controller:
     """Decides on leaders and in-sync replicas; whoever is in touch with it knows at once."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, brokers: Brokers, peers: Callable[[], Iterable[Peer]]) -> None:
+        """Begin with every broker alive; *peers* yields the partitions, those of topics first."""
         settings = run.broker_settings
         self._run = run
-        self._brokers = run.brokers
+        self._brokers = brokers
+        self._replication: Followers
+        self._readers: Readers
+        self.peers = peers
         self._timeout_us = settings.broker_session_timeout_ms * 1_000
         self._unclean = settings.unclean_leader_election_enable
         self._fenced: set[int] = set()
@@ -53,6 +65,11 @@ class Controller:
         self._silences = 0
         self._stale_metadata: dict[int, tuple[int, ...]] = {}
         """Brokers that do not learn what is decided, with the living brokers they know."""
+
+    def connect(self, replication: Followers, readers: Readers) -> None:
+        """Take the parts that react to its decisions; called once, before the run."""
+        self._replication = replication
+        self._readers = readers
 
     # -- queries ---------------------------------------------------------------------------------
 
@@ -82,7 +99,7 @@ class Controller:
         back = [broker for broker in self._brokers.numbers if self._update_broker(broker, cause)]
         if back:
             self._review(cause)
-        self._run.replication.reevaluate(cause)
+        self._replication.reevaluate(cause)
 
     def _update_broker(self, broker: int, cause: int) -> bool:
         """Take note of whether a broker is heard and informed; say whether it is unfenced."""
@@ -121,8 +138,8 @@ class Controller:
             if self._session_timers.get(broker) == silence:
                 del self._session_timers[broker]
                 self.reevaluate(self._fence(broker, cause))
-                self._run.fetches.plan_again()
-                self._run.brokers.on_session_end(broker)
+                self._readers.plan_again()
+                self._brokers.on_session_end(broker)
 
         when = self._run.kernel.now + self._timeout_us
         self._run.kernel.at(when, Rank.BROKER_TIMER, broker, noticed)
@@ -138,21 +155,15 @@ class Controller:
         """Let a broker that is about to stop hand over what it leads."""
         self._leaving.add(broker)
         self._review(cause)
-        self._run.replication.reevaluate(cause)
+        self._replication.reevaluate(cause)
 
     def adopt(self, cause: int | None) -> None:
         """Let partitions that are new get leaders who are alive."""
         if self._fenced or not self._brokers.sound:
             self._review(cause)
-            self._run.replication.reevaluate(cause)
+            self._replication.reevaluate(cause)
 
     # -- leaders and in-sync replicas --------------------------------------------------------------
-
-    def peers(self) -> Iterator[Peer]:
-        """Yield every replicated partition, those of topics first."""
-        for _, log in self._run.topics.partitions():
-            yield log
-        yield from self._run.shards
 
     def _review(self, cause: int | None) -> None:
         """Take who is gone out of every ISR, and elect where a leader is gone or can be found."""
@@ -176,8 +187,8 @@ class Controller:
     def _elect(self, peer: Peer, leader: int, cause: int | None) -> None:
         replicas, now = peer.replicas, self._run.kernel.now
         clean = leader == NOBODY or leader in replicas.isr
-        self._run.consumers.unfold()
-        cut = self._run.replication.hand_over(peer, leader, clean=clean)
+        self._readers.unfold()
+        cut = self._replication.hand_over(peer, leader, clean=clean)
         replicas.freeze_beliefs(sorted(self._stale_metadata), now)
         replicas.elect(leader, now, clean=clean)
         changed = LeaderChanged(
@@ -199,12 +210,12 @@ class Controller:
             clean=clean,
         )
         self._run.recorder.write(truncated, cause)
-        self._run.consumers.truncated(replicas.partition, cut.first)
+        self._readers.truncated(replicas.partition, cut.first)
 
     def move(self, peer: Peer, leader: int, cause: int) -> None:
         """Let another replica in sync lead a partition."""
         self._elect(peer, leader, cause)
-        self._run.replication.reevaluate(cause)
+        self._replication.reevaluate(cause)
 
     def alter_isr(
         self, replicas: ReplicaSet, isr: tuple[int, ...], why: str, cause: int | None

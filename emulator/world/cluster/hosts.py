@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from emulator.events import (
     CoordinatorLoaded,
@@ -22,28 +23,68 @@ from emulator.events import (
     CoordinatorUnloaded,
 )
 from emulator.world.cluster.appends import Appends, Rejected
+from emulator.world.cluster.brokers import Brokers
+from emulator.world.cluster.controller import Controller
+from emulator.world.cluster.coordinator_events import CoordinatorEvents
 from emulator.world.cluster.leader_log import LeaderLog
-from emulator.world.cluster.loader import Load, reading_us
+from emulator.world.cluster.loader import Load, Loaders, reading_us
+from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Deadlines, Rank
+from emulator.world.run import Run
 from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.facts import Fact, OffsetsAccepted, OffsetsRefused
 from protocols.groups.answers import seen_as
 from protocols.machine import Append, CancelTimer, Send, SetTimer, Step, Tell
-from protocols.messages import Envelope, Header
-
-if TYPE_CHECKING:
-    from emulator.world.cluster.shards import Shard
-    from emulator.world.run import Run
+from protocols.messages import Envelope, Header, Message
 
 MOST_BROKERS = 1_001
 """More than there can be: tells the hosts of one partition apart where times are equal."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorContext:
+    """What the coordinators of a run use."""
+
+    run: Run
+    brokers: Brokers
+    controller: Controller
+    topics: Topics
+    loaders: Loaders
+    events: CoordinatorEvents
+    answer: Callable[[int, Header, Message], None]
+    """Sends a response of a broker."""
+
+    on_serving: Callable[[int, int | None], None]
+    """Called with the number of a partition whose coordinator serves now, and the cause."""
+
+
+class OffsetsPartition(Protocol):
+    """The offsets partition of a host, as the host uses it."""
+
+    number: int
+    groups: frozenset[str]
+    hosts: dict[int, Host]
+
+    @property
+    def load_us(self) -> Callable[[int], int]:
+        """The fixed part of a load, in microseconds, by when the load began."""
+
+    def new_member_id(self, prefix: str) -> str:
+        """Return a member id, a new one each time."""
+
+    def emit(self, host: Host, fact: Fact) -> None:
+        """Write a fact that a coordinator reports."""
+
+
 class Host:
     """One coordinator of one offsets partition, on one broker."""
 
-    def __init__(self, run: Run, shard: Shard, broker: int, log: LeaderLog) -> None:
-        self._run = run
+    def __init__(
+        self, context: CoordinatorContext, shard: OffsetsPartition, broker: int, log: LeaderLog
+    ) -> None:
+        run = self._run = context.run
+        self._context = context
+        self._brokers = context.brokers
         self._shard = shard
         self._timers = Deadlines(
             run.kernel,
@@ -57,7 +98,7 @@ class Host:
         self._queue: deque[Callable[[], None]] = deque()
         """What waits for the disk."""
 
-        self._appends = Appends(run, shard.number, broker, log, self._go_on)
+        self._appends = Appends(run, context.brokers, shard.number, broker, log, self._go_on)
         self._began_us = run.kernel.now
         self._read_us = 0
         self.broker = broker
@@ -72,7 +113,7 @@ class Host:
         """Wait for the broker's loader to read the log; requests are refused until then."""
         self.topics_changed()
         loaded = partial(self._loaded, cause)
-        self._run.loader(self.broker).load(Load(self._shard.number, self._load_us, loaded))
+        self._context.loaders.of(self.broker).load(Load(self._shard.number, self._load_us, loaded))
 
     def _load_us(self) -> int:
         self._read_us = self._run.kernel.now
@@ -82,7 +123,7 @@ class Host:
 
     def _loaded(self, cause: int | None) -> None:
         again = partial(self._loaded, cause)
-        if self._gone or self._run.brokers.hold(self.broker, again):
+        if self._gone or self._brokers.hold(self.broker, again):
             return
         self.begin()
         now, log = self._run.kernel.now, self.log
@@ -101,7 +142,7 @@ class Host:
         )
         event = self._run.recorder.write(loaded, cause)
         self._write_moved(event)
-        self._run.stalls.update_shard(self._shard, event)
+        self._context.on_serving(self._shard.number, event)
 
     def _write_moved(self, cause: int) -> None:
         for group in sorted(self._shard.groups):
@@ -123,7 +164,7 @@ class Host:
 
     def unload(self, cause: int | None) -> None:
         """Let the coordinator go: somebody else leads. Every parked request is answered."""
-        self._run.loader(self.broker).give_up(self._shard.number)
+        self._context.loaders.of(self.broker).give_up(self._shard.number)
         loading = self.coordinator.phase is Phase.LOADING
         self._carry_out(self.coordinator.unload(self._run.kernel.now))
         unloaded = CoordinatorUnloaded(
@@ -162,12 +203,12 @@ class Host:
         if self._waits(partial(self.handle, envelope)):
             return
         step = self.coordinator.handle(envelope, self._run.kernel.now)
-        self._run.events_of.handled(envelope, step)
+        self._context.events.handled(envelope, step)
         self._carry_out(step)
 
     def _wake(self, timer: str, now: int) -> None:
         again = partial(self._wake_late, timer)
-        if self._waits(again) or self._run.brokers.hold(self.broker, again):
+        if self._waits(again) or self._brokers.hold(self.broker, again):
             self._late.add(timer)
         elif self.serves:
             self._carry_out(self.coordinator.wake(timer, now))
@@ -189,7 +230,7 @@ class Host:
 
     def topics_changed(self) -> None:
         """Let the coordinator know which topics there are."""
-        topics = self._run.topics.describe(None)
+        topics = self._context.topics.describe(None)
         self.coordinator.topics_changed(topics, self._run.kernel.now)
 
     def topic_deleted(self, topic: str, topic_id: str) -> None:
@@ -213,7 +254,7 @@ class Host:
         """Do what has waited for the append until another is begun; all of it is one batch."""
         if self._appends.is_busy or self._gone:
             return
-        if self._run.brokers.hold(self.broker, partial(self._go_on, None)):
+        if self._brokers.hold(self.broker, partial(self._go_on, None)):
             return
         self._close_batch()
         while self._queue and not self._appends.is_busy:
@@ -226,7 +267,7 @@ class Host:
         for effect in step.effects:
             match effect:
                 case Send(to=Header() as header, message=message):
-                    self._run.router.answer(self.broker, header, message)
+                    self._context.answer(self.broker, header, message)
                 case SetTimer(name=name, deadline_us=deadline):
                     self._late.discard(name)
                     self._timers.set(name, deadline)
@@ -234,14 +275,14 @@ class Host:
                     self._late.discard(name)
                     self._timers.cancel(name)
                 case Tell(fact=fact):
-                    self._tell(fact, step)
+                    self._emit(fact, step)
                 case Append(records=records):
                     self._appends.add(records)
         self._close_batch()
         self._run.triggers.coordinator_done()
 
-    def _tell(self, fact: Fact, step: Step[Any]) -> None:
-        """Tell what the machine says; a commit that cannot be written was not accepted."""
+    def _emit(self, fact: Fact, step: Step[Any]) -> None:
+        """Write a fact of the machine; a commit that cannot be appended was not accepted."""
         error = self._appends.error_of(step) if isinstance(fact, OffsetsAccepted) else None
         if isinstance(fact, OffsetsAccepted) and error is not None:
             fact = OffsetsRefused(

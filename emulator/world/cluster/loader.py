@@ -72,6 +72,18 @@ class Loader:
                 self._next()
 
 
+class Loaders:
+    """The loaders of all brokers."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._loaders: dict[int, Loader] = {}
+
+    def of(self, broker: int) -> Loader:
+        """Return the thread of a broker that loads offsets partitions."""
+        return self._loaders.setdefault(broker, Loader(self._kernel))
+
+
 def reading_us(cluster: Cluster, amount: Amount) -> int:
     """Return how long it takes to read and apply so much of a log, in microseconds."""
     bytes_us = amount.size / cluster.load_bytes if cluster.load_bytes else 0

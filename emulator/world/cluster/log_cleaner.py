@@ -12,17 +12,15 @@ classic-coordinator 5.8).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from emulator.events import LogCompacted, SegmentRolled
+from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.leader_log import LeaderLog
 from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.kernel import Rank
+from emulator.world.run import Run
 from protocols.offsets_topic.segments.segment import LogSettings
 from protocols.settings.consumer import BrokerSettings
-
-if TYPE_CHECKING:
-    from emulator.world.run import Run
 
 US_PER_MS = 1_000
 
@@ -42,9 +40,12 @@ def log_settings(settings: BrokerSettings) -> LogSettings:
 class LogCleaner:
     """Compacts the logs of one offsets partition, on every broker that leads it."""
 
-    def __init__(self, run: Run, number: int, led: Mapping[int, LeaderLog]) -> None:
+    def __init__(
+        self, run: Run, brokers: Brokers, number: int, led: Mapping[int, LeaderLog]
+    ) -> None:
         settings = run.broker_settings
         self._run = run
+        self._brokers = brokers
         self._number = number
         self._led = led
         self._settings = log_settings(settings)
@@ -88,7 +89,7 @@ class LogCleaner:
             return
         self._due_us = None
         for broker, log in sorted(self._led.items()):
-            if self._run.brokers.answers(broker):
+            if self._brokers.answers(broker):
                 log.forget(now)
                 self._clean(broker, log)
         for wanted_us in self._wanted_us(now):
@@ -98,7 +99,7 @@ class LogCleaner:
         """Compact a log as long as it is worth it and comes to anything."""
         stored, now_ms = log.log, self._now_ms
         what = stored.to_clean(log.high_watermark, now_ms)
-        while what.eligible and not self._run.brokers.disk_is_full(broker):
+        while what.eligible and not self._brokers.disk_is_full(broker):
             gone = stored.clean(what, log.high_watermark, now_ms, self._most_entries)
             left, following = stored.amount(stored.end), stored.to_clean(log.high_watermark, now_ms)
             compacted = LogCompacted(
@@ -132,7 +133,7 @@ class LogCleaner:
 
     def _wanted_us(self, now: int) -> Iterator[int]:
         """Yield when something that is not worth it yet may be."""
-        now_ms, brokers = self._now_ms, self._run.brokers
+        now_ms, brokers = self._now_ms, self._brokers
         for broker, log in sorted(self._led.items()):
             dirty = log.log.dirty()
             if not dirty or not brokers.up(broker):

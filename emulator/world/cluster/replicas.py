@@ -7,9 +7,10 @@ set also remembers what such brokers take for true.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from assignors.types import TopicPartition
+from emulator.world.cluster.history import Truncation
 from protocols.leader_epochs import refusal_by_epoch
 from protocols.messages.errors import ErrorCode
 
@@ -136,3 +137,46 @@ class ReplicaSet:
     def whole(self) -> bool:
         """Whether every replica is in sync."""
         return len(self.isr) == len(self.brokers)
+
+
+class Peer(Protocol):
+    """A replicated partition, of a topic or of the offsets topic, as replication uses it."""
+
+    @property
+    def replicas(self) -> ReplicaSet:
+        """Who has a copy, who leads, who is in sync."""
+
+    @property
+    def replication_us(self) -> int:
+        """From an append to the high watermark that covers it, undisturbed."""
+
+    def on_new_leader(
+        self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool
+    ) -> Truncation | None:
+        """Learn that another replica leads, whose copy is complete up to an append time.
+
+        *wrote_until_us*: until when the last leader could append; of one that still can, the
+        present. Return what its log lost of a topic's records, if it lost any.
+        """
+
+    def copied_by(self, since_us: int, late_us: int = 0) -> int:
+        """Return up to which append time a follower has what there is, fetching until then."""
+
+    def is_behind(self, broker: int, until_us: int, now: int) -> bool:
+        """Say whether a follower that has everything appended until then lacks something."""
+
+    def caught_up(self, broker: int, until_us: int, now: int) -> bool:
+        """Say whether a follower that has everything appended until then has all that is safe."""
+
+
+class Readers(Protocol):
+    """The consumers, as the cluster uses them: they read its logs by arithmetic."""
+
+    def unfold(self) -> None:
+        """Stop reading by arithmetic: something that it depends on is about to change."""
+
+    def plan_again(self) -> None:
+        """Compute again when fetches in flight are answered."""
+
+    def truncated(self, partition: TopicPartition, first: int) -> None:
+        """Take note that a partition has lost its records from *first* on."""

@@ -13,20 +13,21 @@ Source: ``ReplicaManager.maybeShrinkIsr``, ``Partition.maybeExpandIsr``,
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.brokers import Brokers
+from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.history import Truncation
-from emulator.world.cluster.replicas import NOBODY, ReplicaSet
+from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.cluster.replicas import NOBODY, Peer, Readers, ReplicaSet
+from emulator.world.cluster.shards import OffsetsTopic, Shard
+from emulator.world.cluster.stalls import Stalls
+from emulator.world.cluster.topics import Topics
 from emulator.world.draws import draw, stream_key
 from emulator.world.kernel import Rank
 from emulator.world.network import CONTROLLER, Party, broker_name
-
-if TYPE_CHECKING:
-    from emulator.world.cluster.partition_log import PartitionLog
-    from emulator.world.cluster.shards import Shard
-    from emulator.world.run import Run
-
+from emulator.world.run import Run
 
 T = TypeVar("T")
 
@@ -52,44 +53,28 @@ class LastLeader(NamedTuple):
     wrote_until_us: int
 
 
-class Peer(Protocol):
-    """A replicated partition: of a topic, or of the offsets topic."""
-
-    @property
-    def replicas(self) -> ReplicaSet:
-        """Who has a copy, who leads, who is in sync."""
-
-    @property
-    def replication_us(self) -> int:
-        """From an append to the high watermark that covers it, undisturbed."""
-
-    def on_new_leader(
-        self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool
-    ) -> Truncation | None:
-        """Learn that another replica leads, whose copy is complete up to an append time.
-
-        *wrote_until_us*: until when the last leader could append; of one that still can, the
-        present. Return what its log lost of a topic's records, if it lost any.
-        """
-
-    def copied_by(self, since_us: int, late_us: int = 0) -> int:
-        """Return up to which append time a follower has what there is, fetching until then."""
-
-    def is_behind(self, broker: int, until_us: int, now: int) -> bool:
-        """Say whether a follower that has everything appended until then lacks something."""
-
-    def caught_up(self, broker: int, until_us: int, now: int) -> bool:
-        """Say whether a follower that has everything appended until then has all that is safe."""
-
-
 class Replication:
     """All followers of all partitions."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(
+        self,
+        run: Run,
+        *,
+        brokers: Brokers,
+        controller: Controller,
+        topics: Topics,
+        offsets_topic: OffsetsTopic,
+        stalls: Stalls,
+        readers: Readers,
+    ) -> None:
         settings = run.broker_settings
         self._run = run
-        self._brokers = run.brokers
-        self._controller = run.controller
+        self._brokers = brokers
+        self._controller = controller
+        self._topics = topics
+        self._offsets_topic = offsets_topic
+        self._stalls = stalls
+        self._readers = readers
         self._lag_us = settings.replica_lag_time_max_ms * 1_000
         self._least = settings.min_insync_replicas
         self._stopped: dict[Peer, dict[int, Stop]] = {}
@@ -111,17 +96,17 @@ class Replication:
 
     def reevaluate(self, cause: int | None) -> None:
         """Work out who fetches from whom now, and let the high watermarks follow."""
-        run, now = self._run, self._run.kernel.now
-        run.consumers.unfold()
-        for shard in run.shards:
+        now = self._run.kernel.now
+        self._readers.unfold()
+        for shard in self._offsets_topic:
             shard.settle(now)
-        for shard in run.shards:
+        for shard in self._offsets_topic:
             shard.take_roles(cause)
-        for _, log in run.topics.partitions():
+        for _, log in self._topics.partitions():
             self._update_topic(log, cause, now)
-        for shard in run.shards:
+        for shard in self._offsets_topic:
             self._update_shard(shard, cause, now)
-        run.stalls.reevaluate(cause)
+        self._stalls.reevaluate(cause)
         self._return_later(cause, now)
 
     def hand_over(self, peer: Peer, leader: int, *, clean: bool) -> Truncation | None:
@@ -261,7 +246,7 @@ class Replication:
         late = [peer for peer in still if not self._add_to_isr(peer, broker, cause)]
         if len(late) < len(still):
             self.reevaluate(cause)
-            self._run.fetches.plan_again()
+            self._readers.plan_again()
         for peer in late:
             self._back[peer][broker] = AGAIN
             self._schedule_isr_check(peer.replicas.leader, self._run.kernel.now)
@@ -309,7 +294,7 @@ class Replication:
         causes = [cause for peer in peers for cause in self._review_followers(peer, now)]
         if causes:
             self.reevaluate(causes[0])
-            self._run.fetches.plan_again()
+            self._readers.plan_again()
         elif peers:
             self._schedule_isr_check(leader, now)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.events import LogTruncated
 from emulator.scenario.model import Group
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.hosts import Host
+from emulator.world.cluster.hosts import CoordinatorContext, Host
 from emulator.world.cluster.leader_log import Copy, LeaderLog
 from emulator.world.cluster.log_cleaner import LogCleaner, log_settings
 from emulator.world.cluster.replicas import ReplicaSet
@@ -21,9 +20,6 @@ from protocols.facts import Fact, OffsetsDropped, OffsetsRefused
 from protocols.machine import Send, Tell
 from protocols.messages import Envelope
 
-if TYPE_CHECKING:
-    from emulator.world.run import Run
-
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
@@ -32,12 +28,13 @@ class Shard:
 
     def __init__(
         self,
-        run: Run,
+        context: CoordinatorContext,
         number: int,
         brokers: tuple[int, ...],
         groups: Iterable[Group],
     ) -> None:
-        self._run = run
+        run = self._run = context.run
+        self._context = context
         self.number = number
         self.groups = frozenset(group.id for group in groups)
         self.replicas = ReplicaSet(TopicPartition(OFFSETS_TOPIC, number), brokers)
@@ -47,17 +44,18 @@ class Shard:
         self.load_us = sampler(cluster.load, stream_key(run.seed, "load", str(number)))
         self._ids = stream_key(run.seed, "member ids", str(number))
         self._next_id = 0
+        files = run.replay.log_files
         log = StoredLog(
             Amount(cluster.offsets_backlog, cluster.offsets_backlog_records),
             log_settings(run.broker_settings),
             is_compacted=run.broker_settings.log_cleaner_enable,
-            spool=run.log_files.spool(number) if run.log_files else None,
+            spool=files.spool(number) if files else None,
         )
         self._copies = {broker: Copy(broker, log) for broker in brokers}
         self.led: dict[int, LeaderLog] = {}
         """The log as each broker has it that believes to lead."""
 
-        self._cleaner = LogCleaner(run, number, self.led)
+        self._cleaner = LogCleaner(run, context.brokers, number, self.led)
 
         self.hosts: dict[int, Host] = {}
         """The coordinators, each on a broker that believes to lead."""
@@ -79,7 +77,7 @@ class Shard:
         """Let every broker that knows how things are lead or follow as was decided."""
         leader = self.replicas.leader
         for broker in self.replicas.brokers:
-            if not self._run.controller.in_touch(broker):
+            if not self._context.controller.in_touch(broker):
                 continue
             if broker == leader:
                 self._take_the_lead(broker, cause)
@@ -99,7 +97,7 @@ class Shard:
             log = self.led[broker] = self._led_by(broker)
         log.lead(self.replicas.epoch, self.replicas.isr)
         self._cleaner.leads(log)
-        host = self.hosts[broker] = Host(self._run, self, broker, log)
+        host = self.hosts[broker] = Host(self._context, self, broker, log)
         return host
 
     def _led_by(self, broker: int) -> LeaderLog:
@@ -187,19 +185,19 @@ class Shard:
         if host is not None:
             host.handle(envelope)
             return
-        run = self._run
-        topics = {topic.name: topic for topic in run.topics.describe(None)}
-        for effect in led_elsewhere(envelope, run.broker_settings, topics):
+        context = self._context
+        topics = {topic.name: topic for topic in context.topics.describe(None)}
+        for effect in led_elsewhere(envelope, self._run.broker_settings, topics):
             match effect:
                 case Send(message=message):
-                    run.router.answer(broker, envelope.header, message)
+                    context.answer(broker, envelope.header, message)
                 case Tell(fact=OffsetsRefused() as fact):
-                    run.events_of.refused(fact)
+                    context.events.refused(fact)
 
     def new_member_id(self, prefix: str) -> str:
         """Make a member id, a new one each time; without a prefix it is a bare ``Uuid``."""
         self._next_id += 1
-        given = self._run.member_ids(prefix)
+        given = self._run.member_id(prefix)
         if given is not None:
             return given
         if not prefix:
@@ -221,7 +219,7 @@ class Shard:
         if isinstance(fact, OffsetsDropped):
             for partition in fact.partitions:
                 self._missing[fact.group, partition] = fact.why
-        self._run.events_of.coordinator(host, fact)
+        self._context.events.write(host, fact)
 
     # -- queries ---------------------------------------------------------------------------------
 
@@ -262,3 +260,27 @@ class Shard:
         """Assert the invariants of every coordinator."""
         for _, host in sorted(self.hosts.items()):
             host.check()
+
+
+class OffsetsTopic:
+    """The offsets partitions that groups of the scenario hash to, in order of their numbers."""
+
+    def __init__(self) -> None:
+        self._by_number: dict[int, Shard] = {}
+        self._by_group: dict[str, Shard] = {}
+
+    def add(self, shard: Shard) -> None:
+        """Add a partition; its number is higher than those before."""
+        self._by_number[shard.number] = shard
+        self._by_group.update(dict.fromkeys(shard.groups, shard))
+
+    def __iter__(self) -> Iterator[Shard]:
+        return iter(self._by_number.values())
+
+    def partition(self, number: int) -> Shard:
+        """Return a partition by its number."""
+        return self._by_number[number]
+
+    def shard_of(self, group: str) -> Shard:
+        """Return the offsets partition of a group."""
+        return self._by_group[group]

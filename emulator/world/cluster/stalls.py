@@ -7,39 +7,46 @@ coordinator serves its groups, or its leader can write nothing: then nothing can
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from emulator.events import PartitionResumed, PartitionStalled
-
-if TYPE_CHECKING:
-    from emulator.world.cluster.replication import Peer
-    from emulator.world.cluster.shards import Shard
-    from emulator.world.run import Run
+from emulator.world.cluster.brokers import Brokers
+from emulator.world.cluster.replicas import Peer
+from emulator.world.cluster.shards import OffsetsTopic, Shard
+from emulator.world.cluster.topics import Topics
+from emulator.world.run import Run
 
 
 class Stalls:
     """Tells when a partition stalls, and when it goes on."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(
+        self, run: Run, brokers: Brokers, topics: Topics, offsets_topic: OffsetsTopic
+    ) -> None:
         self._run = run
+        self._brokers = brokers
+        self._topics = topics
+        self._offsets_topic = offsets_topic
         self._stalled: set[Peer] = set()
 
     def reevaluate(self, cause: int | None) -> None:
         """Something has happened to brokers or replicas: tell what that changed."""
-        for _, log in self._run.topics.partitions():
-            self._tell(log, cause, stalled=log.is_stalled)
-        for shard in self._run.shards:
-            self.update_shard(shard, cause)
+        for _, log in self._topics.partitions():
+            self._update(log, cause, stalled=log.is_stalled)
+        for shard in self._offsets_topic:
+            self._update_shard(shard, cause)
 
-    def update_shard(self, shard: Shard, cause: int | None) -> None:
+    def update_shard(self, number: int, cause: int | None) -> None:
+        """Write whether one offsets partition has stalled: its coordinator came or went."""
+        self._update_shard(self._offsets_topic.partition(number), cause)
+
+    def _update_shard(self, shard: Shard, cause: int | None) -> None:
         """Tell of one offsets partition: its coordinator may have come or gone."""
         leader = shard.leader
         log = shard.led.get(leader)
         is_stalled = log is None or log.is_stalled
-        full = self._run.brokers.disk_is_full(leader)
-        self._tell(shard, cause, stalled=is_stalled or full or not shard.serves(leader))
+        full = self._brokers.disk_is_full(leader)
+        self._update(shard, cause, stalled=is_stalled or full or not shard.serves(leader))
 
-    def _tell(self, peer: Peer, cause: int | None, *, stalled: bool) -> None:
+    def _update(self, peer: Peer, cause: int | None, *, stalled: bool) -> None:
         if stalled is (peer in self._stalled):
             return
         partition, leader = peer.replicas.partition, peer.replicas.leader

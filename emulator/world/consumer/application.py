@@ -7,10 +7,10 @@ listener call, close (:class:`Doing`). Each method is one thing that happens to 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.world.consumer.handler import Batch, Doing, Ending, Flaw
+from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.listener import Listener
 from emulator.world.consumer.policy_commits import PolicyCommits
 from emulator.world.kernel import Rank
@@ -18,14 +18,11 @@ from protocols.consumer.calls import CommitResult, Failed
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call
 
-if TYPE_CHECKING:
-    from emulator.world.consumer.process import Process
-
 
 class Application:
     """What runs in a process beside the client."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: ConsumerProcess) -> None:
         self._process = process
         self._run = process.run
         self._blueprint = process.blueprint
@@ -133,7 +130,7 @@ class Application:
         batch = Batch.of(ranges, self._kernel.now)
         self._blueprint.plan(batch)
         if self._blueprint.group.poison:
-            self._run.events_of.handed(self._process, ranges)
+            self._process.write_handed(ranges)
         self._batch = batch
         if self._pending_hang_us:
             batch.lengthen(0, self._pending_hang_us)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.handler import Batch
+from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.progress import Unreported
 from emulator.world.kernel import Moment, Rank, order_of
 from protocols.consumer.fetching import Handed
@@ -24,7 +25,6 @@ from protocols.consumer.kip848.requests import BACKGROUND
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
     from emulator.world.consumer.fetch_in_flight import FetchInFlight
-    from emulator.world.consumer.process import Process
     from protocols.consumer.fetching import Fetcher
     from protocols.consumer.kip848.calm import CalmPoll
     from protocols.consumer.kip848.machine import Client
@@ -37,7 +37,7 @@ an answer arrives, then timers by name (background, poll or woken), then the end
 class CalmLoop:
     """Polls for one process while it is calm."""
 
-    def __init__(self, process: Process, client: Client) -> None:
+    def __init__(self, process: ConsumerProcess, client: Client) -> None:
         self._process = process
         self._app = process.application
         self._progress = process.progress
@@ -57,7 +57,7 @@ class CalmLoop:
         self._handed: dict[TopicPartition, int] = {}
         """Handed out since this took over: partition to next offset."""
 
-        self._finished = Unreported(process)
+        self._finished = Unreported(process.application, process.progress)
 
     @property
     def folded(self) -> bool:
@@ -210,10 +210,10 @@ class CalmFetches:
 
     __slots__ = ("_behind", "_by_broker", "_counts", "_fetcher", "_next", "_process", "_under_way")
 
-    def __init__(self, process: Process, fetcher: Fetcher) -> None:
+    def __init__(self, process: ConsumerProcess, fetcher: Fetcher) -> None:
         self._process = process
         self._fetcher = fetcher
-        self._counts = process.run.router.counts
+        self._counts = process.request_counts
         self._by_broker: dict[int, FetchInFlight] = {}
         """Of each broker its fetch, under way or not."""
 
@@ -227,7 +227,7 @@ class CalmFetches:
 
     def take_over(self, now: int) -> bool:
         """Let no answer arrive as an event any more, if that can be; say whether it can."""
-        fetches, fetcher = self._process.run.fetches, self._fetcher
+        fetches, fetcher = self._process.fetches, self._fetcher
         by_broker = fetches.undisturbed(self._process, fetcher.positions.by_leader, now)
         under_way = fetches.of(self._process)
         if by_broker is None or fetcher.in_flight != under_way.keys():
@@ -241,7 +241,7 @@ class CalmFetches:
 
     def give_back(self) -> None:
         """Let the answers arrive as events again."""
-        self._process.run.fetches.go_live(self._process)
+        self._process.fetches.go_live(self._process)
 
     @property
     def next_us(self) -> int:

@@ -4,37 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.scenario.deploys import Deploy, changes_settings
-from emulator.world.consumer.blueprints import redeployed, resubscribed
+from emulator.scenario.model import FailListener
+from emulator.world.consumer.blueprints import Blueprint, redeployed, resubscribed
 from emulator.world.consumer.clients import topics_of
-from emulator.world.consumer.process import Process
+from emulator.world.consumer.process import ConsumerContext, Process
 from emulator.world.consumer.progress import Owners
-
-if TYPE_CHECKING:
-    from emulator.scenario.model import FailListener
-    from emulator.world.consumer.blueprints import Blueprint
-    from emulator.world.run import Run
 
 
 class Consumers:
     """Starts processes and finds them."""
 
-    def __init__(self, run: Run, blueprints: Sequence[Blueprint]) -> None:
-        self._run = run
+    def __init__(self, context: ConsumerContext, blueprints: Sequence[Blueprint]) -> None:
+        self.context = context
         self._blueprints = {blueprint.name: blueprint for blueprint in blueprints}
         self._incarnations: dict[str, int] = {}
         self._running: dict[str, Process] = {}
         self._processes: dict[str, Process] = {}
         self._owners: dict[str, Owners] = {}
-        self.failing: dict[str, FailListener] = {}
+        self.failing: dict[str, FailListener] = context.failing
         """Consumers whose rebalance listeners throw for now."""
 
     def owners(self, group: str) -> Owners:
         """Return who of a group holds which partition, and how far they are."""
         return self._owners.setdefault(group, Owners())
+
+    def _owners_of(self, consumer: str) -> Owners:
+        return self.owners(self._blueprints[consumer].group.id)
 
     def truncated(self, partition: TopicPartition, first: int) -> None:
         """Let whoever reads a partition take note of where its log has lost its end."""
@@ -46,10 +44,25 @@ class Consumers:
         for process in self.everyone():
             process.unfold(before_arrivals=True)
 
+    def plan_again(self) -> None:
+        """Compute again when fetches in flight are answered: something they depend on changed."""
+        self.unfold()
+        self.context.fetches.plan_again()
+
+    def overtaken(self) -> bool:
+        """Return whether retention has overtaken what some fetch asks for, or will ask for."""
+        running = self.everyone()
+        return any(p.is_overtaken() for p in running) or self.context.fetches.overtaken()
+
+    def disconnect(self, broker: int) -> list[Process]:
+        """Drop the fetches to a broker that died; return the processes that were connected."""
+        names = self.context.fetches.disconnect(broker)
+        return [self._processes[name] for name in names if name in self._processes]
+
     def topics(self, group: str) -> set[str]:
         """Return the topics that the running members of a group subscribe to."""
         members = (p for p in self._running.values() if p.blueprint.group.id == group)
-        existing = self._run.topics.logs
+        existing = self.context.topics.logs
         return {topic for process in members for topic in topics_of(process.client, existing)}
 
     def start(
@@ -65,9 +78,16 @@ class Consumers:
             self._blueprints[consumer] = redeployed(self._blueprints[consumer], deploy)
         number = self._incarnations.get(consumer, 0) + 1
         self._incarnations[consumer] = number
-        process = Process(self._blueprints[consumer], number, self._run)
+        process = Process(
+            self._blueprints[consumer],
+            number,
+            self.context,
+            self._owners_of(consumer),
+            self._ended,
+        )
         self._running[consumer] = process
         self._processes[process.name] = process
+        self.context.router.connect(process)
         process.start(cause)
         return process
 
@@ -92,17 +112,14 @@ class Consumers:
         """Return the process of a consumer, None if it does not run."""
         return self._running.get(consumer)
 
-    def process(self, name: str) -> Process | None:
-        """Return a process that still exists, by its own name."""
-        return self._processes.get(name)
-
-    def ended(self, process: Process, event: int) -> None:
+    def _ended(self, process: Process, event: int) -> None:
         """Forget a process that has ended."""
         consumer = process.blueprint.name
         self._running.pop(consumer, None)
         self._processes.pop(process.name, None)
-        self._run.fetches.forget(process)
-        self._run.causes.disturbed[consumer] = event
+        self.context.router.disconnect(process)
+        self.context.fetches.forget(process)
+        self.context.run.causes.disturbed[consumer] = event
 
     def everyone(self) -> list[Process]:
         """Return every running process, in the order of the scenario."""

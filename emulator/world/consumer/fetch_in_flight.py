@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.partition_log import ShownLog
+from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.handler import Batch
-from emulator.world.network import Way
+from emulator.world.network import Party, Way
 from protocols.consumer.fetching import FetchSession, Handed, in_record_order
-from protocols.messages import UNKNOWN_EPOCH, FetchedRecords, FetchResponse
+from protocols.messages import UNKNOWN_EPOCH, Envelope, FetchedRecords, FetchResponse
 from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from assignors.types import TopicPartition
-    from emulator.world.consumer.process import Process
     from protocols.consumer.positions import Reading
 
 AT_ONCE = -1
 """When a partition answers that has an error to tell."""
+
+
+class Reader(Protocol):
+    """A process, as its requests use it."""
+
+    @property
+    def name(self) -> str:
+        """Unique in the run; headers carry it."""
+
+    @property
+    def party(self) -> Party:
+        """Its end of the wire."""
+
+    @property
+    def index(self) -> int:
+        """Orders equal times."""
+
+    @property
+    def blueprint(self) -> Blueprint:
+        """Its settings."""
+
+    def receive(self, envelope: Envelope) -> None:
+        """Take a response, or the news that a connection broke."""
+
+    def unfold(self, *, before_arrivals: bool = False) -> None:
+        """Stop polling by arithmetic."""
 
 
 class Want:
@@ -69,7 +95,7 @@ class FetchInFlight:
     )
 
     def __init__(
-        self, process: Process, broker: int, wants: FetchSession[Want], out: Way, back: Way
+        self, process: Reader, broker: int, wants: FetchSession[Want], out: Way, back: Way
     ) -> None:
         self.process = process
         self.broker = broker

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.topics import Topics
-from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Want
+from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Reader, Want
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, Way, broker_name
+from emulator.world.run import Run
 from protocols.consumer.fetching import FetchSession
 from protocols.messages import (
     Disconnected,
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
 
     from assignors.types import TopicPartition
     from emulator.world.cluster.replicas import ReplicaSet
-    from emulator.world.consumer.process import Process
-    from emulator.world.run import Run
     from protocols.consumer.positions import Reading
 
 NO_HEADER = Header("", -1)
@@ -42,13 +42,14 @@ NO_HEADER = Header("", -1)
 class Fetches:
     """All fetches under way, and the fetch sessions of the brokers."""
 
-    def __init__(self, run: Run, topics: Topics) -> None:
+    def __init__(self, run: Run, topics: Topics, brokers: Brokers) -> None:
         self._run = run
+        self._brokers = brokers
         self._topics = topics
         self._under_way: dict[str, dict[int, FetchInFlight]] = {}
         self._sessions: dict[str, dict[int, FetchSession[Want]]] = {}
 
-    def send(self, process: Process, broker: int, request: FetchRequest) -> None:
+    def send(self, process: Reader, broker: int, request: FetchRequest) -> None:
         """Take a fetch on its way to ``broker``."""
         sessions = self._sessions.setdefault(process.name, {})
         session = sessions.get(broker)
@@ -72,7 +73,7 @@ class Fetches:
         self._hold(fetch)
         self._await(fetch)
 
-    def _ways(self, process: Process, broker: int) -> tuple[Way, Way]:
+    def _ways(self, process: Reader, broker: int) -> tuple[Way, Way]:
         """Return how long it takes there and back."""
         wire, party = self._run.wire, Party(broker_name(broker), "brokers")
         return wire.link(process.party, party), wire.link(party, process.party)
@@ -83,13 +84,13 @@ class Fetches:
             fetch.ready_us = fetch.arrives_us = NEVER
 
     def _reachable(self, fetch: FetchInFlight) -> bool:
-        run = self._run
-        if not run.brokers.answers(fetch.broker):
+        if not self._brokers.answers(fetch.broker):
             return False
-        if not run.wire.is_cut:
+        wire = self._run.wire
+        if not wire.is_cut:
             return True
         here, there = fetch.process.blueprint.name, broker_name(fetch.broker)
-        return run.wire.passes(here, there) and run.wire.passes(there, here)
+        return wire.passes(here, there) and wire.passes(there, here)
 
     # -- arrival ---------------------------------------------------------------------------------
 
@@ -156,12 +157,12 @@ class Fetches:
 
     # -- fetches that a poll loop looks for itself -------------------------------------------------
 
-    def of(self, process: Process) -> dict[int, FetchInFlight]:
+    def of(self, process: Reader) -> dict[int, FetchInFlight]:
         """Return the fetches of one process that are under way, by broker."""
         return self._under_way.setdefault(process.name, {})
 
     def undisturbed(
-        self, process: Process, by_leader: Mapping[int, Mapping[TopicPartition, Reading]], now: int
+        self, process: Reader, by_leader: Mapping[int, Mapping[TopicPartition, Reading]], now: int
     ) -> dict[int, FetchInFlight] | None:
         """Return the fetches of one process by broker, those that are not under way too.
 
@@ -201,7 +202,7 @@ class Fetches:
                 return False
         return True
 
-    def go_live(self, process: Process) -> None:
+    def go_live(self, process: Reader) -> None:
         """Let all answers of a process arrive as events again."""
         for fetch in self.of(process).values():
             if not fetch.live:
@@ -211,7 +212,6 @@ class Fetches:
 
     def plan_again(self) -> None:
         """Something stopped, went on, or changed hands: answers come at other times now."""
-        self._run.consumers.unfold()
         now = self._run.kernel.now
         for name in sorted(self._under_way):
             for fetch in list(self._under_way[name].values()):
@@ -226,8 +226,6 @@ class Fetches:
 
     def overtaken(self) -> bool:
         """Say whether retention has overtaken what some fetch asks for, or will ask for."""
-        if any(process.is_overtaken() for process in self._run.consumers.everyone()):
-            return True
         return any(
             want.log is not None and want.offset < want.log.start
             for mine in self._under_way.values()
@@ -235,27 +233,25 @@ class Fetches:
             for want in fetch.wants.cached.values()
         )
 
-    def forget(self, process: Process) -> None:
+    def forget(self, process: Reader) -> None:
         """A process ended, and its connections with it."""
         self._under_way.pop(process.name, None)
         self._sessions.pop(process.name, None)
 
-    def disconnect(self, broker: int) -> list[Process]:
-        """A broker died: return the processes that had a connection to it to fetch over."""
+    def disconnect(self, broker: int) -> list[str]:
+        """A broker died: return the names of the processes that had a connection to fetch over."""
         for mine in self._under_way.values():
             for fetch in list(mine.values()):
                 fetch.process.unfold(before_arrivals=True)
         for mine in self._under_way.values():
             mine.pop(broker, None)
-        connected = [
+        return [
             name
             for name, sessions in sorted(self._sessions.items())
             if sessions.pop(broker, None) is not None
         ]
-        processes = [self._run.consumers.process(name) for name in connected]
-        return [process for process in processes if process is not None]
 
-    def drop(self, process: Process, broker: int) -> None:
+    def drop(self, process: Reader, broker: int) -> None:
         """Forget the fetch of one process to one broker."""
         self.of(process).pop(broker, None)
 

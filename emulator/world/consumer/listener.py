@@ -6,19 +6,15 @@ For as long as a fault lets it fail, its calls end in an exception, which poll()
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
+from emulator.scenario.model import FailListener
 from emulator.world.consumer.handler import Doing, Ending
+from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import Failed
 from protocols.machine import Call
-
-if TYPE_CHECKING:
-    from emulator.scenario.model import FailListener
-    from emulator.world.consumer.application import Application
-    from emulator.world.consumer.process import Process
 
 THREW = Failed("KafkaException", message="its rebalance listener threw")
 
@@ -26,7 +22,7 @@ THREW = Failed("KafkaException", message="its rebalance listener threw")
 class Listener:
     """Runs the listener calls of one process."""
 
-    def __init__(self, process: Process, application: Application) -> None:
+    def __init__(self, process: ConsumerProcess, application: ConsumerApplication) -> None:
         self._process = process
         self._application = application
         self._blueprint = process.blueprint
@@ -35,7 +31,8 @@ class Listener:
         self._failing: FailListener | None = None
         """What let its last call fail that threw."""
 
-        self._not_before_us = iter(process.run.listened_us.get(process.name, ()))
+        listened_us = process.run.replay.listened_us or {}
+        self._not_before_us = iter(listened_us.get(process.name, ()))
 
     def call(self, call: Call) -> None:
         """Begin a call."""
@@ -66,8 +63,8 @@ class Listener:
 
     def _ended(self, call: Call) -> None:
         process = self._process
-        event = process.run.events_of.listened(process, self._heard(call))
-        fault = process.run.consumers.failing.get(self._blueprint.name)
+        event = process.write_listener_call(self._heard(call))
+        fault = process.listener_fault
         if fault is not None and fault.call in (None, call.listener):
             self._failing = fault
             self._threw(call, event)

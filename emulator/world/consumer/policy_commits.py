@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
+from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult
 from protocols.leader_epochs import epoch_at
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
-
-if TYPE_CHECKING:
-    from emulator.world.consumer.process import Process
 
 Then = Callable[[CommitResult], None]
 
@@ -20,7 +17,7 @@ Then = Callable[[CommitResult], None]
 class PolicyCommits:
     """Commits of one process; ``uncommitted``: partition to next offset, since the last one."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: ConsumerProcess) -> None:
         self._process = process
         self._policy = process.blueprint.commit
         self._kernel = process.run.kernel

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.fetch_in_flight import FetchInFlight, Found, batch_of, seen_by_one_poll
 from emulator.world.consumer.handler import Batch
+from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.progress import Unreported
 from emulator.world.kernel import Moment, Rank, order_of
 from protocols.consumer.classic.heartbeat import last_tick
@@ -22,7 +23,6 @@ from protocols.consumer.classic.machine import POLL
 from protocols.consumer.classic.rejoin import RETRY
 
 if TYPE_CHECKING:
-    from emulator.world.consumer.process import Process
     from emulator.world.draws import Sampler
     from protocols.consumer.classic.machine import Client
 
@@ -32,14 +32,14 @@ NOT_WAITING = -1
 class PollLoop:
     """Polls for one process while it is calm."""
 
-    def __init__(self, process: Process, client: Client) -> None:
+    def __init__(self, process: ConsumerProcess, client: Client) -> None:
         self._process = process
         self._app = process.application
         self._progress = process.progress
         self._client = client
         self._fetcher = client.consumer.fetcher
         self._clock = client.consumer.clock
-        self._fetches = process.run.fetches
+        self._fetches = process.fetches
         self._kernel = process.run.kernel
         self._settings = process.blueprint.settings
         self._push = process.run.kernel.push
@@ -50,9 +50,9 @@ class PollLoop:
         self._late = process.blueprint.lateness_us
         self._limit = self._settings.max_poll_records
         self._plan = process.blueprint.plan
-        self._counts = process.run.router.counts
+        self._counts = process.request_counts
         self._flights: dict[int, FetchInFlight] = {}
-        self._finished = Unreported(process)
+        self._finished = Unreported(process.application, process.progress)
 
         self._batch: Batch | None = None
         self._awaited: Moment | None = None

@@ -6,8 +6,9 @@ application's loop around it: poll, work, commit by policy, poll again.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from emulator.events import (
@@ -15,35 +16,66 @@ from emulator.events import (
     ConsumerResumed,
     ConsumerStarted,
     ConsumerStopped,
+    ListenerCalled,
     Polled,
     SubscriptionChanged,
 )
+from emulator.scenario.model import FailListener
 from emulator.world import consumer
+from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.application import Application
+from emulator.world.consumer.blueprints import Blueprint
+from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.clients import is_wake_up, new_client
+from emulator.world.consumer.fetches import Fetches
 from emulator.world.consumer.poll_loop import PollLoop
-from emulator.world.consumer.progress import Progress
+from emulator.world.consumer.progress import Owners, Progress
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.network import Party
-from emulator.world.router import kind_of
+from emulator.world.router import Router, kind_of
+from emulator.world.run import Run
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import POLL
 from protocols.consumer.classic.machine import Client as ClassicClient
+from protocols.consumer.fetching import Handed
 from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, Tell
 from protocols.messages import Envelope, FetchResponse
 
 if TYPE_CHECKING:
-    from emulator.world.consumer.blueprints import Blueprint
     from emulator.world.consumer.calm_loop import CalmLoop
-    from emulator.world.run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerContext:
+    """What the consumers of a run use."""
+
+    run: Run
+    topics: Topics
+    fetches: Fetches
+    router: Router
+    events: ClientEvents
+    failing: dict[str, FailListener] = field(default_factory=dict)
+    """By consumer: the fault that makes its rebalance listener throw."""
 
 
 class Process:
     """A running consumer."""
 
-    def __init__(self, blueprint: Blueprint, incarnation: int, run: Run) -> None:
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        incarnation: int,
+        context: ConsumerContext,
+        owners: Owners,
+        on_end: Callable[[Process, int], None],
+    ) -> None:
+        """Begin the start number *incarnation*; *on_end* is called with the event of its end."""
+        run = context.run
         self.blueprint: Final = blueprint
         self.run: Final = run
+        self.fetches: Final = context.fetches
+        self._context = context
+        self._on_end = on_end
         self.incarnation: Final = incarnation
         self.name: Final = f"{blueprint.name}.{incarnation}"
         self.party: Final = Party(blueprint.name, "clients")
@@ -56,12 +88,12 @@ class Process:
             blueprint.name,
             blueprint.group.id,
             run.recorder,
-            run.consumers.owners(blueprint.group.id),
+            owners,
             self.settle,
             self.unfold,
-            run.topics.find,
+            context.topics.find,
         )
-        self.client = new_client(blueprint, self.name, run.member_ids)
+        self.client = new_client(blueprint, self.name, run.member_id)
         self.application = Application(self)
         self._loop = self._poll_loop()
         self.timers: Final = Deadlines(run.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
@@ -115,7 +147,7 @@ class Process:
         if unfinished is not None:
             tp, offset, began_us = unfinished
             self.progress.partly(tp, offset, began_us, event)
-        self.run.consumers.ended(self, event)
+        self._on_end(self, event)
         self.ended.succeed()
         return event
 
@@ -216,6 +248,24 @@ class Process:
         self._held.append(action)
         return True
 
+    @property
+    def request_counts(self) -> Counter[str]:
+        """Requests sent in the run, by kind, since they were last written."""
+        return self._context.router.counts
+
+    @property
+    def listener_fault(self) -> FailListener | None:
+        """The fault that makes its listener throw, if there is one."""
+        return self._context.failing.get(self.blueprint.name)
+
+    def write_handed(self, ranges: Iterable[Handed]) -> None:
+        """Write that records were handed out, if one of them is poisoned."""
+        self._context.events.handed(self, ranges)
+
+    def write_listener_call(self, heard: ListenerCalled) -> int:
+        """Write a listener call; return its event."""
+        return self._context.events.listened(self, heard)
+
     # -- what happens to it ---------------------------------------------------------------------
 
     def receive(self, envelope: Envelope) -> None:
@@ -273,7 +323,7 @@ class Process:
             self._busy = False
 
     def _send(self, effect: Send) -> None:
-        self.run.router.send(self, effect)
+        self._context.router.send(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
         late = self.blueprint.lateness_us
@@ -289,7 +339,7 @@ class Process:
         self.application.call(effect)
 
     def _tell(self, effect: Tell) -> None:
-        self.run.events_of.client(self, effect.fact)
+        self._context.events.write(self, effect.fact)
 
     def _return(self, effect: Return) -> None:
         value = effect.value

@@ -7,7 +7,7 @@ when an epoch closes, at the end. So the events of a run do not depend on how it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -19,14 +19,10 @@ from emulator.events import (
     ReadOn,
 )
 from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.consumer.handler import Batch
 from emulator.world.recorder import Recorder
 from protocols.consumer.fetching import Handed
 from protocols.facts import PositionSet
-
-if TYPE_CHECKING:
-    from assignors.types import TopicPartition
-    from emulator.world.consumer.handler import Batch
-    from emulator.world.consumer.process import Process
 
 LogOf = Callable[[TopicPartition], PartitionLog | None]
 
@@ -259,22 +255,32 @@ class Progress:
         return tuple(sorted(self._epochs))
 
 
+class Worker(Protocol):
+    """The application thread, as the count of finished records uses it."""
+
+    def end_counted(self) -> None:
+        """End a batch and count its records."""
+
+    def end_uncounted(self) -> None:
+        """End a batch whose records are counted already."""
+
+
 class Unreported:
     """Unreported and not yet counted: by partition, the next offset and when work on it began."""
 
-    __slots__ = ("_app", "_ends", "_progress")
+    __slots__ = ("_ends", "_progress", "_worker")
 
-    def __init__(self, process: Process) -> None:
-        self._app = process.application
-        self._progress = process.progress
+    def __init__(self, worker: Worker, progress: Progress) -> None:
+        self._worker = worker
+        self._progress = progress
         self._ends: dict[TopicPartition, list[int]] = {}
 
     def end(self, batch: Batch) -> None:
         """End the work on a batch; who reads progress gets it told."""
         if batch.reported:
-            self._app.end_counted()
+            self._worker.end_counted()
             return
-        self._app.end_uncounted()
+        self._worker.end_uncounted()
         self._note(batch)
 
     def _note(self, batch: Batch) -> None:

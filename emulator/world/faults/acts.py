@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import simpy
 
@@ -28,42 +28,33 @@ from emulator.world.faults.chosen import Chosen, Interference
 from emulator.world.faults.on_brokers import broker_scripts
 from emulator.world.faults.on_members import member_scripts
 from emulator.world.faults.on_offsets import offset_scripts
-from emulator.world.faults.targets import broker_of, in_order, target_of, why_ineffective
-from emulator.world.kernel import Script, wait
+from emulator.world.faults.targets import broker_of, target_of, why_ineffective, why_not_reached
+from emulator.world.kernel import Script
 from emulator.world.network import broker_name
-from emulator.world.triggers import why_not_reached
-
-if TYPE_CHECKING:
-    from emulator.world.consumer.process import Process
-    from emulator.world.run import Run
+from emulator.world.world import World
 
 
 class Faults:
     """Plays the faults and acts of a scenario."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._env = run.kernel.env
-        self._faults = run.scenario.fault
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._run = world.run
+        self._env = world.run.kernel.env
+        self._faults = world.run.scenario.fault
         self._signals: dict[tuple[str, str], simpy.Event] = {
             (fault.id, phase): self._env.event()
             for fault in self._faults
             for phase in ("begins", "ends")
         }
         self._scripts: dict[type, Callable[[Any, int], Script]] = {
-            model.Crash: self._crash,
-            model.Close: self._close,
-            model.Start: self._start,
-            model.Pause: self._pause,
-            model.Hang: self._hang,
             model.Cut: self._cut,
             model.AddPartitions: self._add_partitions,
             model.CreateTopic: self._create_topic,
             model.DeleteTopic: self._delete_topic,
-            model.RollingRestart: self._rolling_restart,
-            **member_scripts(run),
-            **broker_scripts(run),
-            **offset_scripts(run),
+            **member_scripts(world),
+            **broker_scripts(world),
+            **offset_scripts(world),
         }
         self._chosen: dict[str, Chosen] = {}
         """Messages that faults have chosen, by the fault's id."""
@@ -124,7 +115,7 @@ class Faults:
         if isinstance(fault, model.LoseMessage | model.DelayMessage):
             self._choose(fault)
             return
-        idle = why_ineffective(fault, self._run)
+        idle = why_ineffective(fault, self._world)
         if idle:
             self._idle[fault.id] = idle
             return
@@ -148,7 +139,7 @@ class Faults:
 
     def write_missed(self) -> None:
         """Write, at the end of a run, which faults and acts never took effect, and why."""
-        consumers = self._run.consumers
+        consumers = self._world.consumers
         for fault in self._faults:
             if not self._signals[fault.id, "begins"].triggered:
                 chosen = self._chosen.get(fault.id)
@@ -174,92 +165,7 @@ class Faults:
             return Interference(began, late_us=late)
 
         self._chosen[fault.id] = chosen = Chosen(fault.message, interference)
-        self._run.router.choose(chosen)
-
-    # -- consumers -------------------------------------------------------------------------------
-
-    def _running(self, consumer: str, cause: int) -> Process | None:
-        self._run.causes.disturbed[consumer] = cause
-        return self._run.consumers.running(consumer)
-
-    def _crash(self, fault: model.Crash, began: int) -> Script:
-        process = self._running(fault.member, began)
-        if process is not None:
-            process.stop("crashed", began)
-        if fault.restart_after is not None:
-            yield from wait(self._env, fault.restart_after)
-            self._run.consumers.start(fault.member, began)
-
-    def _close(self, fault: model.Close, began: int) -> Script:
-        yield from self._stop_member(
-            fault.member, began, mid_batch=fault.mid_batch, grace=fault.grace
-        )
-        if fault.restart_after is not None:
-            yield from wait(self._env, fault.restart_after)
-            self._run.consumers.start(fault.member, began)
-
-    def _stop_member(
-        self, consumer: str, cause: int, *, mid_batch: bool, grace: int | None
-    ) -> Script:
-        """Close a member and wait for its end; kill it when its grace is over.
-
-        Without any grace it is killed at once, before it could begin to close.
-        """
-        process = self._running(consumer, cause)
-        if process is None:
-            return
-        if grace == 0:
-            process.stop("killed", cause)
-            return
-        process.leave(mid_batch=mid_batch)
-        if not process.alive:
-            return
-        if grace is None:
-            yield process.ended
-            return
-        yield process.ended | self._env.timeout(grace)
-        if process.alive:
-            process.stop("killed", cause)
-
-    def _start(self, fault: model.Start, began: int) -> Script:
-        self._run.consumers.start(fault.member, began, fault)
-        yield from ()
-
-    def _pause(self, fault: model.Pause, began: int) -> Script:
-        process = self._running(fault.member, began)
-        if process is None or process.paused:
-            return
-        process.pause(began)
-        yield self._env.timeout(fault.lasting)
-        if process.alive:
-            process.resume(began)
-
-    def _hang(self, fault: model.Hang, began: int) -> Script:
-        process = self._running(fault.member, began)
-        if process is not None:
-            process.application.hang(fault.lasting)
-        yield self._env.timeout(fault.lasting)
-
-    def _rolling_restart(self, fault: model.RollingRestart, began: int) -> Script:
-        successor = ""
-        for index, consumer in enumerate(in_order(fault, self._run)):
-            if index:
-                yield from wait(self._env, fault.gap)
-                if fault.stop_at_failure and self._run.consumers.running(successor) is None:
-                    return
-            name = f"{fault.id}/{consumer}"
-            restart = self._began(name, "restart", consumer, began)
-            successor = consumer
-            if fault.surge:
-                successor = self._run.consumers.add_surge_copy(consumer)
-                self._run.consumers.start(successor, restart, fault)
-                yield from wait(self._env, fault.down_time)
-            yield from self._stop_member(
-                consumer, restart, mid_batch=fault.mid_batch, grace=fault.grace
-            )
-            if not fault.surge:
-                yield from wait(self._env, fault.down_time)
-                self._run.consumers.start(successor, restart, fault)
+        self._world.router.choose(chosen)
 
     # -- the network -----------------------------------------------------------------------------
 
@@ -271,22 +177,22 @@ class Faults:
         cuts = [wire.cut(one, other)]
         if not fault.one_way:
             cuts.append(wire.cut(other, one))
-        self._run.brokers.on_network_change(began)
+        self._world.brokers.on_network_change(began)
         yield self._env.timeout(fault.lasting)
         for cut in cuts:
             wire.heal(cut)
-        self._run.brokers.on_network_change(began)
+        self._world.brokers.on_network_change(began)
 
     def _names(self, party: str, began: int) -> list[str]:
         """Return the names a party of a cut stands for; consumers among them are disturbed."""
-        run = self._run
+        run, world = self._run, self._world
         if party == BROKERS:
-            return [broker_name(number) for number in run.brokers.numbers]
+            return [broker_name(number) for number in world.brokers.numbers]
         if party == CONTROLLER:
             return [party]
         if _is_of_cluster(party):
-            return [broker_name(broker_of(party, run))]
-        everyone = [b for group in run.scenario.group for b in run.consumers.of_group(group.id)]
+            return [broker_name(broker_of(party, world))]
+        everyone = [b for group in run.scenario.group for b in world.consumers.of_group(group.id)]
         names = [*everyone, ADMIN] if party == CLIENTS else [party]
         for name in names:
             run.causes.disturbed[name] = began
@@ -295,31 +201,31 @@ class Faults:
     # -- topics ----------------------------------------------------------------------------------
 
     def _add_partitions(self, fault: model.AddPartitions, began: int) -> Script:
-        run = self._run
-        log = run.topics.logs.get(fault.topic)
+        run, world = self._run, self._world
+        log = world.topics.logs.get(fault.topic)
         if log is not None:
-            run.topics.add_partitions(log, fault.to, run.kernel.now)
+            world.topics.add_partitions(log, fault.to, run.kernel.now)
             added = events.PartitionsAdded(
                 topic=fault.topic, topic_id=log.topic_id, partitions=fault.to
             )
             event = run.causes.topics = run.recorder.write(added, began)
-            run.controller.adopt(event)
-            run.topics_changed()
+            world.controller.adopt(event)
+            world.on_topics_changed()
         yield from ()
 
     def _create_topic(self, fault: model.CreateTopic, began: int) -> Script:
-        if fault.topic not in self._run.topics.logs:
-            self._run.create_topic(fault.topic, began)
+        if fault.topic not in self._world.topics.logs:
+            self._world.create_topic(fault.topic, began)
         yield from ()
 
     def _delete_topic(self, fault: model.DeleteTopic, began: int) -> Script:
-        run = self._run
-        if fault.topic in run.topics.logs:
-            log = run.topics.delete(fault.topic)
+        run, world = self._run, self._world
+        if fault.topic in world.topics.logs:
+            log = world.topics.delete(fault.topic)
             deleted = events.TopicDeleted(topic=fault.topic, topic_id=log.topic_id)
             run.causes.topics = run.recorder.write(deleted, began)
-            run.topics_changed()
-            for shard in run.shards:
+            world.on_topics_changed()
+            for shard in world.offsets_topic:
                 shard.topic_deleted(fault.topic, log.topic_id)
         yield from ()
 

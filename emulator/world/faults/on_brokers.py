@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emulator.events import FaultBegan
 from emulator.scenario import model
 from emulator.scenario.parties import broker_names
 from emulator.world.faults.targets import broker_of, next_leader
 from emulator.world.kernel import Script, wait
-
-if TYPE_CHECKING:
-    from emulator.world.run import Run
+from emulator.world.world import World
 
 
-def broker_scripts(run: Run) -> dict[type, Callable[[Any, int], Script]]:
+def broker_scripts(world: World) -> dict[type, Callable[[Any, int], Script]]:
     """Return what plays each fault and act on brokers."""
-    scripts = BrokerScripts(run)
+    scripts = BrokerScripts(world)
     return {
         model.CrashBroker: scripts.crash,
         model.StopBroker: scripts.stop,
@@ -32,13 +30,14 @@ def broker_scripts(run: Run) -> dict[type, Callable[[Any, int], Script]]:
 class BrokerScripts:
     """Plays the faults and acts on brokers."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._brokers = run.brokers
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._run = world.run
+        self._brokers = world.brokers
 
     def _target(self, fault: Any, began: int) -> int:
         self._run.causes.brokers = began
-        return broker_of(fault.broker, self._run)
+        return broker_of(fault.broker, self._world)
 
     # -- processes -------------------------------------------------------------------------------
 
@@ -77,7 +76,7 @@ class BrokerScripts:
                 FaultBegan(fault=f"{fault.id}/{name}", verb="restart_broker", target=name), began
             )
             self._run.causes.brokers = restart
-            broker = broker_of(name, self._run)
+            broker = broker_of(name, self._world)
             if fault.clean:
                 self._brokers.stop(broker, restart)
             else:
@@ -106,6 +105,6 @@ class BrokerScripts:
     def move(self, fault: model.MoveCoordinator, began: int) -> Script:
         """Let another replica in sync lead a group's offsets partition."""
         self._run.causes.brokers = began
-        shard = self._run.shard_of(fault.group)
-        self._run.controller.move(shard, next_leader(fault, self._run), began)
+        shard = self._world.offsets_topic.shard_of(fault.group)
+        self._world.controller.move(shard, next_leader(fault, self._world), began)
         yield from ()

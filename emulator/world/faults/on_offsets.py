@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assignors.types import TopicPartition
 from emulator.events import ActRefused, CommitAnswered, CommitSent
 from emulator.scenario import model
 from emulator.scenario.parties import ADMIN
 from emulator.world.administrator import Administrator, Call
+from emulator.world.cluster.coordinator_events import commit_name
 from emulator.world.faults.targets import target_of
 from emulator.world.kernel import Script
-from emulator.world.telling import commit_name
+from emulator.world.world import World
 from protocols.consumer.administration import clamp_offset, errors_of, may_reset
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
@@ -31,9 +32,6 @@ from protocols.messages import (
     OffsetToCommit,
 )
 from protocols.messages.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from emulator.world.run import Run
 
 Act = model.DeleteOffsets | model.ResetOffsets | model.DeleteGroup
 Steps = Callable[[Any, int, Administrator], Script]
@@ -65,9 +63,9 @@ class Refusal:
     why: str = ""
 
 
-def offset_scripts(run: Run) -> dict[type, Callable[[Any, int], Script]]:
+def offset_scripts(world: World) -> dict[type, Callable[[Any, int], Script]]:
     """Return what plays each act on committed offsets."""
-    scripts = OffsetScripts(run)
+    scripts = OffsetScripts(world)
     return {
         model.DeleteOffsets: partial(scripts.run, scripts.delete_offsets),
         model.ResetOffsets: partial(scripts.run, scripts.reset_offsets),
@@ -78,15 +76,16 @@ def offset_scripts(run: Run) -> dict[type, Callable[[Any, int], Script]]:
 class OffsetScripts:
     """Plays the acts on committed offsets."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._run = world.run
         self._tools = 0
 
     def run(self, steps: Steps, act: Act, began: int) -> Script:
         """Run the tool once, from its start to its end."""
         self._tools += 1
         self._run.causes.administered[act.group] = began
-        tool = Administrator(self._run, self._tools, act.timeout)
+        tool = Administrator(self._world, self._tools, act.timeout)
         yield from steps(act, began, tool)
         tool.close()
 

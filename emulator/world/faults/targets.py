@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from emulator.scenario import model
 from emulator.scenario.deploys import Deploy
 from emulator.scenario.parties import COORDINATOR_OF, broker_number
 from emulator.scenario.units import format_duration
 from emulator.world.cluster.replicas import NOBODY
-
-if TYPE_CHECKING:
-    from emulator.world.run import Run
+from emulator.world.consumer.consumers import Consumers
+from emulator.world.triggers import STEPS_OF
+from emulator.world.world import World
 
 
 def target_of(fault: model.Fault) -> str:
@@ -61,11 +59,11 @@ def _plain(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def in_order(act: model.RollingRestart | model.Subscribe, run: Run) -> list[str]:
+def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[str]:
     """Return the members whose turn it is one after the other."""
     if not isinstance(act.order, str):
         return list(act.order)
-    known = run.consumers.of_group(act.group)
+    known = world.consumers.of_group(act.group)
     listed = [name for name in known if f"{name}+" not in known]
     return listed if act.order == "listed" else listed[::-1]
 
@@ -88,40 +86,53 @@ def _place(act: model.ResetOffsets) -> str:
     return f" to {act.to}"
 
 
-def broker_of(party: str, run: Run) -> int:
+def broker_of(party: str, world: World) -> int:
     """Return the broker that ``broker-N`` or ``coordinator of GROUP`` is; ``NOBODY``: none."""
     number = broker_number(party)
     if number is not None:
         return number
-    return run.shard_of(party.removeprefix(COORDINATOR_OF)).leader
+    return world.offsets_topic.shard_of(party.removeprefix(COORDINATOR_OF)).leader
 
 
-def next_leader(fault: model.MoveCoordinator, run: Run) -> int:
+def next_leader(fault: model.MoveCoordinator, world: World) -> int:
     """Return who is to lead a group's offsets partition; ``NOBODY`` if nobody can."""
-    replicas = run.shard_of(fault.group).replicas
-    wanted = replicas.brokers if fault.to is None else (broker_of(fault.to, run),)
-    able = (b for b in wanted if b in replicas.isr and run.controller.may_lead(b))
+    replicas = world.offsets_topic.shard_of(fault.group).replicas
+    wanted = replicas.brokers if fault.to is None else (broker_of(fault.to, world),)
+    able = (b for b in wanted if b in replicas.isr and world.controller.may_lead(b))
     return next((b for b in able if b != replicas.leader), NOBODY)
 
 
-def why_ineffective(fault: model.Fault, run: Run) -> str:
+def why_ineffective(fault: model.Fault, world: World) -> str:
     """Say why a fault would do nothing at this moment; empty if it would do something."""
-    running = run.consumers.running
+    running = world.consumers.running
     match fault:
         case model.Crash() | model.Close() | model.Pause() | model.Hang():
             return "" if running(fault.member) else f"{fault.member} was not running"
         case model.Start():
             return f"{fault.member} was running already" if running(fault.member) else ""
         case model.MoveCoordinator():
-            able = next_leader(fault, run) != NOBODY
+            able = next_leader(fault, world) != NOBODY
             return "" if able else f"no other copy in sync of {fault.group}'s offsets partition"
         case model.Cut():
             parties: tuple[str, ...] = fault.parties
         case _:
             parties = (getattr(fault, "broker", ""),)
-    lost = [p for p in parties if p.startswith(COORDINATOR_OF) and not _is_there(p, run)]
+    lost = [p for p in parties if p.startswith(COORDINATOR_OF) and not _is_there(p, world)]
     return f"there was no {lost[0]}" if lost else ""
 
 
-def _is_there(coordinator: str, run: Run) -> bool:
-    return broker_of(coordinator, run) != NOBODY
+def _is_there(coordinator: str, world: World) -> bool:
+    return broker_of(coordinator, world) != NOBODY
+
+
+def why_not_reached(when: model.Step | model.After | None, consumers: Consumers) -> str:
+    """Say why a fault's moment never came, as far as the member's protocol tells."""
+    came = "its moment never came"
+    process = consumers.running(when.member) if isinstance(when, model.Step) else None
+    if not isinstance(when, model.Step) or process is None:
+        return came
+    protocol = process.blueprint.settings.group_protocol
+    if any(when.step in steps for other, steps in STEPS_OF.items() if other != protocol):
+        own = ", ".join(STEPS_OF[protocol])
+        return f'{came}: group.protocol={protocol} has no "{when.step}"; of its own it has {own}'
+    return came

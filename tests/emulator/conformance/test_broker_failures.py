@@ -15,7 +15,8 @@ from emulator.conformance.prediction.noise import (
     broker_session_ms,
 )
 from emulator.scenario.load import loads
-from emulator.world.build import Replay, play
+from emulator.world.build import play
+from emulator.world.run import Replay
 
 FAULT_US = 20_000_000
 SCENARIO = """

@@ -8,7 +8,7 @@ from typing import Any
 from assignors.types import Subscription, TopicPartition
 from emulator.events import Event
 from emulator.scenario.load import loads
-from emulator.world.build import NOTHING_REPLAYED, _build, _create_topics, _make_shards
+from emulator.world.build import build, create_topics, make_shards
 from emulator.world.cluster.hosts import Host
 from emulator.world.cluster.shards import Shard
 from emulator.world.kernel import Rank
@@ -118,26 +118,26 @@ class Bench:
         self.events: list[Event] = []
         text = TEXT.format(cluster=cluster, settings=settings, more=more)
         sinks = (self.events.append,)
-        self.run = _build(loads(text), 0, sinks, polls=False, replay=NOTHING_REPLAYED)
-        self.brokers = self.run.brokers
-        _create_topics(self.run)
-        _make_shards(self.run)
+        self.world = build(loads(text), 0, sinks)
+        self.brokers = self.world.brokers
+        create_topics(self.world)
+        make_shards(self.world)
         self.clerk = Clerk(self)
-        self.run.consumers._processes[self.clerk.name] = self.clerk  # type: ignore[assignment]
+        self.world.router.connect(self.clerk)  # type: ignore[arg-type]
         self._asked = 0
 
     # -- time ------------------------------------------------------------------------------------
 
     @property
     def now(self) -> int:
-        return self.run.kernel.now
+        return self.world.run.kernel.now
 
     def wait(self, length_us: int) -> None:
         """Let time go by, that instant included."""
-        kernel = self.run.kernel
+        kernel = self.world.run.kernel
         end = kernel.at(self.now + length_us, Rank.SAMPLE, 0, lambda _: None)
         kernel.env.run(until=end)
-        for shard in self.run.shards:
+        for shard in self.world.offsets_topic:
             shard.check()
 
     def settle(self) -> None:
@@ -148,7 +148,7 @@ class Bench:
 
     @property
     def shard(self) -> Shard:
-        (shard,) = self.run.shards
+        (shard,) = self.world.offsets_topic
         return shard
 
     @property
@@ -174,7 +174,7 @@ class Bench:
 
     def cut(self, *parties: str) -> Any:
         """Let nothing pass between each of two sides; return what heals."""
-        wire = self.run.wire
+        wire = self.world.run.wire
         one, other = parties
         cuts = [wire.cut([one], [other]), wire.cut([other], [one])]
         self.brokers.on_network_change(0)

@@ -47,7 +47,7 @@ def test_a_commit_is_answered_when_it_is_appended(make):
 def test_a_record_is_visible_when_it_is_appended(make):
     """And what was under way when the ISR shrank became visible then."""
     bench = make()
-    log = bench.run.topics.find(T0)
+    log = bench.world.topics.find(T0)
     offset = log.end(bench.now)
 
     assert offset == log.high_watermark(bench.now)
@@ -79,7 +79,7 @@ def test_with_a_follower_in_sync_again_it_is_waited_for(after_us):
     bench.settle()
 
     assert (2, 3) == bench.isr == bench.written(IsrChanged)[-1].isr
-    assert bench.run.topics.find(T0).replicas.isr != (3,)
+    assert bench.world.topics.find(T0).replicas.isr != (3,)
     assert REPLICATION == late_us(bench) - late_us(Bench(**FACTOR_ONE))
 
 
@@ -89,7 +89,7 @@ def test_too_few_in_sync_make_nothing_safe_though_nobody_is_waited_for():
     bench.brokers.crash(2, 0)
     bench.brokers.crash(3, 0)
     bench.wait(BROKER_SESSION_US + SECOND)
-    log = bench.run.topics.find(T0)
+    log = bench.world.topics.find(T0)
 
     assert (1,) == bench.isr
     assert log.high_watermark(bench.now) < log.end(bench.now)

@@ -145,7 +145,7 @@ def test_what_expires_at_once_is_cut_where_a_batch_is_full(limit, expected):
     """No tombstone depends on another one, not even those of one group."""
     bench, written = limited(limit), []
     commit_singly(bench, "a", "b")
-    bench.run.appended.append(written.append)
+    bench.world.run.appended.append(written.append)
     bench.wait(WEEK_AND_MORE)
 
     assert expected == [len(records) for records in written]
@@ -166,8 +166,8 @@ def test_offsets_of_a_deleted_topic_are_cut_where_a_batch_is_full():
     """As those that expired."""
     bench, written = limited(122), []
     commit_singly(bench, "a", "b")
-    bench.run.appended.append(written.append)
-    bench.shard.topic_deleted("t", bench.run.topics.logs["t"].topic_id)
+    bench.world.run.appended.append(written.append)
+    bench.shard.topic_deleted("t", bench.world.topics.logs["t"].topic_id)
 
     assert [3, 3] == [len(records) for records in written]
 

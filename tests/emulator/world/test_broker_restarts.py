@@ -32,7 +32,7 @@ def test_a_broker_that_is_stopped_in_order_hands_over_what_it_leads_first():
     assert "NOT_COORDINATOR" == joined.error
     assert (2, (2, 3), [2]) == (bench.leader, bench.isr, sorted(bench.shard.hosts))
     assert [1] == [what.broker for what in bench.written(BrokerFenced)]
-    assert {2, 3} == {log.replicas.leader for _, log in bench.run.topics.partitions()}
+    assert {2, 3} == {log.replicas.leader for _, log in bench.world.topics.partitions()}
 
 
 def test_the_only_copy_is_not_there_while_its_broker_is_stopped():

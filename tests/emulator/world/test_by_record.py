@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from emulator.events import CommitAccepted, ListenerCalled, Processed
 from emulator.scenario.load import loads
-from emulator.world.build import Replay, play
+from emulator.world.build import play
+from emulator.world.run import Replay
 
 SCENARIO = loads("""
 title = "in full"

@@ -47,7 +47,7 @@ class Played:
             mark = self.marks.get((broker, log.epoch), 0)
             assert mark <= log.high_watermark <= log.end
             self.marks[broker, log.epoch] = log.high_watermark
-        for partition, log in self.bench.run.topics.partitions():
+        for partition, log in self.bench.world.topics.partitions():
             visible = log.high_watermark(self.bench.now)
             assert self.marks.get(partition, 0) <= visible <= log.end(self.bench.now)
             self.marks[partition] = visible
@@ -68,7 +68,7 @@ class Played:
         bench.wait(30 * SECOND)
         self.look()
         shard, now = bench.shard, bench.now
-        for _, log in bench.run.topics.partitions():
+        for _, log in bench.world.topics.partitions():
             assert log.replicas.whole
             assert log.high_watermark(now) == log.end(now - REPLICATION)
         shard.settle(now)
@@ -122,7 +122,7 @@ class Played:
             self.heals.pop()()
 
     def move(self, broker):
-        controller, replicas = self.bench.run.controller, self.bench.shard.replicas
+        controller, replicas = self.bench.world.controller, self.bench.shard.replicas
         able = broker in replicas.isr and controller.may_lead(broker)
         if able and broker != replicas.leader:
             controller.move(self.bench.shard, broker, 0)

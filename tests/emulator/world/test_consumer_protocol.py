@@ -26,7 +26,8 @@ from emulator.events import (
 from emulator.ledger.entries import Cause
 from emulator.metrics.laws import Severity
 from emulator.scenario.load import loads
-from emulator.world.build import Replay, play
+from emulator.world.build import play
+from emulator.world.run import Replay
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.settings.consumer import BrokerSettings
 

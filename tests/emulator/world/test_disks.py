@@ -110,7 +110,7 @@ def test_a_slow_follower_in_sync_holds_everything_back_by_as_much():
     bench = Bench()
     bench.brokers.slow_disk(3, SLOW, 0)
     call = bench.commit(1)
-    log = bench.run.topics.logs["t"].partitions[0]
+    log = bench.world.topics.logs["t"].partitions[0]
     bench.wait(SLOW + REPLICATION + LATENCY)
 
     assert "NONE" == call.error
@@ -248,7 +248,7 @@ def test_records_of_a_topic_wait_while_its_leaders_disk_is_full():
     """Its producer tries again until there is room."""
     bench = Bench()
     bench.settle()
-    log = bench.run.topics.logs["t"].partitions[0]
+    log = bench.world.topics.logs["t"].partitions[0]
     bench.brokers.fill_disk(1, 0)
     stood = log.high_watermark(bench.now)
     bench.wait(2 * SECOND)

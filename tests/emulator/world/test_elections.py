@@ -130,8 +130,8 @@ def test_a_paused_leader_that_runs_in_time_leads_in_its_old_epoch(bench):
 def test_leaders_of_topics_are_elected_by_the_same_rules(bench):
     """Each partition for itself."""
     dead(bench, 2)
-    leaders = [log.replicas.leader for _, log in bench.run.topics.partitions()]
-    in_sync = [log.replicas.isr for _, log in bench.run.topics.partitions()]
+    leaders = [log.replicas.leader for _, log in bench.world.topics.partitions()]
+    in_sync = [log.replicas.isr for _, log in bench.world.topics.partitions()]
 
     assert [1, 3, 3] == leaders
     assert [(1, 3), (3, 1), (3, 1)] == in_sync
@@ -140,9 +140,9 @@ def test_leaders_of_topics_are_elected_by_the_same_rules(bench):
 def test_a_topic_that_is_created_while_a_broker_is_gone_is_led_by_a_living_one(bench):
     """And has the dead one not in sync."""
     dead(bench, 2)
-    log = bench.run.topics.logs["t"]
-    bench.run.topics.add_partitions(log, 6, bench.now)
-    bench.run.controller.adopt(None)
+    log = bench.world.topics.logs["t"]
+    bench.world.topics.add_partitions(log, 6, bench.now)
+    bench.world.controller.adopt(None)
 
     assert [1, 3, 3] == [partition.replicas.leader for partition in log.partitions[3:]]
 
@@ -269,7 +269,7 @@ def test_a_follower_that_lacks_nothing_stays_in_the_isr():
     bench, _ = shrunk_after(4, traffic=False)
 
     assert (1, 2, 3) == bench.isr
-    calm = [log.replicas.isr for _, log in bench.run.topics.partitions()]
+    calm = [log.replicas.isr for _, log in bench.world.topics.partitions()]
     assert [(1, 3), (2, 3), (3, 1, 2)] == calm
 
 
@@ -293,7 +293,7 @@ def test_a_restarted_leader_counts_its_turns_from_its_start():
     bench.wait(BROKER_SESSION_US + 700 * MS)
     bench.brokers.restart(1, 0)
     bench.wait(SECOND - LOAD)
-    bench.run.controller.move(bench.shard, 1, 0)
+    bench.world.controller.move(bench.shard, 1, 0)
     bench.wait(LOAD)
     bench.cut("broker-1", "broker-2")
     bench.commit(1)
@@ -309,7 +309,7 @@ def test_a_topics_high_watermark_stands_until_its_isr_has_shrunk():
     bench = Bench(settings='"replica.lag.time.max.ms" = "4s"')
     bench.settle()
     heal = bench.cut("broker-1", "broker-2")
-    log = bench.run.topics.logs["t"].partitions[0]
+    log = bench.world.topics.logs["t"].partitions[0]
     stood = log.high_watermark(bench.now)
     bench.wait(3 * SECOND)
     assert stood == log.high_watermark(bench.now)
@@ -338,12 +338,12 @@ def test_topics_need_as_many_in_sync_as_the_broker_says():
     """But never more than they have copies."""
     bench = Bench(settings='"min.insync.replicas" = 2\n"default.replication.factor" = 3')
     dead(bench, 2, 3)
-    log = bench.run.topics.logs["t"].partitions[0]
+    log = bench.world.topics.logs["t"].partitions[0]
     stood = log.high_watermark(bench.now)
     bench.wait(3 * SECOND)
 
     assert ((1,), stood) == (log.replicas.isr, log.high_watermark(bench.now))
     alone = Bench(settings='"min.insync.replicas" = 2\n"default.replication.factor" = 1')
     alone.wait(3 * SECOND)
-    single = alone.run.topics.logs["t"].partitions[0]
+    single = alone.world.topics.logs["t"].partitions[0]
     assert single.end(alone.now) == single.high_watermark(alone.now) > 0

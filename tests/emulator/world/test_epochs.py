@@ -10,8 +10,9 @@ from assignors.types import TopicPartition
 from emulator import loads
 from emulator.events import EpochOpened, LeaderChanged, Processed, RequestsCounted
 from emulator.scenario.model import Topic
-from emulator.world.build import Replay, play
+from emulator.world.build import play
 from emulator.world.cluster.topics import Topics, end_offsets
+from emulator.world.run import Replay
 from protocols.messages import (
     EpochEndOffset,
     EpochStart,

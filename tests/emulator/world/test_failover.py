@@ -158,7 +158,7 @@ def test_a_load_brings_one_assignor_of_each_member(bench):
 
 
 def moved(bench, to=2):
-    bench.run.controller.move(bench.shard, to, 0)
+    bench.world.controller.move(bench.shard, to, 0)
 
 
 def test_a_clean_move_answers_everyone_who_waits(bench):

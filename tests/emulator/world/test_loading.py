@@ -30,7 +30,7 @@ LARGE_US = LOAD + int(20 * 1024 / 100 * SECOND) + 200 * SECOND
 
 
 def move(bench, to):
-    bench.run.controller.move(bench.shard, to, 0)
+    bench.world.controller.move(bench.shard, to, 0)
 
 
 # -- what it costs -------------------------------------------------------------------------------

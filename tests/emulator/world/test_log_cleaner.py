@@ -94,7 +94,7 @@ def test_a_load_costs_what_compaction_has_left():
     commit_for(bench, 2 * MINUTE)
     written = sum(what.size for what in bench.written(Appended))
     left = amount(bench)
-    bench.run.controller.move(bench.shard, 2, 0)
+    bench.world.controller.move(bench.shard, 2, 0)
     bench.wait(MINUTE)
 
     (loaded,) = bench.written(CoordinatorLoaded)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from emulator.events import ListenerCalled, MemberAdded, TopicCreated
 from emulator.scenario.load import loads
-from emulator.world.build import NOTHING_REPLAYED, Replay, play
+from emulator.world.build import play
+from emulator.world.run import NOTHING_REPLAYED, Replay
 
 from .stage import SECOND
 

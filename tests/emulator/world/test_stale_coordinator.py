@@ -136,12 +136,12 @@ def test_one_way_out_is_enough_to_be_fenced_and_one_way_in_to_know_nothing():
         (unheard, ("broker-1", "controller")),
         (untold, ("controller", "broker-1")),
     ):
-        bench.run.wire.cut([sender], [receiver])
+        bench.world.run.wire.cut([sender], [receiver])
         bench.brokers.on_network_change(0)
         bench.wait(BROKER_SESSION_US + LOAD)
 
     assert [2, 1] == [unheard.leader, untold.leader]
-    untold.run.controller.move(untold.shard, 3, 0)
+    untold.world.controller.move(untold.shard, 3, 0)
     untold.settle()
     assert [1, 3] == sorted(untold.shard.hosts)
 
@@ -149,7 +149,7 @@ def test_one_way_out_is_enough_to_be_fenced_and_one_way_in_to_know_nothing():
 def test_a_leader_that_cannot_ask_the_controller_cannot_shrink_its_isr():
     """So its high watermark stands, however long a follower has been away."""
     bench = Bench()
-    bench.run.wire.cut(["controller"], ["broker-1"])
+    bench.world.run.wire.cut(["controller"], ["broker-1"])
     bench.cut("broker-1", "broker-2")
     call = bench.commit(1)
     bench.wait(60 * SECOND)
@@ -161,7 +161,7 @@ def test_a_leader_that_cannot_ask_the_controller_cannot_shrink_its_isr():
 def test_a_broker_out_of_touch_shows_who_led_when_it_last_heard(torn):
     """In its metadata, and to those who look for the coordinator."""
     bench, _, _, heal = torn
-    controller, replicas = bench.run.controller, bench.shard.replicas
+    controller, replicas = bench.world.controller, bench.shard.replicas
 
     assert [(1, 2, 3), (2, 3), (2, 3)] == [controller.alive(broker) for broker in (1, 2, 3)]
     assert [1, 2, 2] == [replicas.leader_known_to(broker) for broker in (1, 2, 3)]

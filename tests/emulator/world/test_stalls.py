@@ -24,7 +24,7 @@ def test_a_dead_replica_in_sync_stalls_what_others_lead():
     """Until it is fenced no high watermark moves; the leader lives all the time (real-kafka 2.8)."""
     bench = Bench()
     bench.wait(SECOND)
-    follower = next(b for b in (1, 2, 3) if b != bench.run.topics.find(T0).replicas.leader)
+    follower = next(b for b in (1, 2, 3) if b != bench.world.topics.find(T0).replicas.leader)
     bench.brokers.crash(follower, 0)
     bench.wait(20 * SECOND)
 
@@ -59,7 +59,7 @@ def test_a_partition_that_nobody_can_lead_stays_stalled():
     """Its only replica is gone for good."""
     bench = Bench(settings='"default.replication.factor" = 1\n"min.insync.replicas" = 1')
     bench.wait(SECOND)
-    bench.brokers.crash(bench.run.topics.find(T0).replicas.leader, 0)
+    bench.brokers.crash(bench.world.topics.find(T0).replicas.leader, 0)
     bench.wait(60 * SECOND)
 
     assert [(SECOND, None)] == stalls(bench, T0)

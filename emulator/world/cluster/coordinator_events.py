@@ -1,0 +1,320 @@
+"""Facts of coordinators as events: with the names of consumers for member ids, and with causes.
+
+A group of the consumer protocol has no join phase that ends for all members at once: its epoch
+rises, a target is computed, and each member reconciles by itself. The group is stable when the
+last member has reached the target. While a group migrates, it may have members of the classic
+protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from assignors.types import TopicPartition
+from emulator import events
+from emulator.world.cluster.leader_log import LeaderLog
+from emulator.world.run import Run
+from protocols import facts
+from protocols.coordinator.machine import GroupCoordinator
+from protocols.groups import kip848
+from protocols.machine import Send, Step
+from protocols.messages import Envelope, JoinGroupRequest, SyncGroupRequest
+
+TOPICS_CHANGED = "subscribed topics changed"
+"""The group side's reason for a new epoch when a topic was created, deleted or extended."""
+
+
+class Coordinator(Protocol):
+    """The host of a coordinator, as its events use it."""
+
+    broker: int
+    log: LeaderLog
+    coordinator: GroupCoordinator
+
+    @property
+    def log_end(self) -> int:
+        """The log offset the next record gets."""
+
+    @property
+    def log_partition(self) -> int:
+        """The number of the offsets partition."""
+
+
+def commit_name(process: str, correlation_id: int) -> str:
+    """Return the name of a commit in events."""
+    return f"{process}#{correlation_id}"
+
+
+def consumer_of(client: str) -> str:
+    """Return the consumer whose process a client is: without the number of its start."""
+    return client.rpartition(".")[0]
+
+
+class CoordinatorEvents:
+    """Writes the events of coordinators."""
+
+    def __init__(
+        self,
+        run: Run,
+        is_running: Callable[[str], bool],
+        consumers_of: Callable[[str], list[str]],
+    ) -> None:
+        """Begin without events.
+
+        *is_running*: whether a process, by its name, still exists. *consumers_of*: the consumers
+        of a group.
+        """
+        self._run = run
+        self._causes = run.causes
+        self._is_running = is_running
+        self._consumers_of = consumers_of
+        self._consumer = run.consumer
+        self._stable: dict[str, int] = {}
+        """Group: the epoch of its last :class:`~emulator.events.GroupStabilised`."""
+
+        self._assigned: dict[str, tuple[TopicPartition, ...]] = {}
+        """Member id: what it had after its last reconciliation step."""
+
+        self._writers: dict[type, Callable[[Coordinator, Any], None]] = {
+            facts.MemberAdded: self._member_added,
+            facts.MemberRemoved: self._member_removed,
+            facts.RebalanceStarted: self._rebalance_started,
+            facts.JoinPhaseEnded: self._join_phase_ended,
+            facts.GroupStabilised: self._stabilised,
+            facts.GroupEmptied: self._emptied,
+            facts.OffsetsAccepted: self._accepted,
+            facts.OffsetsRefused: self._refused,
+            facts.OffsetsDropped: self._offsets_dropped,
+            facts.GroupConverted: self._converted,
+            facts.GroupEpochRaised: self._epoch_raised,
+            facts.TargetComputed: self._target_computed,
+            facts.MemberMoved: self._member_moved,
+        }
+
+    def write(self, host: Coordinator, fact: facts.Fact) -> None:
+        """Write a fact of a coordinator, if it is an event."""
+        writer = self._writers.get(type(fact))
+        if writer is not None:
+            writer(host, fact)
+
+    def _write(self, what: events.What, cause: int | None = None) -> int:
+        return self._run.recorder.write(what, cause)
+
+    def handled(self, envelope: Envelope, step: Step[Any]) -> None:
+        """Note that a coordinator lets a JoinGroup or SyncGroup wait, where a fault is aimed so."""
+        triggers = self._run.triggers
+        if triggers.idle or not isinstance(envelope.body, JoinGroupRequest | SyncGroupRequest):
+            return
+        if any(
+            isinstance(effect, Send) and effect.to == envelope.header for effect in step.effects
+        ):
+            return
+        kind = type(envelope.body).__name__.removesuffix("Request")
+        triggers.reached_later(consumer_of(envelope.header.client), f"{kind} parked")
+
+    def _member_added(self, _: Coordinator, fact: facts.MemberAdded) -> None:
+        consumer = consumer_of(fact.client)
+        self._run.consumers[fact.member_id] = consumer
+        added = events.MemberAdded(
+            group=fact.group,
+            consumer=consumer,
+            member_id=fact.member_id,
+            replaced=fact.replaced or "",
+            protocol=fact.protocol,
+        )
+        event = self._write(added, self._causes.behind_arrival(consumer))
+        self._causes.membership[fact.group] = event
+
+    def _member_removed(self, _: Coordinator, fact: facts.MemberRemoved) -> None:
+        consumer = self._consumer(fact.member_id)
+        why = str(fact.why)
+        removed = events.MemberRemoved(
+            group=fact.group, consumer=consumer, member_id=fact.member_id, why=why
+        )
+        event = self._write(removed, self._causes.behind_departure(consumer))
+        self._causes.removed[consumer] = event
+        self._causes.membership[fact.group] = event
+
+    def _rebalance_started(self, _: Coordinator, fact: facts.RebalanceStarted) -> None:
+        started = events.RebalanceStarted(
+            group=fact.group,
+            generation=fact.generation,
+            reason=fact.reason,
+            consumer=self._consumer(fact.member_id),
+        )
+        cause = self._causes.behind_rebalance(fact.group, fact.reason)
+        self._causes.rebalance[fact.group] = self._write(started, cause)
+
+    def _join_phase_ended(self, _: Coordinator, fact: facts.JoinPhaseEnded) -> None:
+        ended = events.JoinPhaseEnded(
+            group=fact.group,
+            generation=fact.generation,
+            protocol=fact.protocol or "",
+            leader=self._consumer(fact.leader or ""),
+            consumers=tuple(self._consumer(member) for member in fact.members),
+        )
+        cause = self._causes.rebalance.get(fact.group)
+        self._causes.joined[fact.group] = self._write(ended, cause)
+        for consumer in ended.consumers:
+            self._run.triggers.reached_later(consumer, "join phase ended")
+
+    def _stabilised(self, _: Coordinator, fact: facts.GroupStabilised) -> None:
+        stable = events.GroupStabilised(
+            group=fact.group,
+            generation=fact.generation,
+            assignment=tuple(
+                (self._consumer(member), partitions) for member, partitions in fact.assignment
+            ),
+        )
+        self._causes.stable[fact.group] = self._write(stable, self._causes.joined.get(fact.group))
+        for consumer, _given in stable.assignment:
+            self._run.triggers.reached_later(consumer, "group stable")
+
+    def _emptied(self, _: Coordinator, fact: facts.GroupEmptied) -> None:
+        emptied = events.GroupEmptied(group=fact.group, generation=fact.generation)
+        self._write(emptied, self._causes.membership.get(fact.group))
+
+    def _accepted(self, host: Coordinator, fact: facts.OffsetsAccepted) -> None:
+        name = commit_name(fact.header.client, fact.header.correlation_id)
+        accepted = events.CommitAccepted(
+            consumer=consumer_of(fact.header.client),
+            group=fact.group,
+            generation=fact.generation,
+            commit=name,
+            offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
+            log_offset=host.log_end,
+            high_watermark=host.log.high_watermark,
+            leader_epoch=host.log.epoch,
+            broker=host.broker,
+            log_partition=host.log_partition,
+        )
+        event = self._write(accepted, self._causes.commits.get(name))
+        self._remember(fact.header.client, name, event)
+        self._run.triggers.reached_later(accepted.consumer, "commit appended")
+
+    def _refused(self, _: Coordinator, fact: facts.OffsetsRefused) -> None:
+        self.refused(fact)
+
+    def refused(self, fact: facts.OffsetsRefused) -> None:
+        """Write that a commit was refused, by a coordinator or where there is none."""
+        name = commit_name(fact.header.client, fact.header.correlation_id)
+        consumer = consumer_of(fact.header.client)
+        refused = events.CommitRefused(
+            consumer=consumer,
+            group=fact.group,
+            generation=fact.generation,
+            commit=name,
+            error=fact.error.name,
+            by="coordinator",
+            offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
+        )
+        cause = self._causes.behind_refusal(consumer, fact.group)
+        event = self._write(refused, cause or self._causes.commits.get(name))
+        self._causes.refused[consumer] = event
+        self._remember(fact.header.client, name, event)
+
+    def _remember(self, client: str, commit: str, event: int) -> None:
+        if not self._is_running(client):
+            self._causes.commits.pop(commit, None)
+        else:
+            self._causes.commits[commit] = event
+
+    def _offsets_dropped(self, host: Coordinator, fact: facts.OffsetsDropped) -> None:
+        dropped = events.OffsetsDropped(
+            group=fact.group,
+            partitions=fact.partitions,
+            why=fact.why,
+            members=_members(host, fact.group),
+        )
+        self._write(dropped, self._causes.behind_drop(fact.group, fact.why))
+
+    # -- groups of the consumer protocol ---------------------------------------------------------
+
+    def _epoch_raised(self, _: Coordinator, fact: facts.GroupEpochRaised) -> None:
+        """Write that a new target is due: the beginning of a rebalance."""
+        raised = events.GroupEpochRaised(
+            group=fact.group,
+            epoch=fact.epoch,
+            reason=fact.reason,
+            consumer=self._consumer(fact.member_id),
+        )
+        causes = self._causes
+        by_topics = fact.reason == TOPICS_CHANGED or not fact.member_id
+        cause = causes.topics if by_topics else causes.membership.get(fact.group)
+        causes.rebalance[fact.group] = self._write(raised, cause)
+
+    def _target_computed(self, _: Coordinator, fact: facts.TargetComputed) -> None:
+        """Write who shall have what from now on."""
+        computed = events.TargetComputed(
+            group=fact.group,
+            epoch=fact.epoch,
+            assignor=fact.assignor,
+            changed=tuple((self._consumer(member), given) for member, given in fact.changed),
+        )
+        cause = self._causes.rebalance.get(fact.group)
+        self._causes.joined[fact.group] = self._write(computed, cause)
+        for consumer, _given in computed.changed:
+            self._run.triggers.reached_later(consumer, "target computed")
+
+    def _member_moved(self, host: Coordinator, fact: facts.MemberMoved) -> None:
+        """Write a member's step, and that the group is stable if it was the last one."""
+        consumer = self._consumer(fact.member_id)
+        self._assigned[fact.member_id] = fact.assigned
+        moved = events.MemberMoved(
+            group=fact.group,
+            consumer=consumer,
+            epoch=fact.epoch,
+            state=fact.state,
+            assigned=fact.assigned,
+            revoking=fact.revoking,
+        )
+        cause = self._causes.joined.get(fact.group)
+        self._causes.moved[consumer] = self._write(moved, cause)
+        if fact.revoking:
+            self._run.triggers.reached_later(consumer, "asked to revoke")
+        self._write_if_stable(host, fact.group)
+
+    def _converted(self, _: Coordinator, fact: facts.GroupConverted) -> None:
+        """Write that a group went over to the other protocol; what moved members before is past."""
+        causes = self._causes
+        came = consumer_of(fact.client)
+        converted = events.GroupConverted(
+            group=fact.group,
+            protocol=fact.protocol,
+            generation=fact.generation,
+            consumer=came or self._consumer(fact.member_id),
+            members=tuple(self._consumer(member) for member, _ in fact.assignment),
+        )
+        went = causes.membership.get(fact.group)
+        self._write(converted, causes.behind_arrival(came) if came else went)
+        self._stable.pop(fact.group, None)
+        self._assigned |= dict(fact.assignment)
+        for consumer in self._consumers_of(fact.group):
+            causes.moved.pop(consumer, None)
+
+    def _write_if_stable(self, host: Coordinator, group_id: str) -> None:
+        group = kip848.shard.group_in(host.coordinator.state, group_id)
+        if group is None or kip848.group.state_of(group) is not kip848.group.GroupState.STABLE:
+            return
+        if self._stable.get(group_id) == group.epoch:
+            return
+        self._stable[group_id] = group.epoch
+        stable = events.GroupStabilised(
+            group=group_id,
+            generation=group.epoch,
+            assignment=tuple(
+                (self._consumer(member.member_id), self._assigned.get(member.member_id, ()))
+                for member in group
+            ),
+        )
+        cause = self._causes.joined.get(group_id)
+        self._causes.stable[group_id] = self._write(stable, cause)
+        for consumer, _given in stable.assignment:
+            self._run.triggers.reached_later(consumer, "group stable")
+
+
+def _members(host: Coordinator, group: str) -> int:
+    """Return how many members a group has now; none if it is gone."""
+    known = host.coordinator.state.groups.get(group)
+    return 0 if known is None else len(known.members)

@@ -1,0 +1,164 @@
+"""Facts of clients, and what applications do, as events with causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator import events
+from emulator.scenario.model import Poison
+from emulator.world.cluster.coordinator_events import commit_name
+from emulator.world.cluster.shards import OffsetsTopic
+from emulator.world.consumer.handler import Ending
+from emulator.world.consumer.interfaces import ConsumerProcess
+from emulator.world.run import Run
+from protocols import facts
+from protocols.consumer.fetching import Handed
+from protocols.messages.errors import ErrorCode
+
+
+class ClientEvents:
+    """Writes the events of clients."""
+
+    def __init__(self, run: Run, offsets_topic: OffsetsTopic) -> None:
+        self._run = run
+        self._causes = run.causes
+        self._offsets_topic = offsets_topic
+        self._poisoned: dict[Poison, int] = {}
+        self._writers: dict[type, Callable[[ConsumerProcess, Any], None]] = {
+            facts.PositionSet: self._position_set,
+            facts.CommitSent: self._commit_sent,
+            facts.CommitEnded: self._commit_ended,
+            facts.AssignorFailed: self._assignor_failed,
+            facts.PartitionGivenTwice: self._given_twice,
+            facts.Dropped: self._dropped,
+        }
+
+    def write(self, process: ConsumerProcess, fact: facts.Fact) -> None:
+        """Write a fact of a process's client, if it is an event."""
+        writer = self._writers.get(type(fact))
+        if writer is not None:
+            writer(process, fact)
+
+    def _write(self, what: events.What, cause: int | None = None) -> int:
+        return self._run.recorder.write(what, cause)
+
+    def _position_set(self, process: ConsumerProcess, fact: facts.PositionSet) -> None:
+        generation = process.client.state.generation.id
+        group = process.blueprint.group.id
+        why = fact.why
+        if why == "no offset":
+            why = self._offsets_topic.shard_of(group).why_missing(group, fact.partition)
+        cause = self._causes.called.get(process.blueprint.name)
+        process.progress.open(fact, generation, why, cause)
+
+    def _commit_sent(self, process: ConsumerProcess, fact: facts.CommitSent) -> None:
+        process.settle()
+        name = commit_name(process.name, fact.correlation_id)
+        partitions = [entry.partition for entry in fact.offsets]
+        process.progress.write_all(partitions)
+        done = [process.progress.done(tp) for tp in partitions]
+        sent = events.CommitSent(
+            consumer=process.blueprint.name,
+            group=process.blueprint.group.id,
+            generation=fact.generation,
+            commit=name,
+            kind=fact.kind,
+            offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
+            processed=tuple(-1 if end is None else end for end in done),
+        )
+        self._causes.commits[name] = self._write(sent)
+
+    def _commit_ended(self, process: ConsumerProcess, fact: facts.CommitEnded) -> None:
+        name = commit_name(process.name, fact.correlation_id)
+        consumer, group = process.blueprint.name, process.blueprint.group.id
+        cause = self._causes.commits.pop(name, None)
+        if fact.refused_locally:
+            refused = events.CommitRefused(
+                consumer=consumer,
+                group=group,
+                generation=process.client.state.generation.id,
+                commit=name,
+                error=fact.error.name,
+                by="client",
+                offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
+            )
+            behind = self._causes.behind_refusal(consumer, group) or cause
+            self._causes.refused[consumer] = self._write(refused, behind)
+        else:
+            answered = events.CommitAnswered(
+                consumer=consumer, group=group, commit=name, error=fact.error.name
+            )
+            self._write(answered, cause)
+        self._run.triggers.reached(consumer, "commit answered")
+        if fact.kind == "async" and fact.error is not ErrorCode.NONE:
+            process.application.commits.async_failed(fact.offsets)
+
+    def _assignor_failed(self, process: ConsumerProcess, fact: facts.AssignorFailed) -> None:
+        failed = events.AssignorFailed(
+            group=process.blueprint.group.id,
+            consumer=process.blueprint.name,
+            assignor=fact.name,
+            message=fact.message,
+        )
+        self._write(failed, self._causes.joined.get(process.blueprint.group.id))
+
+    def _given_twice(self, process: ConsumerProcess, fact: facts.PartitionGivenTwice) -> None:
+        warning = events.AssignmentWarning(
+            group=process.blueprint.group.id,
+            generation=fact.generation,
+            assignor=fact.assignor,
+            partition=fact.partition,
+            consumers=tuple(self._run.consumer(member) for member in fact.member_ids),
+        )
+        self._write(warning, self._causes.joined.get(process.blueprint.group.id))
+
+    def _dropped(self, process: ConsumerProcess, fact: facts.Dropped) -> None:
+        consumer = process.blueprint.name
+        dropped = events.ClientDropped(
+            consumer=consumer, group=process.blueprint.group.id, reason=fact.reason
+        )
+        cause = self._causes.removed.get(consumer, self._causes.disturbed.get(consumer))
+        self._causes.dropped[consumer] = self._write(dropped, cause)
+
+    def handed(self, process: ConsumerProcess, ranges: Iterable[Handed]) -> None:
+        """Write that a poisoned record is about to be worked on: the root of what follows.
+
+        Whoever else gets the record later is disturbed by the same event.
+        """
+        consumer = process.blueprint.name
+        for number, poison in enumerate(process.blueprint.group.poison, 1):
+            tp = TopicPartition(poison.topic, poison.partition)
+            for part in ranges:
+                if part.partition == tp and part.first <= poison.offset < part.next_offset:
+                    self._causes.disturbed[consumer] = self._met(poison, number, consumer)
+
+    def _met(self, poison: Poison, number: int, consumer: str) -> int:
+        event = self._poisoned.get(poison)
+        if event is None:
+            record = f"record {poison.offset} of {poison.topic}-{poison.partition}"
+            event = self._poisoned[poison] = self._write(
+                events.FaultBegan(
+                    fault=f"poison-{number}", verb="poison", target=f"{record} at {consumer}"
+                )
+            )
+        return event
+
+    def listened(self, process: ConsumerProcess, heard: events.ListenerCalled) -> int:
+        """Write a listener call; return its event."""
+        causes = self._causes
+        by_epochs = process.blueprint.settings.group_protocol == "consumer"
+        if heard.call != "lost" and (by_epochs or heard.consumer in causes.moved):
+            cause = causes.moved.get(heard.consumer)
+        elif heard.call == "assigned":
+            cause = causes.stable.get(heard.group)
+        elif heard.call == "revoked":
+            cause = causes.rebalance.get(heard.group)
+        else:
+            cause = causes.dropped.get(heard.consumer)
+        if process.application.ending is Ending.BEGUN:
+            cause = causes.disturbed.get(heard.consumer)
+        event = self._write(heard, cause)
+        causes.called[heard.consumer] = event
+        return event

@@ -1,0 +1,156 @@
+"""A running consumer as its parts use it: its application, its listener, its poll loop, its events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from assignors.types import TopicPartition
+from emulator.events import ListenerCalled
+from emulator.scenario.model import FailListener
+from emulator.world.consumer.fetch_in_flight import Reader
+from emulator.world.consumer.fetches import Fetches
+from emulator.world.consumer.handler import Batch, Doing, Ending
+from emulator.world.consumer.progress import Progress
+from emulator.world.kernel import Deadlines
+from emulator.world.run import Run
+from protocols.consumer.fetching import Handed
+from protocols.machine import Step
+from protocols.messages import OffsetToCommit
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.clients import AnyClient
+
+
+class Commits(Protocol):
+    """The commits that an application makes by its policy."""
+
+    def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
+        """Commit what is processed of some partitions, then go on."""
+
+    def forget(self, tp: TopicPartition) -> None:
+        """Leave a partition out of later commits."""
+
+    def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+        """React to a failed ``commitAsync``."""
+
+
+class ConsumerApplication(Protocol):
+    """The application thread of a process."""
+
+    doing: Doing
+    ending: Ending
+
+    @property
+    def calm(self) -> bool:
+        """Whether the handler has only to work on records."""
+
+    @property
+    def commits(self) -> Commits:
+        """Its commits."""
+
+    def poll(self) -> None:
+        """Call poll."""
+
+    def step(self, name: str, then: Callable[[], None]) -> None:
+        """Pass a step that faults may be aimed at."""
+
+    def listened(self) -> None:
+        """Take the end of a listener call."""
+
+    def work_on(self, batch: Batch) -> None:
+        """Begin a batch whose end a poll loop awaits."""
+
+    def go_on(self, batch: Batch) -> None:
+        """Await the end of a batch as an event."""
+
+    def end_counted(self) -> None:
+        """End a batch and count its records."""
+
+    def end_uncounted(self) -> None:
+        """End a batch whose records are counted already."""
+
+
+class ConsumerProcess(Reader, Protocol):
+    """One start of a consumer."""
+
+    alive: bool
+
+    @property
+    def run(self) -> Run:
+        """What all parts of the run share."""
+
+    @property
+    def fetches(self) -> Fetches:
+        """All fetches in flight."""
+
+    @property
+    def request_counts(self) -> Counter[str]:
+        """Requests sent in the run, by kind, since they were last written."""
+
+    @property
+    def client(self) -> AnyClient:
+        """The client's machine."""
+
+    @property
+    def application(self) -> ConsumerApplication:
+        """The application thread."""
+
+    @property
+    def progress(self) -> Progress:
+        """Its ownership epochs."""
+
+    @property
+    def timers(self) -> Deadlines:
+        """The client's timers."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether the whole process is stopped for a while."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether it carries out effects of its client."""
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether every effect of its client is carried out."""
+
+    @property
+    def wanted(self) -> tuple[str, ...] | None:
+        """The topics to subscribe to before the next poll; None: no change."""
+
+    @property
+    def listener_fault(self) -> FailListener | None:
+        """The fault that makes its listener throw, if there is one."""
+
+    def hold(self, action: Callable[[], None]) -> bool:
+        """Put an action off if the process is paused; return whether it is."""
+
+    def carry_out(self, step: Step[Any]) -> None:
+        """Carry out the effects of a step of its client."""
+
+    def stop(self, how: str, cause: int | None, reason: str = "") -> int:
+        """End the process; return the event of its end."""
+
+    def subscribe(self, topics: tuple[str, ...]) -> None:
+        """Subscribe to other topics."""
+
+    def polls(self, now: int) -> bool:
+        """Poll by arithmetic if the consumer is calm; return whether it is."""
+
+    def settle(self) -> None:
+        """Count what the handler has finished by now."""
+
+    def wake_poll(self) -> None:
+        """Wake the client's poll."""
+
+    def close_client(self) -> None:
+        """Call close() on the client."""
+
+    def write_handed(self, ranges: Iterable[Handed]) -> None:
+        """Write that records were handed out, if one of them is poisoned."""
+
+    def write_listener_call(self, heard: ListenerCalled) -> int:
+        """Write a listener call; return its event."""

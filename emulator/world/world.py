@@ -1,0 +1,69 @@
+"""All parts of one run, wired; what acts on several of them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from assignors.types import TopicPartition
+from emulator.events import TopicCreated
+from emulator.world.cluster.brokers import Brokers
+from emulator.world.cluster.controller import Controller
+from emulator.world.cluster.hosts import CoordinatorContext
+from emulator.world.cluster.replication import Replication
+from emulator.world.cluster.shards import OffsetsTopic
+from emulator.world.cluster.topics import Topics
+from emulator.world.consumer.consumers import Consumers
+from emulator.world.router import Router
+from emulator.world.run import Run
+from protocols.messages import coordinator_node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The parts of one run."""
+
+    run: Run
+    topics: Topics
+    brokers: Brokers
+    controller: Controller
+    replication: Replication
+    offsets_topic: OffsetsTopic
+    coordinators: CoordinatorContext
+    router: Router
+    consumers: Consumers
+
+    def committed(self, group: str) -> dict[TopicPartition, int]:
+        """Return a group's committed offsets: the one accessor for readers outside the cluster."""
+        return self.offsets_topic.shard_of(group).committed(group)
+
+    def create_topic(self, name: str, cause: int | None) -> None:
+        """Create a topic of the scenario."""
+        run = self.run
+        topic = next(topic for topic in run.scenario.topic if topic.name == name)
+        log = self.topics.create(topic, run.kernel.now)
+        created = TopicCreated(
+            topic=name,
+            topic_id=log.topic_id,
+            log_starts=tuple(partition.start for partition in log.partitions),
+        )
+        event = run.causes.topics = run.recorder.write(created, cause)
+        self.controller.adopt(event)
+        self.on_topics_changed()
+
+    def on_topics_changed(self) -> None:
+        """Let coordinators and fetches in flight see the topics as they are now."""
+        for shard in self.offsets_topic:
+            shard.topics_changed()
+        self.consumers.plan_again()
+
+    def on_broker_died(self, broker: int) -> None:
+        """Break every connection to a broker that died, and discard its coordinators."""
+        for shard in self.offsets_topic:
+            shard.discard(broker)
+        self.coordinators.loaders.of(broker).clear()
+        for process in self.consumers.disconnect(broker):
+            self.router.break_connection(process, broker)
+        for process in self.consumers.everyone():
+            self.router.break_connection(process, coordinator_node(broker))
+        self.router.on_broker_died(broker)
+        self.consumers.plan_again()
