@@ -11,16 +11,14 @@ from typing import Any, Final
 
 from protocols.facts import OffsetsDropped
 from protocols.groups import deletion, kip848, migration
-from protocols.groups.answers import failed as failed_reply
-from protocols.groups.answers import refusal
-from protocols.groups.answers import turned_away as classic_turned_away
+from protocols.groups.answers import append_failed_response, error_response, validate_request
 from protocols.groups.classic import heartbeat, join, leave, rebalance, sync
 from protocols.groups.classic import lifecycle as classic
 from protocols.groups.classic.group import JOIN, SESSION, SYNC, Group, on_group
-from protocols.groups.classic.heartbeat import session_over
+from protocols.groups.classic.heartbeat import on_session_timeout
 from protocols.groups.classic.kind import CLASSIC, describe_group
 from protocols.groups.deletion import EXPIRE_OFFSETS
-from protocols.groups.offsets import offset_commit, offset_fetch, refused_at_the_door, still_gone
+from protocols.groups.offsets import offset_commit, offset_fetch, reject_commit, still_gone
 from protocols.groups.shard import (
     AnyShard,
     Broker,
@@ -104,7 +102,7 @@ def _stable_fetch(
     shard: AnyShard, header: Header, request: OffsetFetchRequest, at: Moment
 ) -> Turn[AnyShard]:
     """A stable fetch sees the newest state, and its answer waits until all of it is durable."""
-    refused = kind_of(shard, request.group_id).fetch_error(shard.durable, request)
+    refused = kind_of(shard, request.group_id).validate_fetch(shard.durable, request)
     if refused is not None:
         return Turn(shard, (Send(header, OffsetFetchResponse(error=refused)),))
     answer = offset_fetch(shard.durable, request, at.broker)
@@ -163,7 +161,7 @@ def read(request: Any, shard: AnyShard, view: Durable, broker: Broker) -> Messag
         consumers = group if isinstance(group, kip848.group.Group) else None
         return kip848.describe.described(consumers, request, broker)
     if isinstance(request, OffsetFetchRequest) and not request.require_stable:
-        refused = kind_in(view, request.group_id).fetch_error(view, request)
+        refused = kind_in(view, request.group_id).validate_fetch(view, request)
         if refused is not None:
             return OffsetFetchResponse(error=refused)
         return offset_fetch(view, request, broker)
@@ -173,14 +171,14 @@ def read(request: Any, shard: AnyShard, view: Durable, broker: Broker) -> Messag
 # -- refusing ----------------------------------------------------------------------------------
 
 
-def turned_away(request: Any, settings: BrokerSettings) -> Message | None:
+def validate(request: Any, settings: BrokerSettings) -> Message | None:
     """Return the answer to a request that can never be meant, else None."""
     if isinstance(request, ConsumerGroupHeartbeatRequest):
-        return kip848.validation.heartbeat_refused(request, settings)
-    return classic_turned_away(request, settings)
+        return kip848.validation.validate_heartbeat(request, settings)
+    return validate_request(request, settings)
 
 
-def not_serving(
+def reject_unavailable(
     header: Header, request: Any, topics: TopicsByName, *, loading: bool
 ) -> tuple[Effect, ...]:
     """Answer a request to a coordinator that does not serve yet, or no more."""
@@ -188,36 +186,36 @@ def not_serving(
         return (Send(header, HeartbeatResponse()),)
     error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
     if isinstance(request, OffsetCommitRequest):
-        return refused_at_the_door(header, request, error, topics)
-    return (Send(header, refusal(request, error)),)
+        return reject_commit(header, request, error, topics)
+    return (Send(header, error_response(request, error)),)
 
 
-def led_elsewhere(
+def reject_not_coordinator(
     envelope: Envelope, settings: BrokerSettings, topics: TopicsByName
 ) -> tuple[Effect, ...]:
     """Answer a group request at a broker that does not lead the group's partition."""
     request: Any = envelope.body  # the tables decide by its type
-    refused = turned_away(request, settings)
+    refused = validate(request, settings)
     if refused is not None:
         return (Send(envelope.header, refused),)
-    return not_serving(envelope.header, request, topics, loading=False)
+    return reject_unavailable(envelope.header, request, topics, loading=False)
 
 
-def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
+def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
     """Act on a timer of a group, or of the look for what has expired."""
     if timer.startswith(SESSION):
-        return session_over(shard, timer, at)
+        return on_session_timeout(shard, timer, at)
     if timer.startswith(JOIN):
-        return _group_woken(shard, timer.removeprefix(JOIN), rebalance.time_is_up, at)
+        return _on_classic_timer(shard, timer.removeprefix(JOIN), rebalance.on_join_timeout, at)
     if timer.startswith(SYNC):
-        return _group_woken(shard, timer.removeprefix(SYNC), sync.time_is_up, at)
+        return _on_classic_timer(shard, timer.removeprefix(SYNC), sync.on_sync_timeout, at)
     if timer == EXPIRE_OFFSETS:
         return deletion.expire(shard, kind_of, at)
     assert kip848.shard.is_timer(timer), f"no timer {timer!r} was ever set"
-    return migration.requests.woken(shard, timer, at)
+    return migration.requests.on_timer(shard, timer, at)
 
 
-def _group_woken(
+def _on_classic_timer(
     shard: AnyShard, group_id: str, wake: Callable[[Group, Moment], Turn[Group]], at: Moment
 ) -> Turn[AnyShard]:
     group = shard.groups.get(group_id)
@@ -228,29 +226,31 @@ RETRY_MS: Final = 500
 """How long a timer waits whose records could not be written."""
 
 
-def succeeded(shard: AnyShard, what: Waiting, at: Moment) -> Turn[AnyShard]:
+def on_durable(shard: AnyShard, waiting: Waiting, at: Moment) -> Turn[AnyShard]:
     """Go on with what waited: everything it depends on is durable."""
-    if isinstance(what, Send):
-        return Turn(shard, (what,))
-    if isinstance(what, Tell):
-        return Turn(shard, _still_true(shard, what))
-    return Turn(shard) if isinstance(what, Retry) else classic.succeeded(shard, what, at)
+    if isinstance(waiting, Send):
+        return Turn(shard, (waiting,))
+    if isinstance(waiting, Tell):
+        return Turn(shard, _still_dropped(shard, waiting))
+    return Turn(shard) if isinstance(waiting, Retry) else classic.on_durable(shard, waiting, at)
 
 
-def failed(shard: AnyShard, what: Waiting, error: ErrorCode, at: Moment) -> Turn[AnyShard]:
+def on_append_failed(
+    shard: AnyShard, waiting: Waiting, error: ErrorCode, at: Moment
+) -> Turn[AnyShard]:
     """Give up what waited: its append failed with *error*, or took too long."""
-    if isinstance(what, Send):
-        return Turn(shard, (Send(what.to, failed_reply(what.message, error)),))
-    if isinstance(what, Tell):
-        return Turn(shard, waits=_still_true(shard, what))
-    if isinstance(what, Retry):
+    if isinstance(waiting, Send):
+        return Turn(shard, (Send(waiting.to, append_failed_response(waiting.message, error)),))
+    if isinstance(waiting, Tell):
+        return Turn(shard, waits=_still_dropped(shard, waiting))
+    if isinstance(waiting, Retry):
         moved = error is ErrorCode.NOT_COORDINATOR
-        return Turn(shard, () if moved else (SetTimer(what.timer, at.after(RETRY_MS)),))
-    return classic.failed(shard, what, error, at)
+        return Turn(shard, () if moved else (SetTimer(waiting.timer, at.after(RETRY_MS)),))
+    return classic.on_append_failed(shard, waiting, error, at)
 
 
-def _still_true(shard: AnyShard, told: Tell) -> tuple[Tell, ...]:
+def _still_dropped(shard: AnyShard, emitted: Tell) -> tuple[Tell, ...]:
     """Return what holds of a fact as things are; where some of its batches failed, the rest."""
-    fact = told.fact
+    fact = emitted.fact
     assert isinstance(fact, OffsetsDropped), "no other fact waits for the log"
     return still_gone(shard.durable, fact)

@@ -49,31 +49,31 @@ class Proposal:
     """Groups that are no longer in memory after it, as they were."""
 
 
-class Parked(NamedTuple):
+class Deferred(NamedTuple):
     """Something that waits until all below a log offset is durable."""
 
     below: int
     deadline_us: int
-    what: Waiting
+    waiting: Waiting
 
 
-class Untold(NamedTuple):
+class DeferredFact(NamedTuple):
     """A fact that holds once all below a log offset is durable, however long that takes."""
 
     below: int
-    what: Tell
+    waiting: Tell
 
 
 class Durability:
     """What of a shard's log is safe, and who waits for it."""
 
     __slots__ = (
+        "_deferred",
+        "_facts",
         "_loaded_to",
-        "_parked",
         "_proposals",
-        "_replayed",
+        "_replay",
         "_timer_set",
-        "_untold",
         "high_watermark",
         "next_log_offset",
         "view",
@@ -81,20 +81,20 @@ class Durability:
 
     def __init__(self, replayed: Replay) -> None:
         """Take *replayed*, which applies records to what is durable."""
-        self._replayed = replayed
+        self._replay = replayed
         self.next_log_offset = 0
         self.high_watermark = 0
         self.view = Durable()
         """What readers see: the state as of the high watermark."""
 
         self._proposals = deque[Proposal]()
-        self._parked = deque[Parked]()
-        self._untold = deque[Untold]()
+        self._deferred = deque[Deferred]()
+        self._facts = deque[DeferredFact]()
         self._timer_set = False
         self._loaded_to = 0
 
     @property
-    def settled(self) -> bool:
+    def all_durable(self) -> bool:
         """Whether everything proposed is durable, so that nobody need wait."""
         return self.high_watermark >= self.next_log_offset
 
@@ -102,7 +102,7 @@ class Durability:
         """Apply what a load reads of the log to what it has read before; return the newest state."""
         for run in self._runs(entries):
             before, log_offset = durable, run[-1][0]
-            durable = self._replayed(before, (record for _, record in run))
+            durable = self._replay(before, (record for _, record in run))
             self.next_log_offset = log_offset + 1
             if log_offset < self.high_watermark:
                 self.view = durable
@@ -151,19 +151,19 @@ class Durability:
         self.next_log_offset = start + count
         self._proposals.append(Proposal(start, self.next_log_offset, before, after, made, ended))
 
-    def park(self, waits: tuple[Waiting, ...], deadline_us: int) -> tuple[SetTimer, ...]:
+    def defer(self, waits: tuple[Waiting, ...], deadline_us: int) -> tuple[SetTimer, ...]:
         """Let a turn's rest wait for all proposed so far; return the timer to set, if any.
 
         All turns wait equally long, so one timer for the oldest is enough; it is set anew only
         when it runs out, not for each turn.
         """
         below = self.next_log_offset
-        for what in waits:
-            if type(what) is Tell:
-                self._untold.append(Untold(below, what))
+        for waiting in waits:
+            if type(waiting) is Tell:
+                self._facts.append(DeferredFact(below, waiting))
             else:
-                self._parked.append(Parked(below, deadline_us, what))
-        if self._timer_set or not self._parked:
+                self._deferred.append(Deferred(below, deadline_us, waiting))
+        if self._timer_set or not self._deferred:
             return ()
         self._timer_set = True
         return (SetTimer(OPERATION_TIMEOUT, deadline_us),)
@@ -180,21 +180,21 @@ class Durability:
         while proposals and proposals[0].end <= log_offset:
             self.view = proposals.popleft().after
         released = list[Waiting]()
-        while self._untold and self._untold[0].below <= log_offset:
-            released.append(self._untold.popleft().what)
-        while self._parked and self._parked[0].below <= log_offset:
-            released.append(self._parked.popleft().what)
+        while self._facts and self._facts[0].below <= log_offset:
+            released.append(self._facts.popleft().waiting)
+        while self._deferred and self._deferred[0].below <= log_offset:
+            released.append(self._deferred.popleft().waiting)
         return released
 
-    def overdue(self, now_us: int) -> tuple[list[Waiting], tuple[SetTimer, ...]]:
+    def expire(self, now_us: int) -> tuple[list[Waiting], tuple[SetTimer, ...]]:
         """Return what has waited too long, and the timer for what is next."""
-        late = list[Waiting]()
-        while self._parked and self._parked[0].deadline_us <= now_us:
-            late.append(self._parked.popleft().what)
-        self._timer_set = bool(self._parked)
+        expired = list[Waiting]()
+        while self._deferred and self._deferred[0].deadline_us <= now_us:
+            expired.append(self._deferred.popleft().waiting)
+        self._timer_set = bool(self._deferred)
         if not self._timer_set:
-            return late, ()
-        return late, (SetTimer(OPERATION_TIMEOUT, self._parked[0].deadline_us),)
+            return expired, ()
+        return expired, (SetTimer(OPERATION_TIMEOUT, self._deferred[0].deadline_us),)
 
     def in_flight(self) -> list[int]:
         """Return where the batches begin that may still fail; what was loaded cannot."""
@@ -216,18 +216,18 @@ class Durability:
             withdrawn.append(self._proposals.pop())
         self.next_log_offset = log_offset
         failed = deque[Waiting]()
-        while self._parked and self._parked[-1].below > log_offset:
-            failed.appendleft(self._parked.pop().what)
-        while self._untold and self._untold[-1].below > log_offset:
-            failed.appendleft(self._untold.pop().what)
+        while self._deferred and self._deferred[-1].below > log_offset:
+            failed.appendleft(self._deferred.pop().waiting)
+        while self._facts and self._facts[-1].below > log_offset:
+            failed.appendleft(self._facts.pop().waiting)
         return withdrawn, list(failed)
 
     def abandon(self) -> list[Waiting]:
         """Stop waiting for anything; return who waited, in order."""
-        waited: list[Waiting] = [untold.what for untold in self._untold]
-        waited += (parked.what for parked in self._parked)
-        self._untold.clear()
-        self._parked.clear()
+        waited: list[Waiting] = [fact.waiting for fact in self._facts]
+        waited += (deferred.waiting for deferred in self._deferred)
+        self._facts.clear()
+        self._deferred.clear()
         return waited
 
     def check(self, newest: Durable) -> None:
@@ -240,14 +240,14 @@ class Durability:
         for earlier, later in zip(self._proposals, list(self._proposals)[1:], strict=False):
             assert earlier.after == later.before
             assert earlier.end <= later.log_offset
-        places = [(parked.below, parked.deadline_us) for parked in self._parked]
+        places = [(deferred.below, deferred.deadline_us) for deferred in self._deferred]
         assert places == sorted(places), "who came later waits longer"
         assert all(self.high_watermark < below for below, _ in places)
         assert all(below <= self.next_log_offset for below, _ in places)
-        facts = [untold.below for untold in self._untold]
+        facts = [fact.below for fact in self._facts]
         assert facts == sorted(facts), "facts come true in the order of the log"
         assert all(self.high_watermark < below <= self.next_log_offset for below in facts)
-        assert self._timer_set or not self._parked, "someone waits without a time limit"
+        assert self._timer_set or not self._deferred, "someone waits without a time limit"
 
 
 def proposed(

@@ -21,12 +21,20 @@ import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, Final
 
 from assignors.registry import SERVER_SIDE
-from protocols.coordinator import dispatch, queries
-from protocols.coordinator.dispatch import HANDLERS, kind_of, not_serving, read, turned_away, woken
+from protocols.coordinator import queries
+from protocols.coordinator.dispatch import (
+    HANDLERS,
+    kind_of,
+    on_append_failed,
+    on_durable,
+    on_timer,
+    read,
+    reject_unavailable,
+    validate,
+)
 from protocols.coordinator.durability import (
     OPERATION_TIMEOUT,
     Durability,
@@ -36,7 +44,7 @@ from protocols.coordinator.durability import (
 )
 from protocols.coordinator.replay import replayed
 from protocols.groups import deletion, kip848
-from protocols.groups.classic.lifecycle import back_again, vanished
+from protocols.groups.classic.lifecycle import discard, restore
 from protocols.groups.classic.states import Request
 from protocols.groups.deletion import EXPIRE_OFFSETS
 from protocols.groups.shard import (
@@ -61,7 +69,6 @@ from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.broken_log import BrokenLogError
 from protocols.offsets_topic.records import Record
 from protocols.settings.consumer import BrokerSettings
-from protocols.settings.group import GroupOverrides, times_in_force
 
 _AT_ONCE: Final = (Send, Tell)
 """What needs nobody to come back to it where all is durable already."""
@@ -93,7 +100,6 @@ class GroupCoordinator:
             settings=settings,
             epoch_ms=epoch_ms,
             new_id=new_id,
-            times=times_in_force(settings, None),
             assignors=assignors,
         )
         self._log = Durability(replayed)
@@ -141,20 +147,20 @@ class GroupCoordinator:
             step = self._quiet_heartbeat(header, request, at)
             if step is not None:
                 return step
-        refused = turned_away(request, at.settings)
+        refused = validate(request, at.settings)
         if refused is not None:
             return Step(self.state, (Send(header, refused),))
         if self._phase is not Phase.ACTIVE:
             loading = self._phase is Phase.LOADING
             topics = self._broker.topics
-            return Step(self.state, not_serving(header, request, topics, loading=loading))
+            return Step(self.state, reject_unavailable(header, request, topics, loading=loading))
         seen = read(request, self.state, self._log.view, at.broker)
         if seen is not None:
             return Step(self.state, (Send(header, seen),))
         handler = HANDLERS.get(type(request))
         if handler is None:
             raise TypeError(f"a coordinator does not answer {type(request).__name__}")
-        return self._settled(handler(self.state, header, request, at), at)
+        return self._carry_out(handler(self.state, header, request, at), at)
 
     def wake(self, timer: str, now_us: int) -> Step[AnyShard]:
         """Act on a timer that ran out; one that belongs to nobody any more does nothing."""
@@ -163,9 +169,9 @@ class GroupCoordinator:
         at = Moment(now_us, self._broker)
         if timer != OPERATION_TIMEOUT:
             atomic = timer != EXPIRE_OFFSETS
-            return self._settled(woken(self.state, timer, at), at, atomic=atomic)
-        late, timers = self._log.overdue(now_us)
-        return self._failed(late, ErrorCode.REQUEST_TIMED_OUT, at, timers)
+            return self._carry_out(on_timer(self.state, timer, at), at, atomic=atomic)
+        expired, timers = self._log.expire(now_us)
+        return self._fail(expired, ErrorCode.REQUEST_TIMED_OUT, at, timers)
 
     # -- news of the log ---------------------------------------------------------------------
 
@@ -173,8 +179,8 @@ class GroupCoordinator:
         """Learn that all records below *log_offset* are durable; what waited for them goes on."""
         at = Moment(now_us, self._broker)
         effects = list[Effect]()
-        for what in self._log.advance(log_offset):
-            effects += self._settled(dispatch.succeeded(self.state, what, at), at).effects
+        for waiting in self._log.advance(log_offset):
+            effects += self._carry_out(on_durable(self.state, waiting, at), at).effects
         return Step(self.state, tuple(effects))
 
     def rejected(self, log_offset: int, error: ErrorCode, now_us: int) -> Step[AnyShard]:
@@ -189,8 +195,8 @@ class GroupCoordinator:
         withdrawn, waits = self._log.withdraw(log_offset)
         effects = list[Effect]()
         for proposal in withdrawn:
-            effects += self._taken_back(proposal, error, at)
-        return self._failed(waits, error, at, effects)
+            effects += self._roll_back(proposal, error, at)
+        return self._fail(waits, error, at, effects)
 
     # -- coming and going --------------------------------------------------------------------
 
@@ -223,9 +229,9 @@ class GroupCoordinator:
         at = Moment(now_us, self._broker)
         turn: Turn[AnyShard] = Turn(self.state)
         for group_id in self.state.durable.groups:
-            take_over = kind_of(self.state, group_id).taken_over
-            turn = turn.then(functools.partial(take_over, group_id=group_id, at=at))
-        return self._settled(turn.also(deletion.next_run(at)), at)
+            on_loaded = kind_of(self.state, group_id).on_loaded
+            turn = turn.then(functools.partial(on_loaded, group_id=group_id, at=at))
+        return self._carry_out(turn.also(deletion.next_run(at)), at)
 
     def unload(self, now_us: int) -> Step[AnyShard]:
         """Stop serving: everyone who waits is told to look for the coordinator again.
@@ -235,12 +241,12 @@ class GroupCoordinator:
         at = Moment(now_us, self._broker)
         effects = list[Effect]()
         if self._phase is Phase.ACTIVE:
-            for what in self._log.abandon():
-                turn = dispatch.failed(self.state, what, ErrorCode.NOT_COORDINATOR, at)
+            for waiting in self._log.abandon():
+                turn = on_append_failed(self.state, waiting, ErrorCode.NOT_COORDINATOR, at)
                 self.state = turn.state
                 effects += turn.effects
             for group_id in self.state.durable.groups:
-                turn = kind_of(self.state, group_id).given_away(self.state, group_id, at)
+                turn = kind_of(self.state, group_id).on_unloaded(self.state, group_id, at)
                 self.state = turn.state
                 effects += turn.effects
             effects += (CancelTimer(EXPIRE_OFFSETS), CancelTimer(OPERATION_TIMEOUT))
@@ -263,12 +269,7 @@ class GroupCoordinator:
             image = old.followed_by(listed, newer)
         self._broker = replace(self._broker, topics=image.by_name, image=image)
         if not all(map(is_classic, self.state.durable.groups.entries.values())):
-            self.state = kip848.shard.told_of_topics(self.state, image.differs(old))
-
-    def group_settings_changed(self, group_id: str, overrides: GroupOverrides) -> None:
-        """Learn what was set for one group; each member follows with its next heartbeat."""
-        known = {**self._broker.overrides, group_id: overrides}
-        self._broker = replace(self._broker, overrides=MappingProxyType(known))
+            self.state = kip848.shard.on_topics_changed(self.state, image.differs(old))
 
     def topic_deleted(self, topic: str, topic_id: str, now_us: int) -> Step[AnyShard]:
         """Learn that a topic was deleted: its offsets go, in every group."""
@@ -276,7 +277,7 @@ class GroupCoordinator:
             return Step(self.state)
         at = Moment(now_us, self._broker)
         turn = deletion.topic_deleted(self.state, topic, topic_id)
-        return self._settled(turn, at, atomic=False)
+        return self._carry_out(turn, at, atomic=False)
 
     def check(self) -> None:
         """Assert every invariant of the shard, its groups and its log."""
@@ -286,7 +287,9 @@ class GroupCoordinator:
 
     # -- how a turn is carried out -----------------------------------------------------------
 
-    def _settled(self, turn: Turn[AnyShard], at: Moment, *, atomic: bool = True) -> Step[AnyShard]:
+    def _carry_out(
+        self, turn: Turn[AnyShard], at: Moment, *, atomic: bool = True
+    ) -> Step[AnyShard]:
         effects = turn.effects
         if turn.records:
             self.state, appends = proposed(self._log, self.state, turn, atomic=atomic)
@@ -295,33 +298,33 @@ class GroupCoordinator:
             self.state = turn.state
         waits = turn.waits
         if waits:
-            if self._log.settled:
-                effects += tuple(what for what in waits if type(what) in _AT_ONCE)
+            if self._log.all_durable:
+                effects += tuple(waiting for waiting in waits if type(waiting) in _AT_ONCE)
             else:
-                effects += self._log.park(waits, at.after(at.settings.offsets_commit_timeout_ms))
+                effects += self._log.defer(waits, at.after(at.settings.offsets_commit_timeout_ms))
         return Step(self.state, effects)
 
-    def _taken_back(self, proposal: Proposal, error: ErrorCode, at: Moment) -> tuple[Effect, ...]:
+    def _roll_back(self, proposal: Proposal, error: ErrorCode, at: Moment) -> tuple[Effect, ...]:
         self.state = replace(self.state, durable=proposal.before)
         effects: tuple[Effect, ...] = ()
         for _, group in proposal.ended:
-            turn = back_again(self.state, group, at)
+            turn = restore(self.state, group, at)
             self.state = turn.state
             effects += turn.effects
         for group_id in proposal.made:
-            turn = vanished(self.state, group_id, error, at)
+            turn = discard(self.state, group_id, error, at)
             self.state = turn.state
             effects += turn.effects
         if self.state.soft:
-            self.state = kip848.shard.without_strangers(self.state)
+            self.state = kip848.shard.drop_orphaned_soft_state(self.state)
         return effects
 
-    def _failed(
+    def _fail(
         self, waits: list[Waiting], error: ErrorCode, at: Moment, first: Iterable[Effect]
     ) -> Step[AnyShard]:
         effects = list(first)
-        for what in waits:
-            effects += self._settled(dispatch.failed(self.state, what, error, at), at).effects
+        for waiting in waits:
+            effects += self._carry_out(on_append_failed(self.state, waiting, error, at), at).effects
         return Step(self.state, tuple(effects))
 
     def _quiet_heartbeat(
@@ -332,13 +335,13 @@ class GroupCoordinator:
         if type(group) is not kip848.group.Group or self._phase is not Phase.ACTIVE:
             return None
         soft = kip848.shard.soft_of(self.state, request.group_id)
-        member = kip848.heartbeat.quiet(group, soft, header, request, at)
+        member = kip848.heartbeat.quiet_member(group, soft, header, request, at)
         if member is None:
             return None
-        session, reply = kip848.heartbeat.quiet_answer(group, member, header, at)
-        if self._log.settled:
+        session, reply = kip848.heartbeat.quiet_answer(member, header, at)
+        if self._log.all_durable:
             return Step(self.state, (session, reply))
-        return self._settled(Turn(self.state, (session,), (), (reply,)), at)
+        return self._carry_out(Turn(self.state, (session,), (), (reply,)), at)
 
 
 class Phase(enum.Enum):

@@ -6,7 +6,7 @@ from typing import Final
 
 from protocols.groups import kip848
 from protocols.groups.classic import invariants as classic
-from protocols.groups.classic.states import QUIET, TABLES, Request, Who
+from protocols.groups.classic.states import QUIET, TABLES, Request, Sender
 from protocols.groups.shard import AnyShard
 
 _PERIODIC: Final = frozenset({Request.HEARTBEAT, Request.OFFSET_COMMIT})
@@ -25,7 +25,7 @@ def is_quiet(
     group = shard.groups.get(group_id)
     if group is not None:
         known = member_id in group.members and generation == group.generation
-        return known and TABLES[kind][Who.MEMBER][group.state] in QUIET
+        return known and TABLES[kind][Sender.MEMBER][group.state] in QUIET
     if shard.durable.is_classic(group_id):
         return False
     beats = kind is Request.HEARTBEAT

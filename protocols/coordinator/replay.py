@@ -52,9 +52,11 @@ def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
             continue
         if isinstance(key, UnknownKey):
             continue
-        durable = _replayed(with_offsets(durable, stored), key, value)
-        stored.clear()
-    return with_offsets(durable, stored)
+        if stored:
+            durable = with_offsets(durable, stored)
+            stored.clear()
+        durable = _replayed(durable, key, value)
+    return with_offsets(durable, stored) if stored else durable
 
 
 def _replayed(durable: Durable, key: Any, value: Value | None) -> Durable:

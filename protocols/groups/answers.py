@@ -54,14 +54,14 @@ _FAILED_WRITES: Final = MappingProxyType(
 )
 
 
-def seen_as(error: ErrorCode) -> ErrorCode:
+def client_error(error: ErrorCode) -> ErrorCode:
     """Return the error a client is told when an append failed with *error*."""
     return _FAILED_WRITES.get(error, error)
 
 
-def seen_as_by_fetch(error: ErrorCode) -> ErrorCode:
+def client_error_of_fetch(error: ErrorCode) -> ErrorCode:
     """Return the same for an OffsetFetch that waited for earlier appends."""
-    seen = seen_as(error)
+    seen = client_error(error)
     looked_up_again = seen is not error and seen is ErrorCode.COORDINATOR_NOT_AVAILABLE
     return ErrorCode.NOT_COORDINATOR if looked_up_again else seen
 
@@ -69,16 +69,18 @@ def seen_as_by_fetch(error: ErrorCode) -> ErrorCode:
 # -- whole requests --------------------------------------------------------------------------
 
 
-def refusal(request: GroupRequest, error: ErrorCode) -> Message:
+def error_response(request: GroupRequest, error: ErrorCode) -> Message:
     """Return the answer that refuses *request* as a whole.
 
     Hosts use it too: for requests to a broker that does not lead the group's partition.
     """
-    refuse = _REFUSALS[type(request)]
-    return refuse(request, error)
+    respond = _ERROR_RESPONSES[type(request)]
+    return respond(request, error)
 
 
-def join_refused(error: ErrorCode, member_id: str = "", version: int = 9) -> JoinGroupResponse:
+def join_error_response(
+    error: ErrorCode, member_id: str = "", version: int = 9
+) -> JoinGroupResponse:
     """Return a JoinGroup answer that only says no; the protocol is null from version 7 on."""
     name = None if version >= 7 else ""
     return JoinGroupResponse(error=error, member_id=member_id, protocol_name=name)
@@ -96,12 +98,12 @@ def leave_answer(request: LeaveGroupRequest, errors: Sequence[ErrorCode]) -> Lea
     )
 
 
-def commit_refused(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+def _commit_error_response(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
     """Return *error* for every partition of a commit."""
     return OffsetCommitResponse(errors=tuple((entry[0], error) for entry in request.offsets))
 
 
-def _fetch_refused(request: OffsetFetchRequest, error: ErrorCode) -> OffsetFetchResponse:
+def _fetch_error_response(request: OffsetFetchRequest, error: ErrorCode) -> OffsetFetchResponse:
     if request.version > 1 or request.partitions is None:
         return OffsetFetchResponse(error=error)
     return OffsetFetchResponse(
@@ -109,35 +111,43 @@ def _fetch_refused(request: OffsetFetchRequest, error: ErrorCode) -> OffsetFetch
     )
 
 
-def _delete_refused(request: DeleteGroupsRequest, error: ErrorCode) -> DeleteGroupsResponse:
+def _delete_error_response(request: DeleteGroupsRequest, error: ErrorCode) -> DeleteGroupsResponse:
     groups = dict.fromkeys(request.group_ids)
     return DeleteGroupsResponse(results=tuple((group, error) for group in groups))
 
 
-def _describe_refused(request: DescribeGroupRequest, error: ErrorCode) -> DescribeGroupResponse:
+def _describe_error_response(
+    request: DescribeGroupRequest, error: ErrorCode
+) -> DescribeGroupResponse:
     return DescribeGroupResponse(group_id=request.group_id, state="", error=error)
 
 
-def _consumer_describe_refused(
+def _consumer_describe_error_response(
     request: ConsumerGroupDescribeRequest, error: ErrorCode
 ) -> ConsumerGroupDescribeResponse:
     return ConsumerGroupDescribeResponse(group_id=request.group_id, error=error, state="Dead")
 
 
-_REFUSALS: Final[MappingProxyType[type, Callable[[Any, ErrorCode], Message]]] = MappingProxyType(
-    {
-        JoinGroupRequest: lambda request, error: join_refused(error, version=request.version),
-        SyncGroupRequest: lambda _, error: SyncGroupResponse(error=error),
-        HeartbeatRequest: lambda _, error: HeartbeatResponse(error=error),
-        ConsumerGroupHeartbeatRequest: lambda _, error: ConsumerGroupHeartbeatResponse(error=error),
-        LeaveGroupRequest: lambda _, error: LeaveGroupResponse(error=error),
-        OffsetCommitRequest: commit_refused,
-        OffsetFetchRequest: _fetch_refused,
-        OffsetDeleteRequest: lambda _, error: OffsetDeleteResponse(error=error),
-        DeleteGroupsRequest: _delete_refused,
-        DescribeGroupRequest: _describe_refused,
-        ConsumerGroupDescribeRequest: _consumer_describe_refused,
-    }
+_ERROR_RESPONSES: Final[MappingProxyType[type, Callable[[Any, ErrorCode], Message]]] = (
+    MappingProxyType(
+        {
+            JoinGroupRequest: lambda request, error: join_error_response(
+                error, version=request.version
+            ),
+            SyncGroupRequest: lambda _, error: SyncGroupResponse(error=error),
+            HeartbeatRequest: lambda _, error: HeartbeatResponse(error=error),
+            ConsumerGroupHeartbeatRequest: lambda _, error: ConsumerGroupHeartbeatResponse(
+                error=error
+            ),
+            LeaveGroupRequest: lambda _, error: LeaveGroupResponse(error=error),
+            OffsetCommitRequest: _commit_error_response,
+            OffsetFetchRequest: _fetch_error_response,
+            OffsetDeleteRequest: lambda _, error: OffsetDeleteResponse(error=error),
+            DeleteGroupsRequest: _delete_error_response,
+            DescribeGroupRequest: _describe_error_response,
+            ConsumerGroupDescribeRequest: _consumer_describe_error_response,
+        }
+    )
 )
 
 
@@ -149,27 +159,27 @@ _NEVER_FORWARDED: Final = frozenset(
 """Errors by which a broker answers for a partition before its coordinator is asked."""
 
 
-def failed(reply: Message, error: ErrorCode) -> Message:
+def append_failed_response(reply: Message, error: ErrorCode) -> Message:
     """Return what is said instead of *reply*, whose turn failed with the append error *error*."""
     match reply:
         case JoinGroupResponse():
-            return JoinGroupResponse(error=seen_as(error))
+            return JoinGroupResponse(error=client_error(error))
         case SyncGroupResponse():
-            return SyncGroupResponse(error=seen_as(error))
+            return SyncGroupResponse(error=client_error(error))
         case HeartbeatResponse():
-            return HeartbeatResponse(error=seen_as(error))
+            return HeartbeatResponse(error=client_error(error))
         case ConsumerGroupHeartbeatResponse():
-            return ConsumerGroupHeartbeatResponse(error=seen_as(error))
+            return ConsumerGroupHeartbeatResponse(error=client_error(error))
         case LeaveGroupResponse():
-            return LeaveGroupResponse(error=seen_as(error))
+            return LeaveGroupResponse(error=client_error(error))
         case OffsetCommitResponse():
-            return _commit_failed(reply, seen_as(error))
+            return _commit_failed(reply, client_error(error))
         case OffsetFetchResponse():
-            return OffsetFetchResponse(error=seen_as_by_fetch(error))
+            return OffsetFetchResponse(error=client_error_of_fetch(error))
         case OffsetDeleteResponse():
-            return OffsetDeleteResponse(error=seen_as(error))
+            return OffsetDeleteResponse(error=client_error(error))
         case DeleteGroupsResponse():
-            results = tuple((group, seen_as(error)) for group, _ in reply.results)
+            results = tuple((group, client_error(error)) for group, _ in reply.results)
             return DeleteGroupsResponse(results=results)
         case _:
             raise TypeError(f"a {type(reply).__name__} never waits for an append")
@@ -188,7 +198,7 @@ _PROTOCOL_MANDATORY = 5
 """From this SyncGroup version on protocol type and name must be given (KIP-559)."""
 
 
-def turned_away(request: GroupRequest, settings: BrokerSettings) -> Message | None:
+def validate_request(request: GroupRequest, settings: BrokerSettings) -> Message | None:
     """Return the answer to a request that no group can have meant, else None.
 
     Offsets may belong to the group with the empty id; a group with members may not be it.
@@ -200,8 +210,8 @@ def turned_away(request: GroupRequest, settings: BrokerSettings) -> Message | No
     if error is None:
         return None
     if isinstance(request, JoinGroupRequest):
-        return join_refused(error, request.member_id, request.version)
-    return refusal(request, error)
+        return join_error_response(error, request.member_id, request.version)
+    return error_response(request, error)
 
 
 def _join_error(request: JoinGroupRequest, settings: BrokerSettings) -> ErrorCode | None:

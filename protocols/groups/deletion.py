@@ -32,20 +32,20 @@ def delete_groups(
     results = list[tuple[str, ErrorCode]]()
     for group_id in dict.fromkeys(request.group_ids):
         kind = kind_of(shard, group_id)
-        error = kind.delete_error(shard, group_id)
+        error = kind.validate_delete(shard, group_id)
         results.append((group_id, error or ErrorCode.NONE))
         if error is None:
-            turn = turn.then(functools.partial(_deleted, group_id=group_id, kind=kind))
+            turn = turn.then(functools.partial(_delete, group_id=group_id, kind=kind))
     answer = DeleteGroupsResponse(results=tuple(results))
     return turn.at_last(Send(header, answer))
 
 
-def _deleted(shard: AnyShard, group_id: str, kind: GroupKind) -> Turn[AnyShard]:
+def _delete(shard: AnyShard, group_id: str, kind: GroupKind) -> Turn[AnyShard]:
     """Delete a group and all its offsets, in the order of the coordinator's tables."""
     partitions = committed(shard.durable, group_id)
-    told = dropped(group_id, partitions, "deleted")
-    turn: Turn[AnyShard] = Turn(shard, (), tombstones(group_id, partitions), told)
-    return turn.then(functools.partial(kind.deleted, group_id=group_id))
+    facts = dropped(group_id, partitions, "deleted")
+    turn: Turn[AnyShard] = Turn(shard, (), tombstones(group_id, partitions), facts)
+    return turn.then(functools.partial(kind.delete, group_id=group_id))
 
 
 def offset_delete(
@@ -53,9 +53,9 @@ def offset_delete(
 ) -> Turn[AnyShard]:
     """Drop offsets of topics to which nobody in the group subscribes."""
     group_id = request.group_id
-    refused = kind.offset_delete_error(shard, group_id)
-    if refused is not None:
-        return Turn(shard, (Send(header, OffsetDeleteResponse(error=refused)),))
+    error = kind.validate_offset_delete(shard, group_id)
+    if error is not None:
+        return Turn(shard, (Send(header, OffsetDeleteResponse(error=error)),))
     errors = tuple(
         (partition, _error(shard, group_id, partition, kind, at.broker))
         for partition in request.partitions
@@ -65,9 +65,9 @@ def offset_delete(
         for partition in dict.fromkeys(name for name, said in errors if said is ErrorCode.NONE)
         if shard.durable.offset(group_id, *partition) is not None
     )
-    told = dropped(group_id, gone, "deleted")
+    facts = dropped(group_id, gone, "deleted")
     answer = Send(header, OffsetDeleteResponse(errors=errors))
-    return Turn(shard, (), tombstones(group_id, gone), (*told, answer))
+    return Turn(shard, (), tombstones(group_id, gone), (*facts, answer))
 
 
 def _error(
@@ -94,8 +94,8 @@ def topic_deleted(shard: AnyShard, topic: str, topic_id: str) -> Turn[AnyShard]:
             for number, value in (partitions.items() if partitions else ())
             if value.topic_id in {topic_id, ZERO_TOPIC_ID}
         )
-        told = dropped(group_id, gone, "topic deleted")
-        turn = Turn(shard, (), turn.records + tombstones(group_id, gone), turn.waits + told)
+        facts = dropped(group_id, gone, "topic deleted")
+        turn = Turn(shard, (), turn.records + tombstones(group_id, gone), turn.waits + facts)
     return turn
 
 
@@ -132,16 +132,16 @@ def _expired(shard: AnyShard, group_id: str, kind: GroupKind, at: Moment) -> Tur
     gone = tuple(
         partition
         for partition, value in stored
-        if _is_over(kind.expires_from_ms(shard, group_id, partition, value), value, at)
+        if _is_expired(kind.expires_from_ms(shard, group_id, partition, value), value, at)
     )
-    told = dropped(group_id, gone, "expired")
-    turn: Turn[AnyShard] = Turn(shard, (), tombstones(group_id, gone), told)
-    if len(gone) < len(stored) or not kind.is_over(shard, group_id):
+    facts = dropped(group_id, gone, "expired")
+    turn: Turn[AnyShard] = Turn(shard, (), tombstones(group_id, gone), facts)
+    if len(gone) < len(stored) or not kind.may_be_removed(shard, group_id):
         return turn
-    return turn.then(functools.partial(kind.deleted, group_id=group_id))
+    return turn.then(functools.partial(kind.delete, group_id=group_id))
 
 
-def _is_over(base_ms: int | None, value: OffsetCommitValue, at: Moment) -> bool:
+def _is_expired(base_ms: int | None, value: OffsetCommitValue, at: Moment) -> bool:
     if base_ms is None:
         return False
     if value.expire_timestamp != _NEVER:

@@ -130,25 +130,25 @@ def offset_commit(
     if refused:
         offsets = tuple(entry for entry in offsets if entry.partition not in refused)
     if not offsets:
-        told = _told(header, request, refused)
-        return Turn(shard, (*told, Send(header, _answer(request, refused))))
+        facts = _refusals(header, request, refused)
+        return Turn(shard, (*facts, Send(header, _answer(request, refused))))
     asked = replace(request, offsets=offsets) if refused else request
-    verdict = kind.commit(shard, asked, at)
+    verdict = kind.validate_commit(shard, asked, at)
     if not isinstance(verdict, ErrorCode):
         if request.group_id not in shard.durable.groups and not _all_too_long(offsets, at):
-            shard = kind.made_by_commit(shard, request.group_id, at)
+            shard = kind.create_for_commit(shard, request.group_id, at)
         return _stored(shard, header, request, refused, at, verdict)
     refused.update((entry.partition, verdict) for entry in offsets)
-    told = _told(header, request, refused)
-    return Turn(shard, (*told, Send(header, _answer(request, refused))))
+    facts = _refusals(header, request, refused)
+    return Turn(shard, (*facts, Send(header, _answer(request, refused))))
 
 
-def refused_at_the_door(
+def reject_commit(
     header: Header, request: OffsetCommitRequest, error: ErrorCode, topics: TopicsByName
 ) -> tuple[Effect, ...]:
     """Refuse a commit that came to a shard which cannot look at it."""
     refused = {entry.partition: error for entry in request.offsets} | _unknown(request, topics)
-    return (*_told(header, request, refused), Send(header, _answer(request, refused)))
+    return (*_refusals(header, request, refused), Send(header, _answer(request, refused)))
 
 
 def _unknown(request: OffsetCommitRequest, topics: TopicsByName) -> Refused:
@@ -208,7 +208,7 @@ def _stored(
     if accepted:
         effects += (_accepted(header, request, tuple(accepted)),)
     if refused:
-        effects += _told(header, request, refused)
+        effects += _refusals(header, request, refused)
     reply = Send(header, _answer(request, refused))
     return Turn(shard, effects, tuple(records), (reply,))
 
@@ -251,7 +251,7 @@ def _accepted(
     )
 
 
-def _told(header: Header, request: OffsetCommitRequest, refused: Refused) -> tuple[Effect, ...]:
+def _refusals(header: Header, request: OffsetCommitRequest, refused: Refused) -> tuple[Effect, ...]:
     """Tell of what was refused, error by error."""
     return tuple(
         Tell(

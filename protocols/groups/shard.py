@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from immutables import Map
@@ -25,7 +24,6 @@ from protocols.messages import OffsetCommitRequest, OffsetFetchRequest, TopicDes
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import GroupMetadataValue, OffsetCommitValue, Record
 from protocols.settings.consumer import BrokerSettings
-from protocols.settings.group import GroupOverrides, GroupTimes, times_in_force
 
 G = TypeVar("G")
 
@@ -120,14 +118,8 @@ class Broker:
 
     topics: TopicsByName = None
 
-    times: GroupTimes
-    """In force in groups that nothing was set for."""
-
     image: TopicsImage = _NO_IMAGE
     """The same topics; empty where every topic exists."""
-
-    overrides: Mapping[str, GroupOverrides] = field(default_factory=lambda: MappingProxyType({}))
-    """What was set for single groups."""
 
     assignors: Mapping[str, ServerAssignor] = field(default_factory=lambda: SERVER_SIDE)
     """The coordinator's assignors by name."""
@@ -143,12 +135,6 @@ class Broker:
         for name in offered:
             if name not in self.assignors:
                 find_server_assignor(name)
-
-    def times_of(self, group_id: str) -> GroupTimes:
-        """Return the times in force in a group of the consumer protocol."""
-        if group_id not in self.overrides:
-            return self.times
-        return times_in_force(self.settings, self.overrides[group_id])
 
 
 class Moment(NamedTuple):
@@ -229,22 +215,24 @@ AnyShard = Shard[Any]
 class GroupKind:
     """One type of group."""
 
-    commit: Callable[[AnyShard, OffsetCommitRequest, Moment], ErrorCode | tuple[Effect, ...]]
+    validate_commit: Callable[
+        [AnyShard, OffsetCommitRequest, Moment], ErrorCode | tuple[Effect, ...]
+    ]
     """Say why a commit is refused as a whole, or what it does beside storing offsets."""
 
-    made_by_commit: Callable[[AnyShard, str, Moment], AnyShard]
+    create_for_commit: Callable[[AnyShard, str, Moment], AnyShard]
     """Make the group that a first commit brings into being, where there is none."""
 
-    fetch_error: Callable[[Durable, OffsetFetchRequest], ErrorCode | None]
+    validate_fetch: Callable[[Durable, OffsetFetchRequest], ErrorCode | None]
     """Say why offsets are not shown."""
 
-    delete_error: Callable[[AnyShard, str], ErrorCode | None]
+    validate_delete: Callable[[AnyShard, str], ErrorCode | None]
     """Say why a group cannot be deleted."""
 
-    deleted: Callable[..., Turn[AnyShard]]
+    delete: Callable[..., Turn[AnyShard]]
     """Delete a group (a shard, its *group_id*) without members; its offsets are gone already."""
 
-    offset_delete_error: Callable[[AnyShard, str], ErrorCode | None]
+    validate_offset_delete: Callable[[AnyShard, str], ErrorCode | None]
     """Say why no offset of a group can be deleted."""
 
     is_subscribed: Callable[[AnyShard, str, str], bool]
@@ -253,11 +241,11 @@ class GroupKind:
     expires_from_ms: Callable[[AnyShard, str, TopicPartition, OffsetCommitValue], int | None]
     """Return from when the retention of an offset counts, or None while it is in use."""
 
-    is_over: Callable[[AnyShard, str], bool]
+    may_be_removed: Callable[[AnyShard, str], bool]
     """Say whether a group may go once it has no offsets."""
 
-    taken_over: Callable[..., Turn[AnyShard]]
+    on_loaded: Callable[..., Turn[AnyShard]]
     """Begin to coordinate a group (a shard, its *group_id*, *at*) that was loaded."""
 
-    given_away: Callable[[AnyShard, str, Moment], Turn[AnyShard]]
+    on_unloaded: Callable[[AnyShard, str, Moment], Turn[AnyShard]]
     """Stop coordinating a group; whoever still waits is sent elsewhere."""

@@ -1,17 +1,13 @@
-"""Settings of groups of the consumer protocol: the broker's, and what one group may override.
+"""Settings of groups of the consumer protocol.
 
-Source: ``GroupCoordinatorConfig`` and ``GroupConfig`` of Kafka 4.4.0 (spec kip848 9.1).
+Source: ``GroupCoordinatorConfig`` of Kafka 4.4.0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from protocols.settings.kinds import Kind, Setting
-
-if TYPE_CHECKING:
-    from protocols.settings.broker import BrokerSettings
 
 UNIFORM_THEN_RANGE: Final = ("uniform", "range")
 """The coordinator's own assignors; the first is the default of a group."""
@@ -82,50 +78,3 @@ REGEX_REFRESH_INTERVAL: Final = _time(
     "How often a group's patterns are matched against the topics anew.",
     minimum=10_000,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupOverrides:
-    """What was set for one group while it runs (resource GROUP); None: the broker's setting."""
-
-    consumer_session_timeout_ms: int | None = None
-    consumer_heartbeat_interval_ms: int | None = None
-    consumer_assignment_interval_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupTimes:
-    """The times in force in one group, in milliseconds."""
-
-    session_timeout_ms: int
-    heartbeat_interval_ms: int
-    assignment_interval_ms: int
-
-
-def times_in_force(settings: BrokerSettings, overrides: GroupOverrides | None) -> GroupTimes:
-    """Return a group's times; an override outside the broker's bounds is moved to the bound."""
-    given = overrides or GroupOverrides()
-    return GroupTimes(
-        session_timeout_ms=_bounded(
-            given.consumer_session_timeout_ms,
-            settings.group_consumer_session_timeout_ms,
-            settings.group_consumer_min_session_timeout_ms,
-            settings.group_consumer_max_session_timeout_ms,
-        ),
-        heartbeat_interval_ms=_bounded(
-            given.consumer_heartbeat_interval_ms,
-            settings.group_consumer_heartbeat_interval_ms,
-            settings.group_consumer_min_heartbeat_interval_ms,
-            settings.group_consumer_max_heartbeat_interval_ms,
-        ),
-        assignment_interval_ms=_bounded(
-            given.consumer_assignment_interval_ms,
-            settings.group_consumer_assignment_interval_ms,
-            settings.group_consumer_min_assignment_interval_ms,
-            settings.group_consumer_max_assignment_interval_ms,
-        ),
-    )
-
-
-def _bounded(given: int | None, otherwise: int, lowest: int, highest: int) -> int:
-    return otherwise if given is None else min(max(given, lowest), highest)

@@ -33,7 +33,7 @@ from emulator.world.kernel import Deadlines, Rank
 from emulator.world.run import Run
 from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.facts import Fact, OffsetsAccepted, OffsetsRefused
-from protocols.groups.answers import seen_as
+from protocols.groups.answers import client_error
 from protocols.machine import Append, CancelTimer, Send, SetTimer, Step, Tell
 from protocols.messages import Envelope, Header, Message
 
@@ -290,7 +290,7 @@ class Host:
                 header=fact.header,
                 member_id=fact.member_id,
                 generation=fact.generation,
-                error=seen_as(error),
+                error=client_error(error),
                 offsets=fact.offsets,
             )
         self._shard.emit(self, fact)

@@ -15,7 +15,7 @@ from emulator.world.cluster.log_cleaner import LogCleaner, log_settings
 from emulator.world.cluster.replicas import ReplicaSet
 from emulator.world.cluster.stored_log import Amount, StoredLog
 from emulator.world.draws import base64_id, sampler, stream_key, text_id
-from protocols.coordinator.dispatch import led_elsewhere
+from protocols.coordinator.dispatch import reject_not_coordinator
 from protocols.facts import Fact, OffsetsDropped, OffsetsRefused
 from protocols.machine import Send, Tell
 from protocols.messages import Envelope
@@ -187,7 +187,7 @@ class Shard:
             return
         context = self._context
         topics = {topic.name: topic for topic in context.topics.describe(None)}
-        for effect in led_elsewhere(envelope, self._run.broker_settings, topics):
+        for effect in reject_not_coordinator(envelope, self._run.broker_settings, topics):
             match effect:
                 case Send(message=message):
                     context.answer(broker, envelope.header, message)

@@ -119,7 +119,7 @@ class Group:
     insertions: int = 0
 
 
-def moved(group: Group, state: State, now_ms: int) -> Group:
+def transition(group: Group, state: State, now_ms: int) -> Group:
     """Return the group in another state; a transition that cannot be is our own bug."""
     assert group.state in PREDECESSORS[state], f"{group.state.label} to {state.label}"
     return replace(group, state=state, previous_state=group.state, state_since_ms=now_ms)

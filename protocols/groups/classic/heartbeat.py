@@ -12,9 +12,13 @@ from dataclasses import replace
 
 from protocols.facts import Departure, MemberRemoved
 from protocols.groups.classic.group import Group, Shard, on_group, splits
-from protocols.groups.classic.membership import of_generation, without_member
-from protocols.groups.classic.rebalance import begin, end_without_absent, refused_join
-from protocols.groups.classic.states import HEARTBEAT, Act, State, Who
+from protocols.groups.classic.membership import sender_in_generation, without_member
+from protocols.groups.classic.rebalance import (
+    complete_join_after_removal,
+    prepare_rebalance,
+    reject_join,
+)
+from protocols.groups.classic.states import HEARTBEAT, Act, Sender, State
 from protocols.groups.shard import Moment, Turn
 from protocols.machine import Send, SetTimer, Tell
 from protocols.messages import Header, HeartbeatRequest, HeartbeatResponse
@@ -22,17 +26,19 @@ from protocols.messages.errors import ErrorCode
 
 _ALIVE = HeartbeatResponse()
 _REJOIN = HeartbeatResponse(error=ErrorCode.REBALANCE_IN_PROGRESS)
-_OF_MEMBER = HEARTBEAT[Who.MEMBER]  # the hot row: a lookup less for each heartbeat
+_OF_MEMBER = HEARTBEAT[Sender.MEMBER]  # the hot row: a lookup less for each heartbeat
 
 
 def heartbeat(shard: Shard, header: Header, request: HeartbeatRequest, at: Moment) -> Turn[Shard]:
     """Keep a member's session and say whether it must rejoin; nothing is copied."""
     group = shard.groups.get(request.group_id)
     if group is None:
-        return _refused(shard, header, HEARTBEAT[Who.STRANGER][State.ABSENT])
+        return _refused(shard, header, HEARTBEAT[Sender.STRANGER][State.ABSENT])
     member_id = request.member_id
-    who = of_generation(group, member_id, request.group_instance_id, request.generation_id)
-    verdict = (_OF_MEMBER if who is Who.MEMBER else HEARTBEAT[who])[group.state]
+    sender = sender_in_generation(
+        group, member_id, request.group_instance_id, request.generation_id
+    )
+    verdict = (_OF_MEMBER if sender is Sender.MEMBER else HEARTBEAT[sender])[group.state]
     if verdict is not Act.KEEP and verdict is not Act.WARN:
         return _refused(shard, header, verdict)
     member = group.members[member_id]
@@ -46,7 +52,7 @@ def _refused(shard: Shard, header: Header, verdict: ErrorCode | Act | None) -> T
     return Turn(shard, (Send(header, HeartbeatResponse(error=verdict)),))
 
 
-def session_over(shard: Shard, timer: str, at: Moment) -> Turn[Shard]:
+def on_session_timeout(shard: Shard, timer: str, at: Moment) -> Turn[Shard]:
     """A session timer ran out: drop whoever it belongs to, unless it waits for us."""
     for group_id, member_id in splits(timer):
         group = shard.groups.get(group_id)
@@ -63,7 +69,7 @@ def _forgotten(group: Group, member_id: str, at: Moment) -> Turn[Group]:
     """An id that was handed out was not used in time."""
     group = replace(group, pending_joins=group.pending_joins.delete(member_id))
     if group.state is State.PREPARING_REBALANCE:
-        return end_without_absent(group, at)
+        return complete_join_after_removal(group, at)
     return Turn(group)
 
 
@@ -73,13 +79,13 @@ def _expired(group: Group, member_id: str, at: Moment) -> Turn[Group]:
     removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.EXPIRED)
     turn = (
         Turn(group, (Tell(removed),))
-        .then(lambda group: refused_join(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+        .then(lambda group: reject_join(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID))
         .then(lambda group: Turn(without_member(group, member_id)))
     )
     if group.state is State.PREPARING_REBALANCE:
-        return turn.then(lambda group: end_without_absent(group, at))
+        return turn.then(lambda group: complete_join_after_removal(group, at))
     reason = f"removing member {member_id} on heartbeat expiration."
-    return turn.then(lambda group: begin(group, at, reason, member_id))
+    return turn.then(lambda group: prepare_rebalance(group, at, reason, member_id))
 
 
 def _waits_for_us(group: Group, member_id: str) -> bool:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from protocols.facts import Departure, MemberAdded, MemberRemoved
-from protocols.groups.answers import join_refused
+from protocols.groups.answers import join_error_response
 from protocols.groups.classic import static
 from protocols.groups.classic.group import (
     Group,
@@ -24,25 +24,25 @@ from protocols.groups.classic.group import (
     state_of,
 )
 from protocols.groups.classic.membership import (
-    who_joins,
+    sender_of_join,
     with_member,
     with_protocols,
     without_member,
 )
 from protocols.groups.classic.rebalance import (
-    begin,
-    begin_or_go_on,
     client_reason,
-    end_if_last,
+    complete_join_if_last,
     joined,
+    prepare_or_complete,
+    prepare_rebalance,
 )
-from protocols.groups.classic.records import newborn_record
-from protocols.groups.classic.states import JOIN_GROUP, Act, State, Who
+from protocols.groups.classic.states import JOIN_GROUP, Act, Sender, State
 from protocols.groups.shard import Moment, Turn
 from protocols.java_maps import spread
 from protocols.machine import Send, SetTimer, Tell
 from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
 from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import GroupMetadataKey, GroupMetadataValue, Record
 
 NEW_MEMBER_TIMEOUT_MS: Final = 300_000
 """How long a member may wait for its first join phase to end."""
@@ -54,30 +54,41 @@ def join_group(shard: Shard, header: Header, request: JoinGroupRequest, at: Mome
     if known is not None:
         return on_group(shard, _joined(known, header, request, at))
     if request.member_id:
-        refused = join_refused(
-            _refusal(Who.STRANGER, State.ABSENT), request.member_id, request.version
+        refused = join_error_response(
+            _refusal(Sender.STRANGER, State.ABSENT), request.member_id, request.version
         )
         return Turn(shard, (Send(header, refused),))
     newborn = Group(request.group_id, state_since_ms=at.now_ms)
     turn = _joined(newborn, header, request, at, State.ABSENT)
-    records = turn.records or (newborn_record(newborn),)
+    records = turn.records or (_empty_group_record(newborn, at.now_ms),)
     return on_group(shard, Turn(turn.state, turn.effects, records, turn.waits))
+
+
+def _empty_group_record(group: Group, now_ms: int) -> Record:
+    """Return the record of a group that has just been created and has never had a member.
+
+    Source: ``GroupCoordinatorRecordHelpers.newEmptyGroupMetadataRecord``.
+    """
+    value = GroupMetadataValue(
+        protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=now_ms
+    )
+    return Record(GroupMetadataKey(group.group_id), value)
 
 
 def _joined(
     group: Group, header: Header, request: JoinGroupRequest, at: Moment, state: State | None = None
 ) -> Turn[Group]:
-    who = who_joins(group, request, at)
-    verdict = JOIN_GROUP[who][state_of(group) if state is None else state]
-    assert verdict is not None, f"{who} in {group.state.label}"
+    sender = sender_of_join(group, request, at)
+    verdict = JOIN_GROUP[sender][state_of(group) if state is None else state]
+    assert verdict is not None, f"{sender} in {group.state.label}"
     if isinstance(verdict, Act):
         return _ACTS[verdict](group, header, request, at)
-    named = "" if who is Who.PENDING_INSTANCE else request.member_id
-    return Turn(group, (Send(header, join_refused(verdict, named, request.version)),))
+    named = "" if sender is Sender.PENDING_INSTANCE else request.member_id
+    return Turn(group, (Send(header, join_error_response(verdict, named, request.version)),))
 
 
-def _refusal(who: Who, state: State) -> ErrorCode:
-    verdict = JOIN_GROUP[who][state]
+def _refusal(sender: Sender, state: State) -> ErrorCode:
+    verdict = JOIN_GROUP[sender][state]
     assert isinstance(verdict, ErrorCode)
     return verdict
 
@@ -89,7 +100,7 @@ def _hand_out_id(
     member_id = at.broker.new_id(header.client_id)
     pending = replace(group, pending_joins=group.pending_joins.set(member_id, None))
     deadline_us = at.after(request.session_timeout_ms)
-    answer = join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id, request.version)
+    answer = join_error_response(ErrorCode.MEMBER_ID_REQUIRED, member_id, request.version)
     timer = session_timer(group.group_id, member_id)
     return Turn(pending, (SetTimer(timer, deadline_us), Send(header, answer)))
 
@@ -130,21 +141,23 @@ def _admit(group: Group, header: Header, request: JoinGroupRequest, at: Moment) 
         f"Adding new member {member_id} with group instance id {member.instance_id or 'null'}; "
         f"client reason: {client_reason(request)}"
     )
-    return turn.then(lambda group: begin_or_go_on(group, at, reason, member_id))
+    return turn.then(lambda group: prepare_or_complete(group, at, reason, member_id))
 
 
 def _park(group: Group, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Group]:
-    return _parked(group, header, request).then(lambda group: end_if_last(group, at))
+    return _parked(group, header, request).then(lambda group: complete_join_if_last(group, at))
 
 
 def _rebalance(group: Group, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Group]:
     member_id, state = request.member_id, group.state
     if state is State.STABLE and member_id == group.leader_id:
-        what = f"Leader {member_id} re-joining group during {state.label}"
+        waiting = f"Leader {member_id} re-joining group during {state.label}"
     else:
-        what = f"Updating metadata for member {member_id} during {state.label}"
-    reason = f"{what}; client reason: {client_reason(request)}"
-    return _parked(group, header, request).then(lambda group: begin(group, at, reason, member_id))
+        waiting = f"Updating metadata for member {member_id} during {state.label}"
+    reason = f"{waiting}; client reason: {client_reason(request)}"
+    return _parked(group, header, request).then(
+        lambda group: prepare_rebalance(group, at, reason, member_id)
+    )
 
 
 def _parked(group: Group, header: Header, request: JoinGroupRequest) -> Turn[Group]:
@@ -181,8 +194,8 @@ _ACTS: Final[
         Act.REBALANCE: _rebalance,
         Act.REPEAT: _repeat,
         Act.EVICT: _evict,
-        Act.RETURN: static.come_back,
-        Act.RETURN_AND_REBALANCE: static.come_back_and_rebalance,
-        Act.RETURN_AND_PARK: static.come_back_and_park,
+        Act.RETURN: static.rejoin_static,
+        Act.RETURN_AND_REBALANCE: static.rejoin_static_and_rebalance,
+        Act.RETURN_AND_PARK: static.rejoin_static_and_park,
     }
 )

@@ -14,14 +14,14 @@ from protocols.groups.classic.group import (
     metadata_of,
     state_of,
 )
-from protocols.groups.classic.membership import who_commits
+from protocols.groups.classic.membership import sender_of_commit
 from protocols.groups.classic.states import (
     DELETE_GROUPS,
     OFFSET_COMMIT,
     OFFSET_DELETE,
     Act,
+    Sender,
     State,
-    Who,
 )
 from protocols.groups.shard import Durable, GroupKind, Moment, Turn
 from protocols.machine import Effect, SetTimer
@@ -45,19 +45,19 @@ def _anyone_may_fetch(_: Durable, __: OffsetFetchRequest) -> ErrorCode | None:
 # -- deleting ---------------------------------------------------------------------------------
 
 
-def delete_error(shard: Shard, group_id: str) -> ErrorCode | None:
+def validate_delete(shard: Shard, group_id: str) -> ErrorCode | None:
     """Say why a group cannot be deleted."""
-    verdict = DELETE_GROUPS[Who.ANYONE][state_of(shard.groups.get(group_id))]
+    verdict = DELETE_GROUPS[Sender.ANYONE][state_of(shard.groups.get(group_id))]
     return verdict if isinstance(verdict, ErrorCode) else None
 
 
-def deleted(shard: Shard, group_id: str) -> Turn[Shard]:
+def delete(shard: Shard, group_id: str) -> Turn[Shard]:
     """Delete a group without members; its offsets are gone already."""
     group_gone = Record(GroupMetadataKey(group_id), None)
     return Turn(shard.without_group(group_id), (), (group_gone,))
 
 
-def offset_delete_error(shard: Shard, group_id: str) -> ErrorCode | None:
+def validate_offset_delete(shard: Shard, group_id: str) -> ErrorCode | None:
     """Say why no offset of a group can be deleted."""
     group = shard.groups.get(group_id)
     verdict = OFFSET_DELETE[_kind_of(group)][state_of(group)]
@@ -69,9 +69,9 @@ def is_subscribed_in(shard: Shard, group_id: str, topic: str) -> bool:
     return is_subscribed(shard.groups[group_id], topic)
 
 
-def _kind_of(group: Group | None) -> Who:
+def _kind_of(group: Group | None) -> Sender:
     foreign = group is not None and group.protocol_type != CONSUMER_PROTOCOL_TYPE
-    return Who.OTHER_GROUP if foreign else Who.ANYONE
+    return Sender.OTHER_GROUP if foreign else Sender.ANYONE
 
 
 # -- describing -------------------------------------------------------------------------------
@@ -106,19 +106,19 @@ def describe_group(group: Group | None, request: DescribeGroupRequest) -> Descri
     )
 
 
-def commit(
+def validate_commit(
     shard: Shard, request: OffsetCommitRequest, at: Moment
 ) -> ErrorCode | tuple[Effect, ...]:
     """Say why a commit is refused as a whole, or what it does beside storing offsets."""
     group = shard.groups.get(request.group_id)
-    verdict = OFFSET_COMMIT[who_commits(group, request)][state_of(group)]
+    verdict = OFFSET_COMMIT[sender_of_commit(group, request)][state_of(group)]
     if isinstance(verdict, Act):
         return _kept(group, request, at) if verdict is Act.STORE_AND_KEEP else ()
     assert verdict is not None
     return _spoken(verdict, request)
 
 
-def made_by_commit(shard: Shard, group_id: str, at: Moment) -> Shard:
+def create_for_commit(shard: Shard, group_id: str, at: Moment) -> Shard:
     """Make the group that a first commit brings into being."""
     return shard.with_group(group_id, Group(group_id, state_since_ms=at.now_ms))
 
@@ -154,23 +154,23 @@ def expires_from_ms(
     return value.commit_timestamp
 
 
-def is_over(shard: Shard, group_id: str) -> bool:
+def may_be_removed(shard: Shard, group_id: str) -> bool:
     """Say whether a group may go once it has no offsets."""
     return shard.groups[group_id].state is State.EMPTY
 
 
 CLASSIC: Final = GroupKind(
-    commit=commit,
-    made_by_commit=made_by_commit,
-    fetch_error=_anyone_may_fetch,
-    delete_error=delete_error,
-    deleted=deleted,
-    offset_delete_error=offset_delete_error,
+    validate_commit=validate_commit,
+    create_for_commit=create_for_commit,
+    validate_fetch=_anyone_may_fetch,
+    validate_delete=validate_delete,
+    delete=delete,
+    validate_offset_delete=validate_offset_delete,
     is_subscribed=is_subscribed_in,
     expires_from_ms=expires_from_ms,
-    is_over=is_over,
-    taken_over=lifecycle.taken_over,
-    given_away=lifecycle.given_away,
+    may_be_removed=may_be_removed,
+    on_loaded=lifecycle.on_loaded,
+    on_unloaded=lifecycle.on_unloaded,
 )
 """Also for groups that do not exist, and those known by their offsets alone."""
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from protocols.facts import Departure, MemberRemoved
 from protocols.groups.answers import leave_answer
 from protocols.groups.classic.group import Group, Shard, on_group, session_timer
-from protocols.groups.classic.membership import who_leaves, without_member
-from protocols.groups.classic.rebalance import begin, end_if_last, refused_join
-from protocols.groups.classic.states import LEAVE_GROUP, Act, State, Who
+from protocols.groups.classic.membership import sender_of_leave, without_member
+from protocols.groups.classic.rebalance import complete_join_if_last, prepare_rebalance, reject_join
+from protocols.groups.classic.states import LEAVE_GROUP, Act, Sender, State
 from protocols.groups.shard import Moment, Turn
 from protocols.machine import CancelTimer, Send, Tell
 from protocols.messages import (
@@ -32,15 +32,15 @@ def leave_group(
     """Remove the members named, then rebalance once; the answer waits for what that writes."""
     group = shard.groups.get(request.group_id)
     if group is None:
-        refused = _refusal(Who.STRANGER, State.ABSENT)
+        refused = _refusal(Sender.STRANGER, State.ABSENT)
         return Turn(shard, (Send(header, leave_answer(request, [refused] * len(request.members))),))
     if group.state is State.DEAD:
-        gone = LeaveGroupResponse(error=_refusal(Who.STRANGER, State.DEAD))
+        gone = LeaveGroupResponse(error=_refusal(Sender.STRANGER, State.DEAD))
         return Turn(shard, (Send(header, gone),))
     turn: Turn[Group] = Turn(group)
     errors = list[ErrorCode]()
     for entry in request.members:
-        verdict = LEAVE_GROUP[who_leaves(turn.state, entry)][group.state]
+        verdict = LEAVE_GROUP[sender_of_leave(turn.state, entry)][group.state]
         errors.append(verdict if isinstance(verdict, ErrorCode) else ErrorCode.NONE)
         turn = turn.then(functools.partial(_left, entry=entry, verdict=verdict))
     left = [
@@ -52,8 +52,8 @@ def leave_group(
     return on_group(shard, turn.at_last(Send(header, leave_answer(request, errors))))
 
 
-def _refusal(who: Who, state: State) -> ErrorCode:
-    verdict = LEAVE_GROUP[who][state]
+def _refusal(sender: Sender, state: State) -> ErrorCode:
+    verdict = LEAVE_GROUP[sender][state]
     assert isinstance(verdict, ErrorCode)
     return verdict
 
@@ -66,7 +66,7 @@ def _left(group: Group, entry: LeavingMember, verdict: ErrorCode | Act | None) -
             removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.LEFT)
             return (
                 Turn(group, (Tell(removed), CancelTimer(group.members[member_id].timer)))
-                .then(lambda group: refused_join(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+                .then(lambda group: reject_join(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID))
                 .then(lambda group: Turn(without_member(group, member_id)))
             )
         case Act.FORGET:
@@ -84,8 +84,8 @@ def _rebalanced(group: Group, left: list[str], at: Moment) -> Turn[Group]:
     match group.state:
         case State.STABLE | State.COMPLETING_REBALANCE:
             reason = f"explicit `LeaveGroup` request for ({', '.join(left)}) members."
-            return begin(group, at, reason, left[0])
+            return prepare_rebalance(group, at, reason, left[0])
         case State.PREPARING_REBALANCE:
-            return end_if_last(group, at)
+            return complete_join_if_last(group, at)
         case _:
             return Turn(group)

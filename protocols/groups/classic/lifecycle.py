@@ -11,7 +11,7 @@ from dataclasses import replace
 from immutables import Map
 
 from protocols.facts import GroupLoaded
-from protocols.groups.answers import seen_as
+from protocols.groups.answers import client_error
 from protocols.groups.classic import static, sync
 from protocols.groups.classic.group import (
     ANSWERED,
@@ -24,13 +24,18 @@ from protocols.groups.classic.group import (
     Waiting,
     in_order,
     join_timer,
-    moved,
     on_group,
     rebalance_timeout_ms,
     session_timer,
     sync_timer,
+    transition,
 )
-from protocols.groups.classic.rebalance import answered_joins, answered_syncs, begin, given_up
+from protocols.groups.classic.rebalance import (
+    answer_joins,
+    answer_syncs,
+    mark_answered,
+    prepare_rebalance,
+)
 from protocols.groups.classic.records import restored
 from protocols.groups.classic.states import State
 from protocols.groups.shard import Moment, Turn
@@ -39,7 +44,7 @@ from protocols.messages import JoinGroupResponse, SyncGroupResponse
 from protocols.messages.errors import ErrorCode
 
 
-def taken_over(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
+def on_loaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
     """Begin to coordinate a group of a log that was read to its end.
 
     Every member starts a full session. A group that is too large has to rebalance.
@@ -66,23 +71,23 @@ def _started(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
         "Rebalancing in order to give a chance for consumers to commit offsets"
     )
     turn = Turn(group, tuple(effects)).then(
-        lambda group: begin(group, at, reason, members[0].member_id)
+        lambda group: prepare_rebalance(group, at, reason, members[0].member_id)
     )
     return on_group(shard, turn)
 
 
-def given_away(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
+def on_unloaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
     """Stop coordinating a group: it is dead, whoever still waits is sent elsewhere."""
     group = shard.groups[group_id]
     gone = ErrorCode.NOT_COORDINATOR
-    turn = answered_joins(
+    turn = answer_joins(
         group, lambda member: JoinGroupResponse(error=gone, member_id=member.member_id)
-    ).then(lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=gone)))
-    dead = moved(turn.state, State.DEAD, at.now_ms)
+    ).then(lambda group: answer_syncs(group, at, lambda _: SyncGroupResponse(error=gone)))
+    dead = transition(turn.state, State.DEAD, at.now_ms)
     return on_group(shard, Turn(dead, turn.effects).also(*timers_of(group)))
 
 
-def back_again(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
+def restore(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
     """Return to a group whose end could not be appended; each member has a session again.
 
     Whoever waits in it was told to join again, and is not told twice.
@@ -101,12 +106,12 @@ def back_again(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
     return on_group(shard, Turn(back, tuple(sessions)))
 
 
-def vanished(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[Shard]:
+def discard(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[Shard]:
     """Forget a group whose first record could not be appended; who waits in it is told."""
     group = shard.groups[group_id]
-    seen = seen_as(error)
-    turn = answered_joins(group, lambda _: JoinGroupResponse(error=seen)).then(
-        lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=seen))
+    seen = client_error(error)
+    turn = answer_joins(group, lambda _: JoinGroupResponse(error=seen)).then(
+        lambda group: answer_syncs(group, at, lambda _: SyncGroupResponse(error=seen))
     )
     answers = (effect for effect in turn.effects if isinstance(effect, Send))
     return Turn(shard.without_group(group_id), (*answers, *timers_of(group)))
@@ -125,48 +130,48 @@ def timers_of(group: Group) -> tuple[CancelTimer, ...]:
     )
 
 
-def succeeded(shard: Shard, what: Waiting, at: Moment) -> Turn[Shard]:
+def on_durable(shard: Shard, waiting: Waiting, at: Moment) -> Turn[Shard]:
     """Go on with what waited: everything it depends on is durable."""
-    group = shard.groups.get(what.group_id)
+    group = shard.groups.get(waiting.group_id)
     if group is None:
         return Turn(shard)
-    match what:
+    match waiting:
         case AssignmentStored():
-            return on_group(shard, sync.stabilised(group, what, at))
+            return on_group(shard, sync.on_assignment_stored(group, waiting, at))
         case InstanceStored():
-            return on_group(shard, static.stored(group, what))
+            return on_group(shard, static.on_stored(group, waiting))
         case _:
             return Turn(shard)
 
 
-def failed(shard: Shard, what: Waiting, error: ErrorCode, at: Moment) -> Turn[Shard]:
+def on_append_failed(shard: Shard, waiting: Waiting, error: ErrorCode, at: Moment) -> Turn[Shard]:
     """Give up what waited: its append failed with *error*, or took too long."""
-    group = shard.groups.get(what.group_id)
+    group = shard.groups.get(waiting.group_id)
     if group is None:
         return Turn(shard)
-    match what:
+    match waiting:
         case AssignmentStored():
-            return on_group(shard, sync.not_stored(group, what, error, at))
+            return on_group(shard, sync.on_assignment_failed(group, waiting, error, at))
         case InstanceStored():
-            return on_group(shard, static.not_stored(group, what, error, at))
+            return on_group(shard, static.on_store_failed(group, waiting, error, at))
         case JoinWaits():
-            return on_group(shard, _join_failed(group, what, error))
+            return on_group(shard, _join_failed(group, waiting, error))
         case SyncWaits():
-            return on_group(shard, _sync_failed(group, what, error))
+            return on_group(shard, _sync_failed(group, waiting, error))
 
 
-def _join_failed(group: Group, what: JoinWaits, error: ErrorCode) -> Turn[Group]:
+def _join_failed(group: Group, waiting: JoinWaits, error: ErrorCode) -> Turn[Group]:
     """Tell the client; its member stays, and counts as joined [Q2]."""
-    joining = given_up(group.joining, what.member_id, what.header)
+    joining = mark_answered(group.joining, waiting.member_id, waiting.header)
     if joining is None:
         return Turn(group)
-    answer = JoinGroupResponse(error=seen_as(error))
-    return Turn(replace(group, joining=joining), (Send(what.header, answer),))
+    answer = JoinGroupResponse(error=client_error(error))
+    return Turn(replace(group, joining=joining), (Send(waiting.header, answer),))
 
 
-def _sync_failed(group: Group, what: SyncWaits, error: ErrorCode) -> Turn[Group]:
-    syncing = given_up(group.syncing, what.member_id, what.header)
+def _sync_failed(group: Group, waiting: SyncWaits, error: ErrorCode) -> Turn[Group]:
+    syncing = mark_answered(group.syncing, waiting.member_id, waiting.header)
     if syncing is None:
         return Turn(group)
-    answer = SyncGroupResponse(error=seen_as(error))
-    return Turn(replace(group, syncing=syncing), (Send(what.header, answer),))
+    answer = SyncGroupResponse(error=client_error(error))
+    return Turn(replace(group, syncing=syncing), (Send(waiting.header, answer),))

@@ -16,7 +16,7 @@ from immutables import Map
 
 from assignors.java import hash_map_length
 from protocols.groups.classic.group import Group, Member, V, first_in_order, supports, without
-from protocols.groups.classic.states import State, Who
+from protocols.groups.classic.states import Sender, State
 from protocols.groups.shard import Moment
 from protocols.java_maps import spread
 from protocols.messages import (
@@ -185,40 +185,42 @@ def _recounted(
     return support
 
 
-def by_ids(group: Group, member_id: str, instance_id: str | None) -> Who:
+def sender_by_ids(group: Group, member_id: str, instance_id: str | None) -> Sender:
     """Make out a member by its ids; a wrong instance outweighs a right member id."""
     if instance_id is not None:
         holder = group.static_members.get(instance_id)
         if holder is None:
-            return Who.STRANGER
+            return Sender.STRANGER
         if holder != member_id:
-            return Who.FENCED
-    return Who.MEMBER if member_id in group.members else Who.STRANGER
+            return Sender.FENCED
+    return Sender.MEMBER if member_id in group.members else Sender.STRANGER
 
 
-def of_generation(group: Group, member_id: str, instance_id: str | None, generation_id: int) -> Who:
+def sender_in_generation(
+    group: Group, member_id: str, instance_id: str | None, generation_id: int
+) -> Sender:
     """Make out a member by its ids and by the generation it believes in."""
-    who = by_ids(group, member_id, instance_id)
-    stale = who is Who.MEMBER and generation_id != group.generation
-    return Who.STALE if stale else who
+    sender = sender_by_ids(group, member_id, instance_id)
+    stale = sender is Sender.MEMBER and generation_id != group.generation
+    return Sender.STALE if stale else sender
 
 
-def who_joins(group: Group, request: JoinGroupRequest, at: Moment) -> Who:
+def sender_of_join(group: Group, request: JoinGroupRequest, at: Moment) -> Sender:
     """Make out who sends a JoinGroup: room and protocols are looked at before the ids [Q6]."""
     if not _has_room(group, request.member_id, at.settings.group_max_size):
-        return Who.SURPLUS
+        return Sender.SURPLUS
     if not supports(group, request.protocol_type, request.protocols):
-        return Who.UNSUPPORTED
+        return Sender.UNSUPPORTED
     if request.member_id == UNKNOWN_MEMBER_ID:
         return _without_id(group, request)
     if request.member_id in group.pending_joins:
-        return Who.PENDING if request.group_instance_id is None else Who.PENDING_INSTANCE
-    who = by_ids(group, request.member_id, request.group_instance_id)
-    if who is not Who.MEMBER:
-        return who
+        return Sender.PENDING if request.group_instance_id is None else Sender.PENDING_INSTANCE
+    sender = sender_by_ids(group, request.member_id, request.group_instance_id)
+    if sender is not Sender.MEMBER:
+        return sender
     if group.members[request.member_id].protocols != request.protocols:
-        return Who.CHANGED
-    return Who.LEADER if request.member_id == group.leader_id else Who.MEMBER
+        return Sender.CHANGED
+    return Sender.LEADER if request.member_id == group.leader_id else Sender.MEMBER
 
 
 def _has_room(group: Group, member_id: str, size_max: int) -> bool:
@@ -232,44 +234,48 @@ def _has_room(group: Group, member_id: str, size_max: int) -> bool:
             return True
 
 
-def _without_id(group: Group, request: JoinGroupRequest) -> Who:
+def _without_id(group: Group, request: JoinGroupRequest) -> Sender:
     if request.group_instance_id is None:
-        return Who.NEWCOMER if request.version >= 4 else Who.OLD_NEWCOMER
+        return Sender.NEWCOMER if request.version >= 4 else Sender.OLD_NEWCOMER
     known = request.group_instance_id in group.static_members
-    return Who.RESTARTED if known else Who.NEW_INSTANCE
+    return Sender.RESTARTED if known else Sender.NEW_INSTANCE
 
 
-def who_syncs(group: Group, request: SyncGroupRequest) -> Who:
+def sender_of_sync(group: Group, request: SyncGroupRequest) -> Sender:
     """Make out who sends a SyncGroup; protocol names that are left out fit any (KIP-559)."""
-    who = of_generation(group, request.member_id, request.group_instance_id, request.generation_id)
-    if who is not Who.MEMBER:
-        return who
+    sender = sender_in_generation(
+        group, request.member_id, request.group_instance_id, request.generation_id
+    )
+    if sender is not Sender.MEMBER:
+        return sender
     if _differs(request.protocol_type, group.protocol_type) or _differs(
         request.protocol_name, group.protocol_name
     ):
-        return Who.OTHER_PROTOCOL
-    return Who.LEADER if request.member_id == group.leader_id else Who.MEMBER
+        return Sender.OTHER_PROTOCOL
+    return Sender.LEADER if request.member_id == group.leader_id else Sender.MEMBER
 
 
 def _differs(given: str | None, own: str | None) -> bool:
     return given is not None and own is not None and given != own
 
 
-def who_leaves(group: Group, entry: LeavingMember) -> Who:
+def sender_of_leave(group: Group, entry: LeavingMember) -> Sender:
     """Make out whom one entry of a LeaveGroup means."""
     if entry.member_id == UNKNOWN_MEMBER_ID:
         named = entry.group_instance_id in group.static_members
-        return Who.INSTANCE if named else Who.STRANGER
+        return Sender.INSTANCE if named else Sender.STRANGER
     if entry.member_id in group.pending_joins:
-        return Who.PENDING
-    return by_ids(group, entry.member_id, entry.group_instance_id)
+        return Sender.PENDING
+    return sender_by_ids(group, entry.member_id, entry.group_instance_id)
 
 
-def who_commits(group: Group | None, request: OffsetCommitRequest) -> Who:
+def sender_of_commit(group: Group | None, request: OffsetCommitRequest) -> Sender:
     """Make out who sends an OffsetCommit; without members a missing generation is enough."""
     no_generation = request.generation_id < 0
     if group is None or group.state is State.EMPTY:
-        return Who.NOBODY if no_generation else Who.STRANGER
+        return Sender.NOBODY if no_generation else Sender.STRANGER
     if no_generation and not request.member_id and request.group_instance_id is None:
-        return Who.NOBODY
-    return of_generation(group, request.member_id, request.group_instance_id, request.generation_id)
+        return Sender.NOBODY
+    return sender_in_generation(
+        group, request.member_id, request.group_instance_id, request.generation_id
+    )

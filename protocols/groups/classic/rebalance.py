@@ -22,11 +22,11 @@ from protocols.groups.classic.group import (
     in_order,
     join_timer,
     metadata_of,
-    moved,
     rebalance_timeout_ms,
     select_protocol,
     sync_timer,
     topics_of,
+    transition,
 )
 from protocols.groups.classic.membership import without_members
 from protocols.groups.classic.records import group_record
@@ -49,14 +49,14 @@ def client_reason(request: JoinGroupRequest) -> str:
     return request.reason or "not provided"
 
 
-def begin_or_go_on(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
+def prepare_or_complete(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
     """Begin a join phase; if one is under way, end it if this was the last JoinGroup needed."""
     if group.state is State.PREPARING_REBALANCE:
-        return end_if_last(group, at)
-    return begin(group, at, reason, member_id)
+        return complete_join_if_last(group, at)
+    return prepare_rebalance(group, at, reason, member_id)
 
 
-def begin(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
+def prepare_rebalance(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
     """Enter the join phase; unless the group was empty, it ends at once if nobody is missing.
 
     *reason*: as the coordinator's log words it. *member_id*: whose doing it is.
@@ -67,17 +67,17 @@ def begin(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
         )
     )
     turn = Turn(group, (began,)).then(
-        lambda group: released_syncs(group, at, ErrorCode.REBALANCE_IN_PROGRESS)
+        lambda group: cancel_sync_phase(group, at, ErrorCode.REBALANCE_IN_PROGRESS)
     )
     was_empty = group.state is State.EMPTY
     if not was_empty:
         turn = turn.also(CancelTimer(sync_timer(group.group_id)))
-    group = moved(turn.state, State.PREPARING_REBALANCE, at.now_ms)
+    group = transition(turn.state, State.PREPARING_REBALANCE, at.now_ms)
     turn = Turn(replace(group, pending_syncs=NOTHING), turn.effects)
-    return turn.then(lambda group: (_open_first if was_empty else _end_or_wait)(group, at))
+    return turn.then(lambda group: (_open_first if was_empty else _complete_or_wait)(group, at))
 
 
-def released_syncs(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]:
+def cancel_sync_phase(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]:
     """Take a sync phase back: no assignment, and *error* to every parked SyncGroup.
 
     In any other state it changes nothing.
@@ -85,7 +85,7 @@ def released_syncs(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]:
     if group.state is not State.COMPLETING_REBALANCE:
         return Turn(group)
     answer = SyncGroupResponse(error=error)
-    return answered_syncs(replace(group, assignments=NOTHING), at, lambda _: answer)
+    return answer_syncs(replace(group, assignments=NOTHING), at, lambda _: answer)
 
 
 # -- waiting ---------------------------------------------------------------------------------
@@ -103,8 +103,8 @@ def _open(group: Group, at: Moment, window: Window) -> Turn[Group]:
     return Turn(replace(group, window=window), (SetTimer(join_timer(group.group_id), deadline_us),))
 
 
-def _end_or_wait(group: Group, at: Moment) -> Turn[Group]:
-    return end(group, at) if all_joined(group) else _wait(group, at)
+def _complete_or_wait(group: Group, at: Moment) -> Turn[Group]:
+    return complete_join(group, at) if all_joined(group) else _wait(group, at)
 
 
 def _wait(group: Group, at: Moment) -> Turn[Group]:
@@ -116,24 +116,24 @@ def _wait_for_ms(group: Group, at: Moment, length_ms: int) -> Turn[Group]:
     return Turn(group, (SetTimer(join_timer(group.group_id), deadline_us),))
 
 
-def end_if_last(group: Group, at: Moment) -> Turn[Group]:
+def complete_join_if_last(group: Group, at: Moment) -> Turn[Group]:
     """End the join phase if nobody is missing; never during the initial delay (rule C2)."""
     waits = group.previous_state is State.EMPTY or not all_joined(group)
-    return Turn(group) if waits else end(group, at)
+    return Turn(group) if waits else complete_join(group, at)
 
 
-def end_without_absent(group: Group, at: Moment) -> Turn[Group]:
+def complete_join_after_removal(group: Group, at: Moment) -> Turn[Group]:
     """End the join phase if who has just gone was the last missing; also early [Q7] (rule C3)."""
-    return end(group, at) if all_joined(group) else Turn(group)
+    return complete_join(group, at) if all_joined(group) else Turn(group)
 
 
-def time_is_up(group: Group, at: Moment) -> Turn[Group]:
+def on_join_timeout(group: Group, at: Moment) -> Turn[Group]:
     """The join timer ran out: end the phase, or open the next window of the initial delay."""
     if group.state is not State.PREPARING_REBALANCE:
         return Turn(group)
     window = group.window
     if window is None or not (group.new_member_added and window.remaining_ms):
-        return end(group, at)
+        return complete_join(group, at)
     length_ms = min(at.settings.group_initial_rebalance_delay_ms, window.remaining_ms)
     remaining_ms = max(window.remaining_ms - window.length_ms, 0)
     later = replace(group, new_member_added=False)
@@ -143,7 +143,7 @@ def time_is_up(group: Group, at: Moment) -> Turn[Group]:
 # -- the end ---------------------------------------------------------------------------------
 
 
-def end(group: Group, at: Moment) -> Turn[Group]:
+def complete_join(group: Group, at: Moment) -> Turn[Group]:
     """End the join phase: a new generation of those who have joined (``completeClassicGroupJoin``).
 
     Dynamic members that are missing are out. If nobody has joined but static members are left,
@@ -158,7 +158,9 @@ def end(group: Group, at: Moment) -> Turn[Group]:
         # the millisecond; without a tick the phase would end, and begin, at this instant for ever.
         length_ms = max(rebalance_timeout_ms(group), 1)
         return turn.then(lambda group: _wait_for_ms(group, at, length_ms))
-    return turn.then(lambda group: (_next if group.members else _none_left)(group, at))
+    return turn.then(
+        lambda group: (_next_generation if group.members else _become_empty)(group, at)
+    )
 
 
 def _drop_absent(group: Group) -> Turn[Group]:
@@ -192,10 +194,10 @@ def _elected(group: Group) -> str | None:
     return None if heir is None else heir.member_id
 
 
-def _none_left(group: Group, at: Moment) -> Turn[Group]:
+def _become_empty(group: Group, at: Moment) -> Turn[Group]:
     """The generation ends with nobody in it (W3)."""
     group = replace(
-        moved(group, State.EMPTY, at.now_ms),
+        transition(group, State.EMPTY, at.now_ms),
         generation=group.generation + 1,
         protocol_name=None,
         pending_syncs=NOTHING,
@@ -205,9 +207,9 @@ def _none_left(group: Group, at: Moment) -> Turn[Group]:
     return Turn(group, (emptied,), (group_record(group, NOTHING),))
 
 
-def _next(group: Group, at: Moment) -> Turn[Group]:
+def _next_generation(group: Group, at: Moment) -> Turn[Group]:
     group = replace(
-        moved(group, State.COMPLETING_REBALANCE, at.now_ms),
+        transition(group, State.COMPLETING_REBALANCE, at.now_ms),
         generation=group.generation + 1,
         protocol_name=select_protocol(group),
         pending_syncs=group.members,
@@ -227,7 +229,7 @@ def _next(group: Group, at: Moment) -> Turn[Group]:
     sync_by_us = at.after(rebalance_timeout_ms(group))
     effects.append(SetTimer(sync_timer(group.group_id), sync_by_us))
     return Turn(group, tuple(effects)).then(
-        lambda group: answered_joins(group, lambda member: joined(group, member))
+        lambda group: answer_joins(group, lambda member: joined(group, member))
     )
 
 
@@ -256,7 +258,7 @@ def everyone(group: Group) -> tuple[JoinGroupMember, ...]:
     )
 
 
-def refused_join(group: Group, member_id: str, error: ErrorCode, named: str = "") -> Turn[Group]:
+def reject_join(group: Group, member_id: str, error: ErrorCode, named: str = "") -> Turn[Group]:
     """Answer a member's parked JoinGroup, if there is one, with *error*.
 
     *named*: the member id the answer carries.
@@ -269,7 +271,7 @@ def refused_join(group: Group, member_id: str, error: ErrorCode, named: str = ""
     return Turn(replace(group, joining=joining), _sent(header, answer))
 
 
-def refused_sync(group: Group, member_id: str, error: ErrorCode) -> Turn[Group]:
+def reject_sync(group: Group, member_id: str, error: ErrorCode) -> Turn[Group]:
     """Answer a member's parked SyncGroup, if there is one, with *error*; its session goes on."""
     header = group.syncing.get(member_id)
     if header is None:
@@ -278,7 +280,7 @@ def refused_sync(group: Group, member_id: str, error: ErrorCode) -> Turn[Group]:
     return Turn(replace(group, syncing=syncing), _sent(header, SyncGroupResponse(error=error)))
 
 
-def answered_syncs(
+def answer_syncs(
     group: Group, at: Moment, answer: Callable[[Member], SyncGroupResponse]
 ) -> Turn[Group]:
     """Answer every parked SyncGroup; each member answered starts a fresh session."""
@@ -292,7 +294,7 @@ def answered_syncs(
     return Turn(replace(group, syncing=NOTHING), tuple(effects))
 
 
-def answered_joins(group: Group, answer: Callable[[Member], JoinGroupResponse]) -> Turn[Group]:
+def answer_joins(group: Group, answer: Callable[[Member], JoinGroupResponse]) -> Turn[Group]:
     """Answer every parked JoinGroup; sessions are not touched."""
     effects = list[Effect]()
     joining = group.joining
@@ -303,7 +305,9 @@ def answered_joins(group: Group, answer: Callable[[Member], JoinGroupResponse]) 
     return Turn(replace(group, joining=NOTHING), tuple(effects))
 
 
-def given_up(waiting: Map[str, Header], member_id: str, header: Header) -> Map[str, Header] | None:
+def mark_answered(
+    waiting: Map[str, Header], member_id: str, header: Header
+) -> Map[str, Header] | None:
     """Return who waits after *header* was answered early, or None if it waits no more.
 
     The member goes on waiting for its phase to end, but nobody is there to be told.

@@ -58,20 +58,6 @@ def group_record(group: Group, assignments: Map[str, Partitions]) -> Record:
     )
 
 
-def newborn_record(group: Group) -> Record:
-    """Return the record of a group that has just been made and never had a member (W1)."""
-    value = GroupMetadataValue(
-        protocol_type="",
-        generation=0,
-        protocol=None,
-        leader=None,
-        current_state_timestamp=(
-            UNKNOWN_TIMESTAMP if group.state_since_ms is None else group.state_since_ms
-        ),
-    )
-    return Record(GroupMetadataKey(group.group_id), value)
-
-
 def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Group:
     """Return the group that a coordinator holds after loading its record.
 

@@ -1,7 +1,7 @@
 """What a classic group answers, to whom, in which state: the rules as tables.
 
 A group is one machine with five states; a sixth column stands for "no group of this id". For
-each request there is one table: its rows say who asks (:class:`Who`, as the handler of that
+each request there is one table: its rows say who asks (:class:`Sender`, as the handler of that
 request made out), its columns in which state the group is. A cell is either an error to answer
 with or an :class:`Act` to carry out. Handlers look their verdict up here and nowhere else;
 ``docs/classic-verdicts.md`` is printed from here; a test visits every cell.
@@ -85,7 +85,7 @@ class Request(enum.Enum):
     DELETE_GROUPS = "DeleteGroups"
 
 
-class Who(enum.Enum):
+class Sender(enum.Enum):
     """Who asks, as far as the answer depends on it; the first kind that fits."""
 
     SURPLUS = "one for whom `group.max.size` leaves no room"
@@ -138,12 +138,12 @@ Verdict = ErrorCode | Act
 Row = tuple[Verdict | None, Verdict | None, Verdict, Verdict, Verdict, Verdict]
 """Verdicts by :class:`State`; None where such a one cannot be."""
 
-Table = MappingProxyType[Who, Row]
+Table = MappingProxyType[Sender, Row]
 
 JOIN_GROUP: Final[Table] = MappingProxyType(
     {
-        Who.SURPLUS: (None, None, Act.EVICT, Act.EVICT, Act.EVICT, _NOT_AVAILABLE),
-        Who.UNSUPPORTED: (
+        Sender.SURPLUS: (None, None, Act.EVICT, Act.EVICT, Act.EVICT, _NOT_AVAILABLE),
+        Sender.UNSUPPORTED: (
             _INCONSISTENT,
             _INCONSISTENT,
             _INCONSISTENT,
@@ -151,7 +151,7 @@ JOIN_GROUP: Final[Table] = MappingProxyType(
             _INCONSISTENT,
             _NOT_AVAILABLE,
         ),
-        Who.NEWCOMER: (
+        Sender.NEWCOMER: (
             Act.HAND_OUT_ID,
             Act.HAND_OUT_ID,
             Act.HAND_OUT_ID,
@@ -159,9 +159,23 @@ JOIN_GROUP: Final[Table] = MappingProxyType(
             Act.HAND_OUT_ID,
             _NOT_AVAILABLE,
         ),
-        Who.OLD_NEWCOMER: (Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, _NOT_AVAILABLE),
-        Who.NEW_INSTANCE: (Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, _NOT_AVAILABLE),
-        Who.RESTARTED: (
+        Sender.OLD_NEWCOMER: (
+            Act.ADMIT,
+            Act.ADMIT,
+            Act.ADMIT,
+            Act.ADMIT,
+            Act.ADMIT,
+            _NOT_AVAILABLE,
+        ),
+        Sender.NEW_INSTANCE: (
+            Act.ADMIT,
+            Act.ADMIT,
+            Act.ADMIT,
+            Act.ADMIT,
+            Act.ADMIT,
+            _NOT_AVAILABLE,
+        ),
+        Sender.RESTARTED: (
             None,
             ErrorCode.UNKNOWN_SERVER_ERROR,
             Act.RETURN_AND_PARK,
@@ -169,8 +183,8 @@ JOIN_GROUP: Final[Table] = MappingProxyType(
             Act.RETURN,
             _NOT_AVAILABLE,
         ),
-        Who.PENDING: (_UNKNOWN, Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, _NOT_AVAILABLE),
-        Who.PENDING_INSTANCE: (
+        Sender.PENDING: (_UNKNOWN, Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, _NOT_AVAILABLE),
+        Sender.PENDING_INSTANCE: (
             _UNKNOWN,
             ErrorCode.UNKNOWN_SERVER_ERROR,
             ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -178,9 +192,9 @@ JOIN_GROUP: Final[Table] = MappingProxyType(
             ErrorCode.UNKNOWN_SERVER_ERROR,
             _NOT_AVAILABLE,
         ),
-        Who.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Who.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
-        Who.CHANGED: (
+        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
+        Sender.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Sender.CHANGED: (
             _UNKNOWN,
             _UNKNOWN,
             Act.PARK,
@@ -188,17 +202,17 @@ JOIN_GROUP: Final[Table] = MappingProxyType(
             Act.REBALANCE,
             _NOT_AVAILABLE,
         ),
-        Who.LEADER: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REPEAT, Act.REBALANCE, _NOT_AVAILABLE),
-        Who.MEMBER: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REPEAT, Act.REPEAT, _NOT_AVAILABLE),
+        Sender.LEADER: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REPEAT, Act.REBALANCE, _NOT_AVAILABLE),
+        Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REPEAT, Act.REPEAT, _NOT_AVAILABLE),
     }
 )
 
 SYNC_GROUP: Final[Table] = MappingProxyType(
     {
-        Who.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Who.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
-        Who.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
-        Who.OTHER_PROTOCOL: (
+        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
+        Sender.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Sender.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
+        Sender.OTHER_PROTOCOL: (
             _UNKNOWN,
             _UNKNOWN,
             _INCONSISTENT,
@@ -206,7 +220,7 @@ SYNC_GROUP: Final[Table] = MappingProxyType(
             _INCONSISTENT,
             _NOT_AVAILABLE,
         ),
-        Who.LEADER: (
+        Sender.LEADER: (
             _UNKNOWN,
             _UNKNOWN,
             _IN_REBALANCE,
@@ -214,7 +228,7 @@ SYNC_GROUP: Final[Table] = MappingProxyType(
             Act.GIVE_ASSIGNMENT,
             _NOT_AVAILABLE,
         ),
-        Who.MEMBER: (
+        Sender.MEMBER: (
             _UNKNOWN,
             _UNKNOWN,
             _IN_REBALANCE,
@@ -227,27 +241,27 @@ SYNC_GROUP: Final[Table] = MappingProxyType(
 
 HEARTBEAT: Final[Table] = MappingProxyType(
     {
-        Who.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Who.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
-        Who.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
-        Who.MEMBER: (_UNKNOWN, _UNKNOWN, Act.WARN, Act.KEEP, Act.KEEP, _NOT_AVAILABLE),
+        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
+        Sender.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Sender.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
+        Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.WARN, Act.KEEP, Act.KEEP, _NOT_AVAILABLE),
     }
 )
 
 LEAVE_GROUP: Final[Table] = MappingProxyType(
     {
-        Who.INSTANCE: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
-        Who.PENDING: (_UNKNOWN, Act.FORGET, Act.FORGET, Act.FORGET, Act.FORGET, _NOT_AVAILABLE),
-        Who.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Who.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
-        Who.MEMBER: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
+        Sender.INSTANCE: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
+        Sender.PENDING: (_UNKNOWN, Act.FORGET, Act.FORGET, Act.FORGET, Act.FORGET, _NOT_AVAILABLE),
+        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
+        Sender.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
     }
 )
 """For each entry of the request; DEAD answers the request as a whole."""
 
 OFFSET_COMMIT: Final[Table] = MappingProxyType(
     {
-        Who.NOBODY: (
+        Sender.NOBODY: (
             Act.STORE_OFFSETS,
             Act.STORE_OFFSETS,
             _UNKNOWN,
@@ -255,10 +269,10 @@ OFFSET_COMMIT: Final[Table] = MappingProxyType(
             _UNKNOWN,
             _NOT_AVAILABLE,
         ),
-        Who.FENCED: (_NO_GROUP, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Who.STRANGER: (_NO_GROUP, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
-        Who.STALE: (_NO_GROUP, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
-        Who.MEMBER: (
+        Sender.FENCED: (_NO_GROUP, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
+        Sender.STRANGER: (_NO_GROUP, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Sender.STALE: (_NO_GROUP, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
+        Sender.MEMBER: (
             _NO_GROUP,
             _UNKNOWN,
             Act.STORE_AND_KEEP,
@@ -272,7 +286,7 @@ OFFSET_COMMIT: Final[Table] = MappingProxyType(
 
 OFFSET_DELETE: Final[Table] = MappingProxyType(
     {
-        Who.OTHER_GROUP: (
+        Sender.OTHER_GROUP: (
             _NO_GROUP,
             Act.DROP_OFFSETS,
             _NON_EMPTY,
@@ -280,7 +294,7 @@ OFFSET_DELETE: Final[Table] = MappingProxyType(
             _NON_EMPTY,
             _NO_GROUP,
         ),
-        Who.ANYONE: (
+        Sender.ANYONE: (
             _NO_GROUP,
             Act.DROP_OFFSETS,
             Act.DROP_OFFSETS,
@@ -292,7 +306,7 @@ OFFSET_DELETE: Final[Table] = MappingProxyType(
 )
 
 DELETE_GROUPS: Final[Table] = MappingProxyType(
-    {Who.ANYONE: (_NO_GROUP, Act.DELETE, _NON_EMPTY, _NON_EMPTY, _NON_EMPTY, _NO_GROUP)}
+    {Sender.ANYONE: (_NO_GROUP, Act.DELETE, _NON_EMPTY, _NON_EMPTY, _NON_EMPTY, _NO_GROUP)}
 )
 
 TABLES: Final = MappingProxyType(

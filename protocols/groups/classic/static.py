@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.facts import Departure, MemberAdded, MemberRemoved
-from protocols.groups.answers import seen_as
+from protocols.groups.answers import client_error
 from protocols.groups.classic.group import (
     Group,
     InstanceStored,
@@ -21,12 +21,12 @@ from protocols.groups.classic.group import (
 )
 from protocols.groups.classic.membership import renamed, with_protocols
 from protocols.groups.classic.rebalance import (
-    begin,
     client_reason,
-    end_if_last,
+    complete_join_if_last,
     everyone,
-    refused_join,
-    refused_sync,
+    prepare_rebalance,
+    reject_join,
+    reject_sync,
 )
 from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import State
@@ -39,7 +39,9 @@ _SKIPPING_VERSION = 9
 """From this JoinGroup version on a leader can be told to keep the assignment."""
 
 
-def come_back(group: Group, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Group]:
+def rejoin_static(
+    group: Group, header: Header, request: JoinGroupRequest, at: Moment
+) -> Turn[Group]:
     """Restart in a stable group: without a rebalance, if the same assignor still wins.
 
     Only its name is compared: a changed subscription goes unnoticed [Q14].
@@ -53,12 +55,14 @@ def come_back(group: Group, header: Header, request: JoinGroupRequest, at: Momen
         why = f"Group's selectedProtocol will change because {instance} joined with change of protocol"
         return _rebalancing(turn, why, new_id, header, request, at)
     assert group.leader_id is not None, "a stable group has a leader"
-    stored = InstanceStored(group.group_id, old, new_id, group.leader_id, header, request.version)
+    on_stored = InstanceStored(
+        group.group_id, old, new_id, group.leader_id, header, request.version
+    )
     record = group_record(turn.state, turn.state.assignments)
-    return Turn(turn.state, turn.effects, (record,), (stored,))
+    return Turn(turn.state, turn.effects, (record,), (on_stored,))
 
 
-def come_back_and_rebalance(
+def rejoin_static_and_rebalance(
     group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Group]:
     """Restart during the sync phase: it is begun anew."""
@@ -70,7 +74,7 @@ def come_back_and_rebalance(
     return _rebalancing(turn, f"Updating metadata for {instance}", new_id, header, request, at)
 
 
-def come_back_and_park(
+def rejoin_static_and_park(
     group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Group]:
     """Restart during the join phase: the new id counts as joined."""
@@ -78,7 +82,7 @@ def come_back_and_park(
     return (
         _replaced(group, old, new_id, header, at)
         .then(lambda group: _parked(group, new_id, header, request))
-        .then(lambda group: end_if_last(group, at))
+        .then(lambda group: complete_join_if_last(group, at))
         .at_last(JoinWaits(group.group_id, new_id, header))
     )
 
@@ -92,7 +96,7 @@ def _rebalancing(
     at: Moment,
 ) -> Turn[Group]:
     reason = f"{why}; client reason: {client_reason(request)}"
-    return turn.then(lambda group: begin(group, at, reason, new_id)).at_last(
+    return turn.then(lambda group: prepare_rebalance(group, at, reason, new_id)).at_last(
         JoinWaits(turn.state.group_id, new_id, header)
     )
 
@@ -117,7 +121,7 @@ def _replaced(
     The old id's session timer is left to run out without effect.
     """
     timer = session_timer(group.group_id, new_id)
-    told: tuple[Effect, ...] = (
+    facts: tuple[Effect, ...] = (
         Tell(MemberRemoved(group=group.group_id, member_id=old.member_id, why=Departure.REPLACED)),
         Tell(
             MemberAdded(
@@ -132,9 +136,9 @@ def _replaced(
     )
     fenced = ErrorCode.FENCED_INSTANCE_ID
     return (
-        Turn(group, told)
-        .then(lambda group: refused_join(group, old.member_id, fenced, old.member_id))
-        .then(lambda group: refused_sync(group, old.member_id, fenced))
+        Turn(group, facts)
+        .then(lambda group: reject_join(group, old.member_id, fenced, old.member_id))
+        .then(lambda group: reject_sync(group, old.member_id, fenced))
         .then(lambda group: Turn(renamed(group, old, new_id, timer)))
         .also(SetTimer(timer, at.after(old.session_timeout_ms)))
     )
@@ -143,51 +147,53 @@ def _replaced(
 # -- once the new id is durable, or is not ---------------------------------------------------
 
 
-def stored(group: Group, what: InstanceStored) -> Turn[Group]:
+def on_stored(group: Group, waiting: InstanceStored) -> Turn[Group]:
     """Tell a restarted member that its generation goes on, if it still waits.
 
     A rebalance that began meanwhile has counted it as joined, and now does so no longer. If it
     leads the group, Kafka cannot tell it the members then, and it stays parked.
     """
-    header = group.joining.get(what.new_id)
-    leads = group.leader_id == what.new_id
+    header = group.joining.get(waiting.new_id)
+    leads = group.leader_id == waiting.new_id
     unspeakable = leads and group.state is State.PREPARING_REBALANCE
-    if header is None or (unspeakable and what.version >= _SKIPPING_VERSION):
+    if header is None or (unspeakable and waiting.version >= _SKIPPING_VERSION):
         return Turn(group)
-    freed = replace(group, joining=group.joining.delete(what.new_id))
-    return Turn(freed, (Send(header, _same_generation(group, what, leads=leads)),))
+    freed = replace(group, joining=group.joining.delete(waiting.new_id))
+    return Turn(freed, (Send(header, _same_generation(group, waiting, leads=leads)),))
 
 
-def _same_generation(group: Group, what: InstanceStored, *, leads: bool) -> JoinGroupResponse:
+def _same_generation(group: Group, waiting: InstanceStored, *, leads: bool) -> JoinGroupResponse:
     """An older client that led is told of its old id as leader, so it takes itself for a follower."""
-    skips = what.version >= _SKIPPING_VERSION
+    skips = waiting.version >= _SKIPPING_VERSION
     return JoinGroupResponse(
         generation_id=group.generation,
         protocol_type=group.protocol_type,
         protocol_name=group.protocol_name,
-        leader=(group.leader_id or "") if skips else what.old_leader_id,
+        leader=(group.leader_id or "") if skips else waiting.old_leader_id,
         skip_assignment=skips and leads,
-        member_id=what.new_id,
+        member_id=waiting.new_id,
         members=everyone(group) if skips and leads else (),
     )
 
 
-def not_stored(group: Group, what: InstanceStored, error: ErrorCode, at: Moment) -> Turn[Group]:
+def on_store_failed(
+    group: Group, waiting: InstanceStored, error: ErrorCode, at: Moment
+) -> Turn[Group]:
     """Give a restarted member its old id back: the new one was never durable."""
-    new = group.members.get(what.new_id)
+    new = group.members.get(waiting.new_id)
     if new is None:
         return Turn(group)
-    old = what.old
-    waits = group.joining.get(what.new_id) == what.header
+    old = waiting.old
+    waits = group.joining.get(waiting.new_id) == waiting.header
     timeouts_ms = old.rebalance_timeout_ms, old.session_timeout_ms
-    group = replace(group, joining=without(group.joining, what.new_id))
+    group = replace(group, joining=without(group.joining, waiting.new_id))
     group = with_protocols(group, new, old.protocols, timeouts_ms)
-    turn = _replaced(group, group.members[what.new_id], old.member_id, None, at)
+    turn = _replaced(group, group.members[waiting.new_id], old.member_id, None, at)
     refused = JoinGroupResponse(
-        error=seen_as(error),
+        error=client_error(error),
         generation_id=group.generation,
         protocol_type=group.protocol_type,
         protocol_name=group.protocol_name,
-        leader=what.old_leader_id,
+        leader=waiting.old_leader_id,
     )
-    return turn.also(Send(what.header, refused)) if waits else turn
+    return turn.also(Send(waiting.header, refused)) if waits else turn

@@ -10,7 +10,7 @@ from dataclasses import replace
 from immutables import Map
 
 from protocols.facts import Departure, GroupStabilised, MemberRemoved
-from protocols.groups.answers import seen_as
+from protocols.groups.answers import client_error
 from protocols.groups.classic.group import (
     AssignmentStored,
     Group,
@@ -18,15 +18,15 @@ from protocols.groups.classic.group import (
     Shard,
     SyncWaits,
     in_order,
-    moved,
     on_group,
     sync_timer,
+    transition,
     without,
 )
-from protocols.groups.classic.membership import who_syncs, without_member
-from protocols.groups.classic.rebalance import answered_syncs, begin, released_syncs
+from protocols.groups.classic.membership import sender_of_sync, without_member
+from protocols.groups.classic.rebalance import answer_syncs, cancel_sync_phase, prepare_rebalance
 from protocols.groups.classic.records import group_record
-from protocols.groups.classic.states import SYNC_GROUP, Act, State, Who
+from protocols.groups.classic.states import SYNC_GROUP, Act, Sender, State
 from protocols.groups.shard import Moment, Turn
 from protocols.machine import CancelTimer, Effect, Send, Tell
 from protocols.messages import Header, SyncGroupRequest, SyncGroupResponse
@@ -38,8 +38,8 @@ def sync_group(shard: Shard, header: Header, request: SyncGroupRequest, at: Mome
     del at
     group = shard.groups.get(request.group_id)
     if group is None:
-        return Turn(shard, _refused(header, SYNC_GROUP[Who.STRANGER][State.ABSENT]))
-    verdict = SYNC_GROUP[who_syncs(group, request)][group.state]
+        return Turn(shard, _refused(header, SYNC_GROUP[Sender.STRANGER][State.ABSENT]))
+    verdict = SYNC_GROUP[sender_of_sync(group, request)][group.state]
     match verdict:
         case Act.AWAIT_ASSIGNMENT:
             return on_group(shard, _parked(group, header, request.member_id))
@@ -103,44 +103,46 @@ def _answer(group: Group, assignment: Partitions) -> SyncGroupResponse:
 # -- once the assignment is durable, or is not -----------------------------------------------
 
 
-def stabilised(group: Group, what: AssignmentStored, at: Moment) -> Turn[Group]:
+def on_assignment_stored(group: Group, waiting: AssignmentStored, at: Moment) -> Turn[Group]:
     """Hand the assignment out, unless another join phase has begun since."""
-    if not _still_syncing(group, what):
+    if not _awaits_assignment(group, waiting):
         return Turn(group)
-    group = replace(moved(group, State.STABLE, at.now_ms), assignments=what.assignments)
-    told = GroupStabilised(
+    group = replace(transition(group, State.STABLE, at.now_ms), assignments=waiting.assignments)
+    facts = GroupStabilised(
         group=group.group_id,
         generation=group.generation,
         assignment=tuple(
-            (member.member_id, what.assignments.get(member.member_id, ()))
+            (member.member_id, waiting.assignments.get(member.member_id, ()))
             for member in in_order(group)
         ),
     )
-    return Turn(group, (Tell(told),)).then(
-        lambda group: answered_syncs(
-            group, at, lambda member: _answer(group, what.assignments.get(member.member_id, ()))
+    return Turn(group, (Tell(facts),)).then(
+        lambda group: answer_syncs(
+            group, at, lambda member: _answer(group, waiting.assignments.get(member.member_id, ()))
         )
     )
 
 
-def not_stored(group: Group, what: AssignmentStored, error: ErrorCode, at: Moment) -> Turn[Group]:
+def on_assignment_failed(
+    group: Group, waiting: AssignmentStored, error: ErrorCode, at: Moment
+) -> Turn[Group]:
     """Give the sync phase up and begin anew, unless that has happened already [Q11]."""
-    if not _still_syncing(group, what):
+    if not _awaits_assignment(group, waiting):
         return Turn(group)
     reason = (
         f"Error {error.name} when storing group assignment during SyncGroup "
-        f"(member: {what.leader_id})."
+        f"(member: {waiting.leader_id})."
     )
-    return released_syncs(group, at, seen_as(error)).then(
-        lambda group: begin(group, at, reason, what.leader_id)
+    return cancel_sync_phase(group, at, client_error(error)).then(
+        lambda group: prepare_rebalance(group, at, reason, waiting.leader_id)
     )
 
 
-def _still_syncing(group: Group, what: AssignmentStored) -> bool:
-    return group.state is State.COMPLETING_REBALANCE and group.generation == what.generation
+def _awaits_assignment(group: Group, waiting: AssignmentStored) -> bool:
+    return group.state is State.COMPLETING_REBALANCE and group.generation == waiting.generation
 
 
-def time_is_up(group: Group, at: Moment) -> Turn[Group]:
+def on_sync_timeout(group: Group, at: Moment) -> Turn[Group]:
     """The sync timer ran out: whoever has not sent SyncGroup is out, static members too.
 
     An id that a restart replaced counts as well, though nobody can sync under it [Q13].
@@ -156,4 +158,6 @@ def time_is_up(group: Group, at: Moment) -> Turn[Group]:
         )
         effects += (Tell(removed), CancelTimer(member.timer))
         group = without_member(group, member.member_id)
-    return Turn(group, tuple(effects)).then(lambda group: begin(group, at, reason, silent[0]))
+    return Turn(group, tuple(effects)).then(
+        lambda group: prepare_rebalance(group, at, reason, silent[0])
+    )

@@ -14,11 +14,11 @@ from dataclasses import replace
 
 from assignors.types import Subscription
 from protocols.facts import MemberAdded
-from protocols.groups.answers import join_refused, refusal
-from protocols.groups.kip848.group import NOTHING_TOLD, Group, Member, MemberState, named
+from protocols.groups.answers import error_response, join_error_response
+from protocols.groups.kip848.group import NO_METADATA, Group, Member, MemberState, named
 from protocols.groups.kip848.membership import Arrival, holder, with_member
 from protocols.groups.kip848.soft import Soft, rejoin_timer, resync_timer
-from protocols.groups.kip848.steps import Visit, advanced
+from protocols.groups.kip848.steps import HeartbeatContext, advanced
 from protocols.groups.shard import Moment, Turn
 from protocols.groups.topics import TopicsImage
 from protocols.machine import CancelTimer, Effect, Send, SetTimer, Tell
@@ -55,30 +55,32 @@ def join(
     group: Group, soft: Soft, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Soft]:
     """Answer a JoinGroup, at once, when its records are durable."""
-    visit = arrived(group, soft, header, request, at)
-    if isinstance(visit, Visit):
-        visit = advanced(group, visit, owned_by(request, at.broker.image), at)
-    if visit is ErrorCode.MEMBER_ID_REQUIRED:
-        answer = join_refused(visit, at.broker.new_id(_NO_PREFIX), request.version)
+    context = arrived(group, soft, header, request, at)
+    if isinstance(context, HeartbeatContext):
+        context = advanced(group, context, owned_by(request, at.broker.image), at)
+    if context is ErrorCode.MEMBER_ID_REQUIRED:
+        answer = join_error_response(context, at.broker.new_id(_NO_PREFIX), request.version)
         return Turn(soft, (Send(header, answer),))
-    if isinstance(visit, ErrorCode):
-        return Turn(soft, (Send(header, refusal(request, visit)),))
-    return _joined(visit, header, request, at)
+    if isinstance(context, ErrorCode):
+        return Turn(soft, (Send(header, error_response(request, context)),))
+    return _joined(context, header, request, at)
 
 
 def arrived(
     group: Group, soft: Soft, header: Header, request: JoinGroupRequest, at: Moment
-) -> Visit | ErrorCode:
+) -> HeartbeatContext | ErrorCode:
     """Let a member in, or say why it is refused; a new one has to ask for an id first."""
     arrival = _refused(group, request, at) or _arrival(group, request)
     if isinstance(arrival, ErrorCode):
         return arrival
     member_id = request.member_id or at.broker.new_id(_NO_PREFIX)
-    told = _as_told(arrival, header, request)
-    visit = Visit(with_member(group, arrival, member_id, told), soft, member_id, arrival.member)
+    metadata = _updated_metadata(arrival, header, request)
+    context = HeartbeatContext(
+        with_member(group, arrival, member_id, metadata), soft, member_id, arrival.member
+    )
     if arrival.member is None or arrival.replaces:
-        visit = visit.told(Tell(_added(group, arrival, member_id, header, request)))
-    return visit
+        context = context.with_effects(Tell(_added(group, arrival, member_id, header, request)))
+    return context
 
 
 def _refused(group: Group, request: JoinGroupRequest, at: Moment) -> ErrorCode | None:
@@ -119,11 +121,11 @@ def _arrival(group: Group, request: JoinGroupRequest) -> Arrival | ErrorCode:
     return Arrival(member)
 
 
-def _as_told(
+def _updated_metadata(
     arrived: Arrival, header: Header, request: JoinGroupRequest
 ) -> ConsumerGroupMemberMetadataValue:
     """Return what a member told; its first protocol says what it reads, never by pattern."""
-    before = NOTHING_TOLD if arrived.member is None else arrived.member.metadata
+    before = NO_METADATA if arrived.member is None else arrived.member.metadata
     subscription, timeout_ms = request.protocols[0].metadata, request.rebalance_timeout_ms
     return replace(
         before,
@@ -177,29 +179,31 @@ def _added(
     )
 
 
-def answer_to(visit: Visit, request: JoinGroupRequest) -> JoinGroupResponse:
+def answer_to(context: HeartbeatContext, request: JoinGroupRequest) -> JoinGroupResponse:
     """Return the answer to a member that joined: no leader, nobody else, and its first protocol."""
     return JoinGroupResponse(
-        generation_id=visit.member.current.epoch,
+        generation_id=context.member.current.epoch,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
         protocol_name=request.protocols[0].name,
-        member_id=visit.member_id,
+        member_id=context.member_id,
     )
 
 
-def _joined(visit: Visit, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Soft]:
-    member, group_id = visit.member, visit.group.group_id
-    soft, timer = visit.soft, rejoin_timer(group_id, member.member_id)
+def _joined(
+    context: HeartbeatContext, header: Header, request: JoinGroupRequest, at: Moment
+) -> Turn[Soft]:
+    member, group_id = context.member, context.group.group_id
+    soft, timer = context.soft, rejoin_timer(group_id, member.member_id)
     if member.member_id in soft.rejoining:
         soft = replace(soft, rejoining=soft.rejoining.delete(member.member_id))
     effects: tuple[Effect, ...] = (
-        *visit.effects,
+        *context.effects,
         CancelTimer(timer),
         SetTimer(member.session_timer, at.after(request.session_timeout_ms)),
         SetTimer(resync_timer(group_id, member.member_id), at.after(request.rebalance_timeout_ms)),
     )
-    answer = Send(header, answer_to(visit, request))
-    return Turn(soft, effects, visit.draft.records, (answer,))
+    answer = Send(header, answer_to(context, request))
+    return Turn(soft, effects, context.draft.records, (answer,))
 
 
 # -- syncing and beating -----------------------------------------------------------------------

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from protocols.groups.kip848.group import (
-    Grants,
+    AssignedEpochs,
     Group,
     GroupState,
     Member,
-    Wanted,
+    TargetPartitions,
     as_message,
     named,
     preferred_assignor,
@@ -51,31 +51,33 @@ def described(
 
 def _member(group: Group, member: Member, image: TopicsImage) -> DescribedConsumer:
     """Describe a member; until it confirmed that it gave a partition up, that counts as its own."""
-    told, current = member.metadata, member.current
+    metadata, current = member.metadata, member.current
     has = {
         topic: (*current.assigned.get(topic, ()), *current.revoking.get(topic, ()))
         for topic in {**current.assigned, **current.revoking}
     }
     return DescribedConsumer(
         member_id=member.member_id,
-        instance_id=told.instance_id,
-        rack_id=told.rack_id,
+        instance_id=metadata.instance_id,
+        rack_id=metadata.rack_id,
         member_epoch=member.current.epoch,
-        client_id=told.client_id,
-        client_host=told.client_host,
-        subscribed_topic_names=told.subscribed_topic_names,
-        subscribed_topic_regex=told.subscribed_topic_regex,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        subscribed_topic_names=metadata.subscribed_topic_names,
+        subscribed_topic_regex=metadata.subscribed_topic_regex,
         assignment=_of_topics_there(has, image),
         target=_of_topics_there(group.targets.get(member.member_id, {}), image),
         is_classic=member.speaks_classic,
     )
 
 
-def _of_topics_there(partitions: Wanted, image: TopicsImage) -> tuple[TopicPartitions, ...]:
+def _of_topics_there(
+    partitions: TargetPartitions, image: TopicsImage
+) -> tuple[TopicPartitions, ...]:
     return as_message({topic: each for topic, each in partitions.items() if topic in image.name_of})
 
 
-def in_words(group: Group, image: TopicsImage) -> str:
+def as_text(group: Group, image: TopicsImage) -> str:
     """Return a group as text: its epochs, then each member, what it has and where it is going."""
     return "\n".join(_lines(group, image))
 
@@ -86,10 +88,10 @@ def _lines(group: Group, image: TopicsImage) -> Iterator[str]:
         f"target of epoch {group.target_epoch}, {_count(len(group.members), 'member')}"
     )
     for member in sorted(group, key=lambda member: (member.metadata.client_id, member.member_id)):
-        current, told = member.current, member.metadata
-        static = f" ({told.instance_id})" if told.instance_id else ""
+        current, metadata = member.current, member.metadata
+        static = f" ({metadata.instance_id})" if metadata.instance_id else ""
         state = current.state.name.lower().replace("_", " ")
-        yield f"  {told.client_id} {member.member_id}{static}: epoch {current.epoch}, {state}"
+        yield f"  {metadata.client_id} {member.member_id}{static}: epoch {current.epoch}, {state}"
         yield f"    has {_in_short(current.assigned, image)}"
         if current.revoking:
             yield f"    gives up {_in_short(current.revoking, image)}"
@@ -98,7 +100,7 @@ def _lines(group: Group, image: TopicsImage) -> Iterator[str]:
             yield f"    waits for {_in_short(missing, image)}"
 
 
-def _missing(assigned: Grants, wanted: Wanted) -> Wanted:
+def _missing(assigned: AssignedEpochs, wanted: TargetPartitions) -> TargetPartitions:
     left = {
         topic: tuple(number for number in numbers if number not in assigned.get(topic, {}))
         for topic, numbers in wanted.items()
@@ -106,7 +108,7 @@ def _missing(assigned: Grants, wanted: Wanted) -> Wanted:
     return {topic: numbers for topic, numbers in left.items() if numbers}
 
 
-def _in_short(partitions: Grants | Wanted, image: TopicsImage) -> str:
+def _in_short(partitions: AssignedEpochs | TargetPartitions, image: TopicsImage) -> str:
     return " ".join(map(str, named(partitions, image))) or "nothing"
 
 

@@ -41,13 +41,13 @@ AWAY_EPOCH: Final = -2
 NO_TARGET_EPOCH: Final = -1
 """Target epoch of a group that is being deleted."""
 
-Grants = Mapping[str, Mapping[int, int]]
+AssignedEpochs = Mapping[str, Mapping[int, int]]
 """Topic id to partition to assignment epoch: the target epoch at which it was given.
 
 Never changed in place; topics and partitions stand in the order of Kafka's hash maps.
 """
 
-Wanted = Mapping[str, tuple[int, ...]]
+TargetPartitions = Mapping[str, tuple[int, ...]]
 """Topic id to partitions: what a member shall have. In the order of the record."""
 
 
@@ -83,16 +83,16 @@ class CurrentAssignment:
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
-    assigned: Grants = field(default_factory=dict)
+    assigned: AssignedEpochs = field(default_factory=dict)
     """What it may own now, without what it has to give up (``assignedPartitions``)."""
 
-    revoking: Grants = field(default_factory=dict)
+    revoking: AssignedEpochs = field(default_factory=dict)
     """What it was told to give up and may still own (``partitionsPendingRevocation``)."""
 
 
 NOTHING_ASSIGNED: Final = CurrentAssignment()
 
-NOTHING_TOLD: Final = ConsumerGroupMemberMetadataValue(
+NO_METADATA: Final = ConsumerGroupMemberMetadataValue(
     instance_id=None,
     rack_id=None,
     client_id="",
@@ -111,7 +111,7 @@ class Member:
     """The coordinator's record of one consumer."""
 
     member_id: str
-    metadata: ConsumerGroupMemberMetadataValue = NOTHING_TOLD
+    metadata: ConsumerGroupMemberMetadataValue = NO_METADATA
     current: CurrentAssignment = NOTHING_ASSIGNED
     session_timer: str = ""
 
@@ -141,7 +141,7 @@ class Group:
     """When the target was computed, epoch ms; 0: unknown, so that the next may come at once."""
 
     members: TimelineMap[str, Member] = NOBODY
-    targets: Map[str, Wanted] = NOTHING
+    targets: Map[str, TargetPartitions] = NOTHING
     """By member id (``targetAssignment``)."""
 
     patterns: Map[str, ConsumerGroupRegularExpressionValue] = NOTHING
@@ -241,12 +241,14 @@ def in_vote_order(votes: Mapping[str, int]) -> list[str]:
 # -- partitions --------------------------------------------------------------------------------
 
 
-def as_message(partitions: Grants | Wanted) -> tuple[TopicPartitions, ...]:
+def as_message(partitions: AssignedEpochs | TargetPartitions) -> tuple[TopicPartitions, ...]:
     """Return partitions as a response lists them."""
     return tuple(TopicPartitions(topic, tuple(numbers)) for topic, numbers in partitions.items())
 
 
-def named(partitions: Grants | Wanted, image: TopicsImage) -> tuple[TopicPartition, ...]:
+def named(
+    partitions: AssignedEpochs | TargetPartitions, image: TopicsImage
+) -> tuple[TopicPartition, ...]:
     """Return partitions by topic name, sorted; a topic that is gone goes by its id."""
     return tuple(
         sorted(

@@ -13,8 +13,8 @@ from protocols.groups.kip848 import patterns
 from protocols.groups.kip848.group import Group, Member, MemberState, as_message
 from protocols.groups.kip848.membership import Arrival, arrival, entered, has_room
 from protocols.groups.kip848.soft import Soft, is_stale
-from protocols.groups.kip848.steps import Visit, advanced
-from protocols.groups.kip848.validation import in_words
+from protocols.groups.kip848.steps import HeartbeatContext, advanced
+from protocols.groups.kip848.validation import heartbeat_error_response
 from protocols.groups.shard import Moment, Turn
 from protocols.machine import Send, SetTimer, Tell
 from protocols.messages import (
@@ -39,8 +39,8 @@ def heartbeat(
     pattern = request.subscribed_topic_regex
     if pattern and pattern not in group.pattern_users and not patterns.is_valid(pattern):
         return _refused(soft, header, request, ErrorCode.INVALID_REGULAR_EXPRESSION)
-    visit = _entered(group, soft, header, request, arrived, member_id or at.broker.new_id(""))
-    moved = advanced(group, visit, request.topic_partitions, at)
+    context = _entered(group, soft, header, request, arrived, member_id or at.broker.new_id(""))
+    moved = advanced(group, context, request.topic_partitions, at)
     if isinstance(moved, ErrorCode):
         return _refused(soft, header, request, moved)
     return _answered(moved, header, request, at)
@@ -49,7 +49,7 @@ def heartbeat(
 def _refused(
     soft: Soft, header: Header, request: ConsumerGroupHeartbeatRequest, error: ErrorCode
 ) -> Turn[Soft]:
-    return Turn(soft, (Send(header, in_words(error, request)),))
+    return Turn(soft, (Send(header, heartbeat_error_response(error, request)),))
 
 
 # -- who is it ---------------------------------------------------------------------------------
@@ -62,11 +62,11 @@ def _entered(
     request: ConsumerGroupHeartbeatRequest,
     arrived: Arrival,
     member_id: str,
-) -> Visit:
+) -> HeartbeatContext:
     draft = entered(group, arrived, member_id, header, request)
-    visit = Visit(draft, soft, member_id, arrived.member)
+    context = HeartbeatContext(draft, soft, member_id, arrived.member)
     if arrived.member is not None and not arrived.replaces:
-        return visit
+        return context
     replaced = arrived.member.member_id if arrived.member else None
     added = MemberAdded(
         group=group.group_id,
@@ -76,29 +76,31 @@ def _entered(
         protocol="consumer",
         replaced=replaced,
     )
-    return visit.told(Tell(added))
+    return context.with_effects(Tell(added))
 
 
 # -- the answer --------------------------------------------------------------------------------
 
 
 def _answered(
-    visit: Visit, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
+    context: HeartbeatContext, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[Soft]:
-    member, times = visit.member, at.broker.times_of(visit.group.group_id)
+    member, settings = context.member, at.settings
     current = member.current
-    had = None if visit.before is None else visit.before.current.assigned
+    had = None if context.before is None else context.before.current.assigned
     shows = (
         request.member_epoch == JOIN_EPOCH or is_full(request) or current.assigned != (had or {})
     )
     answer = ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=current.epoch,
-        heartbeat_interval_ms=times.heartbeat_interval_ms,
+        heartbeat_interval_ms=settings.group_consumer_heartbeat_interval_ms,
         assignment=as_message(current.assigned) if shows else None,
     )
-    session = SetTimer(member.session_timer, at.after(times.session_timeout_ms))
-    return Turn(visit.soft, (*visit.effects, session), visit.draft.records, (Send(header, answer),))
+    session = SetTimer(member.session_timer, at.after(settings.group_consumer_session_timeout_ms))
+    return Turn(
+        context.soft, (*context.effects, session), context.draft.records, (Send(header, answer),)
+    )
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
@@ -111,7 +113,7 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     )
 
 
-def quiet(
+def quiet_member(
     group: Group, soft: Soft, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Member | None:
     """Return the member whose heartbeat changes nothing but its session, else None.
@@ -121,7 +123,7 @@ def quiet(
     member = group.member(request.member_id)
     if member is None or request.member_epoch == JOIN_EPOCH:
         return None
-    told = member.metadata
+    metadata = member.metadata
     silent = (
         request.topic_partitions is None
         and request.subscribed_topic_names is None
@@ -129,9 +131,9 @@ def quiet(
         and request.server_assignor is None
         and request.rack_id is None
         and request.rebalance_timeout_ms == -1
-        and request.instance_id == told.instance_id
-        and header.client_id == told.client_id
-        and header.client_host == told.client_host
+        and request.instance_id == metadata.instance_id
+        and header.client_id == metadata.client_id
+        and header.client_host == metadata.client_host
         and _is_settled(group, soft, member, request.member_epoch)
     )
     if not silent or patterns.look_up_is_due(group, group.pattern_users, soft, at):
@@ -161,13 +163,13 @@ def is_quiet(group: Group, soft: Soft, member_id: str, epoch: int, *, heartbeat:
     return not group.pattern_users and _is_settled(group, soft, member, epoch)
 
 
-def quiet_answer(group: Group, member: Member, header: Header, at: Moment) -> tuple[SetTimer, Send]:
-    """Answer a heartbeat that is :func:`quiet`: the session goes on, nothing is new."""
-    times = at.broker.times_of(group.group_id)
+def quiet_answer(member: Member, header: Header, at: Moment) -> tuple[SetTimer, Send]:
+    """Answer a heartbeat that is :func:`quiet_member`: the session goes on, nothing is new."""
+    settings = at.settings
     answer = ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.current.epoch,
-        heartbeat_interval_ms=times.heartbeat_interval_ms,
+        heartbeat_interval_ms=settings.group_consumer_heartbeat_interval_ms,
     )
-    session = SetTimer(member.session_timer, at.after(times.session_timeout_ms))
+    session = SetTimer(member.session_timer, at.after(settings.group_consumer_session_timeout_ms))
     return session, Send(header, answer)

@@ -59,12 +59,14 @@ def _check_ownership(group: Group) -> None:
 
 
 def _check_indexes(group: Group) -> None:
-    told = [member.metadata for member in group]
-    names = Counter(name for each in told for name in set(each.subscribed_topic_names))
+    all_metadata = [member.metadata for member in group]
+    names = Counter(name for each in all_metadata for name in set(each.subscribed_topic_names))
     assert dict(group.name_readers) == names
-    users = Counter(each.subscribed_topic_regex for each in told if each.subscribed_topic_regex)
+    users = Counter(
+        each.subscribed_topic_regex for each in all_metadata if each.subscribed_topic_regex
+    )
     assert dict(group.pattern_users) == users
-    votes = Counter(each.server_assignor for each in told if each.server_assignor)
+    votes = Counter(each.server_assignor for each in all_metadata if each.server_assignor)
     assert dict(group.votes) == votes
     found = Counter(name for each in group.patterns.values() for name in each.topics)
     assert dict(group.pattern_topics) == found

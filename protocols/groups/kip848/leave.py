@@ -37,7 +37,7 @@ from protocols.groups.kip848.soft import (
     session_timer,
     timers_beside,
 )
-from protocols.groups.kip848.validation import in_words
+from protocols.groups.kip848.validation import heartbeat_error_response
 from protocols.groups.shard import Moment, Retry, Turn
 from protocols.machine import CancelTimer, Effect, Send, Tell
 from protocols.messages import (
@@ -58,7 +58,7 @@ def leave(
     """Answer a heartbeat with epoch -1 or -2."""
     member = _leaving(group, request)
     if isinstance(member, ErrorCode):
-        return Turn(soft, (Send(header, in_words(member, request)),))
+        return Turn(soft, (Send(header, heartbeat_error_response(member, request)),))
     if request.member_epoch == TEMPORARY_LEAVE_EPOCH:
         turn = _away(group, soft, member, at)
     else:
@@ -172,25 +172,25 @@ def _named(group: Group, entry: LeavingMember) -> Member | ErrorCode:
 # -- timers ------------------------------------------------------------------------------------
 
 
-def session_over(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
+def on_session_timeout(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
     """Remove a member that was silent for a whole session."""
     timer = session_timer(group.group_id, member_id)
-    return _over(group, soft, member_id, timer, Departure.EXPIRED, at)
+    return _on_member_timer(group, soft, member_id, timer, Departure.EXPIRED, at)
 
 
-def rejoin_over(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
+def on_rejoin_timeout(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
     """Remove a classic member that was told to join again and did not."""
     timer = rejoin_timer(group.group_id, member_id)
-    return _over(group, soft, member_id, timer, Departure.DID_NOT_REJOIN, at)
+    return _on_member_timer(group, soft, member_id, timer, Departure.DID_NOT_REJOIN, at)
 
 
-def sync_over(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
+def on_sync_timeout(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
     """Remove a classic member that joined and did not ask for its assignment."""
     timer = resync_timer(group.group_id, member_id)
-    return _over(group, soft, member_id, timer, Departure.DID_NOT_SYNC, at)
+    return _on_member_timer(group, soft, member_id, timer, Departure.DID_NOT_SYNC, at)
 
 
-def _over(
+def _on_member_timer(
     group: Group, soft: Soft, member_id: str, timer: str, why: Departure, at: Moment
 ) -> Turn[Soft]:
     member = group.member(member_id)
@@ -199,10 +199,10 @@ def _over(
     return removed(group, soft, (member,), why, at).at_last(Retry(group.group_id, timer))
 
 
-def revocation_over(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
+def on_rebalance_timeout(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
     """Remove a member that is still at the epoch at which it was told to give partitions up."""
     member, epoch = group.member(member_id), soft.revoking.get(member_id)
     if member is None or epoch != member.current.epoch:
         return Turn(soft)
     timer = rebalance_timer(group.group_id, member_id)
-    return _over(group, soft, member_id, timer, Departure.DID_NOT_REVOKE, at)
+    return _on_member_timer(group, soft, member_id, timer, Departure.DID_NOT_REVOKE, at)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from protocols.groups.kip848.group import AWAY_EPOCH, NOTHING_TOLD, Group, Member, by_topic
+from protocols.groups.kip848.group import AWAY_EPOCH, NO_METADATA, Group, Member, by_topic
 from protocols.groups.kip848.records import (
     Draft,
     current_record,
@@ -109,7 +109,7 @@ def is_valid_epoch(
 # -- what the member says of itself ------------------------------------------------------------
 
 
-def as_told(
+def updated_metadata(
     before: ConsumerGroupMemberMetadataValue,
     header: Header,
     request: ConsumerGroupHeartbeatRequest,
@@ -146,21 +146,21 @@ def entered(
     request: ConsumerGroupHeartbeatRequest,
 ) -> Draft:
     """Return the group with the sender of a heartbeat in it, as it is by now."""
-    before = NOTHING_TOLD if arrived.member is None else arrived.member.metadata
-    return with_member(group, arrived, member_id, as_told(before, header, request))
+    before = NO_METADATA if arrived.member is None else arrived.member.metadata
+    return with_member(group, arrived, member_id, updated_metadata(before, header, request))
 
 
 def with_member(
-    group: Group, arrived: Arrival, member_id: str, told: ConsumerGroupMemberMetadataValue
+    group: Group, arrived: Arrival, member_id: str, metadata: ConsumerGroupMemberMetadataValue
 ) -> Draft:
     """Return the group with a member in it that told *told*."""
     draft, member = Draft(group), arrived.member
     if arrived.replaces:
         assert member is not None
         draft = _replaced(draft, member, member_id)
-    if member is not None and told == member.metadata:
+    if member is not None and metadata == member.metadata:
         return draft
-    return draft.with_record(member_record(group.group_id, member_id, told))
+    return draft.with_record(member_record(group.group_id, member_id, metadata))
 
 
 def _replaced(draft: Draft, old: Member, new_id: str) -> Draft:

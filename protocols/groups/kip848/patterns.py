@@ -63,8 +63,8 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     try:
         compiled = re2.compile(pattern, _QUIET)
     except re2.error as error:
-        (told,) = error.args or (b"",)
-        raise ValueError(told.decode() if isinstance(told, bytes) else str(told)) from None
+        (message,) = error.args or (b"",)
+        raise ValueError(message.decode() if isinstance(message, bytes) else str(message)) from None
     return lambda topic: compiled.fullmatch(topic) is not None
 
 

@@ -28,7 +28,12 @@ from dataclasses import dataclass
 from immutables import Map
 
 from assignors.java import hash_map_order, length_of_map_copy
-from protocols.groups.kip848.group import CurrentAssignment, Grants, MemberState, Wanted
+from protocols.groups.kip848.group import (
+    AssignedEpochs,
+    CurrentAssignment,
+    MemberState,
+    TargetPartitions,
+)
 from protocols.groups.topics import topic_id_hash
 from protocols.java_maps import NOTHING
 from protocols.messages.errors import ErrorCode
@@ -45,7 +50,7 @@ class Situation:
     """What a member's next step depends on, besides where it is."""
 
     target_epoch: int
-    wanted: Wanted
+    wanted: TargetPartitions
     """The member's target."""
 
     held: Map[str, Map[int, int]]
@@ -144,8 +149,11 @@ def _may_own(partitions: Mapping[str, Collection[int]], owned: Owned | None) -> 
 
 
 def _granted(
-    before: Grants, kept: Mapping[str, list[int]], added: Mapping[str, list[int]], epoch: int
-) -> Grants:
+    before: AssignedEpochs,
+    kept: Mapping[str, list[int]],
+    added: Mapping[str, list[int]],
+    epoch: int,
+) -> AssignedEpochs:
     """Return what a member has: kept with its assignment epochs, added with *epoch*.
 
     In the order of the maps that Kafka fills: kept partitions first, into a table that was made

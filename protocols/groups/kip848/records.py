@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocols.groups.kip848.group import CurrentAssignment, Grants, Group, Wanted
+from protocols.groups.kip848.group import AssignedEpochs, CurrentAssignment, Group, TargetPartitions
 from protocols.groups.kip848.replay import replayed
 from protocols.offsets_topic.records import (
     AssignedPartitions,
@@ -52,10 +52,10 @@ class Draft:
 
 
 def member_record(
-    group_id: str, member_id: str, told: ConsumerGroupMemberMetadataValue | None
+    group_id: str, member_id: str, metadata: ConsumerGroupMemberMetadataValue | None
 ) -> Record:
     """Return record 5: what a member told; None: it is gone."""
-    return Record(ConsumerGroupMemberMetadataKey(group_id, member_id), told)
+    return Record(ConsumerGroupMemberMetadataKey(group_id, member_id), metadata)
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
@@ -72,7 +72,7 @@ def target_epoch_record(group_id: str, epoch: int, assigned_ms: int) -> Record:
     return Record(ConsumerGroupTargetAssignmentMetadataKey(group_id), value)
 
 
-def target_record(group_id: str, member_id: str, wanted: Wanted | None) -> Record:
+def target_record(group_id: str, member_id: str, wanted: TargetPartitions | None) -> Record:
     """Return record 7: what a member shall have; None: it is gone."""
     value = None
     if wanted is not None:
@@ -93,8 +93,8 @@ def current_record(group_id: str, member_id: str, current: CurrentAssignment | N
             member_epoch=current.epoch,
             previous_member_epoch=current.previous_epoch,
             state=int(current.state),
-            assigned_partitions=_listed(current.assigned),
-            partitions_pending_revocation=_listed(current.revoking),
+            assigned_partitions=_assigned_partitions(current.assigned),
+            partitions_pending_revocation=_assigned_partitions(current.revoking),
         )
     return Record(ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id), value)
 
@@ -136,7 +136,7 @@ def group_tombstones(group: Group, *, old: str = "", new: str = "") -> tuple[Rec
     )
 
 
-def _listed(grants: Grants) -> tuple[AssignedPartitions, ...]:
+def _assigned_partitions(grants: AssignedEpochs) -> tuple[AssignedPartitions, ...]:
     return tuple(
         AssignedPartitions(
             topic_id=topic,

@@ -19,8 +19,8 @@ from protocols.groups.kip848.group import (
     LEFT_EPOCH,
     NO_TARGET_EPOCH,
     NOTHING_ASSIGNED,
+    AssignedEpochs,
     CurrentAssignment,
-    Grants,
     Group,
     Member,
     MemberState,
@@ -121,24 +121,24 @@ def _member(group: Group, key: Any, value: Any) -> Group:
     member = group.member(member_id)
     if value is not None:
         old = member or _new_member(group, member_id)
-        return _told(group, old, value, replace(old, metadata=value))
+        return _with_metadata(group, old, value, replace(old, metadata=value))
     if member is None:
         return group
     if member.current.epoch != LEFT_EPOCH:
         raise BrokenLogError(f"member {member_id} is deleted before its current assignment")
     if member_id in group.targets:
         raise BrokenLogError(f"member {member_id} is deleted before its target")
-    return _told(group, member, None, None)
+    return _with_metadata(group, member, None, None)
 
 
 def _new_member(group: Group, member_id: str) -> Member:
     return Member(member_id, session_timer=session_timer(group.group_id, member_id))
 
 
-def _told(
+def _with_metadata(
     group: Group,
     old: Member,
-    told: ConsumerGroupMemberMetadataValue | None,
+    metadata: ConsumerGroupMemberMetadataValue | None,
     member: Member | None,
 ) -> Group:
     """Put *member* in the place of *old*, or take that out; every index follows."""
@@ -146,38 +146,40 @@ def _told(
     return replace(
         group,
         members=members.without(member_id) if member is None else members.put(member_id, member),
-        static_members=_static(group.static_members, member_id, before, told),
+        static_members=_static(group.static_members, member_id, before, metadata),
         name_readers=_recounted(
             group.name_readers,
             before.subscribed_topic_names,
-            told.subscribed_topic_names if told else (),
+            metadata.subscribed_topic_names if metadata else (),
         ),
-        pattern_users=_recounted(group.pattern_users, _pattern_of(before), _pattern_of(told)),
-        votes=_recounted(group.votes, _vote_of(before), _vote_of(told)),
-        classic_members=group.classic_members + _speaks_classic(told) - _speaks_classic(before),
+        pattern_users=_recounted(group.pattern_users, _pattern_of(before), _pattern_of(metadata)),
+        votes=_recounted(group.votes, _vote_of(before), _vote_of(metadata)),
+        classic_members=group.classic_members + _speaks_classic(metadata) - _speaks_classic(before),
     )
 
 
-def _speaks_classic(told: ConsumerGroupMemberMetadataValue | None) -> bool:
-    return told is not None and told.classic_member_metadata is not None
+def _speaks_classic(metadata: ConsumerGroupMemberMetadataValue | None) -> bool:
+    return metadata is not None and metadata.classic_member_metadata is not None
 
 
-def _pattern_of(told: ConsumerGroupMemberMetadataValue | None) -> tuple[str, ...]:
-    return (told.subscribed_topic_regex,) if told and told.subscribed_topic_regex else ()
+def _pattern_of(metadata: ConsumerGroupMemberMetadataValue | None) -> tuple[str, ...]:
+    return (
+        (metadata.subscribed_topic_regex,) if metadata and metadata.subscribed_topic_regex else ()
+    )
 
 
-def _vote_of(told: ConsumerGroupMemberMetadataValue | None) -> tuple[str, ...]:
-    return (told.server_assignor,) if told and told.server_assignor else ()
+def _vote_of(metadata: ConsumerGroupMemberMetadataValue | None) -> tuple[str, ...]:
+    return (metadata.server_assignor,) if metadata and metadata.server_assignor else ()
 
 
 def _static(
     known: Map[str, str],
     member_id: str,
     before: ConsumerGroupMemberMetadataValue,
-    told: ConsumerGroupMemberMetadataValue | None,
+    metadata: ConsumerGroupMemberMetadataValue | None,
 ) -> Map[str, str]:
     """An instance that a member gave up is forgotten, unless another member has it by now."""
-    old, new = before.instance_id, None if told is None else told.instance_id
+    old, new = before.instance_id, None if metadata is None else metadata.instance_id
     if old is not None and old != new and known.get(old) == member_id:
         known = known.delete(old)
     return known if new is None else known.set(new, member_id)
@@ -235,12 +237,12 @@ def current_of(value: ConsumerGroupCurrentMemberAssignmentValue) -> CurrentAssig
         value.member_epoch,
         value.previous_member_epoch,
         _STATES.get(value.state, MemberState.UNKNOWN),
-        _grants(value.assigned_partitions, given),
-        _grants(value.partitions_pending_revocation, given),
+        _assigned_epochs(value.assigned_partitions, given),
+        _assigned_epochs(value.partitions_pending_revocation, given),
     )
 
 
-def _grants(listed: tuple[AssignedPartitions, ...], otherwise: int) -> Grants:
+def _assigned_epochs(listed: tuple[AssignedPartitions, ...], otherwise: int) -> AssignedEpochs:
     """Where a topic's epochs are not one a partition, the member's epoch counts for each."""
     return {
         topic.topic_id: (

@@ -23,13 +23,13 @@ from protocols.groups.kip848.soft import (
     RESYNC,
     SESSION,
     Soft,
+    invalidate_metadata,
     is_stale,
     on_loaded,
     splits,
     timers_of,
-    topics_changed,
 )
-from protocols.groups.kip848.validation import in_words
+from protocols.groups.kip848.validation import heartbeat_error_response
 from protocols.groups.shard import AnyShard, Durable, GroupKind, Moment, Shard, Turn
 from protocols.machine import Effect, Send
 from protocols.messages import (
@@ -50,29 +50,29 @@ def group_of(durable: Durable, group_id: str) -> Group:
     return group
 
 
-def _commit(
+def _validate_commit(
     shard: AnyShard, request: OffsetCommitRequest, at: Moment
 ) -> ErrorCode | tuple[Effect, ...]:
     """A commit touches no timer."""
     group = group_of(shard.durable, request.group_id)
-    return validation.commit_error(group, request, at) or ()
+    return validation.validate_commit(group, request, at) or ()
 
 
-def _made_by_commit(shard: AnyShard, _: str, __: Moment) -> AnyShard:
+def _create_for_commit(shard: AnyShard, _: str, __: Moment) -> AnyShard:
     """A commit never makes a consumer group."""
     return shard
 
 
-def _fetch_error(view: Durable, request: OffsetFetchRequest) -> ErrorCode | None:
-    return validation.fetch_error(group_of(view, request.group_id), request)
+def _validate_fetch(view: Durable, request: OffsetFetchRequest) -> ErrorCode | None:
+    return validation.validate_fetch(group_of(view, request.group_id), request)
 
 
-def _delete_error(shard: AnyShard, group_id: str) -> ErrorCode | None:
+def _validate_delete(shard: AnyShard, group_id: str) -> ErrorCode | None:
     has_members = bool(group_of(shard.durable, group_id).members)
     return ErrorCode.NON_EMPTY_GROUP if has_members else None
 
 
-def _deleted(shard: AnyShard, group_id: str) -> Turn[AnyShard]:
+def _delete(shard: AnyShard, group_id: str) -> Turn[AnyShard]:
     group = group_of(shard.durable, group_id)
     return Turn(without_soft(shard, group_id), (), group_tombstones(group))
 
@@ -84,7 +84,7 @@ def without_soft(shard: Shard[Any], group_id: str) -> Shard[Any]:
     return Shard(shard.groups, shard.durable, shard.soft.delete(group_id))
 
 
-def _offset_delete_error(_: AnyShard, __: str) -> ErrorCode | None:
+def _validate_offset_delete(_: AnyShard, __: str) -> ErrorCode | None:
     return None
 
 
@@ -101,23 +101,23 @@ def _expires_from_ms(
     return value.commit_timestamp
 
 
-def _is_over(shard: AnyShard, group_id: str) -> bool:
+def _may_be_removed(shard: AnyShard, group_id: str) -> bool:
     return not group_of(shard.durable, group_id).members
 
 
-def _taken_over(shard: AnyShard, group_id: str, at: Moment) -> Turn[AnyShard]:
+def _on_loaded(shard: AnyShard, group_id: str, at: Moment) -> Turn[AnyShard]:
     turn = on_loaded(group_of(shard.durable, group_id), at)
     return Turn(shard.with_soft(group_id, turn.state), turn.effects)
 
 
-def _given_away(shard: AnyShard, group_id: str, _: Moment) -> Turn[AnyShard]:
+def _on_unloaded(shard: AnyShard, group_id: str, _: Moment) -> Turn[AnyShard]:
     timers = timers_of(group_of(shard.durable, group_id))
     return Turn(without_soft(shard, group_id), timers)
 
 
 R = TypeVar("R")
 
-OverTime = Callable[[Group, Soft, str, Moment], Turn[Soft]]
+TimeoutHandler = Callable[[Group, Soft, str, Moment], Turn[Soft]]
 """What a group does when the time of one of its members is over."""
 
 
@@ -141,7 +141,7 @@ def consumer_heartbeat(
     group, soft = group_in(shard, group_id), soft_of(shard, group_id)
     if group is None:
         if request.member_epoch != JOIN_EPOCH or group_id in shard.durable.groups:
-            answer = in_words(ErrorCode.GROUP_ID_NOT_FOUND, request)
+            answer = heartbeat_error_response(ErrorCode.GROUP_ID_NOT_FOUND, request)
             return Turn(shard, (Send(header, answer),))
         group, soft = Group(group_id), NOTHING_SOFT
     handle = heartbeat if request.member_epoch >= JOIN_EPOCH else leave.leave
@@ -161,7 +161,7 @@ def at_group(
     return _on_shard(shard, group.group_id, turn)
 
 
-def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
+def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
     """Act on a timer of a consumer group that ran out."""
     if timer.startswith(PATTERNS):
         group_id = timer.removeprefix(PATTERNS)
@@ -169,30 +169,30 @@ def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
         if group is None:
             return Turn(shard)
         return _on_shard(shard, group_id, patterns.looked_up(group, soft_of(shard, group_id), at))
-    prefix = next(prefix for prefix in _OVER if timer.startswith(prefix))
-    return _over(shard, timer, prefix, at)
+    prefix = next(prefix for prefix in _TIMEOUT_HANDLERS if timer.startswith(prefix))
+    return _on_member_timer(shard, timer, prefix, at)
 
 
 def is_timer(timer: str) -> bool:
     """Say whether a timer is one of consumer groups."""
-    return timer.startswith((*_OVER, PATTERNS))
+    return timer.startswith((*_TIMEOUT_HANDLERS, PATTERNS))
 
 
-_OVER: Final[Mapping[str, OverTime]] = MappingProxyType(
+_TIMEOUT_HANDLERS: Final[Mapping[str, TimeoutHandler]] = MappingProxyType(
     {
-        SESSION: leave.session_over,
-        REBALANCE: leave.revocation_over,
-        REJOIN: leave.rejoin_over,
-        RESYNC: leave.sync_over,
+        SESSION: leave.on_session_timeout,
+        REBALANCE: leave.on_rebalance_timeout,
+        REJOIN: leave.on_rejoin_timeout,
+        RESYNC: leave.on_sync_timeout,
     }
 )
 
 
-def _over(shard: AnyShard, timer: str, prefix: str, at: Moment) -> Turn[AnyShard]:
+def _on_member_timer(shard: AnyShard, timer: str, prefix: str, at: Moment) -> Turn[AnyShard]:
     for group_id, member_id in splits(timer, prefix):
         group = group_in(shard, group_id)
         if group is not None and group.member(member_id) is not None:
-            turn = _OVER[prefix](group, soft_of(shard, group_id), member_id, at)
+            turn = _TIMEOUT_HANDLERS[prefix](group, soft_of(shard, group_id), member_id, at)
             return _on_shard(shard, group_id, turn)
     return Turn(shard)
 
@@ -204,7 +204,7 @@ def _on_shard(shard: AnyShard, group_id: str, turn: Turn[Soft]) -> Turn[AnyShard
     return Turn(after, turn.effects, turn.records, turn.waits)
 
 
-def told_of_topics(shard: AnyShard, changed: frozenset[str]) -> AnyShard:
+def on_topics_changed(shard: AnyShard, changed: frozenset[str]) -> AnyShard:
     """Let every group that reads one of some topics look at them at its next heartbeat."""
     for group_id, group in shard.durable.groups.entries.items():
         if not isinstance(group, Group):
@@ -214,11 +214,11 @@ def told_of_topics(shard: AnyShard, changed: frozenset[str]) -> AnyShard:
             changed.isdisjoint(group.name_readers) and changed.isdisjoint(group.pattern_topics)
         )
         if reads and not is_stale(group, soft):
-            shard = shard.with_soft(group_id, topics_changed(soft))
+            shard = shard.with_soft(group_id, invalidate_metadata(soft))
     return shard
 
 
-def without_strangers(shard: AnyShard) -> AnyShard:
+def drop_orphaned_soft_state(shard: AnyShard) -> AnyShard:
     """Forget what was known of groups that are not there any more, as their append failed."""
     gone = [group_id for group_id in shard.soft if group_in(shard, group_id) is None]
     for group_id in sorted(gone):
@@ -227,15 +227,15 @@ def without_strangers(shard: AnyShard) -> AnyShard:
 
 
 CONSUMER: Final = GroupKind(
-    commit=_commit,
-    made_by_commit=_made_by_commit,
-    fetch_error=_fetch_error,
-    delete_error=_delete_error,
-    deleted=_deleted,
-    offset_delete_error=_offset_delete_error,
+    validate_commit=_validate_commit,
+    create_for_commit=_create_for_commit,
+    validate_fetch=_validate_fetch,
+    validate_delete=_validate_delete,
+    delete=_delete,
+    validate_offset_delete=_validate_offset_delete,
     is_subscribed=_is_subscribed,
     expires_from_ms=_expires_from_ms,
-    is_over=_is_over,
-    taken_over=_taken_over,
-    given_away=_given_away,
+    may_be_removed=_may_be_removed,
+    on_loaded=_on_loaded,
+    on_unloaded=_on_unloaded,
 )

@@ -56,7 +56,7 @@ def is_stale(group: Group, soft: Soft) -> bool:
     return soft.checked_epoch is None or group.epoch < soft.checked_epoch
 
 
-def topics_changed(soft: Soft) -> Soft:
+def invalidate_metadata(soft: Soft) -> Soft:
     """Return the same after one of the group's topics changed."""
     return replace(soft, checked_epoch=None)
 
@@ -113,7 +113,7 @@ def splits(name: str, prefix: str) -> Iterator[tuple[str, str]]:
 def on_loaded(group: Group, at: Moment) -> Turn[Soft]:
     """Begin to coordinate a group of a log that was read to its end; no rebalance follows."""
     group_id, soft = group.group_id, NOTHING_SOFT
-    session_us = at.after(at.broker.times_of(group_id).session_timeout_ms)
+    session_us = at.after(at.settings.group_consumer_session_timeout_ms)
     effects: list[Effect] = []
     for member in group:
         effects.append(SetTimer(member.session_timer, session_us))

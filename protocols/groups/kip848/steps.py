@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from protocols.facts import GroupEpochRaised, MemberMoved, TargetComputed
 from protocols.groups.kip848 import patterns
 from protocols.groups.kip848.group import (
-    NOTHING_TOLD,
+    NO_METADATA,
     CurrentAssignment,
     Group,
     Member,
@@ -42,7 +42,7 @@ from protocols.offsets_topic.records import ConsumerGroupTargetAssignmentMemberK
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class HeartbeatContext:
     """A member's request while it is worked on."""
 
     draft: Draft
@@ -63,96 +63,98 @@ class Visit:
         """The member as it is by now."""
         return self.draft.group.members.entries[self.member_id]
 
-    def told(self, *effects: Effect) -> Visit:
+    def with_effects(self, *effects: Effect) -> HeartbeatContext:
         """Return the same with more effects at their end."""
         return replace(self, effects=self.effects + effects)
 
 
 def advanced(
-    group: Group, visit: Visit, owned: tuple[TopicPartitions, ...] | None, at: Moment
-) -> Visit | ErrorCode:
+    group: Group, context: HeartbeatContext, owned: tuple[TopicPartitions, ...] | None, at: Moment
+) -> HeartbeatContext | ErrorCode:
     """Do all that follows from what a member said; *group* is as it was before."""
-    visit, resubscribed = _epoch_raised(group, visit, at)
-    aimed = _aimed(visit, at)
+    context, resubscribed = _epoch_raised(group, context, at)
+    aimed = _aimed(context, at)
     if isinstance(aimed, ErrorCode):
         return aimed
     return _moved(aimed, owned, resubscribed, at)
 
 
 def carried_over(
-    group: Group, visit: Visit, owned: tuple[TopicPartitions, ...] | None, at: Moment
-) -> Visit | ErrorCode:
+    group: Group, context: HeartbeatContext, owned: tuple[TopicPartitions, ...] | None, at: Moment
+) -> HeartbeatContext | ErrorCode:
     """Do the same for the last member of a group that will be classic at once.
 
     No target is computed any more; if it is behind, the member takes no step either, as a
     rebalance follows.
     """
-    visit, resubscribed = _epoch_raised(group, visit, at)
-    if visit.group.epoch > visit.group.target_epoch:
-        return visit
-    return _moved(visit, owned, resubscribed, at)
+    context, resubscribed = _epoch_raised(group, context, at)
+    if context.group.epoch > context.group.target_epoch:
+        return context
+    return _moved(context, owned, resubscribed, at)
 
 
 # -- 1: the group epoch ------------------------------------------------------------------------
 
 
-def _epoch_raised(before: Group, visit: Visit, at: Moment) -> tuple[Visit, bool]:
+def _epoch_raised(
+    before: Group, context: HeartbeatContext, at: Moment
+) -> tuple[HeartbeatContext, bool]:
     """Raise the epoch if anything changed that an assignment depends on; at most once.
 
     Return also whether the member's own subscription changed.
     """
-    old = NOTHING_TOLD if visit.before is None else visit.before.metadata
-    new = visit.member.metadata
+    old = NO_METADATA if context.before is None else context.before.metadata
+    new = context.member.metadata
     renamed = old.subscribed_topic_names != new.subscribed_topic_names
     pattern = patterns.change(before, old.subscribed_topic_regex, new.subscribed_topic_regex)
     if pattern is not patterns.Change.NONE:
         gone = patterns.forgotten(before, [old.subscribed_topic_regex])
-        visit = replace(visit, draft=visit.draft.with_records(gone))
-    visit = _look_up(before, visit, at)
-    reason = _reason(before, visit, at, renamed=renamed, pattern=pattern)
+        context = replace(context, draft=context.draft.with_records(gone))
+    context = _look_up(before, context, at)
+    reason = _reason(before, context, at, renamed=renamed, pattern=pattern)
     resubscribed = renamed or pattern is not patterns.Change.NONE
-    if reason is None and not is_stale(before, visit.soft):
-        return visit, resubscribed
-    group = visit.group
+    if reason is None and not is_stale(before, context.soft):
+        return context, resubscribed
+    group = context.group
     topics_hash = at.broker.image.hash_of(subscribed_topics(group))
     if reason is None and topics_hash != group.metadata_hash:
         reason = "subscribed topics changed"
     epoch = group.epoch if reason is None else group.epoch + 1
-    visit = replace(visit, soft=replace(visit.soft, checked_epoch=epoch))
+    context = replace(context, soft=replace(context.soft, checked_epoch=epoch))
     if reason is not None:
         raised = epoch_record(group.group_id, epoch, topics_hash)
-        visit = replace(visit, draft=visit.draft.with_record(raised)).told(
+        context = replace(context, draft=context.draft.with_record(raised)).with_effects(
             Tell(
                 GroupEpochRaised(
-                    group=group.group_id, epoch=epoch, member_id=visit.member_id, reason=reason
+                    group=group.group_id, epoch=epoch, member_id=context.member_id, reason=reason
                 )
             )
         )
     if group.holds_topic_metadata:
         tombstone = topic_metadata_tombstone(group.group_id)
-        visit = replace(visit, draft=visit.draft.with_record(tombstone))
-    return visit, resubscribed
+        context = replace(context, draft=context.draft.with_record(tombstone))
+    return context, resubscribed
 
 
-def _look_up(before: Group, visit: Visit, at: Moment) -> Visit:
-    if not patterns.look_up_is_due(before, visit.group.pattern_users, visit.soft, at):
-        return visit
-    turn = patterns.look_up_begun(visit.group, visit.soft, at)
-    return replace(visit, soft=turn.state).told(*turn.effects)
+def _look_up(before: Group, context: HeartbeatContext, at: Moment) -> HeartbeatContext:
+    if not patterns.look_up_is_due(before, context.group.pattern_users, context.soft, at):
+        return context
+    turn = patterns.look_up_begun(context.group, context.soft, at)
+    return replace(context, soft=turn.state).with_effects(*turn.effects)
 
 
 def _reason(
-    before: Group, visit: Visit, at: Moment, *, renamed: bool, pattern: patterns.Change
+    before: Group, context: HeartbeatContext, at: Moment, *, renamed: bool, pattern: patterns.Change
 ) -> str | None:
     """Return why the member itself raises the epoch, if it does."""
     if renamed:
-        return "a member joined" if visit.before is None else "a member reads other topics"
+        return "a member joined" if context.before is None else "a member reads other topics"
     if pattern is patterns.Change.KNOWN:
         return "a member reads by another pattern"
-    if visit.member.speaks_classic:
+    if context.member.speaks_classic:
         return None
     default = at.settings.group_consumer_assignors[0]
-    votes = before.votes, visit.group.votes
+    votes = before.votes, context.group.votes
     old, new = (preferred_assignor(each, default) for each in votes)
     return None if old == new else f"the assignor is {new} instead of {old}"
 
@@ -160,11 +162,11 @@ def _reason(
 # -- 2: the target -----------------------------------------------------------------------------
 
 
-def _aimed(visit: Visit, at: Moment) -> Visit | ErrorCode:
-    if not is_due(visit.group, at):
-        return visit
-    is_new = visit.before is None or visit.before.member_id != visit.member_id
-    draft = targeted(visit.draft, visit.member_id if is_new else None, at)
+def _aimed(context: HeartbeatContext, at: Moment) -> HeartbeatContext | ErrorCode:
+    if not is_due(context.group, at):
+        return context
+    is_new = context.before is None or context.before.member_id != context.member_id
+    draft = targeted(context.draft, context.member_id if is_new else None, at)
     if isinstance(draft, ErrorCode):
         return draft
     computed = TargetComputed(
@@ -173,25 +175,28 @@ def _aimed(visit: Visit, at: Moment) -> Visit | ErrorCode:
         assignor=assignor_of(draft.group, at),
         changed=tuple(
             (key.member_id, named(draft.group.targets[key.member_id], at.broker.image))
-            for key, _ in draft.records[len(visit.draft.records) :]
+            for key, _ in draft.records[len(context.draft.records) :]
             if isinstance(key, ConsumerGroupTargetAssignmentMemberKey)
         ),
     )
-    return replace(visit, draft=draft).told(Tell(computed))
+    return replace(context, draft=draft).with_effects(Tell(computed))
 
 
 # -- 3: this member ----------------------------------------------------------------------------
 
 
 def _moved(
-    visit: Visit, owned: tuple[TopicPartitions, ...] | None, resubscribed: bool, at: Moment
-) -> Visit | ErrorCode:
+    context: HeartbeatContext,
+    owned: tuple[TopicPartitions, ...] | None,
+    resubscribed: bool,
+    at: Moment,
+) -> HeartbeatContext | ErrorCode:
     """Let the member take a step; where that changes it, its rebalance timer follows."""
-    group, member = visit.group, visit.member
+    group, member = context.group, context.member
     current = member.current
     is_there = current.state is MemberState.STABLE and current.epoch == group.target_epoch
     if is_there and not resubscribed:
-        return visit
+        return context
     names = topics_of(group, member)
     topics = (at.broker.image.id_of(name) for name in names)
     step = reconciled(
@@ -209,34 +214,36 @@ def _moved(
     if isinstance(step, ErrorCode):
         return step
     if step == current:
-        return visit
-    draft = visit.draft.with_record(current_record(group.group_id, member.member_id, step))
-    return _told(_timed(replace(visit, draft=draft), step, at), step, at)
+        return context
+    draft = context.draft.with_record(current_record(group.group_id, member.member_id, step))
+    return _report_move(_timed(replace(context, draft=draft), step, at), step, at)
 
 
-def _told(visit: Visit, step: CurrentAssignment, at: Moment) -> Visit:
+def _report_move(
+    context: HeartbeatContext, step: CurrentAssignment, at: Moment
+) -> HeartbeatContext:
     moved = MemberMoved(
-        group=visit.group.group_id,
-        member_id=visit.member_id,
+        group=context.group.group_id,
+        member_id=context.member_id,
         epoch=step.epoch,
         previous_epoch=step.previous_epoch,
         state=step.state.name,
         assigned=named(step.assigned, at.broker.image),
         revoking=named(step.revoking, at.broker.image),
     )
-    return visit.told(Tell(moved))
+    return context.with_effects(Tell(moved))
 
 
-def _timed(visit: Visit, step: CurrentAssignment, at: Moment) -> Visit:
+def _timed(context: HeartbeatContext, step: CurrentAssignment, at: Moment) -> HeartbeatContext:
     """Set or end a member's time to give partitions up; a classic one has its time to rejoin."""
-    member, soft = visit.member, visit.soft
+    member, soft = context.member, context.soft
     if member.speaks_classic:
-        return visit
-    timer = rebalance_timer(visit.group.group_id, member.member_id)
+        return context
+    timer = rebalance_timer(context.group.group_id, member.member_id)
     if step.state is MemberState.UNREVOKED_PARTITIONS:
         soft = replace(soft, revoking=soft.revoking.set(member.member_id, step.epoch))
         set_timer = SetTimer(timer, at.after(member.metadata.rebalance_timeout_ms))
-        return replace(visit, soft=soft).told(set_timer)
+        return replace(context, soft=soft).with_effects(set_timer)
     if member.member_id in soft.revoking:
         soft = replace(soft, revoking=soft.revoking.delete(member.member_id))
-    return replace(visit, soft=soft).told(CancelTimer(timer))
+    return replace(context, soft=soft).with_effects(CancelTimer(timer))

@@ -24,7 +24,7 @@ from assignors.types import (
 from protocols.groups.kip848.group import (
     Group,
     Member,
-    Wanted,
+    TargetPartitions,
     preferred_assignor,
     subscribed_topics,
     topics_of,
@@ -44,7 +44,7 @@ def is_due(group: Group, at: Moment) -> bool:
     """
     if group.epoch <= group.target_epoch:
         return False
-    interval_ms = at.broker.times_of(group.group_id).assignment_interval_ms
+    interval_ms = at.settings.group_consumer_assignment_interval_ms
     rested = at.now_ms >= group.assigned_ms + interval_ms
     return group.assigned_ms == 0 or interval_ms == 0 or rested
 
@@ -95,7 +95,7 @@ def _changes(
     return records
 
 
-def _same(old: Wanted, new: dict[str, list[int]]) -> bool:
+def _same(old: TargetPartitions, new: dict[str, list[int]]) -> bool:
     return old.keys() == new.keys() and all(
         len(old[topic]) == len(numbers) and set(old[topic]) == set(numbers)
         for topic, numbers in new.items()

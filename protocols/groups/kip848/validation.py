@@ -24,17 +24,17 @@ from protocols.messages.errors import ErrorCode
 from protocols.settings.consumer import BrokerSettings
 
 
-def heartbeat_refused(
+def validate_heartbeat(
     request: ConsumerGroupHeartbeatRequest, settings: BrokerSettings
 ) -> ConsumerGroupHeartbeatResponse | None:
     """Return the answer to a heartbeat that can never be meant, else None."""
     wrong = _invalid(request)
     if wrong is not None:
-        return refusal(ErrorCode.INVALID_REQUEST, wrong)
+        return _error_response(ErrorCode.INVALID_REQUEST, wrong)
     wanted, offered = request.server_assignor, settings.group_consumer_assignors
     if wanted is not None and wanted not in offered:
         names = ", ".join(offered)
-        return refusal(
+        return _error_response(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             f"There is no assignor {wanted!r}; group.consumer.assignors has: {names}.",
         )
@@ -65,12 +65,12 @@ _WORDS: Final = MappingProxyType(
 )
 
 
-def in_words(
+def heartbeat_error_response(
     error: ErrorCode, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
     """Return the answer that refuses a heartbeat, and says why."""
     said = {name: getattr(request, name) for name in _NAMED}
-    return refusal(error, _WORDS[error].format(**said))
+    return _error_response(error, _WORDS[error].format(**said))
 
 
 _NAMED: Final = (
@@ -82,7 +82,7 @@ _NAMED: Final = (
 )
 
 
-def refusal(error: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
+def _error_response(error: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
     """Return a heartbeat's answer that only says no."""
     return ConsumerGroupHeartbeatResponse(error=error, error_message=message)
 
@@ -124,7 +124,7 @@ _FIRST_WITH_EPOCHS = 9
 """The OffsetCommit version that speaks of member epochs."""
 
 
-def commit_error(group: Group, request: OffsetCommitRequest, at: Moment) -> ErrorCode | None:
+def validate_commit(group: Group, request: OffsetCommitRequest, at: Moment) -> ErrorCode | None:
     """Return why a commit is refused as a whole, or None.
 
     At the member's epoch any partition may be committed. At an older one each partition must
@@ -153,7 +153,7 @@ def commit_error(group: Group, request: OffsetCommitRequest, at: Moment) -> Erro
     return None if fits else stale
 
 
-def fetch_error(group: Group, request: OffsetFetchRequest) -> ErrorCode | None:
+def validate_fetch(group: Group, request: OffsetFetchRequest) -> ErrorCode | None:
     """Return why a fetch is refused, or None; who names no member may always fetch."""
     if request.member_id is None and request.member_epoch < 0:
         return None

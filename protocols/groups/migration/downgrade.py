@@ -18,7 +18,7 @@ from immutables import Map
 from assignors.java import hash_map_length
 from assignors.types import TopicPartition
 from protocols.facts import GroupConverted, GroupEpochRaised
-from protocols.groups.answers import refusal
+from protocols.groups.answers import error_response
 from protocols.groups.classic import group as classic
 from protocols.groups.classic import rebalance
 from protocols.groups.classic.group import on_group
@@ -33,7 +33,7 @@ from protocols.groups.kip848.records import group_tombstones
 from protocols.groups.kip848.replay import replayed
 from protocols.groups.kip848.shard import group_in, soft_of, without_soft
 from protocols.groups.kip848.soft import timers_of as consumer_timers
-from protocols.groups.kip848.steps import Visit, carried_over
+from protocols.groups.kip848.steps import HeartbeatContext, carried_over
 from protocols.groups.shard import AnyShard, Moment, Turn
 from protocols.java_maps import spread
 from protocols.machine import Effect, Send, SetTimer, Tell
@@ -45,7 +45,7 @@ _LAST_IS_GONE: Final = "the last member of the consumer protocol is gone"
 _LAST_IS_REPLACED: Final = "a classic member took the place of the last of the consumer protocol"
 
 
-def _is_allowed(members: int, at: Moment) -> bool:
+def _may_downgrade(members: int, at: Moment) -> bool:
     """Say whether a group may be classic again, given how many members it will have."""
     settings = at.settings
     allowed = settings.group_consumer_migration_policy in {"bidirectional", "downgrade"}
@@ -55,7 +55,9 @@ def _is_allowed(members: int, at: Moment) -> bool:
 # -- the last member of the consumer protocol goes ---------------------------------------------
 
 
-def followed(shard: AnyShard, group_id: str, turn: Turn[AnyShard], at: Moment) -> Turn[AnyShard]:
+def downgrade_if_due(
+    shard: AnyShard, group_id: str, turn: Turn[AnyShard], at: Moment
+) -> Turn[AnyShard]:
     """Return a turn in which members may have gone; what is left may be a classic group.
 
     That may be late: for as long as it has too many members the group stays what it is.
@@ -67,10 +69,10 @@ def followed(shard: AnyShard, group_id: str, turn: Turn[AnyShard], at: Moment) -
     left = len(after.members)
     if not 0 < left < len(before.members) or left != after.classic_members:
         return turn
-    return _left_alone(shard, before, after, turn, at) if _is_allowed(left, at) else turn
+    return _convert_remaining(shard, before, after, turn, at) if _may_downgrade(left, at) else turn
 
 
-def _left_alone(
+def _convert_remaining(
     shard: AnyShard,
     before: consumer.Group,
     after: consumer.Group,
@@ -85,7 +87,7 @@ def _left_alone(
     gone = next(each.member_id for each in before if after.member(each.member_id) is None)
     records = group_tombstones(before)
     converted = _converted(shard, group, gone, "", at)
-    begun = on_group(converted.state, rebalance.begin(group, at, _LAST_IS_GONE, gone))
+    begun = on_group(converted.state, rebalance.prepare_rebalance(group, at, _LAST_IS_GONE, gone))
     return Turn(
         begun.state,
         (
@@ -123,10 +125,10 @@ def last_replaced(
     if member is None or member.speaks_classic:
         return None
     alone = group.classic_members == len(group.members) - 1
-    return member if alone and _is_allowed(len(group.members), at) else None
+    return member if alone and _may_downgrade(len(group.members), at) else None
 
 
-def replaced(
+def convert_with_replaced_member(
     shard: AnyShard,
     group: consumer.Group,
     old: consumer.Member,
@@ -140,10 +142,10 @@ def replaced(
     then the answer names no generation, and the member joins again.
     """
     moved = classic_members.arrived(group, soft_of(shard, group.group_id), header, request, at)
-    if isinstance(moved, Visit):
+    if isinstance(moved, HeartbeatContext):
         moved = carried_over(group, moved, classic_members.owned_by(request, at.broker.image), at)
     if isinstance(moved, ErrorCode):
-        return Turn(shard, (Send(header, refusal(request, moved)),))
+        return Turn(shard, (Send(header, error_response(request, moved)),))
     after, joiner = moved.group, moved.member
     deleted = group_tombstones(group, old=old.member_id, new=joiner.member_id)
     others = [each for each in after if each is not joiner]
@@ -153,7 +155,7 @@ def replaced(
     converted = _converted(shard, classic_group, joiner.member_id, header.client, at)
     turn = converted
     if after.epoch > after.target_epoch:
-        begun = rebalance.begin(classic_group, at, _LAST_IS_REPLACED, joiner.member_id)
+        begun = rebalance.prepare_rebalance(classic_group, at, _LAST_IS_REPLACED, joiner.member_id)
         turn = Turn(converted.state, converted.effects, converted.records).then(
             lambda shard: on_group(shard, begun)
         )
@@ -170,7 +172,7 @@ def _converted(
     shard: AnyShard, group: classic.Group, member_id: str, client: str, at: Moment
 ) -> Turn[AnyShard]:
     """Put a classic group in the place of a consumer group; its members have full sessions."""
-    told = GroupConverted(
+    converted = GroupConverted(
         group=group.group_id,
         protocol="classic",
         generation=group.generation,
@@ -187,14 +189,14 @@ def _converted(
         without_soft(shard, group.group_id), durable=replace(shard.durable, groups=groups)
     )
     after = emptied.with_group(group.group_id, group)
-    return Turn(after, (Tell(told), *sessions), (group_record(group, group.assignments),))
+    return Turn(after, (Tell(converted), *sessions), (group_record(group, group.assignments),))
 
 
 def _as_classic_group(
     group_id: str,
     epoch: int,
     left: Sequence[consumer.Member],
-    targets: Mapping[str, consumer.Wanted],
+    targets: Mapping[str, consumer.TargetPartitions],
     at: Moment,
 ) -> classic.Group:
     """Return a stable group in the generation of an epoch, each member with its target."""
@@ -233,15 +235,15 @@ def _as_classic_group(
 
 
 def _as_classic_member(group_id: str, member: consumer.Member, place: int) -> classic.Member:
-    told = member.metadata
-    kept = told.classic_member_metadata
+    metadata = member.metadata
+    kept = metadata.classic_member_metadata
     assert kept is not None, "only classic members are left"
     return classic.Member(
         member_id=member.member_id,
-        instance_id=told.instance_id,
-        client_id=told.client_id,
-        client_host=told.client_host,
-        rebalance_timeout_ms=told.rebalance_timeout_ms,
+        instance_id=metadata.instance_id,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        rebalance_timeout_ms=metadata.rebalance_timeout_ms,
         session_timeout_ms=kept.session_timeout_ms,
         protocols=tuple(
             Protocol(offer.name, decode_subscription(offer.metadata))

@@ -16,8 +16,8 @@ from protocols.groups.kip848 import classic_members
 from protocols.groups.kip848 import leave as consumer_leave
 from protocols.groups.kip848.group import Group
 from protocols.groups.kip848.shard import CONSUMER, at_group, consumer_heartbeat
-from protocols.groups.kip848.shard import woken as consumer_woken
-from protocols.groups.kip848.validation import in_words
+from protocols.groups.kip848.shard import on_timer as consumer_on_timer
+from protocols.groups.kip848.validation import heartbeat_error_response
 from protocols.groups.migration import downgrade, upgrade
 from protocols.groups.shard import AnyShard, Moment, Turn
 from protocols.machine import Send, Tell
@@ -39,24 +39,24 @@ def heartbeat_at_any_group(
     group = shard.groups.get(request.group_id)
     if group is None or request.member_epoch != JOIN_EPOCH:
         turn = consumer_heartbeat(shard, header, request, at)
-        return downgrade.followed(shard, request.group_id, turn, at)
+        return downgrade.downgrade_if_due(shard, request.group_id, turn, at)
     if group.state is State.EMPTY:
-        deleted = kind.deleted(shard, request.group_id)
-        ready = _emptied(deleted, "consumer", group.generation, header, request)
+        deleted = kind.delete(shard, request.group_id)
+        ready = _delete_empty_group(deleted, "consumer", group.generation, header, request)
         return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
-    if not upgrade.is_allowed(group, at):
+    if not upgrade.may_upgrade(group, at):
         return consumer_heartbeat(shard, header, request, at)
-    told = on_group(shard, upgrade.told_to_join_again(group, at))
-    error = upgrade.obstacle(shard, group)
+    answered = on_group(shard, upgrade.reject_waiting(group, at))
+    error = upgrade.validate_upgrade(shard, group)
     if error is not None:
-        return told.also(Send(header, in_words(error, request)))
-    return told.then(lambda shard: _upgraded(shard, header, request, at))
+        return answered.also(Send(header, heartbeat_error_response(error, request)))
+    return answered.then(lambda shard: _upgrade(shard, header, request, at))
 
 
-def _upgraded(
+def _upgrade(
     shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[AnyShard]:
-    ready = upgrade.upgraded(shard, shard.groups[request.group_id], header, request, at)
+    ready = upgrade.convert(shard, shard.groups[request.group_id], header, request, at)
     return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
 
 
@@ -65,11 +65,11 @@ def join_consumer_group(
 ) -> Turn[AnyShard]:
     """Answer a JoinGroup."""
     if (last := downgrade.last_replaced(group, request, at)) is not None:
-        return downgrade.replaced(shard, group, last, header, request, at)
+        return downgrade.convert_with_replaced_member(shard, group, last, header, request, at)
     if group.members:
         return at_group(shard, group, classic_members.join, header, request, at)
-    deleted = CONSUMER.deleted(shard, request.group_id)
-    ready = _emptied(deleted, "classic", group.epoch, header, request)
+    deleted = CONSUMER.delete(shard, request.group_id)
+    ready = _delete_empty_group(deleted, "classic", group.epoch, header, request)
     return _either(shard, ready, join.join_group(ready.state, header, request, at))
 
 
@@ -92,15 +92,15 @@ def leave_consumer_group(
 ) -> Turn[AnyShard]:
     """Answer a LeaveGroup."""
     turn = at_group(shard, group, consumer_leave.remove_members, header, request, at)
-    return downgrade.followed(shard, request.group_id, turn, at)
+    return downgrade.downgrade_if_due(shard, request.group_id, turn, at)
 
 
-def woken(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
+def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
     """Act on a timer of a consumer group."""
-    turn = consumer_woken(shard, timer, at)
+    turn = consumer_on_timer(shard, timer, at)
     if not turn.records:
         return turn
-    return downgrade.followed(shard, str(turn.records[0].key[0]), turn, at)
+    return downgrade.downgrade_if_due(shard, str(turn.records[0].key[0]), turn, at)
 
 
 def _either(shard: AnyShard, ready: Turn[AnyShard], turn: Turn[AnyShard]) -> Turn[AnyShard]:
@@ -111,7 +111,7 @@ def _either(shard: AnyShard, ready: Turn[AnyShard], turn: Turn[AnyShard]) -> Tur
     return Turn(turn.state, effects, records, turn.waits)
 
 
-def _emptied(
+def _delete_empty_group(
     deleted: Turn[AnyShard],
     protocol: str,
     generation: int,
@@ -121,7 +121,7 @@ def _emptied(
     """Return the shard as it is once the records that delete an empty group are replayed."""
     shard, group_id = deleted.state, request.group_id
     groups = shard.durable.groups.without(group_id)
-    told = GroupConverted(
+    converted = GroupConverted(
         group=group_id,
         protocol=protocol,
         generation=generation,
@@ -129,4 +129,4 @@ def _emptied(
         client=header.client,
     )
     unlogged = replace(shard, durable=replace(shard.durable, groups=groups))
-    return replace(deleted, state=unlogged).also(Tell(told))
+    return replace(deleted, state=unlogged).also(Tell(converted))

@@ -17,7 +17,7 @@ from protocols.facts import GroupConverted
 from protocols.groups.classic import group as classic
 from protocols.groups.classic import kind
 from protocols.groups.classic.lifecycle import timers_of as classic_timers
-from protocols.groups.classic.rebalance import answered_joins, answered_syncs
+from protocols.groups.classic.rebalance import answer_joins, answer_syncs
 from protocols.groups.kip848 import classic_members
 from protocols.groups.kip848 import group as consumer
 from protocols.groups.kip848.records import (
@@ -48,7 +48,7 @@ from protocols.offsets_topic.records import (
 from protocols.offsets_topic.records.embedded import read_assignment, read_subscription
 
 
-def is_allowed(group: classic.Group, at: Moment) -> bool:
+def may_upgrade(group: classic.Group, at: Moment) -> bool:
     """Say whether policy, type and size let a classic group with members become a consumer one."""
     settings = at.settings
     return (
@@ -58,15 +58,15 @@ def is_allowed(group: classic.Group, at: Moment) -> bool:
     )
 
 
-def told_to_join_again(group: classic.Group, at: Moment) -> Turn[classic.Group]:
+def reject_waiting(group: classic.Group, at: Moment) -> Turn[classic.Group]:
     """Answer whoever waits in a group; that comes first, and holds if the upgrade fails.
 
     Newcomers, and who has sent SyncGroup, still count as having done so.
     """
     again = ErrorCode.REBALANCE_IN_PROGRESS
-    turn = answered_joins(
+    turn = answer_joins(
         group, lambda member: JoinGroupResponse(error=again, member_id=member.member_id)
-    ).then(lambda group: answered_syncs(group, at, lambda _: SyncGroupResponse(error=again)))
+    ).then(lambda group: answer_syncs(group, at, lambda _: SyncGroupResponse(error=again)))
     answered = replace(
         turn.state,
         joining=Map(dict.fromkeys(group.newcomers, classic.ANSWERED)),
@@ -75,7 +75,7 @@ def told_to_join_again(group: classic.Group, at: Moment) -> Turn[classic.Group]:
     return replace(turn, state=answered)
 
 
-def obstacle(shard: AnyShard, group: classic.Group) -> ErrorCode | None:
+def validate_upgrade(shard: AnyShard, group: classic.Group) -> ErrorCode | None:
     """Return why a group cannot be taken over though it may be, or None.
 
     What a member was given must be all that it was given: user data beside it, as only assignors
@@ -103,7 +103,7 @@ def _offers(member: classic.Member, protocol: str | None) -> bool:
     return any(offer.name == protocol for offer in member.protocols)
 
 
-def upgraded(
+def convert(
     shard: AnyShard,
     group: classic.Group,
     header: Header,
@@ -119,8 +119,8 @@ def upgraded(
     )
     groups = shard.durable.groups.hold(group_id, draft.group)
     after = replace(shard.without_group(group_id), durable=replace(shard.durable, groups=groups))
-    deleted = kind.deleted(shard, group_id).records
-    told = GroupConverted(
+    deleted = kind.delete(shard, group_id).records
+    converted = GroupConverted(
         group=group_id,
         protocol="consumer",
         generation=group.generation,
@@ -128,7 +128,7 @@ def upgraded(
         client=header.client,
         assignment=classic.by_member(group),
     )
-    effects: tuple[Effect, ...] = (Tell(told), *classic_timers(group), *sessions)
+    effects: tuple[Effect, ...] = (Tell(converted), *classic_timers(group), *sessions)
     return Turn(after, effects, (*deleted, *draft.records))
 
 
@@ -159,8 +159,8 @@ def _as_consumer_group(group: classic.Group, at: Moment) -> Draft:
 
 def _member_record(group: classic.Group, member: classic.Member) -> Record:
     subscription = classic.metadata_of(member, group.protocol_name)
-    told = replace(
-        consumer.NOTHING_TOLD,
+    metadata = replace(
+        consumer.NO_METADATA,
         instance_id=member.instance_id,
         rack_id=subscription.rack_id or None,
         client_id=member.client_id,
@@ -172,7 +172,7 @@ def _member_record(group: classic.Group, member: classic.Member) -> Record:
             tuple((offer.name, offer.metadata) for offer in member.protocols),
         ),
     )
-    return member_record(group.group_id, member.member_id, told)
+    return member_record(group.group_id, member.member_id, metadata)
 
 
 def _by_id(partitions: classic.Partitions, at: Moment) -> dict[str, tuple[int, ...]]:

@@ -14,7 +14,7 @@ from assignors.types import TopicPartition
 from protocols.consumer.calls import Closed
 from protocols.consumer.kip848.state import MemberState
 from protocols.consumer.kip848.threads import Outside
-from protocols.coordinator.dispatch import not_serving
+from protocols.coordinator.dispatch import reject_unavailable
 from protocols.machine import Send
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
@@ -158,7 +158,7 @@ class Wired:
         for member in self.members.values():
             while member.requests:
                 sent, call = member.requests.popleft(), Call()
-                effects = not_serving(Header("c", 0), sent.message, None, loading=False)
+                effects = reject_unavailable(Header("c", 0), sent.message, None, loading=False)
                 call.answers += [each.message for each in effects if isinstance(each, Send)]
                 member.handled.append((sent, call))
 

@@ -9,7 +9,7 @@ from typing import Any
 from immutables import Map
 
 from protocols.groups.classic.group import Group
-from protocols.groups.classic.states import Act, Request, State, Verdict, Who
+from protocols.groups.classic.states import Act, Request, Sender, State, Verdict
 from protocols.messages import (
     DeleteGroupsRequest,
     LeaveGroupRequest,
@@ -29,17 +29,17 @@ class Situation:
     id handed out. In ABSENT and EMPTY these are names of the past.
     """
 
-    def __init__(self, state: State, who: Who, *, protocol_type: str = "consumer") -> None:
-        room = 3 if who is Who.SURPLUS else 100
+    def __init__(self, state: State, who: Sender, *, protocol_type: str = "consumer") -> None:
+        room = 3 if who is Sender.SURPLUS else 100
         self.driver = GroupDriver(group_max_size=room)
         self.leader = self.follower = self.holder = self.pending = "nobody-1"
-        if state is State.PREPARING_REBALANCE and who is Who.SURPLUS:
+        if state is State.PREPARING_REBALANCE and who is Sender.SURPLUS:
             self._enter(protocol_type)
         elif state is not State.ABSENT:
             self._enter(protocol_type)
             self._settle()
             _REACH[state](self)
-        if state is State.EMPTY and who is Who.RESTARTED:
+        if state is State.EMPTY and who is Sender.RESTARTED:
             self.keep_instance()
         self.driver.advance(1_000)
         self.before = self.driver.shard.groups.get(GROUP)
@@ -109,7 +109,7 @@ _REACH: dict[State, Callable[[Situation], None]] = {
 }
 
 
-def ask(it: Situation, request: Request, who: Who) -> Call:
+def ask(it: Situation, request: Request, who: Sender) -> Call:
     """Let someone of this kind send this request; what JoinGroup writes is not yet durable."""
     it.driver.hold = request is Request.JOIN_GROUP
     return _ASK[request](it, who)
@@ -119,45 +119,45 @@ def _generation(it: Situation) -> int:
     return it.before.generation if it.before is not None else 1
 
 
-def _join(it: Situation, who: Who) -> Call:
+def _join(it: Situation, who: Sender) -> Call:
     join = it.driver.join
-    ways: dict[Who, Callable[[], Call]] = {
-        Who.SURPLUS: lambda: join("x"),
-        Who.UNSUPPORTED: lambda: join("x", offers=()),
-        Who.NEWCOMER: lambda: join("x"),
-        Who.OLD_NEWCOMER: lambda: join("x", version=3),
-        Who.NEW_INSTANCE: lambda: join("x", instance="X"),
-        Who.RESTARTED: lambda: join("s", instance="S"),
-        Who.PENDING: lambda: join("p", it.pending),
-        Who.PENDING_INSTANCE: lambda: join("p", it.pending, instance="P"),
-        Who.FENCED: lambda: join("s", it.follower, instance="S"),
-        Who.STRANGER: lambda: join("x", "x-1"),
-        Who.CHANGED: lambda: join("b", it.follower, offers=protocols(topics=("t", "u"))),
-        Who.LEADER: lambda: join("a", it.leader),
-        Who.MEMBER: lambda: join("b", it.follower),
+    ways: dict[Sender, Callable[[], Call]] = {
+        Sender.SURPLUS: lambda: join("x"),
+        Sender.UNSUPPORTED: lambda: join("x", offers=()),
+        Sender.NEWCOMER: lambda: join("x"),
+        Sender.OLD_NEWCOMER: lambda: join("x", version=3),
+        Sender.NEW_INSTANCE: lambda: join("x", instance="X"),
+        Sender.RESTARTED: lambda: join("s", instance="S"),
+        Sender.PENDING: lambda: join("p", it.pending),
+        Sender.PENDING_INSTANCE: lambda: join("p", it.pending, instance="P"),
+        Sender.FENCED: lambda: join("s", it.follower, instance="S"),
+        Sender.STRANGER: lambda: join("x", "x-1"),
+        Sender.CHANGED: lambda: join("b", it.follower, offers=protocols(topics=("t", "u"))),
+        Sender.LEADER: lambda: join("a", it.leader),
+        Sender.MEMBER: lambda: join("b", it.follower),
     }
     return ways[who]()
 
 
-def _ids(it: Situation, who: Who) -> tuple[str, str | None, int]:
+def _ids(it: Situation, who: Sender) -> tuple[str, str | None, int]:
     """Member id, instance id and generation of one who claims to be a member."""
     generation = _generation(it)
     match who:
-        case Who.FENCED:
+        case Sender.FENCED:
             return it.follower, "S", generation
-        case Who.STRANGER:
+        case Sender.STRANGER:
             return "x-1", None, generation
-        case Who.STALE:
+        case Sender.STALE:
             return it.follower, None, generation - 1
-        case Who.LEADER:
+        case Sender.LEADER:
             return it.leader, None, generation
         case _:
             return it.follower, None, generation
 
 
-def _sync(it: Situation, who: Who) -> Call:
+def _sync(it: Situation, who: Sender) -> Call:
     member_id, instance, generation = _ids(it, who)
-    name = "other" if who is Who.OTHER_PROTOCOL else "range"
+    name = "other" if who is Sender.OTHER_PROTOCOL else "range"
     return it.driver.sync(
         member_id,
         generation=generation,
@@ -166,30 +166,30 @@ def _sync(it: Situation, who: Who) -> Call:
     )
 
 
-def _heartbeat(it: Situation, who: Who) -> Call:
+def _heartbeat(it: Situation, who: Sender) -> Call:
     member_id, instance, generation = _ids(it, who)
     return it.driver.heartbeat(member_id, generation, instance)
 
 
-def _commit(it: Situation, who: Who) -> Call:
-    if who is Who.NOBODY:
+def _commit(it: Situation, who: Sender) -> Call:
+    if who is Sender.NOBODY:
         return it.driver.commit()
     member_id, instance, generation = _ids(it, who)
     return it.driver.commit(member_id, generation=generation, group_instance_id=instance)
 
 
-def _depart(it: Situation, who: Who) -> Call:
+def _depart(it: Situation, who: Sender) -> Call:
     match who:
-        case Who.INSTANCE:
+        case Sender.INSTANCE:
             return it.driver.leave(LeavingMember("", "S"))
-        case Who.PENDING:
+        case Sender.PENDING:
             return it.driver.leave(LeavingMember(it.pending))
         case _:
             member_id, instance, _ = _ids(it, who)
             return it.driver.leave(LeavingMember(member_id, instance))
 
 
-_ASK: dict[Request, Callable[[Situation, Who], Call]] = {
+_ASK: dict[Request, Callable[[Situation, Sender], Call]] = {
     Request.JOIN_GROUP: _join,
     Request.SYNC_GROUP: _sync,
     Request.HEARTBEAT: _heartbeat,

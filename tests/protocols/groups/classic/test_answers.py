@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.groups.answers import failed, refusal
+from protocols.groups.answers import append_failed_response, error_response
 from protocols.messages import (
     DeleteGroupsRequest,
     DescribeGroupRequest,
@@ -39,7 +39,7 @@ REQUESTS: list[GroupRequest] = [
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
 def test_every_request_can_be_refused(request_: GroupRequest):
     """With one error, in the answer that belongs to the request."""
-    answer = refusal(request_, ErrorCode.NOT_COORDINATOR)
+    answer = error_response(request_, ErrorCode.NOT_COORDINATOR)
 
     assert type(request_).__name__.replace("Request", "") == type(answer).__name__.replace(
         "Response", ""
@@ -52,4 +52,6 @@ def test_every_request_can_be_refused(request_: GroupRequest):
 def test_answers_that_never_wait_cannot_fail_later():
     """A description is given as of what is durable; to ask for this is our mistake."""
     with pytest.raises(TypeError, match="DescribeGroupResponse never waits"):
-        failed(DescribeGroupResponse(group_id="g", state="Dead"), ErrorCode.REQUEST_TIMED_OUT)
+        append_failed_response(
+            DescribeGroupResponse(group_id="g", state="Dead"), ErrorCode.REQUEST_TIMED_OUT
+        )

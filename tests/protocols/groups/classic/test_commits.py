@@ -6,7 +6,7 @@ import pytest
 
 from assignors.types import TopicPartition
 from protocols.facts import OffsetsAccepted, OffsetsRefused
-from protocols.groups.classic.states import State, Who
+from protocols.groups.classic.states import Sender, State
 from protocols.messages import OffsetCommitRequest, OffsetToCommit, TopicDescription
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record
@@ -39,7 +39,7 @@ def test_a_members_commit_by_state(
     claims = [(True, 0), (True, -1), (False, None), (True, None)]
     seen = []
     for named, behind in claims:
-        it = Situation(state, Who.MEMBER)
+        it = Situation(state, Sender.MEMBER)
         generation = it.before.generation if it.before else 1
         call = it.driver.commit(
             it.follower if named else "",

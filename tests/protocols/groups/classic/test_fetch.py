@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
-from protocols.groups.answers import refusal
+from protocols.groups.answers import error_response
 from protocols.messages import (
     FetchedOffset,
     OffsetFetchRequest,
@@ -118,7 +118,7 @@ def test_version_1_has_no_error_of_its_own():
     """It tells each partition."""
     request = OffsetFetchRequest(group_id=GROUP, partitions=some(0, 1), version=1)
 
-    answer = refusal(request, ErrorCode.NOT_COORDINATOR)
+    answer = error_response(request, ErrorCode.NOT_COORDINATOR)
 
     assert isinstance(answer, OffsetFetchResponse)
     assert ErrorCode.NONE == answer.error

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from docs.pages.classic_verdicts import PAGE, page
-from protocols.groups.classic.group import Group, moved
-from protocols.groups.classic.states import QUIET, TABLES, Request, State, Who
+from protocols.groups.classic.group import Group, transition
+from protocols.groups.classic.states import QUIET, TABLES, Request, Sender, State
 from protocols.messages.errors import ErrorCode
 
 from .situations import Situation, ask, seen
@@ -22,9 +22,9 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("request_", "who", "state"), CELLS)
-def test_a_cell_is_what_the_coordinator_does(request_: Request, who: Who, state: State):
+def test_a_cell_is_what_the_coordinator_does(request_: Request, who: Sender, state: State):
     """The verdict of each cell is what a client and the group's next state show."""
-    kind = "another" if who is Who.OTHER_GROUP else "consumer"
+    kind = "another" if who is Sender.OTHER_GROUP else "consumer"
     it = Situation(state, who, protocol_type=kind)
 
     call = ask(it, request_, who)
@@ -36,11 +36,11 @@ def test_a_cell_is_what_the_coordinator_does(request_: Request, who: Who, state:
 @pytest.mark.parametrize("kind", [Request.HEARTBEAT, Request.OFFSET_COMMIT])
 def test_quiet_is_an_answer_that_changes_only_a_lease_or_an_offset(kind: Request, state: State):
     """What the query says is what handling the message then shows."""
-    it = Situation(state, Who.MEMBER)
+    it = Situation(state, Sender.MEMBER)
     generation = 1 if it.before is None else it.before.generation
     foretold = it.driver.coordinator.quiet(GROUP, it.follower, generation, kind)
 
-    answer = ask(it, kind, Who.MEMBER).answer
+    answer = ask(it, kind, Sender.MEMBER).answer
 
     errors = [answer.error] if kind is Request.HEARTBEAT else [error for _, error in answer.errors]
     accepted = not any(errors)
@@ -50,7 +50,7 @@ def test_quiet_is_an_answer_that_changes_only_a_lease_or_an_offset(kind: Request
 
 def test_quiet_knows_strangers_and_stale_generations():
     """Only a member of the current generation can be quiet, and only in what it repeats."""
-    it = Situation(State.STABLE, Who.MEMBER)
+    it = Situation(State.STABLE, Sender.MEMBER)
     quiet = it.driver.coordinator.quiet
     generation = it.driver.group.generation
 
@@ -107,8 +107,8 @@ def test_only_legal_transitions_are_made(earlier: State, later: State):
 
     if (earlier, later) not in LEGAL:
         with pytest.raises(AssertionError, match=f"{earlier.label} to {later.label}"):
-            moved(group, later, 7)
+            transition(group, later, 7)
         return
 
-    after = moved(group, later, 7)
+    after = transition(group, later, 7)
     assert (later, earlier, 7) == (after.state, after.previous_state, after.state_since_ms)

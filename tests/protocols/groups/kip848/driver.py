@@ -18,7 +18,6 @@ from protocols.messages import (
     TopicPartitions,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.settings.group import GroupOverrides
 
 from ...coordinator_driver import EPOCH_MS, GROUP, CoordinatorDriver
 
@@ -228,9 +227,6 @@ class ConsumerGroupDriver(CoordinatorDriver):
         self.topics = list(topics)
         self.coordinator.topics_changed(topics)
         self.coordinator.check()
-
-    def override(self, **times_ms: int) -> None:
-        self.coordinator.group_settings_changed(GROUP, GroupOverrides(**times_ms))
 
     def topic_deleted(self, name: str) -> None:
         self._carry_out(self.coordinator.topic_deleted(name, IDS[name], self.now_us))

@@ -116,7 +116,6 @@ SCENARIOS: Final[Table] = {
             f"{P}a_new_topic_is_found_by_a_heartbeat_ten_seconds_after_the_last_look_up",
         ),
         "regular heartbeat": (f"{E}a_regular_heartbeat_raises_nothing",),
-        "settings": (f"{E}new_settings_of_a_group_raise_nothing",),
         "failover": (f"{E}a_failover_raises_nothing",),
     },
     "static": {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocols.groups.kip848.describe import in_words
+from protocols.groups.kip848.describe import as_text
 from protocols.messages import (
     ConsumerGroupDescribeRequest,
     DescribeGroupRequest,
@@ -78,7 +78,7 @@ def test_a_group_in_words():
         "  B B: epoch 3, unreleased partitions\n"
         "    has nothing\n"
         "    waits for t-1"
-    ) == in_words(it.group, image)
+    ) == as_text(it.group, image)
 
 
 def test_the_older_description_does_not_know_the_group():

@@ -234,20 +234,6 @@ def test_rack_timeout_and_client_are_only_noted():
     assert (3, 3) == it.epochs
 
 
-def test_new_settings_of_a_group_raise_nothing():
-    """The interval reaches a member with its next answer, moved into the broker's bounds."""
-    it = steady()
-    it.override(consumer_heartbeat_interval_ms=7_000, consumer_session_timeout_ms=1)
-
-    answer = it.beat("A").answer
-
-    assert 7_000 == answer.heartbeat_interval_ms
-    assert 45_000 == it.session_ms("A")
-    it.override(consumer_heartbeat_interval_ms=99_000)
-    assert 15_000 == it.beat("A").answer.heartbeat_interval_ms
-    assert (3, 3) == it.epochs
-
-
 def test_a_failover_raises_nothing():
     """The next heartbeat compares the topics and finds them as they were."""
     it = steady()

@@ -133,19 +133,23 @@ def test_the_one_most_members_ask_for_is_taken():
 
 
 def test_targets_are_kept_apart_by_the_assignment_interval():
-    """An override within the broker's bounds counts; 0 means every heartbeat."""
-    it = ConsumerGroupDriver(group_consumer_assignment_interval_ms=1_000)
+    """The first heartbeat after the interval computes the next target; 0 means every heartbeat."""
+    it = ConsumerGroupDriver(group_consumer_assignment_interval_ms=3_000)
     it.join("A")
-    it.override(consumer_assignment_interval_ms=3_000)
     it.join("B")
     it.advance(2_999)
     it.beat("B")
     assert (3, 2) == it.epochs
 
-    it.override(consumer_assignment_interval_ms=0)
+    it.advance(1)
     it.beat("B")
 
     assert (3, 3) == it.epochs
+
+    every = ConsumerGroupDriver(group_consumer_assignment_interval_ms=0)
+    every.join("A")
+    every.join("B")
+    assert (3, 3) == every.epochs
 
 
 def test_a_failover_keeps_the_time_of_the_last_target():

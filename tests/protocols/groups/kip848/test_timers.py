@@ -110,16 +110,6 @@ def test_a_failover_starts_every_timer_in_full():
     assert 3 == it.beat("A", 2, topic_partitions=owned(0, 1, 2)).epoch
 
 
-def test_an_override_of_the_session_counts_from_the_next_heartbeat():
-    """Also after a failover."""
-    it = ConsumerGroupDriver()
-    it.join("A")
-    it.override(consumer_session_timeout_ms=50_000)
-    it.beat("A")
-
-    assert 50_000 == it.session_ms("A")
-
-
 @pytest.mark.parametrize("error", [ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR])
 def test_a_failed_append_takes_everything_back(error):
     """The member hears an error, and joins again as if it had never come."""

@@ -98,7 +98,7 @@ class Migration(ConsumerGroupDriver):
         assert State.STABLE is self.classic.state
 
 
-def upgraded(**settings: Any) -> Migration:
+def convert(**settings: Any) -> Migration:
     """Two classic members with two partitions each, and C, which speaks the new protocol."""
     it = Migration(**settings)
     it.stable("x")
@@ -115,7 +115,7 @@ def consumers() -> Migration:
 
 def mixed(**settings: Any) -> Migration:
     """X and C, each with half, settled."""
-    it = upgraded(**settings)
+    it = convert(**settings)
     it.join_classic("x")
     it.sync("x", 2)
     it.beat("C")

@@ -6,12 +6,12 @@ from protocols.facts import Departure, MemberRemoved
 from protocols.messages import LeaveGroupRequest, LeavingMember
 from protocols.messages.errors import ErrorCode
 
-from .driver import AGAIN, GROUP, Migration, consumers, some, upgraded
+from .driver import AGAIN, GROUP, Migration, consumers, convert, some
 
 
 def test_a_cooperative_member_gives_up_in_two_steps():
     """Its heartbeat says join; it joins and is told less; it joins again with less: that is all."""
-    it = upgraded()
+    it = convert()
     x = it.ids["x"]
     assert AGAIN == it.beat_classic("x", 1)
 
@@ -35,7 +35,7 @@ def test_a_cooperative_member_gives_up_in_two_steps():
 
 def test_an_eager_member_gives_up_with_the_join_itself():
     """It owns nothing whenever it joins."""
-    it = upgraded()
+    it = convert()
     assert AGAIN == it.beat_classic("x", 1)
 
     assert 2 == it.join_classic("x").answer.generation_id
@@ -61,7 +61,7 @@ def test_a_member_that_waits_joins_again_when_all_of_it_is_free():
 
 def test_a_member_that_does_not_join_again_in_time_is_removed():
     """From the first time it is told; its heartbeats do not help."""
-    it = upgraded()
+    it = convert()
     it.beat_classic("x", 1)
     for _ in range(3):
         it.advance(5_000)
@@ -73,7 +73,7 @@ def test_a_member_that_does_not_join_again_in_time_is_removed():
 
 def test_a_member_that_does_not_sync_in_time_is_removed():
     """After it joined; its sync ends the wait."""
-    it = upgraded()
+    it = convert()
     it.join_classic("x")
     it.advance(9_000)
     it.beat_classic("x", 2)
@@ -86,7 +86,7 @@ def test_a_member_that_does_not_sync_in_time_is_removed():
 
 def test_a_member_that_says_good_bye_has_left():
     """LeaveGroup is how classic members do so; of others only an administrator does."""
-    it = upgraded()
+    it = convert()
     it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember(it.ids["x"]),)))
     it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember("C"),)))
 
@@ -96,7 +96,7 @@ def test_a_member_that_says_good_bye_has_left():
 
 def test_requests_of_the_wrong_generation_or_member_are_refused():
     """As in a classic group."""
-    it = upgraded()
+    it = convert()
     it.ids["Z"], it.ids["C"] = "Z", "C"
 
     assert ErrorCode.ILLEGAL_GENERATION == it.beat_classic("x", 9)
@@ -112,9 +112,9 @@ def test_requests_of_the_wrong_generation_or_member_are_refused():
 
 def test_a_classic_newcomer_needs_a_policy_room_and_a_protocol_that_all_have():
     """Each refused in its own words."""
-    it = upgraded()
+    it = convert()
     assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == it.join_classic("y", names=("range",)).error
-    full = upgraded(group_consumer_max_size=2)
+    full = convert(group_consumer_max_size=2)
     assert ErrorCode.GROUP_MAX_SIZE_REACHED == full.join_classic("y").error
     closed = Migration(group_consumer_migration_policy="disabled")
     closed.join("C")
@@ -169,7 +169,7 @@ def test_the_ids_of_newcomers_have_no_prefix():
 
 def test_who_joins_again_needs_a_protocol_that_it_had_before():
     """As all other classic members have to have it."""
-    it = upgraded()
+    it = convert()
 
     changed = it.join_classic("x", names=("range",)).error
 
@@ -181,7 +181,7 @@ def test_who_joins_again_needs_a_protocol_that_it_had_before():
 
 def test_an_answer_that_refuses_names_nobody():
     """An error is all that it says."""
-    it = upgraded()
+    it = convert()
 
     refused = it.join_classic("x", names=("range",)).answer
 
@@ -190,7 +190,7 @@ def test_an_answer_that_refuses_names_nobody():
 
 def test_a_sync_keeps_the_session():
     """It repeats what the member called the protocol, if it called it anything."""
-    it = upgraded()
+    it = convert()
     it.join_classic("x")
     it.advance(9_000)
 
@@ -206,7 +206,7 @@ def test_a_sync_keeps_the_session():
 
 def test_a_member_that_gives_up_has_its_time_to_join_again_and_no_other():
     """The time to give up is for those who confirm by heartbeat."""
-    it = upgraded()
+    it = convert()
     it.join_classic("x", 0, 1, 2, 3)
 
     assert {2, 3} == it.revoking(it.ids["x"])
@@ -215,7 +215,7 @@ def test_a_member_that_gives_up_has_its_time_to_join_again_and_no_other():
 
 def test_an_old_good_bye_is_answered_by_one_error():
     """Up to version 2 it names one member, and the answer none."""
-    it = upgraded()
+    it = convert()
 
     def left(member_id: str) -> tuple[ErrorCode, int]:
         request = LeaveGroupRequest(group_id=GROUP, members=(LeavingMember(member_id),), version=2)

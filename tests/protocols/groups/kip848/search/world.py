@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
 from assignors.types import TopicPartition
-from protocols.coordinator.dispatch import not_serving
+from protocols.coordinator.dispatch import reject_unavailable
 from protocols.machine import Send
 from protocols.messages import Header
 
@@ -199,7 +199,7 @@ def _put(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:
 
 
 def _elsewhere(request: Any) -> Any:
-    effects = not_serving(Header("c", 0), request, None, loading=False)
+    effects = reject_unavailable(Header("c", 0), request, None, loading=False)
     return next(effect.message for effect in effects if isinstance(effect, Send))
 
 
