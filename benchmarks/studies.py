@@ -31,10 +31,10 @@ from emulator.scenario.load import loads as load_scenario
 from emulator.spark.session import open_session
 from emulator.spark.study_runs import play_on_spark
 from emulator.study import store
-from emulator.study.load import loads as load_study
+from emulator.study.model import loads as load_study
 from emulator.study.plan import Plan, make_plan
-from emulator.study.results import metrics_of
 from emulator.study.rows import Task
+from emulator.study.summary import metrics_of
 
 SCENARIO = """
 title = "one of two crashes"

@@ -17,7 +17,7 @@ from emulator.spark.environment import is_decided
 from emulator.study.attempts import ProcessDiedError
 from emulator.study.plan import Chunk, Plan
 from emulator.study.rows import Task
-from emulator.study.store import at_work, keep
+from emulator.study.store import keep, seed_in_progress
 
 POOL_BEST_S = 60.0
 """Work of one minute on all cores: below it Spark's start would not come back in."""
@@ -74,7 +74,7 @@ def choose_engine(plan: Plan, wish: Wish, environment: Any) -> Engine:
 def _pool(jobs: int, scenario_folder: Path) -> Iterator[Player]:
     def play(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
         work = partial(keep, folder=folder)
-        apart = any(at_work(folder, task.chunk) is not None for task in tasks)
+        apart = any(seed_in_progress(folder, task.chunk) is not None for task in tasks)
         done = parallel_map(work, tasks, jobs=jobs, folders=[scenario_folder], isolated=apart)
         try:
             for task, _ in zip(tasks, done, strict=True):

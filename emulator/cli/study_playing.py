@@ -18,12 +18,11 @@ from emulator.report.wording import counted, span
 from emulator.study import store
 from emulator.study.attempts import ProcessDiedError
 from emulator.study.findings import TABLES, Findings, find, tables, write
-from emulator.study.load import load, names, path_of
-from emulator.study.manifest import study_manifest
-from emulator.study.plan import Chunk, Plan
-from emulator.study.results import metrics_of, read_results
+from emulator.study.model import load, names, path_of
+from emulator.study.plan import Chunk, Plan, metrics_of
 from emulator.study.rows import Task
-from emulator.study.summary import unmet
+from emulator.study.store import study_manifest
+from emulator.study.summary import read_results, rules_not_met
 
 MOST_DEATHS = 12
 """Of processes, in one round: then something is wrong that waiting does not mend."""
@@ -46,12 +45,14 @@ def play_study(request: Request, *, as_json: bool) -> bool:
     try:
         _begin(asked)
         _play(asked, engine)
-        store.tidy(asked.folder)
+        store.delete_partial_files(asked.folder)
         findings = find(asked.folder, asked.plan)
         write(findings, asked.folder)
         page = _write_page(findings, asked.folder)
     except KeyboardInterrupt:
-        store.tidy(asked.folder)  # no run is to blame for processes that we have ended
+        store.delete_partial_files(
+            asked.folder
+        )  # no run is to blame for processes that we have ended
         raise
     except OSError as error:
         raise RefusedError(
@@ -91,7 +92,7 @@ def _goes_on(asked: Planned, end: int, most: int) -> bool:
     rules = asked.plan.study.until
     if not rules or end >= most:
         return False
-    open_rules = unmet(read_results(asked.folder, asked.plan), rules)
+    open_rules = rules_not_met(read_results(asked.folder, asked.plan), rules)
     if open_rules:
         _note(f"{counted(end, 'seed')} are not enough yet for {open_rules[0]}")
     return bool(open_rules)
@@ -136,7 +137,9 @@ def _played(asked: Planned, tasks: list[Task], player: Player) -> Iterator[Chunk
     """
     deaths = 0
     while tasks := [task for task in tasks if not store.is_done(asked.folder, task.chunk)]:
-        suspects = [task for task in tasks if store.at_work(asked.folder, task.chunk) is not None]
+        suspects = [
+            task for task in tasks if store.seed_in_progress(asked.folder, task.chunk) is not None
+        ]
         try:
             yield from player(suspects[:1] or tasks, asked.folder)
         except ProcessDiedError as error:
@@ -152,7 +155,7 @@ def _played(asked: Planned, tasks: list[Task], player: Player) -> Iterator[Chunk
 
 def _at_work(asked: Planned, tasks: list[Task]) -> Iterator[str]:
     for task in tasks:
-        seed = store.at_work(asked.folder, task.chunk)
+        seed = store.seed_in_progress(asked.folder, task.chunk)
         if seed is not None:
             yield f"seed {seed} in {asked.plan.cells[task.chunk.cell].settings.name}"
 

@@ -12,8 +12,7 @@ from emulator.errors import RefusedError
 from emulator.scenario.estimate import MOST_EVENTS, estimate
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed
-from emulator.study.load import load, path_of
-from emulator.study.model import Study
+from emulator.study.model import Study, load, path_of
 from emulator.study.plan import Plan, make_plan
 
 

@@ -1,9 +1,9 @@
-"""The answer of a study that has a goal: the best of the cells that were tried.
+"""The answer of a study with a goal: the best of the cells that were tried.
 
-Nobody chooses what is given (a work time, a batch size that others decide): for each of its values,
-and for each protocol, the cells in which all that is expected holds are put in order, and the
-first one is the best: by means, the second thing sought deciding where the first is equal. Cells
-whose paired differences to it may be nothing are told with it.
+Cells are compared separately for each value of the given axes (a work time, a batch size: inputs
+that nobody can choose) and for each protocol. The best cell is the feasible one, that is, one that
+meets every constraint, with the smallest mean of the first objective; further objectives decide
+between equal means. Cells that do not differ significantly from the best one are reported with it.
 """
 
 from __future__ import annotations
@@ -20,124 +20,130 @@ from emulator.metrics.distribution import compare
 from emulator.metrics.metrics import Metrics
 from emulator.scenario.model import Bound
 from emulator.study.model import Goal
-from emulator.study.pareto import is_beaten
 from emulator.study.plan import Cell, Settings
-from emulator.study.results import CellResults
+from emulator.study.summary import CellResults, is_dominated
 
-UNSURE = 0.05
-"""What a confidence of 95 % leaves open."""
+SIGNIFICANCE = 0.05
+"""One minus the confidence of every interval."""
 
-Place = tuple[str, ...]
-"""The labels of what is given, and the protocol."""
+Labels = tuple[str, ...]
+"""Labels of the given axes' values, in order of the axes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The best of some cells that differ only in what is chosen."""
+    """The best of the cells that have the same given values (and the same protocol)."""
 
-    given: Place
-    """Labels of the axes that are given, in their order."""
-
+    given: Labels
     protocol: str
-    """Empty where the cells are of all protocols."""
+    """Empty where cells of all protocols are compared."""
 
     tried: tuple[int, ...]
-    keeping: tuple[int, ...]
-    """Cells in which no run failed and all that is expected holds."""
+    """All cells that were compared, by number."""
 
-    ahead: tuple[int, ...]
-    """The best of those, and after it the ones that the seeds cannot tell from it."""
+    feasible: tuple[int, ...]
+    """Cells without a failed run in which every constraint holds."""
 
-    instead: tuple[int, ...]
-    """Those that have less than the best of something that was sought, and are beaten by none."""
+    ties: tuple[int, ...]
+    """The best cell, then those that do not differ significantly from it in any objective."""
+
+    alternatives: tuple[int, ...]
+    """The other Pareto-optimal cells: better than the best one in some objective."""
 
     worst: int | None
-    """Of all, the one with the most of what was to be least; None: that is no metric."""
+    """The cell with the largest mean of the first objective; None if that is an axis."""
 
     @property
     def best(self) -> int | None:
-        """The best cell; None: what is expected holds in none."""
-        return self.ahead[0] if self.ahead else None
+        """The best cell; None if no cell is feasible."""
+        return self.ties[0] if self.ties else None
 
 
 def answers(results: Sequence[CellResults], goal: Goal | None) -> list[Answer]:
-    """Return the best cell for each value of what is given, under each protocol."""
-    by_place: dict[tuple[Place, str], list[CellResults]] = {}
-    for each in _told(results):
-        settings = each.cell.settings
-        by_place.setdefault((_given(settings), settings.protocol), []).append(each)
+    """Return one answer for each value of the given axes and each protocol; none without a goal."""
     if goal is None:
         return []
-    return [_answer(cells, goal, *place) for place, cells in by_place.items()]
+    groups: dict[tuple[Labels, str], list[CellResults]] = {}
+    for each in _with_runs(results):
+        settings = each.cell.settings
+        groups.setdefault((_given(settings), settings.protocol), []).append(each)
+    return [_answer(cells, goal, *key) for key, cells in groups.items()]
 
 
 def best_of_all(results: Sequence[CellResults], goal: Goal | None) -> Answer | None:
-    """Return the best cell of a study; None if something is given, or there is no goal."""
-    told = _told(results)
-    if goal is None or not told or _given(told[0].cell.settings):
+    """Return the answer over all cells; None if an axis is given, or without a goal."""
+    cells = _with_runs(results)
+    if goal is None or not cells or _given(cells[0].cell.settings):
         return None
-    return _answer(told, goal, (), "")
+    return _answer(cells, goal, (), "")
 
 
-def _told(results: Iterable[CellResults]) -> list[CellResults]:
+def _with_runs(results: Iterable[CellResults]) -> list[CellResults]:
     return [each for each in results if each.seeds]
 
 
-def _given(settings: Settings) -> Place:
+def _given(settings: Settings) -> Labels:
     return tuple(choice.label for choice in settings.point if choice.given)
 
 
-def _answer(results: Sequence[CellResults], goal: Goal, given: Place, protocol: str) -> Answer:
-    keeping = [each for each in results if not each.failed and outside(each, goal) == 0]
+def _answer(results: Sequence[CellResults], goal: Goal, given: Labels, protocol: str) -> Answer:
+    feasible = [each for each in results if not each.failed and violations(each, goal) == 0]
     axes = ranks_of(results)
-    ahead = _ahead(keeping, goal, axes)
+    ties = _best_and_ties(feasible, goal, axes)
     return Answer(
         given=given,
         protocol=protocol,
         tried=tuple(each.cell.number for each in results),
-        keeping=tuple(each.cell.number for each in keeping),
-        ahead=tuple(each.cell.number for each in ahead),
-        instead=tuple(each.cell.number for each in _instead(ahead, keeping, goal, axes)),
+        feasible=tuple(each.cell.number for each in feasible),
+        ties=tuple(each.cell.number for each in ties),
+        alternatives=tuple(each.cell.number for each in _alternatives(ties, feasible, goal, axes)),
         worst=None if goal.least[0] in axes else _worst(results, goal.least[0]).cell.number,
     )
 
 
-def outside(each: CellResults, goal: Goal) -> int:
-    """Return how many things that are expected do not hold in a cell, or in one of its runs."""
-    return sum(not _held(each, name, bound).ok for name, bound in goal.expect.items())
+# -- constraints -------------------------------------------------------------------------------
 
 
-def measured(each: CellResults, name: str, bound: Bound) -> float:
-    """Return what the runs of a cell came to, of what is expected."""
-    return _held(each, name, bound).measured
+def violations(each: CellResults, goal: Goal) -> int:
+    """Return how many constraints do not hold in a cell, or in one of its runs."""
+    return sum(not _check(each, name, bound).ok for name, bound in goal.expect.items())
 
 
-def _held(each: CellResults, name: str, bound: Bound) -> Expected:
+def measured_value(each: CellResults, name: str, bound: Bound) -> float:
+    """Return the figure of a cell that is compared with a constraint's bound."""
+    return _check(each, name, bound).measured
+
+
+def _check(each: CellResults, name: str, bound: Bound) -> Expected:
     metric, _ = split_name(name)
     runs = [Metrics({metric: value}) for value in each.values[metric]]
     (expected,) = check_expectations({name: (bound.relation, bound.value)}, runs)
     return expected
 
 
-def surely(runs: int, among: int = 1) -> float:
-    """Return the share of all seeds that keep, with 95 % confidence, what each of some runs kept.
+def guaranteed_share(runs: int, among: int = 1) -> float:
+    """Return the share of all seeds that meet a constraint, with 95 % confidence, if all *runs* do.
 
-    One-sided, exact (Clopper and Pearson). *among*: how many cells the one was picked out of, each
-    of them a chance to keep it by luck (Bonferroni).
+    This is the one-sided Clopper-Pearson bound for *runs* successes of *runs*. *among*: the number
+    of cells from which the cell was selected; each could have met the constraint by chance, so the
+    significance level is divided by it (Bonferroni).
 
-    >>> [round(surely(runs), 2) for runs in (10, 50)], round(surely(10, among=40), 2)
-    ([0.74, 0.94], 0.51)
+    >>> [round(guaranteed_share(runs), 2) for runs in (10, 50)]
+    [0.74, 0.94]
+    >>> round(guaranteed_share(10, among=40), 2)
+    0.51
     """
-    return math.pow(UNSURE / among, 1 / runs)
+    return math.pow(SIGNIFICANCE / among, 1 / runs)
 
 
 # -- the order of cells ------------------------------------------------------------------------
 
 Ranks = Mapping[str, Mapping[str, float]]
+"""By axis and label: the value as a number, or its position in the file if it is a name."""
 
 
 def ranks_of(results: Sequence[CellResults]) -> Ranks:
-    """Return a number for each value of each axis: its own, or its place where it is a name."""
+    """Return the ranks of all values of all axes."""
     found: dict[str, dict[str, float]] = {}
     for each in results:
         for choice in each.cell.settings.point:
@@ -147,20 +153,21 @@ def ranks_of(results: Sequence[CellResults]) -> Ranks:
     return found
 
 
-def _ahead(keeping: Sequence[CellResults], goal: Goal, axes: Ranks) -> Sequence[CellResults]:
-    """Return the best cell, then those that the seeds do not tell from it in anything sought."""
-    if not keeping:
+def _best_and_ties(
+    feasible: Sequence[CellResults], goal: Goal, axes: Ranks
+) -> Sequence[CellResults]:
+    if not feasible:
         return []
-    best = min(keeping, key=lambda each: (*_cost(each, goal, axes), each.cell.number))
-    others = [each for each in keeping if each is not best]
-    return [best, *(each for each in others if _is_like(best, each, goal, axes))]
+    best = min(feasible, key=lambda each: (*_cost(each, goal, axes), each.cell.number))
+    others = [each for each in feasible if each is not best]
+    return [best, *(each for each in others if _is_tied(best, each, goal, axes))]
 
 
-def _is_like(best: CellResults, other: CellResults, goal: Goal, axes: Ranks) -> bool:
+def _is_tied(best: CellResults, other: CellResults, goal: Goal, axes: Ranks) -> bool:
     return not any(
         axes[name][label_on(best.cell, name)] != axes[name][label_on(other.cell, name)]
         if name in axes
-        else differ(best, other, name)
+        else differ_significantly(best, other, name)
         for name in goal.least
     )
 
@@ -169,15 +176,15 @@ def _worst(cells: Sequence[CellResults], metric: str) -> CellResults:
     return max(cells, key=lambda each: (fmean(each.values[metric]), -each.cell.number))
 
 
-def _instead(
-    ahead: Sequence[CellResults], keeping: Sequence[CellResults], goal: Goal, axes: Ranks
+def _alternatives(
+    ties: Sequence[CellResults], feasible: Sequence[CellResults], goal: Goal, axes: Ranks
 ) -> Iterator[CellResults]:
-    """Yield the rest of the Pareto set of what was sought; of equal cells the first."""
-    costs = [_cost(each, goal, axes) for each in keeping]
-    seen = {_cost(each, goal, axes) for each in ahead}
+    """Yield the other Pareto-optimal cells; of cells with equal costs only the first."""
+    costs = [_cost(each, goal, axes) for each in feasible]
+    seen = {_cost(each, goal, axes) for each in ties}
     all_costs = np.array(costs)
-    for place, (each, cost) in enumerate(zip(keeping, costs, strict=True)):
-        if cost not in seen and not is_beaten(all_costs, place):
+    for row, (each, cost) in enumerate(zip(feasible, costs, strict=True)):
+        if cost not in seen and not is_dominated(all_costs, row):
             seen.add(cost)
             yield each
 
@@ -189,8 +196,8 @@ def _cost(each: CellResults, goal: Goal, axes: Ranks) -> tuple[float, ...]:
     )
 
 
-def less(first: CellResults, second: CellResults, goal: Goal, axes: Ranks) -> list[str]:
-    """Return what of all that is sought the first of two cells has less of.
+def smaller_in(first: CellResults, second: CellResults, goal: Goal, axes: Ranks) -> list[str]:
+    """Return the objectives in which the first of two cells is better.
 
     *axes*: the ranks of all cells' values.
     """
@@ -199,12 +206,12 @@ def less(first: CellResults, second: CellResults, goal: Goal, axes: Ranks) -> li
 
 
 def label_on(cell: Cell, axis: str) -> str:
-    """Return the value of an axis in a cell."""
+    """Return the label of a cell's value on an axis."""
     return next(choice.label for choice in cell.settings.point if choice.axis == axis)
 
 
-def differ(first: CellResults, second: CellResults, metric: str) -> bool:
-    """Say whether a metric's mean differs between two cells, paired by seed, with confidence."""
+def differ_significantly(first: CellResults, second: CellResults, metric: str) -> bool:
+    """Return whether the 95 % interval of the mean paired difference excludes 0."""
     before, after = first.by_seed(metric), second.by_seed(metric)
     both = [seed for seed in before if seed in after]
     if not both:

@@ -1,9 +1,9 @@
-"""Which run of a chunk is at work: written down before it begins, so one that kills its process is found.
+"""A journal of the run in progress, so that a run that kills its process is identified.
 
-A process that is killed, such as by a system that has no memory left, can say nothing more. What it
-wrote down stays, as a hidden file beside the chunk's rows; whoever plays the chunk again counts it.
-A run whose process has died three times while it was at work is not begun again: it becomes a row
-with its error, as other runs do that fail.
+A process that is killed, for example by the kernel when memory runs out, cannot report an error.
+Therefore each chunk has a hidden file beside its rows that holds the seed in progress. The next
+attempt at the chunk counts a file that is left over as one death of that run. After three deaths
+the run is not started again: it becomes a row with an error, like every failed run.
 """
 
 from __future__ import annotations
@@ -22,37 +22,39 @@ from typing import Any
 from emulator.errors import EmulatorError
 
 MOST_DEATHS = 3
-"""Of a run's processes. Where Spark tries a task four times, the fourth time goes past it."""
+"""Deaths after which a run is skipped; Spark attempts a task four times, so the fourth succeeds."""
 
 
-_WISHES = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-"""Signals by which somebody ends a process: a command that is broken off, a terminal that closes."""
+_TERMINATION_SIGNALS = [
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+"""Signals that end a process on request; they do not count as a death."""
 
 
 class ProcessDiedError(EmulatorError):
-    """A process that played was killed; the message says what is known of it."""
+    """A process that executed runs was killed."""
 
 
 class KillsItsProcessError(Exception):
-    """A run is not begun, since its process has died before, again and again."""
+    """A run is skipped, since its process died in earlier attempts."""
 
 
 _WIDTH = 20
-"""Of a seed as it is written: so what is written over another one is whole at any moment."""
+"""Digits of a written seed: all seeds are equally long, so that overwriting one is atomic."""
 
 
 @dataclass(slots=True)
 class Attempts:
-    """The runs of a chunk that were at work when their process died, and which one is now."""
+    """The journal of a chunk: deaths by seed, and the run in progress."""
 
     file: int
     deaths: Counter[int] = field(default_factory=Counter)
 
     def begin(self, seed: int) -> None:
-        """Write down that a run begins; raise KillsItsProcessError if it had better not."""
+        """Write the seed of the run that begins; raise KillsItsProcessError after too many deaths."""
         if self.deaths[seed] >= MOST_DEATHS:
             raise KillsItsProcessError(
-                f"its process died {MOST_DEATHS} times while it was played; perhaps memory ran out"
+                f"its process died {MOST_DEATHS} times during this run; memory may have run out"
             )
         lines = [
             f"{seed:<{_WIDTH}}",
@@ -64,40 +66,40 @@ class Attempts:
 
 
 def path_of(rows: Path) -> Path:
-    """Return the file beside a chunk's rows."""
+    """Return the journal's file, beside a chunk's rows."""
     return rows.with_name(f".{rows.stem}.at")
 
 
 @contextmanager
 def attempts_at(rows: Path) -> Iterator[Attempts]:
-    """Go on with what earlier attempts at a chunk wrote down; take it away when this one ends.
+    """Open the journal of a chunk, with the deaths of earlier attempts; delete it at the end.
 
-    *rows*: where the chunk's runs will be. It stays only if the process is killed.
+    *rows*: the file of the chunk's runs. The journal stays only if the process is killed.
     """
     path = path_of(rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     deaths = _deaths(path)
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        with _taken_away_at_the_end(path):
+        with _deleted_at_the_end(path):
             yield Attempts(file, deaths)
     finally:
         os.close(file)
 
 
 def _deaths(path: Path) -> Counter[int]:
-    """Return how often a process died in the midst of each run; what cannot be read counts not."""
+    """Return the number of deaths by seed; an unreadable journal counts as none."""
     found = Counter[int]()
     with suppress(OSError, ValueError, IndexError):
-        at_work, *before = path.read_text().splitlines()
+        current, *before = path.read_text().splitlines()
         found.update({int(line.split()[0]): int(line.split()[1]) for line in before})
-        found[int(at_work)] += 1
+        found[int(current)] += 1
     return found
 
 
 @contextmanager
-def _taken_away_at_the_end(path: Path) -> Iterator[None]:
-    """Take a file away however work ends, but by SIGKILL: other signals are somebody's wish."""
+def _deleted_at_the_end(path: Path) -> Iterator[None]:
+    """Delete a file at the end of the block or on a termination signal; only SIGKILL leaves it."""
     before: dict[int, Any] = {}
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -109,7 +111,7 @@ def _taken_away_at_the_end(path: Path) -> Iterator[None]:
         os.kill(os.getpid(), number)
 
     if threading.current_thread() is threading.main_thread():
-        for number in _WISHES:
+        for number in _TERMINATION_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, end) or signal.SIG_DFL
     try:
@@ -120,8 +122,8 @@ def _taken_away_at_the_end(path: Path) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def left_behind(rows: Path) -> int | None:
-    """Return the seed of the run that a process had in hand when it died; None: no such process."""
+def interrupted_seed(rows: Path) -> int | None:
+    """Return the seed of the run during which a process died; None if no journal is left."""
     try:
         return int(path_of(rows).read_text().split()[0])
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Everything a study comes to: summaries, differences, influences, fronts; and as Parquet."""
+"""All findings of a study: summaries, differences, influences, fronts and answers; as Parquet too."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ import pyarrow as pa
 from emulator.metrics.distribution import Summary
 from emulator.parquet_file import ParquetOutput
 from emulator.study.answer import Answer, answers, best_of_all
-from emulator.study.pareto import Front, front
 from emulator.study.plan import Plan
-from emulator.study.results import CellResults, metrics_of, read_results
 from emulator.study.sensitivity import Influence, influences
 from emulator.study.summary import (
+    CellResults,
     CellSummary,
     Difference,
+    Front,
     difference_row,
     differences,
+    front,
+    metrics_of,
+    read_results,
     summaries,
     summary_row,
 )
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
 TABLES = ("cells", "answer", "summary", "differences", "sensitivity", "pareto")
-"""What a study comes to, as tables."""
+"""The tables of findings, in the order in which they are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What came of a study."""
+    """All findings of a study."""
 
     plan: Plan
     results: Sequence[CellResults]
@@ -41,34 +44,34 @@ class Findings:
     influences: Sequence[Influence]
     fronts: Sequence[Front]
     answers: Sequence[Answer]
-    """For each value of what is given, under each protocol; none without a goal."""
+    """For each value of the given axes and each protocol; none without a goal."""
 
     best: Answer | None
-    """Of all cells; None where something is given."""
+    """Over all cells; None if an axis is given."""
 
     @property
     def runs(self) -> int:
-        """Runs that came to something."""
+        """The number of runs that did not fail."""
         return sum(len(each.seeds) for each in self.results)
 
     @property
     def failed(self) -> int:
-        """Runs that ended in an error."""
+        """The number of runs that failed."""
         return sum(each.failed for each in self.results)
 
     def result_of(self, cell: int) -> CellResults:
-        """Return the runs of a cell that has some."""
+        """Return the results of a cell that has runs."""
         return next(each for each in self.results if each.cell.number == cell)
 
     def summary_of(self, cell: int, metric: str) -> Summary:
-        """Return the figures of a metric that the study speaks of, in a cell that has runs."""
+        """Return the summary of one of the study's metrics in a cell that has runs."""
         return next(
             each.summary for each in self.summaries if (each.cell, each.metric) == (cell, metric)
         )
 
 
 def find(folder: Path, plan: Plan) -> Findings:
-    """Read the runs of a study back, and sum them up."""
+    """Read the runs in a study's folder and compute all findings."""
     results = read_results(folder, plan)
     metrics = metrics_of(plan)
     return Findings(
@@ -84,7 +87,7 @@ def find(folder: Path, plan: Plan) -> Findings:
 
 
 def write(findings: Findings, folder: Path) -> None:
-    """Write all tables as Parquet; one that is left out now does not stay from before."""
+    """Write all tables as Parquet; delete the files of tables that now have no rows."""
     found = tables(findings)
     for name in TABLES:
         if name not in found:
@@ -97,7 +100,7 @@ def write(findings: Findings, folder: Path) -> None:
 
 
 def tables(findings: Findings) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """Return all tables as rows, by name; one without rows is left out."""
+    """Return the rows of all tables, by name; tables without rows are left out."""
     found = {
         "cells": [_cell_row(each) for each in findings.results],
         "summary": [summary_row(each) for each in findings.summaries],
@@ -133,9 +136,9 @@ def _answer_row(each: Answer, *, plan: Plan) -> dict[str, Any]:
         "protocol": each.protocol,
         "best": each.best,
         "name": None if each.best is None else plan.cells[each.best].settings.name,
-        "ahead": list(each.ahead),
-        "instead": list(each.instead),
-        "keeping": list(each.keeping),
+        "ties": list(each.ties),
+        "alternatives": list(each.alternatives),
+        "feasible": list(each.feasible),
         "tried": len(each.tried),
     }
 

@@ -1,25 +1,29 @@
 """A study as values: what a study file says, checked.
 
 A study varies settings of one scenario (``[[vary]]``), plays every cell under the same seeds, and
-says which metrics it is about. ``emulator.study.load`` reads the file.
+says which metrics it is about. ``emulator.study.model`` reads the file.
 """
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from emulator.metrics.checks import is_expectable
 from emulator.metrics.metrics import is_metric, unknown_metric
 from emulator.scenario import spelling
+from emulator.scenario.document import read_toml
+from emulator.scenario.load import text_of
 from emulator.scenario.model import Bound
 from emulator.scenario.part import NotEmpty, Part
-from emulator.scenario.problems import listed
+from emulator.scenario.problems import Problem, ScenarioError, hint, listed
+from emulator.scenario.wrong_values import wrong_value
 
 MOST_SEED = 2**63
-"""Seeds of a study are below: Parquet's and Spark's whole numbers end there."""
+"""The exclusive upper bound of seeds: the range of integers in Parquet and Spark."""
 
 MOST_RUNS_A_CELL = 1_000_000
 
@@ -70,12 +74,12 @@ def _expectable(name: str) -> str:
 
 
 class Seeds(Part):
-    """Which seeds every cell is played with."""
+    """The seeds of every cell."""
 
     count: int = Field(ge=1, le=MOST_RUNS_A_CELL)
     first: int = Field(0, ge=0, lt=MOST_SEED - MOST_RUNS_A_CELL)
     most: int | None = Field(None, ge=1, le=MOST_RUNS_A_CELL)
-    """With ``[[until]]``: no more than so many, even if a rule does not hold yet."""
+    """The maximum with ``[[until]]``, even if a rule is not met."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -85,25 +89,25 @@ class Seeds(Part):
 
 
 class Level(Part):
-    """One value of an axis that changes several keys, with a name of its own."""
+    """A named value of an axis that sets several keys."""
 
     name: str = Field(min_length=1)
     set: Annotated[NotEmpty[str], BeforeValidator(_one_or_many)]
-    """``path=value``, as ``--set`` has it."""
+    """``path=value``, as in ``--set``."""
 
 
 def _level(value: Any) -> Any:
-    """Tell a level from an inline table that is a value itself."""
+    """Return a Level for a table with ``set``; other tables are plain values."""
     named = isinstance(value, dict) and "set" in value
     return Level.model_validate(value) if named else value
 
 
 class Vary(Part):
-    """One axis: a key of the scenario, and the values it takes."""
+    """One axis: a key of the scenario, and its values."""
 
     name: str = Field(min_length=1)
     set: Texts = ()
-    """Paths, as ``--set`` has them; several take the same value."""
+    """Paths, as in ``--set``; several keys get the same value."""
 
     values: tuple[Annotated[Any, BeforeValidator(_level)], ...] | None = None
     from_: Any = Field(None, alias="from")
@@ -112,13 +116,14 @@ class Vary(Part):
     scale: Literal["linear", "log"] = "linear"
 
     given: bool = False
-    """Nobody chooses it, such as a work time: the answer is told for each of its values."""
+    """Whether the operator cannot choose the value (such as a work time): then each value has its own
+    answer."""
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _is_consistent(self) -> Self:
         ranged = self.from_ is not None and self.to is not None
         if (self.values is not None) == ranged:
-            raise ValueError('say its values by "values", or by "from" and "to"')
+            raise ValueError('give either "values", or "from" and "to"')
         if self.values is not None and not self.values:
             raise ValueError("values is empty; at least one is needed")
         named = [isinstance(value, Level) for value in self.values or ()]
@@ -128,21 +133,21 @@ class Vary(Part):
 
 
 class LatinHypercube(Part):
-    """Points spread over all axes at once, instead of every combination."""
+    """A Latin hypercube sample of all axes, instead of every combination."""
 
     points: int = Field(ge=2, le=100_000)
     seed: int = Field(0, ge=0, lt=2**64)
 
 
 class Within(Part):
-    """How wide an interval may be, to either side of its figure."""
+    """The largest half-width of an interval: a share of the figure, or absolute."""
 
     share: float | None = Field(None, gt=0)
     absolute: float | None = Field(None, gt=0)
 
 
 class Until(Part):
-    """A stopping rule: how well a figure must be known in every cell."""
+    """A stopping rule: the precision of a statistic that every cell must reach."""
 
     metric: MetricName
     statistic: Statistic = "mean"
@@ -150,68 +155,173 @@ class Until(Part):
 
 
 class Goal(Part):
-    """What makes a cell the best one: the least of something, where all that is expected holds."""
+    """The objectives, which are minimised, and the constraints."""
 
     least: Annotated[NotEmpty[str], BeforeValidator(_one_or_many)]
-    """Metrics (their means) and axes; the second decides where cells are equal in the first."""
+    """Metrics (their means) and axes; a later one decides between cells that are equal in the earlier."""
 
     expect: dict[
         Annotated[str, AfterValidator(_expectable)],
         Annotated[Bound, BeforeValidator(spelling.bound)],
     ] = Field(default_factory=dict)
-    """Bounds as a scenario has them: without a statistic, every run must keep them."""
+    """Constraints, as in a scenario; one without a statistic must hold in every run."""
 
 
 class Study(Part):
-    """What a study file says."""
+    """The content of a study file."""
 
     title: str = Field(min_length=1)
     question: str = ""
     scenario: str = Field(min_length=1)
-    """A name of the catalogue, or a file, beside the study's."""
+    """A name of the catalogue, or a path relative to the study file."""
 
     set: Texts = ()
-    """``path=value`` for all cells."""
+    """Overrides ``path=value`` for all cells."""
 
     seeds: Annotated[Seeds, BeforeValidator(_counted)]
     protocols: Annotated[NotEmpty[str], BeforeValidator(_one_or_many)] = ("as-written",)
     metrics: Annotated[NotEmpty[MetricName], BeforeValidator(_one_or_many)]
-    """What is summed up; every value of a run is kept all the same."""
+    """The metrics of the report; the rows hold every metric."""
 
     vary: tuple[Vary, ...] = ()
     latin_hypercube: LatinHypercube | None = None
     until: tuple[Until, ...] = ()
     pareto: tuple[Annotated[tuple[MetricName, ...], Field(min_length=2, max_length=4)], ...] = ()
-    """Sets of metrics, less being better: which cells no other one beats in all of them."""
+    """Sets of metrics, all minimised, of which the Pareto-optimal cells are reported."""
 
     goal: Goal | None = None
-    """With one, the report begins with the best of what was tried."""
+    """With a goal, the report begins with the best cell."""
 
     events: bool = False
-    """Keep every event of every run, too."""
+    """Whether every event of every run is stored."""
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
-        for what, names in (
+    def _is_consistent(self) -> Self:
+        for kind, names in (
             ("axes", [axis.name for axis in self.vary]),
             ("protocols", list(self.protocols)),
         ):
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
-                raise ValueError(f"two {what} are called {twice!r}")
+                raise ValueError(f"two {kind} are called {twice!r}")
         if self.until and self.seeds.most is None:
             raise ValueError("[[until]] needs seeds.most: seeds = { count = 100, most = 2000 }")
         if self.latin_hypercube is not None and not self.vary:
-            raise ValueError("latin_hypercube needs something to [[vary]]")
+            raise ValueError("latin_hypercube needs at least one [[vary]]")
         return self
 
     @model_validator(mode="after")
-    def _has_a_goal_within_reach(self) -> Self:
+    def _has_known_objectives(self) -> Self:
         chosen = [axis.name for axis in self.vary if not axis.given]
         for name in self.goal.least if self.goal else ():
             if name not in chosen and not is_metric(name):
                 raise ValueError(
-                    f"goal.least: {name!r} is no metric and no axis that is chosen; "
+                    f"goal.least: {name!r} is not a metric or an axis that can be chosen; "
                     f"axes are {listed(chosen) or 'none'}"
                 )
         return self
+
+
+FOLDER = Path(__file__).parent.parent / "studies"
+"""The folder of the built-in studies."""
+
+
+def names() -> list[str]:
+    """Return the names of the built-in studies."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def path_of(name: str) -> Path:
+    """Return the file of a study, given its path or the name of a built-in study.
+
+    Raise ScenarioError if there is neither.
+    """
+    path = Path(name)
+    if path.suffix or len(path.parts) != 1 or path.exists():
+        return path
+    if name in names():
+        return FOLDER / f"{name}.toml"
+    near = hint(name, names()) or f"; there are {listed(names())}"
+    raise ScenarioError(
+        name, [Problem("", f"no such file, and no built-in study of that name{near}")]
+    )
+
+
+def load(path: Path) -> Study:
+    """Read a study file; raise ScenarioError with all errors in it."""
+    return loads(text_of(str(path)), str(path))
+
+
+def loads(text: str, name: str = "study") -> Study:
+    """Read the text of a study file; *name* is used in errors."""
+    document = _tuples(read_toml(text, name))
+    try:
+        return Study.model_validate(document, by_alias=True, by_name=False)
+    except ValidationError as error:
+        problems = [_problem(dict(each), document) for each in error.errors(include_url=False)]
+        raise ScenarioError(name, list(dict.fromkeys(problems))) from None
+
+
+def _tuples(value: Any) -> Any:
+    match value:
+        case list():
+            return tuple(map(_tuples, value))
+        case dict():
+            return {key: _tuples(below) for key, below in value.items()}
+    return value
+
+
+def _problem(details: dict[str, Any], document: Any) -> Problem:
+    steps = [step for step in details["loc"] if not str(step).startswith("=")]
+    return Problem(_path(steps, document), _reason(details, steps))
+
+
+def _path(place: list[str | int], document: Any) -> str:
+    """Return the path of a key: axes by name, other items of lists by number."""
+    path, node = "", document
+    for step in place:
+        node = _step(node, step)
+        if isinstance(step, int):
+            named = node.get("name") if isinstance(node, dict) else None
+            path += f"[{named if isinstance(named, str) else step}]"
+        else:
+            path += f".{step}" if path else step
+    return path
+
+
+def _step(node: Any, step: str | int) -> Any:
+    try:
+        return node[step]
+    except (LookupError, TypeError):
+        return None
+
+
+def _reason(details: dict[str, Any], place: list[str | int]) -> str:
+    kind, context = details["type"], details.get("ctx", {})
+    if value_wrong := wrong_value(kind, context):
+        return value_wrong
+    if kind == "extra_forbidden":
+        known = _known(place)
+        return f"unknown key{hint(place[-1], known) or f'; allowed here are {listed(known)}'}"
+    if kind == "missing":
+        return "is missing"
+    if kind == "literal_error":
+        return f"unknown value; allowed is {context['expected']}"
+    return str(context.get("error") or details["msg"])
+
+
+def _known(place: list[str | int]) -> list[str]:
+    """Return the allowed keys of the table that contains a key."""
+    table: Any = {"vary": Vary, "values": Level}.get(
+        next((str(step) for step in reversed(place[:-1]) if isinstance(step, str)), ""), Study
+    )
+    if table is Study and len(place) > 1:
+        field = Study.model_fields[str(place[0])].annotation
+        table = next((one for one in _models(field)), Study)
+    return [field.alias or name for name, field in table.model_fields.items()]
+
+
+def _models(annotation: Any) -> list[Any]:
+    if hasattr(annotation, "model_fields"):
+        return [annotation]
+    return [one for argument in getattr(annotation, "__args__", ()) for one in _models(argument)]

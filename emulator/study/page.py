@@ -15,9 +15,9 @@ from plotly.offline import get_plotlyjs
 
 import emulator
 from emulator.report.wording import counted
-from emulator.study.answer_told import answer_table, sentences
-from emulator.study.figures import Picture, pictures
+from emulator.study.answer_text import answer_table, sentences
 from emulator.study.findings import Findings
+from emulator.study.pictures import Picture, pictures
 from emulator.study.screen import study_screen
 from emulator.versions import KAFKA
 

@@ -1,38 +1,225 @@
-"""What a study plays: cells (settings and a protocol), and chunks of their runs. Pure.
+"""The plan of a study: the values of its axes, its cells, and the chunks of their runs.
 
-Every cell has the same seeds, so differences between cells are paired. How runs are cut into
-chunks depends on the study alone, never on who plays them or how many cores there are: the same
-study gives the same files.
+A cell is a combination of settings and a protocol. All cells have the same seeds, so differences
+between cells are paired. How runs are divided into chunks depends on the study only, not on the
+engine or the number of cores: the same study gives the same files.
+
+Both ends of a range have the same unit; values between them are rounded to three digits, so that
+tables stay readable and times are whole milliseconds, as Kafka's settings require.
+
+The random numbers of a Latin hypercube are addressed (seed, axis, point) like all others of the
+emulator, and do not come from SciPy: its samples depend on the version of SciPy and on the other
+axes, and an interrupted study must find the same points again.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from emulator.metrics.checks import split_name
+from emulator.metrics.metrics import is_metric
 from emulator.scenario.estimate import estimate
 from emulator.scenario.manifest import scenario_hash
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError
-from emulator.study.axes import Choice, choice_at, choices
-from emulator.study.model import Study, Vary
+from emulator.scenario.units import (
+    US_PER_MS,
+    US_PER_S,
+    format_duration,
+    format_number,
+    parse_duration,
+    parse_rate,
+)
+from emulator.study.model import Level, Study, Vary
 from emulator.world.draws import draw, stream_key
 
 MOST_CELLS = 100_000
 EVENTS_A_CHUNK = 500_000
-"""About a second or two of work: long beside what a file costs, short beside a study."""
+"""About one or two seconds of work: much longer than writing a file, much shorter than a study."""
 
 CHUNKS = 32
-"""A study has at least so many if it has the runs: work for several cores."""
+"""The least number of chunks of a study with enough runs, so that several cores have work."""
 
 US_PER_EVENT = 4
-"""About what one event of the estimate costs, on one core of a usual machine."""
+"""Approximate CPU time of one estimated event."""
+
+
+# -- the values of an axis ---------------------------------------------------------------------
+
+
+_DIGITS = re.compile(r"\d+(\.\d+)?")
+
+DEFAULT_STEPS = 5
+"""The number of values of a range without ``steps``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One value of one axis."""
+
+    axis: str
+    label: str
+    """The value as shown in tables."""
+
+    overrides: tuple[str, ...]
+    """``path=value``, one for each key that the value changes."""
+
+    number: float | None
+    """The value in seconds, records per second, or as it is; None if the value is a name."""
+
+    given: bool = False
+    """Whether the axis is given, that is, not chosen by the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A range of values with one unit."""
+
+    low: float
+    high: float
+    unit: str
+    """``time`` (microseconds), ``rate`` (per second), ``whole`` or ``number``."""
+
+    scale: str
+
+    def at(self, share: float) -> float | int:
+        """Return the value at *share* (0 to 1) of the range, rounded to three digits.
+
+        >>> Range(5_000_000, 120_000_000, "time", "log").at(0.5)
+        24500000
+        """
+        if share <= 0 or share >= 1:
+            exact = self.low if share <= 0 else self.high
+        elif self.scale == "log":
+            exact = math.exp(math.log(self.low) * (1 - share) + math.log(self.high) * share)
+        else:
+            exact = self.low * (1 - share) + self.high * share
+        return _rounded(exact, self.unit)
+
+
+def choices(axis: Vary) -> tuple[Choice, ...]:
+    """Return the values of an axis in a grid; raise ValueError if its range is invalid."""
+    if axis.values is not None:
+        return tuple(_choice(axis, value) for value in axis.values)
+    span = range_of(axis)
+    steps = axis.steps or DEFAULT_STEPS
+    values = dict.fromkeys(span.at(step / (steps - 1)) for step in range(steps))
+    return tuple(_choice_in_unit(axis, value, span.unit) for value in values)
+
+
+def choice_at(axis: Vary, share: float) -> Choice:
+    """Return the value at *share* of an axis; 0 <= *share* < 1."""
+    if axis.values is not None:
+        return _choice(axis, axis.values[int(share * len(axis.values))])
+    span = range_of(axis)
+    return _choice_in_unit(axis, span.at(share), span.unit)
+
+
+def range_of(axis: Vary) -> Range:
+    """Return the range of an axis; raise ValueError if its ends are not in order or have two units."""
+    (low, unit), (high, other) = _measured(axis.from_), _measured(axis.to)
+    if {unit, other} == {"whole", "number"}:
+        unit = other = "number"
+    if unit != other:
+        raise ValueError(f"from is a {unit}, to is a {other}; both need the same unit")
+    if low >= high:
+        raise ValueError("from is not below to")
+    if axis.scale == "log" and low <= 0:
+        raise ValueError('scale = "log" needs a from above 0')
+    return Range(low, high, unit, axis.scale)
+
+
+def _measured(end: Any) -> tuple[float, str]:
+    match end:
+        case bool():
+            pass
+        case int():
+            return end, "whole"
+        case float():
+            return end, "number"
+        case str() if "/" in end:
+            return parse_rate(end), "rate"
+        case str():
+            return parse_duration(end), "time"
+    raise ValueError('a range goes from number to number, from "5s" to "2min", or "1/s" to "9/s"')
+
+
+def _rounded(exact: float, unit: str) -> float | int:
+    digits = 2 - math.floor(math.log10(abs(exact))) if exact else 0
+    if unit == "whole":
+        return round(exact)
+    if unit != "time":
+        return round(exact, digits)
+    coarse = round(round(exact, digits))
+    return coarse - coarse % US_PER_MS if coarse > US_PER_MS else coarse
+
+
+def _choice_in_unit(axis: Vary, value: float | int, unit: str) -> Choice:
+    if unit == "time":
+        return _choice(axis, format_duration(int(value)))
+    if unit == "rate":
+        return _choice(axis, f"{format_number(value)}/s")
+    return _choice(axis, value)
+
+
+def _choice(axis: Vary, value: Any) -> Choice:
+    if isinstance(value, Level):
+        return Choice(axis.name, value.name, value.set, _number(value.name), axis.given)
+    overrides = tuple(f"{path}={toml(value)}" for path in axis.set)
+    label = value if isinstance(value, str) else toml(value)
+    return Choice(axis.name, label, overrides, _number(value), axis.given)
+
+
+def _number(value: Any) -> float | None:
+    match value:
+        case bool():
+            return None
+        case int() | float():
+            return float(value)
+        case str():
+            return _number_in(value)
+    return None
+
+
+def _number_in(text: str) -> float | None:
+    """Return the number in a text: a rate per second, a time in seconds, or a plain number."""
+    if _DIGITS.fullmatch(text):
+        return float(text)
+    try:
+        return parse_rate(text) if "/" in text else parse_duration(text) / US_PER_S
+    except ValueError:
+        return None
+
+
+def toml(value: Any) -> str:
+    """Return a value as TOML in one line.
+
+    >>> toml({"lognormal": {"median": "5ms"}}), toml(("a", True, 2))
+    ('{"lognormal" = {"median" = "5ms"}}', '["a", true, 2]')
+    """
+    match value:
+        case dict():
+            pairs = ", ".join(f"{json.dumps(key)} = {toml(below)}" for key, below in value.items())
+            return f"{{{pairs}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(toml, value))}]"
+        case bool() | str():
+            return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+# -- cells and chunks --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A cell before its scenario is loaded."""
+    """The settings and the protocol of a cell."""
 
     number: int
     protocol: str
@@ -40,19 +227,19 @@ class Settings:
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """What the axes change, in their order."""
+        """The overrides of all axes, in order of the axes."""
         return tuple(text for choice in self.point for text in choice.overrides)
 
     @property
     def name(self) -> str:
-        """The cell in words."""
+        """The settings and the protocol as text."""
         words = [f"{choice.axis}={choice.label}" for choice in self.point]
         return ", ".join([*words, self.protocol])
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One combination of settings and a protocol, with the scenario it plays."""
+    """One combination of settings and a protocol, with its scenario."""
 
     settings: Settings
     scenario: Scenario
@@ -61,56 +248,67 @@ class Cell:
 
     @property
     def number(self) -> int:
-        """Counts the cells from 0."""
+        """The cell's number, from 0."""
         return self.settings.number
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Runs of one cell that are played, and kept, together."""
+    """Consecutive seeds of one cell that are run, and stored, together."""
 
     cell: int
     first: int
-    """The first seed; the others follow it."""
+    """The first seed."""
 
     runs: int
 
     @property
     def name(self) -> str:
-        """Of its files; sorts as its seeds do."""
+        """The stem of the chunk's files; names sort in order of the seeds."""
         return f"seeds-{self.first:019d}-{self.runs}"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a study plays."""
+    """A study with all its cells."""
 
     study: Study
     cells: tuple[Cell, ...]
 
     @property
     def runs(self) -> int:
-        """How many runs the first round has."""
+        """The number of runs of the first round."""
         return len(self.cells) * self.study.seeds.count
 
     @property
     def work_s(self) -> float:
-        """About how long one core needs for the first round."""
+        """The estimated CPU time of the first round in seconds."""
         events = sum(estimate(cell.scenario).events for cell in self.cells)
         return events * self.study.seeds.count * US_PER_EVENT / 1e6
 
     def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
-        """Yield the chunks of the seeds from *begin* up to *end*, counted from the first.
+        """Yield the chunks of the seeds number *begin* (from 0) to *end* (exclusive).
 
-        They come seed by seed before cell by cell: an early look at a study sees all its cells.
+        The first chunks of all cells come before the second ones, so that early results cover all
+        cells.
         """
         tables = [list(_cut(cell, self.study.seeds.first, begin, end)) for cell in self.cells]
         for layer in itertools.zip_longest(*tables):
             yield from (chunk for chunk in layer if chunk is not None)
 
 
+def metrics_of(plan: Plan) -> tuple[str, ...]:
+    """Return every metric that the study names, each once."""
+    study = plan.study
+    asked = [*study.metrics, *(rule.metric for rule in study.until)]
+    if study.goal is not None:
+        asked += [name for name in study.goal.least if is_metric(name)]
+        asked += [split_name(name)[0] for name in study.goal.expect]
+    return tuple(dict.fromkeys([*asked, *(name for front in study.pareto for name in front)]))
+
+
 def settings_of(study: Study, name: str = "study") -> list[Settings]:
-    """Return every cell's settings; raise ScenarioError if an axis makes no sense."""
+    """Return the settings of every cell; raise ScenarioError if an axis is invalid."""
     points = _points(study, name)
     pairs = itertools.product(points, study.protocols)
     return [Settings(number, protocol, point) for number, (point, protocol) in enumerate(pairs)]
@@ -122,10 +320,10 @@ def make_plan(
     load: Callable[[Sequence[str]], Scenario],
     name: str = "study",
 ) -> Plan:
-    """Return the plan of a study.
+    """Return the plan of a study, with the scenario of every cell loaded and checked.
 
-    *protocols*: the overrides that each of the study's protocols stands for. *load*: what makes a
-    scenario of overrides. Raise ScenarioError, before anything is played, if a cell cannot be.
+    *protocols*: the overrides of each of the study's protocols. *load*: returns the scenario for
+    overrides. Raise ScenarioError if an axis or the scenario of a cell is invalid.
     """
     cells = []
     settings = settings_of(study, name)
@@ -142,35 +340,34 @@ def _chunk_runs(scenario: Scenario, runs: int) -> int:
 
 
 def _cut(cell: Cell, first: int, begin: int, end: int) -> Iterator[Chunk]:
-    for place in range(begin, end, cell.chunk_runs):
-        yield Chunk(cell.number, first + place, min(cell.chunk_runs, end - place))
+    for start in range(begin, end, cell.chunk_runs):
+        yield Chunk(cell.number, first + start, min(cell.chunk_runs, end - start))
 
 
 def _points(study: Study, name: str) -> list[tuple[Choice, ...]]:
     if study.latin_hypercube is not None:
         points, seed = study.latin_hypercube.points, study.latin_hypercube.seed
-        columns = [_checked(axis, name, lambda a: latin(a, points, seed)) for axis in study.vary]
+        columns = [
+            _checked(axis, name, lambda a: latin_hypercube(a, points, seed)) for axis in study.vary
+        ]
         return list(zip(*columns, strict=True))
     levels = [_checked(axis, name, choices) for axis in study.vary]
     count = len(study.protocols)
     for level in levels:
         count *= len(level)
     if count > MOST_CELLS:
-        reason = f"{count:,} combinations; allowed are {MOST_CELLS:,}. latin_hypercube takes fewer"
+        reason = f"{count:,} combinations; allowed are {MOST_CELLS:,}. Use latin_hypercube"
         raise ScenarioError(name, [Problem("vary", reason)])
     return list(itertools.product(*levels))
 
 
-def latin(axis: Vary, points: int, seed: int) -> tuple[Choice, ...]:
-    """Return a Latin hypercube's values of one axis: one in each of its equal parts.
-
-    Which point lies in which part, and where in it, is drawn by address: (seed, axis, point).
-    """
-    order, place = (stream_key(seed, f"study {what}", axis.name) for what in ("order", "place"))
-    part = sorted(range(points), key=lambda point: (draw(order, point), point))
+def latin_hypercube(axis: Vary, points: int, seed: int) -> tuple[Choice, ...]:
+    """Return a Latin hypercube's values on one axis: one in each of *points* equal intervals."""
+    order, place = (stream_key(seed, f"study {name}", axis.name) for name in ("order", "place"))
+    permutation = sorted(range(points), key=lambda point: (draw(order, point), point))
     shares = [0.0] * points
-    for rank, point in enumerate(part):
-        shares[point] = (rank + draw(place, point)) / points
+    for interval, point in enumerate(permutation):
+        shares[point] = (interval + draw(place, point)) / points
     return tuple(choice_at(axis, share) for share in shares)
 
 

@@ -1,4 +1,10 @@
-"""Playing a chunk: runs become rows. The same function for a loop, a process pool, and Spark."""
+"""Run a chunk and return its rows, and the schemas of the tables that hold them.
+
+``runs`` has one row per run: seed, digest, findings, every metric of the catalogue, the entries of
+table metrics that the study names, and the error of a failed run (then nothing else). ``entries``
+has one row per ledger entry, ``events`` one per event. The cell is not a column but part of the
+folder's name (``cell=3``), as Spark, DuckDB and pyarrow read it.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +15,15 @@ from typing import Any
 import pyarrow as pa
 
 from emulator.events import Event
-from emulator.events.parquet import row_of
+from emulator.events.parquet import COLUMNS, row_of
 from emulator.ledger.entries import Entry
 from emulator.metrics.catalogue import VALUES
 from emulator.playing import Run, run
 from emulator.scenario.model import Scenario
 from emulator.study.plan import Chunk
-from emulator.study.schemas import ENTRIES, EVENTS
 
 EVENT_ROWS = 65_536
-"""Rows of events that are held in memory; then they are handed over."""
+"""Rows of events that are buffered before they are written."""
 
 Rows = list[dict[str, Any]]
 _VALUES = tuple(metric.name for metric in VALUES)
@@ -26,7 +31,7 @@ _VALUES = tuple(metric.name for metric in VALUES)
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A chunk with all that is needed to play it anywhere."""
+    """A chunk with all that is needed to run it in any process."""
 
     chunk: Chunk
     scenario: Scenario
@@ -43,19 +48,20 @@ class Played:
 
 
 def play_chunk(
-    task: Task, hand_over: Callable[[pa.Table], None], begin: Callable[[int], None]
+    task: Task, write_events: Callable[[pa.Table], None], begin: Callable[[int], None]
 ) -> Played:
-    """Play the runs of a chunk; *hand_over* takes tables of their events, if they are wanted.
+    """Run all seeds of a chunk and return their rows.
 
-    *begin*: is told each seed before it is played. A run that fails, or that *begin* does not
-    let begin, becomes a row with its error; its entries are left out.
+    *write_events* receives tables of events, if the task stores them. *begin* is called with each
+    seed before its run. A run that fails, or whose *begin* raises, becomes a row with its error
+    and has no entries.
     """
     played = Played([], [])
     for seed in range(task.chunk.first, task.chunk.first + task.chunk.runs):
         try:
             begin(seed)
-            finished = _play(task, seed, hand_over)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is this run's and told in its row
+            finished = _play(task, seed, write_events)
+        except Exception as error:  # noqa: BLE001  any error is recorded in the row of its run
             played.runs.append({"seed": seed, "error": f"{type(error).__name__}: {error}"})
             continue
         played.runs.append(_row(finished, task.metrics))
@@ -63,7 +69,7 @@ def play_chunk(
     return played
 
 
-def _play(task: Task, seed: int, hand_over: Callable[[pa.Table], None]) -> Run:
+def _play(task: Task, seed: int, write_events: Callable[[pa.Table], None]) -> Run:
     if not task.events:
         return run(task.scenario, seed, keep_events=False)
     rows: list[tuple[Any, ...]] = []
@@ -71,13 +77,13 @@ def _play(task: Task, seed: int, hand_over: Callable[[pa.Table], None]) -> Run:
     def keep(event: Event) -> None:
         rows.append((seed, *row_of(event)))
         if len(rows) >= EVENT_ROWS:
-            hand_over(_events(rows))
+            write_events(_events(rows))
             rows.clear()
 
     try:
         return run(task.scenario, seed, keep_events=False, sink=keep)
     finally:
-        hand_over(_events(rows))
+        write_events(_events(rows))
 
 
 def _events(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
@@ -99,7 +105,7 @@ def _row(finished: Run, metrics: Iterable[str]) -> dict[str, Any]:
 
 
 def _findings(finished: Run) -> Iterator[str]:
-    """Yield each broken law and warning once, in order."""
+    """Yield each violated law and each warning once, in order."""
     seen = (f"{each.severity.value}: {each.law.value}" for each in finished.findings)
     yield from dict.fromkeys(seen)
 
@@ -132,3 +138,62 @@ def _entry(seed: int, entry: Entry) -> dict[str, Any]:
 def entries_table(rows: Rows) -> pa.Table:
     """Return ledger entries as a table."""
     return pa.Table.from_pylist(rows, ENTRIES)
+
+
+WHOLE_UNITS = frozenset({"records", "count", "partitions", "bytes"})
+"""Units of metrics that are integers."""
+
+ENTRIES = pa.schema(
+    [
+        ("seed", pa.int64()),
+        ("id", pa.string()),
+        ("kind", pa.string()),
+        ("group", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("first", pa.int64()),
+        ("last", pa.int64()),
+        ("count", pa.int64()),
+        ("cause", pa.string()),
+        ("detail", pa.string()),
+        ("fault", pa.string()),
+        ("verb", pa.string()),
+        ("first_owner", pa.string()),
+        ("first_generation", pa.int64()),
+        ("first_at_us", pa.int64()),
+        ("second_owner", pa.string()),
+        ("second_generation", pa.int64()),
+        ("second_at_us", pa.int64()),
+    ]
+)
+
+EVENTS = pa.schema(
+    [
+        ("seed", pa.int64()),
+        *(
+            (name, pa.string() if name == "kind" else kind)
+            for name, kind in COLUMNS
+            if name != "clock"
+        ),
+    ]
+)
+
+
+def runs_schema(metrics: Iterable[str]) -> pa.Schema:
+    """Return the schema of ``runs``; *metrics*: those that the study names."""
+    values = {metric.name: _type_of(metric.unit) for metric in VALUES}
+    asked = {name: pa.float64() for name in metrics if name not in values}
+    return pa.schema(
+        [
+            ("seed", pa.int64()),
+            ("error", pa.string()),
+            ("digest", pa.string()),
+            ("findings", pa.string()),
+            *values.items(),
+            *asked.items(),
+        ]
+    )
+
+
+def _type_of(unit: str) -> pa.DataType:
+    return pa.int64() if unit in WHOLE_UNITS else pa.float64()

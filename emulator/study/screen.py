@@ -11,13 +11,11 @@ from emulator.report.comparison_screen import paired
 from emulator.report.figures_shown import as_lines, cells
 from emulator.report.seeds_screen import within
 from emulator.report.wording import counted, figure, paragraph
-from emulator.study.answer_told import answer_table, sentences
+from emulator.study.answer_text import answer_table, label_of, plus_minus, sentences
 from emulator.study.findings import Findings
-from emulator.study.labels import label_of, plus_minus
-from emulator.study.pareto import Front
 from emulator.study.plan import Cell
-from emulator.study.results import CellResults
 from emulator.study.sensitivity import Influence
+from emulator.study.summary import CellResults, Front
 from emulator.versions import KAFKA
 
 MOST_ROWS = 40

@@ -1,13 +1,14 @@
-"""Which setting moves a metric most: shares of variance between cells, with intervals.
+"""Sensitivity analysis: the share of the variance between cells that each setting explains.
 
-For each axis (the protocols are one), the cells are put into groups by its value; the share of
-the variance between cells' means that lies between those groups is what the axis explains by
-itself, corrected for what chance alone would (Kelley's epsilon squared). Values of a Latin
-hypercube, which hardly repeat, are put into at most eight groups in their order.
-
-Intervals come from a bootstrap over seeds: the same seeds are drawn for all cells, by address, so
-pairing is kept and the figures are the same every time. What no axis explains by itself is
+For each axis (the protocol is one), cells are grouped by their value on it. The share of the
+variance between the cells' means that lies between those groups is the main effect of the axis,
+corrected for chance (Kelley's epsilon squared). The values of a Latin hypercube, which hardly
+repeat, are sorted into at most eight groups. Variance that no axis explains by itself is
 interaction and noise.
+
+Intervals come from a percentile bootstrap over seeds. All cells use the same resampled seeds, so
+the cells stay paired; the random numbers are addressed, so the figures are reproducible with every
+version of NumPy.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from emulator.study.results import CellResults
+from emulator.study.summary import CellResults
 from emulator.world.draws import stream_key
 
 REPLICATES = 400
 MOST_GROUPS = 8
 
 NEGLIGIBLE = 0.01
-"""Of the largest mean: where cells differ by no more, there is nothing to explain."""
+"""Share of the largest mean: if cells differ by less, every share is 0."""
 
 Numbers = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.int64]
@@ -33,7 +34,7 @@ Groups = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """What one axis does to one metric."""
+    """The main effect of one axis on one metric."""
 
     metric: str
     axis: str
@@ -42,10 +43,10 @@ class Influence:
 
     low: float
     high: float
-    """Hold the true share with 95 % confidence, as far as the seeds decide it."""
+    """Ends of the 95 % bootstrap interval of the share."""
 
     least: str
-    """The value under which the metric is least on average, and its mean."""
+    """The value with the smallest mean of the metric, then that mean."""
 
     least_mean: float
     most: str
@@ -53,9 +54,10 @@ class Influence:
 
 
 def influences(results: Sequence[CellResults], metrics: Sequence[str]) -> list[Influence]:
-    """Return every axis's influence on every metric, for each metric the largest first.
+    """Return the influence of every axis on every metric, for each metric the largest first.
 
-    Only seeds that no cell failed are used. None if there are fewer than two cells or seeds.
+    Only seeds that failed in no cell are used. The list is empty with fewer than two cells or
+    seeds.
     """
     seeds = sorted(set.intersection(*(set(each.seeds) for each in results))) if results else []
     if len(results) < 2 or len(seeds) < 2:
@@ -72,7 +74,7 @@ def influences(results: Sequence[CellResults], metrics: Sequence[str]) -> list[I
 
 
 def bootstrap_weights(seeds: int, replicates: int) -> Numbers:
-    """Return how often each seed is drawn in each replicate, each row summing to 1."""
+    """Return the weight of each seed in each replicate; each row sums to 1."""
     addresses = np.arange(replicates * seeds, dtype=np.uint64)
     shares = draws(stream_key(0, "study bootstrap", str(seeds)), addresses)
     drawn = (shares * seeds).astype(np.int64).reshape(replicates, seeds)
@@ -82,7 +84,7 @@ def bootstrap_weights(seeds: int, replicates: int) -> Numbers:
 
 
 def draws(key: int, addresses: npt.NDArray[np.uint64]) -> Numbers:
-    """Return the numbers at many addresses of a stream: ``emulator.world.draws.draw`` of each."""
+    """Return ``emulator.world.draws.draw(key, address)`` for many addresses at once."""
     z = np.uint64(key) + addresses * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -90,7 +92,7 @@ def draws(key: int, addresses: npt.NDArray[np.uint64]) -> Numbers:
 
 
 def _axes(results: Sequence[CellResults]) -> list[tuple[str, list[str]]]:
-    """Return every axis that has several values, with each cell's group."""
+    """Return each axis with more than one value, and the group of each cell on it."""
     settings = [each.cell.settings for each in results]
     axes = [("protocol", [each.protocol for each in settings])]
     for place, first in enumerate(settings[0].point):
@@ -104,7 +106,7 @@ def _axes(results: Sequence[CellResults]) -> list[tuple[str, list[str]]]:
 
 
 def _grouped(numbers: list[float], labels: list[str]) -> list[str]:
-    """Put values into groups of about the same size, named by their ends."""
+    """Return group names for values, in groups of about equal size named by their ends."""
     distinct = sorted(set(zip(numbers, labels, strict=True)))
     many = min(MOST_GROUPS, max(2, len(distinct) // 4))
     parts = [part for part in np.array_split(np.arange(len(distinct)), many) if len(part)]
@@ -139,7 +141,7 @@ def _influence(
 
 
 def _share(means: Numbers, groups: Groups) -> float:
-    """Return the corrected share of variance that lies between groups; 0 if there is hardly any."""
+    """Return the corrected share of variance between groups; 0 if the variance is negligible."""
     cells, many = len(means), int(groups.max()) + 1
     total = float(((means - means.mean()) ** 2).sum())
     if np.ptp(means) <= NEGLIGIBLE * np.abs(means).max():

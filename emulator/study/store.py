@@ -1,35 +1,44 @@
-"""A study's folder: what is in it, what is missing, and files that are whole or not there.
+"""The folder of a study: its files, how they are written and read, and its manifest.
 
 ========================================  ==========================================================
 ``manifest.json``                         the study, its cells, seeds, settings in force, versions
-``runs/cell=3/seeds-…-250.parquet``       a chunk's runs
+``runs/cell=3/seeds-…-250.parquet``       the runs of a chunk
 ``entries/cell=3/seeds-…-250.parquet``    the entries of their ledgers
-``events/cell=3/seeds-…-250.parquet``     their events, if the study keeps them
+``events/cell=3/seeds-…-250.parquet``     their events, if the study stores them
 ========================================  ==========================================================
 
-Nothing in it tells when, where or by whom it was played: the same study, played again or by
-another engine, gives the same bytes. A chunk is done when its runs are there: they take their
-name last. Whoever plays a chunk writes it, so on a cluster all executors must reach the folder.
+The files hold no time, host or engine: the same study gives the same bytes again, with every
+engine. Files are written under another name and renamed; the runs of a chunk are renamed last, so
+a chunk is complete when its runs exist. Each process writes its own chunks, so on a cluster all
+executors must reach the folder.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import assignors
+import emulator
+import protocols
 from emulator.errors import EmulatorError
+from emulator.metrics.catalogue import VALUES
 from emulator.output_files import put
 from emulator.parquet_file import COMPRESSION, ParquetOutput
-from emulator.study.attempts import attempts_at, left_behind
-from emulator.study.plan import Chunk
-from emulator.study.rows import Task, entries_table, play_chunk
-from emulator.study.schemas import EVENTS, runs_schema
+from emulator.scenario.manifest import dump, manifest
+from emulator.scenario.parties import members_of
+from emulator.scenario.resolution import consumer_settings
+from emulator.study.attempts import attempts_at, interrupted_seed
+from emulator.study.plan import Chunk, Plan, metrics_of
+from emulator.study.rows import EVENTS, Task, entries_table, play_chunk, runs_schema
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
 RUNS, ENTRIES_FOLDER, EVENTS_FOLDER = "runs", "entries", "events"
@@ -37,7 +46,7 @@ MANIFEST = "manifest.json"
 
 
 class OtherStudyError(EmulatorError):
-    """The folder holds something else; the message says what."""
+    """The folder of a study has other content; the message says which."""
 
 
 def path_of(folder: Path, table: str, chunk: Chunk) -> Path:
@@ -46,38 +55,38 @@ def path_of(folder: Path, table: str, chunk: Chunk) -> Path:
 
 
 def is_done(folder: Path, chunk: Chunk) -> bool:
-    """Say whether a chunk has been played and kept."""
+    """Return whether a chunk is complete."""
     return path_of(folder, RUNS, chunk).exists()
 
 
 def keep(task: Task, folder: Path) -> int:
-    """Play a chunk and keep it; return how many of its runs failed.
+    """Run a chunk and write its files; return the number of failed runs.
 
-    Whoever plays it a second time writes the same bytes. Raise OSError if it cannot be written;
-    then none of its files has its name, or all but the last.
+    Running it again writes the same bytes. Raise OSError if a file cannot be written; then the
+    chunk is not complete.
     """
     chunk = task.chunk
     metadata = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
     events, rows = (path_of(folder, table, chunk) for table in (EVENTS_FOLDER, RUNS))
     with attempts_at(rows) as attempts:
-        with _event_sink(events, metadata, wanted=task.events) as take:
-            played = play_chunk(task, take, attempts.begin)
+        with _event_sink(events, metadata, wanted=task.events) as write_events:
+            played = play_chunk(task, write_events, attempts.begin)
         _write(path_of(folder, ENTRIES_FOLDER, chunk), entries_table(played.entries), metadata)
         _write(rows, pa.Table.from_pylist(played.runs, runs_schema(task.metrics)), metadata)
     return sum("error" in row for row in played.runs)
 
 
 def begin(folder: Path, manifest: dict[str, Any]) -> None:
-    """Make the folder of a study, or take up the one that is there.
+    """Create the folder of a study, or check that an existing one belongs to it.
 
-    Raise OtherStudyError if something else is in it, OSError if it cannot be written.
+    Raise OtherStudyError if it has other content, OSError if it cannot be written.
     """
     text = json.dumps(manifest, indent=1, default=str) + "\n"
     path = folder / MANIFEST
     if path.exists():
         _refuse_other(path, manifest)
     elif folder.exists() and any(folder.iterdir()):
-        raise OtherStudyError("there are files in it that are no study's")
+        raise OtherStudyError("it contains files, but no study")
     folder.mkdir(parents=True, exist_ok=True)
     put(path, text.encode())
 
@@ -92,28 +101,28 @@ def _refuse_other(path: Path, manifest: dict[str, Any]) -> None:
     same_title = there.get("title") == manifest["title"]
     differing = next((key for key in ("code", "kafka") if there.get(key) != manifest[key]), None)
     if same_title and differing == "code":
-        raise OtherStudyError("it was begun by another version of the emulator")
-    what = "an earlier form of this study" if same_title else f"the study {there.get('title')!r}"
-    raise OtherStudyError(f"it holds {what}")
+        raise OtherStudyError("it was written by another version of the emulator")
+    content = "another version of this study" if same_title else f"the study {there.get('title')!r}"
+    raise OtherStudyError(f"it contains {content}")
 
 
-def tidy(folder: Path) -> None:
-    """Take away what was being written when somebody was killed; nobody else is at work."""
+def delete_partial_files(folder: Path) -> None:
+    """Delete the partial files of killed processes; no process may be writing to the folder."""
     for table in (RUNS, ENTRIES_FOLDER, EVENTS_FOLDER):
         for ending in ("part", "at"):
             for part in (folder / table).glob(f"cell=*/.*.{ending}"):
                 part.unlink(missing_ok=True)
 
 
-def at_work(folder: Path, chunk: Chunk) -> int | None:
-    """Return the seed that was being played when the process of a chunk was killed, if it was."""
-    return left_behind(path_of(folder, RUNS, chunk))
+def seed_in_progress(folder: Path, chunk: Chunk) -> int | None:
+    """Return the seed during which the process of a chunk was killed; None if it was not."""
+    return interrupted_seed(path_of(folder, RUNS, chunk))
 
 
 def read(
     folder: Path, table: str, columns: list[str], cells: int
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Yield each cell's number and its rows of a table, in order of their seeds."""
+    """Yield the number of each cell that has rows, and its rows in order of their seeds."""
     for number in range(cells):
         files = sorted((folder / table / f"cell={number}").glob("seeds-*.parquet"))
         if files:
@@ -128,7 +137,7 @@ def read(
 def _event_sink(
     path: Path, metadata: dict[str, str], *, wanted: bool
 ) -> Iterator[Callable[[pa.Table], None]]:
-    """Give what takes tables of events, if they are wanted; the file takes its name at the end."""
+    """Return a function that writes tables of events; it does nothing if they are not *wanted*."""
     if not wanted:
         yield lambda _: None
         return
@@ -145,3 +154,89 @@ def _write(path: Path, table: pa.Table, metadata: dict[str, str]) -> None:
         out.write_table(table)
     path.parent.mkdir(parents=True, exist_ok=True)
     put(path, sink.getvalue().to_pybytes())
+
+
+# -- the manifest ------------------------------------------------------------------------------
+
+
+DECIDING = (
+    *("events", "ledger", "metrics", "scenario", "world"),
+    *("playing.py", "study/plan.py", "study/rows.py"),
+)
+"""Parts of ``emulator`` on which the rows of a run depend."""
+
+REPORT_KEYS = frozenset({"title", "question", "metrics", "pareto", "goal"})
+"""Keys of a study file that change the report only, since rows hold every metric."""
+
+VALUE_NAMES = frozenset(metric.name for metric in VALUES)
+
+
+def study_manifest(plan: Plan) -> dict[str, Any]:
+    """Return the manifest; equal ``study_key`` means that rows can share a folder."""
+    study = plan.study.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    cells = [
+        {
+            "cell": cell.number,
+            "name": cell.settings.name,
+            "protocol": cell.settings.protocol,
+            "settings": {choice.axis: choice.label for choice in cell.settings.point},
+            "overrides": list(cell.settings.overrides),
+            "scenario_hash": cell.scenario_hash,
+        }
+        for cell in plan.cells
+    ]
+    first = plan.cells[0].scenario
+    document: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "kafka": KAFKA,
+        "version": emulator.__version__,
+        "code": code_digest(),
+        "own_assignors": plugin_assignors(plan),
+        "title": plan.study.title,
+        "study": study,
+        "cells": cells,
+        "scenario": dump(first),
+        "settings": manifest(first)["settings"],
+    }
+    return {"study_key": _key(document, plan), **document}
+
+
+def _key(document: dict[str, Any], plan: Plan) -> str:
+    """Return a digest (16 hexadecimal digits) of everything on which the rows depend."""
+    study = {name: value for name, value in document["study"].items() if name not in REPORT_KEYS}
+    columns = [name for name in metrics_of(plan) if name not in VALUE_NAMES]
+    deciding = {**document, "title": "", "study": study, "columns": sorted(columns)}
+    text = json.dumps(deciding, sort_keys=True, default=str)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def plugin_assignors(plan: Plan) -> dict[str, str]:
+    """Return a digest of the source of each module with a plug-in assignor, by module name.
+
+    The modules are loaded: the scenarios of the cells have been checked.
+    """
+    modules = {
+        name.partition(":")[0]
+        for cell in plan.cells
+        for group, member in members_of(cell.scenario)
+        for name in consumer_settings(group, member).partition_assignment_strategy
+        if ":" in name
+    }
+    found = {}
+    for name in sorted(modules):
+        source = getattr(sys.modules.get(name), "__file__", None)
+        if source is not None:
+            found[name] = sha256(Path(source).read_bytes()).hexdigest()[:16]
+    return found
+
+
+def code_digest() -> str:
+    """Return a digest of the source files on which the rows of a run depend."""
+    digest = sha256()
+    base = Path(emulator.__file__).parent
+    packages = [Path(assignors.__file__).parent, Path(protocols.__file__).parent]
+    for root in [*packages, *(base / name for name in DECIDING)]:
+        for path in sorted([root] if root.is_file() else root.rglob("*.py")):
+            digest.update(f"{path.relative_to(root.parent)}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,26 +1,81 @@
-"""What a study says of each cell: quantiles and means with intervals, and paired differences.
+"""The results of each cell, and what is computed of them: summaries, differences, Pareto sets.
 
-The intervals are those of :mod:`emulator.metrics.distribution`: order statistics for quantiles,
-Student's t for means. The numbers depend on the rows alone, not on who played them.
+Intervals are those of :mod:`emulator.metrics.distribution`: order statistics for quantiles,
+Student's t for means. All figures depend on the rows only, not on the engine that wrote them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+import numpy as np
 
 from emulator.metrics.distribution import Comparison, Estimate, Summary, compare, summarise
 from emulator.study.model import Until
-from emulator.study.results import CellResults
+from emulator.study.plan import Cell, Plan, metrics_of
+from emulator.study.store import RUNS, read
 
 Against = Literal["protocol", "settings"]
 Row = dict[str, object]
 
 
+# -- results -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CellResults:
+    """The metrics of a cell's successful runs, and the number and first error of the failed ones."""
+
+    cell: Cell
+    seeds: tuple[int, ...]
+    values: dict[str, tuple[float, ...]]
+    """Values by metric, in order of the seeds."""
+
+    failed: int
+    error: str
+    """The error of the first failed run; empty if none failed."""
+
+    first_failed: int | None
+    """The seed of the first failed run."""
+
+    def by_seed(self, metric: str) -> dict[int, float]:
+        """Return a metric's value by seed."""
+        return dict(zip(self.seeds, self.values[metric], strict=True))
+
+
+def read_results(folder: Path, plan: Plan) -> list[CellResults]:
+    """Return the results of all cells that have runs, in order of their numbers."""
+    metrics = metrics_of(plan)
+    columns = ["seed", "error", *metrics]
+    tables = read(folder, RUNS, columns, len(plan.cells))
+    return [_results(plan.cells[number], table.to_pydict(), metrics) for number, table in tables]
+
+
+def _results(cell: Cell, columns: dict[str, list[object]], metrics: Sequence[str]) -> CellResults:
+    errors, seeds = columns["error"], columns["seed"]
+    fine = [place for place, error in enumerate(errors) if error is None]
+    failed = [place for place, error in enumerate(errors) if error is not None]
+    return CellResults(
+        cell=cell,
+        seeds=tuple(int(str(seeds[place])) for place in fine),
+        values={
+            name: tuple(float(str(columns[name][place])) for place in fine) for name in metrics
+        },
+        failed=len(failed),
+        error=str(errors[failed[0]]) if failed else "",
+        first_failed=int(str(seeds[failed[0]])) if failed else None,
+    )
+
+
+# -- summaries and paired differences ----------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class CellSummary:
-    """One metric in one cell."""
+    """The summary of one metric in one cell."""
 
     cell: int
     metric: str
@@ -29,20 +84,20 @@ class CellSummary:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One metric in one cell, seed by seed against another cell."""
+    """The difference of one metric between a cell and a reference cell, paired by seed."""
 
     cell: int
     reference: int
     against: Against
-    """``protocol``: the same settings under the first protocol. ``settings``: the first value of
-    every axis that is chosen, under the same protocol; what is given stays."""
+    """Kind of reference. ``protocol``: the same settings under the first protocol. ``settings``: the
+    first value of every axis that is not given, under the same protocol."""
 
     metric: str
     comparison: Comparison
 
 
 def summaries(results: Sequence[CellResults], metrics: Sequence[str]) -> list[CellSummary]:
-    """Return every metric of every cell that has at least one run."""
+    """Return the summary of every metric in every cell that has a successful run."""
     return [
         CellSummary(each.cell.number, metric, summarise(each.values[metric]))
         for each in results
@@ -52,8 +107,8 @@ def summaries(results: Sequence[CellResults], metrics: Sequence[str]) -> list[Ce
 
 
 def differences(results: Sequence[CellResults], metrics: Sequence[str]) -> list[Difference]:
-    """Return the paired differences of every cell to its references, over the seeds both have."""
-    by_point = {_place(each): each for each in results}
+    """Return the differences of every cell to its references, over the seeds that both have."""
+    by_point = {_point(each): each for each in results}
     found = []
     for each in results:
         for against, reference in _references(each, results, by_point):
@@ -66,7 +121,7 @@ def differences(results: Sequence[CellResults], metrics: Sequence[str]) -> list[
     return found
 
 
-def _place(result: CellResults) -> tuple[str, tuple[str, ...]]:
+def _point(result: CellResults) -> tuple[str, tuple[str, ...]]:
     settings = result.cell.settings
     return settings.protocol, tuple(choice.label for choice in settings.point)
 
@@ -76,8 +131,8 @@ def _references(
     results: Sequence[CellResults],
     by_point: Mapping[tuple[str, tuple[str, ...]], CellResults],
 ) -> Iterator[tuple[Against, CellResults]]:
-    protocol, point = _place(result)
-    first_protocol, first_point = _place(results[0])
+    protocol, point = _point(result)
+    first_protocol, first_point = _point(results[0])
     choices = zip(result.cell.settings.point, first_point, strict=True)
     first_point = tuple(choice.label if choice.given else first for choice, first in choices)
     if protocol != first_protocol and (first_protocol, point) in by_point:
@@ -97,32 +152,70 @@ def _paired(
 # -- stopping rules ----------------------------------------------------------------------------
 
 
-def unmet(results: Sequence[CellResults], rules: Sequence[Until]) -> list[str]:
-    """Return, for each rule that does not hold in every cell yet, the worst cell in words."""
-    told = []
+def rules_not_met(results: Sequence[CellResults], rules: Sequence[Until]) -> list[str]:
+    """Return, for each rule that some cell does not meet, the metric and the cell farthest off."""
+    found = []
     for rule in rules:
         widths = [(_excess(each, rule), each.cell.number, each) for each in results if each.seeds]
         excess, _, worst = max(widths, default=(0.0, 0, None))
         if excess > 1 and worst is not None:
-            told.append(f"{rule.metric} {rule.statistic} in {worst.cell.settings.name}")
-    return told
+            found.append(f"{rule.metric} {rule.statistic} in {worst.cell.settings.name}")
+    return found
 
 
 def _excess(result: CellResults, rule: Until) -> float:
-    """Return how many times too wide an interval is; open ends are too wide."""
+    """Return the half-width of the interval over the allowed one; infinite if an end is open."""
     found = estimate_of(summarise(result.values[rule.metric]), rule.statistic)
     if found.low is None or found.high is None:
         return float("inf")
-    reach = max(found.high - found.value, found.value - found.low)
+    half_width = max(found.high - found.value, found.value - found.low)
     share, absolute = rule.within.share or 0.0, rule.within.absolute or 0.0
     allowed = max(abs(found.value) * share, absolute)
-    return reach / allowed if allowed else (0.0 if reach == 0 else float("inf"))
+    return half_width / allowed if allowed else (0.0 if half_width == 0 else float("inf"))
 
 
 def estimate_of(summary: Summary, statistic: str) -> Estimate:
-    """Return one of a summary's figures by its name."""
+    """Return one of a summary's statistics by its name."""
     estimate: Estimate = getattr(summary, statistic)
     return estimate
+
+
+# -- Pareto sets -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The Pareto set of the cells for some metrics, all of which are minimised."""
+
+    metrics: tuple[str, ...]
+    means: dict[int, tuple[float, ...]]
+    """The means of each cell, in order of the metrics."""
+
+    cells: tuple[int, ...]
+    """The Pareto-optimal cells, sorted by the first metric."""
+
+
+def front(results: Sequence[CellResults], metrics: tuple[str, ...]) -> Front:
+    """Return the Pareto set for the means of some metrics."""
+    with_runs = [each for each in results if each.seeds]
+    means = np.array([[np.mean(each.values[name]) for name in metrics] for each in with_runs])
+    optimal = [row for row in range(len(with_runs)) if not is_dominated(means, row)]
+    optimal.sort(key=lambda row: (*means[row], with_runs[row].cell.number))
+    return Front(
+        metrics=metrics,
+        means={
+            each.cell.number: tuple(map(float, row))
+            for each, row in zip(with_runs, means, strict=True)
+        },
+        cells=tuple(with_runs[row].cell.number for row in optimal),
+    )
+
+
+def is_dominated(costs: np.ndarray[tuple[int, int], np.dtype[np.float64]], row: int) -> bool:
+    """Return whether a row of costs is dominated: another row is nowhere larger, somewhere smaller."""
+    as_good = (costs <= costs[row]).all(axis=1)
+    better = (costs < costs[row]).any(axis=1)
+    return bool((as_good & better).any())
 
 
 # -- as rows -----------------------------------------------------------------------------------

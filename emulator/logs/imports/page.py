@@ -21,8 +21,8 @@ from emulator.logs.imports.screen import (
 )
 from emulator.logs.imports.values import GroupFindings
 from emulator.report.wording import counted
-from emulator.study.figures import COLOURS, Figure, Picture
 from emulator.study.page import CONFIG, POLICY, STYLE, own_script
+from emulator.study.pictures import COLOURS, Figure, Picture
 from emulator.versions import KAFKA
 
 MOST_BARS: Final = 120

@@ -11,7 +11,7 @@ from emulator.metrics.distribution import order_statistic
 from emulator.spark.errors import SparkError, WorkerDiedError
 from emulator.spark.study_runs import play_on_spark
 from emulator.study import store
-from emulator.study.results import read_results
+from emulator.study.summary import read_results
 
 from ..study.samples import OWN_ASSIGNOR, bytes_in, plan_of, study_of, tasks_of
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from emulator.scenario.load import loads as load_scenario
 from emulator.scenario.model import Scenario
-from emulator.study.load import loads
-from emulator.study.model import Study
-from emulator.study.plan import Plan, make_plan
-from emulator.study.results import CellResults, metrics_of
+from emulator.study.model import Study, loads
+from emulator.study.plan import Plan, make_plan, metrics_of
 from emulator.study.rows import Task
+from emulator.study.summary import CellResults
 
 SCENARIO = """
 title = "one of two crashes"

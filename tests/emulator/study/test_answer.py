@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from emulator.scenario.problems import ScenarioError
-from emulator.study.answer import answers, best_of_all, surely
-from emulator.study.answer_told import answer_table, sentences
+from emulator.study.answer import answers, best_of_all, guaranteed_share
+from emulator.study.answer_text import answer_table, sentences
 from emulator.study.findings import Findings
-from emulator.study.results import metrics_of
+from emulator.study.plan import metrics_of
 from emulator.study.summary import differences, summaries
 
 from .samples import plan_of, results_of, study_of
@@ -48,8 +48,8 @@ def test_the_best_cell_has_the_least_where_the_bounds_hold():
     goal = '{ least = "commit interval", expect = { reprocessed = "<= 5" } }'
     found = findings_of(goal, [1, 6, 1, 1], [4, 5, 4, 4])
 
-    assert (1, (1,)) == (found.best.best, found.best.keeping)
-    assert "Best of 2 cells: commit interval=5s: processed again 4.25 ± 0.796, most 5." in list(
+    assert (1, (1,)) == (found.best.best, found.best.feasible)
+    assert "Best of 2 cells: commit interval=5s: processed again 4.25 ± 0.796, maximum 5." in list(
         sentences(found)
     )
 
@@ -59,7 +59,7 @@ def test_a_bound_over_seeds_is_held_against_the_statistic():
     goal = '{ least = "commit interval", expect = { "reprocessed.mean" = "<= 5" } }'
     found = findings_of(goal, [1, 6, 1, 1], [4, 5, 4, 4])
 
-    assert (0, (0, 1)) == (found.best.best, found.best.keeping)
+    assert (0, (0, 1)) == (found.best.best, found.best.feasible)
 
 
 def test_what_is_expected_over_seeds_is_told_of_the_best():
@@ -75,8 +75,10 @@ def test_what_the_seeds_do_not_tell_from_the_best_is_said():
     untold = findings_of('{ least = "reprocessed" }', [1, 9, 1, 9], [9, 1, 9, 2])
     told = findings_of('{ least = "reprocessed" }', [1, 2, 3, 4], [2, 3, 4, 6])
 
-    assert ((0, 1), (0,)) == (untold.best.ahead, told.best.ahead)
-    assert "These seeds cannot tell it from: commit interval=5s." in list(sentences(untold))
+    assert ((0, 1), (0,)) == (untold.best.ties, told.best.ties)
+    assert "Not significantly different with these seeds: commit interval=5s." in list(
+        sentences(untold)
+    )
     assert "Worst: commit interval=5s: processed again 3.75 ± 2.72." in list(sentences(told))
 
 
@@ -85,9 +87,12 @@ def test_the_second_thing_decides_where_the_first_is_equal():
     goal = '{ least = ["reprocessed", "members"] }'
     found = findings_of(goal, [5, 5], [0, 0], [7, 7], [1, 1], more=MEMBERS)
 
-    assert (1, (1,)) == (found.best.best, found.best.ahead)
-    assert (0,) == found.best.instead
-    assert "Or, with less members: commit interval=500ms, members=2." in list(sentences(found))
+    assert (1, (1,)) == (found.best.best, found.best.ties)
+    assert (0,) == found.best.alternatives
+    assert (
+        "Pareto-optimal alternative with less members: commit interval=500ms, members=2."
+        in list(sentences(found))
+    )
 
 
 def test_less_of_what_has_names_goes_by_the_order_of_the_file():
@@ -100,11 +105,11 @@ values = [{ name = "few", set = ["group[billing].members=2"] },
 """
     goal = '{ least = ["reprocessed", "team", "commit interval"] }'
     found = findings_of(goal, [9, 9], [5, 5], [1, 1], [7, 7], more=names)
-    told = [each for each in sentences(found) if each.startswith("Or,")]
+    told = [each for each in sentences(found) if each.startswith("Pareto-optimal alternative")]
 
     assert [
-        "Or, with less commit interval: commit interval=500ms, team=few.",
-        "Or, with less commit interval: commit interval=500ms, team=many.",
+        "Pareto-optimal alternative with less commit interval: commit interval=500ms, team=few.",
+        "Pareto-optimal alternative with less commit interval: commit interval=500ms, team=many.",
     ] == told
 
 
@@ -114,7 +119,7 @@ def test_a_cell_in_which_every_run_failed_takes_no_answer_along():
     found = findings_of(goal, [], [4, 5, 4, 4])
 
     assert (1, (1,)) == (found.best.best, found.best.tried)
-    assert any("each of 4 runs" in each for each in sentences(found))
+    assert any("all 4 runs of a cell" in each for each in sentences(found))
 
 
 def test_what_is_given_is_answered_value_by_value():
@@ -137,7 +142,9 @@ def test_where_no_cell_is_as_expected_nothing_is_called_the_best():
     whole = findings_of(goal, [5, 5], [1, 1])
     parts = findings_of(goal, [5, 5], [0, 0], [5, 5], [9, 9], more=given)
 
-    assert "Of the 2 cells that were tried, none is like that." in list(sentences(whole))
+    assert "No feasible cell: none of 2 cells tried meets the constraints." in list(
+        sentences(whole)
+    )
     assert [("2", "none"), ("3", "500ms")] == [row[:2] for row in answer_table(parts)[1:]]
 
 
@@ -148,12 +155,12 @@ def test_a_cell_with_a_failed_run_is_never_the_best():
 
     found = best_of_all([replace(first, failed=1), second], plan.study.goal)
 
-    assert (1, (1,)) == (found.best, found.keeping)
+    assert (1, (1,)) == (found.best, found.feasible)
 
 
 def test_how_sure_it_is_depends_on_the_number_of_runs():
     """As many runs that keep a bound as that bear it out, at 95 %: 59 for 95 in 100."""
-    assert surely(59) > 0.95 > surely(58)
+    assert guaranteed_share(59) > 0.95 > guaranteed_share(58)
 
 
 def test_a_study_without_a_goal_has_no_answer():
@@ -166,11 +173,11 @@ def test_a_study_without_a_goal_has_no_answer():
 @pytest.mark.parametrize(
     ("goal", "said"),
     [
-        ('{ least = "reprocesed" }', "no metric and no axis that is chosen"),
+        ('{ least = "reprocesed" }', "is not a metric or an axis that can be chosen"),
         ('{ least = "reprocessed", expect = { losst = 0 } }', "did you mean lost"),
         ('{ least = "reprocessed", expect = { lost = "few" } }', 'a text such as "<= 200"'),
         ("{ most = 1 }", "unknown key"),
-        ('{ least = "members" }', "no metric and no axis that is chosen"),
+        ('{ least = "members" }', "is not a metric or an axis that can be chosen"),
     ],
 )
 def test_a_goal_that_makes_no_sense_is_refused(goal, said):

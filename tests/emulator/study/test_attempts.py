@@ -19,7 +19,7 @@ from emulator.study.attempts import (
     KillsItsProcessError,
     ProcessDiedError,
     attempts_at,
-    left_behind,
+    interrupted_seed,
     path_of,
 )
 
@@ -64,9 +64,9 @@ def test_what_is_at_work_is_written_down_and_taken_away(tmp_path):
 
     with attempts_at(rows) as attempts:
         attempts.begin(4)
-        there = left_behind(rows)
+        there = interrupted_seed(rows)
 
-    assert (4, None) == (there, left_behind(rows))
+    assert (4, None) == (there, interrupted_seed(rows))
     assert [] == list(tmp_path.rglob("*.at"))
 
 
@@ -137,7 +137,7 @@ with attempts_at(Path({str(tmp_path / "seeds-0-1.parquet")!r})) as attempts:
 def test_a_handler_that_was_there_is_called_once_nothing_is_left(tmp_path):
     """What the command does when it is told to end, it still does."""
     rows, seen = tmp_path / "seeds-0-1.parquet", []
-    before = signal.signal(signal.SIGTERM, lambda *_: seen.append(left_behind(rows)))
+    before = signal.signal(signal.SIGTERM, lambda *_: seen.append(interrupted_seed(rows)))
     try:
         with attempts_at(rows) as attempts:
             attempts.begin(0)
@@ -171,7 +171,7 @@ def test_what_somebody_breaks_off_is_held_against_no_run(tmp_path, monkeypatch):
             as_json=False,
         )
 
-    assert store.at_work(tmp_path / "study", chunk) is None
+    assert store.seed_in_progress(tmp_path / "study", chunk) is None
 
 
 def test_what_was_at_work_is_tried_again_alone(tmp_path):

@@ -7,9 +7,8 @@ from statistics import correlation
 import pytest
 
 from emulator.scenario.problems import ScenarioError
-from emulator.study.axes import choices
 from emulator.study.model import Vary
-from emulator.study.plan import latin
+from emulator.study.plan import choices, latin_hypercube
 
 from .samples import plan_of, study_of
 
@@ -84,19 +83,19 @@ def test_a_latin_hypercube_has_one_point_in_each_part():
     """Whatever the seed; and the same seed gives the same points."""
     vary = axis(**{"from": 0.0, "to": 100.0})
 
-    points = [choice.number for choice in latin(vary, 50, seed=7)]
+    points = [choice.number for choice in latin_hypercube(vary, 50, seed=7)]
 
     assert all(2 * part - 0.1 <= at <= 2 * part + 2.1 for part, at in enumerate(sorted(points)))
     assert points != sorted(points)
-    assert points == [choice.number for choice in latin(vary, 50, seed=7)]
-    assert points != [choice.number for choice in latin(vary, 50, seed=8)]
+    assert points == [choice.number for choice in latin_hypercube(vary, 50, seed=7)]
+    assert points != [choice.number for choice in latin_hypercube(vary, 50, seed=8)]
 
 
 def test_axes_of_a_latin_hypercube_are_drawn_apart():
     """Or they would rise and fall together."""
     first, second = (axis(name=name, **{"from": 0, "to": 1000}) for name in "ab")
 
-    order = [choice.number for choice in latin(first, 40, 0)]
-    other = [choice.number for choice in latin(second, 40, 0)]
+    order = [choice.number for choice in latin_hypercube(first, 40, 0)]
+    other = [choice.number for choice in latin_hypercube(second, 40, 0)]
 
     assert abs(correlation(order, other)) < 0.4

@@ -210,7 +210,7 @@ def test_another_studys_folder_is_refused(tmp_path):
 
     status, _, err = study(written(tmp_path), tmp_path / "out", "--seeds", 2)
 
-    assert (2, True) == (status, "an earlier form of this study; take another folder" in err)
+    assert (2, True) == (status, "another version of this study; take another folder" in err)
 
 
 # -- who plays it ------------------------------------------------------------------------------

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator.scenario.problems import ScenarioError
-from emulator.study.load import load, loads, names, path_of
-from emulator.study.model import Level
+from emulator.study.model import Level, load, loads, names, path_of
 
 from .samples import study_of, text_of
 
@@ -40,7 +39,10 @@ def test_a_value_may_change_several_keys_under_one_name():
         (("seeds = 6", "sead = 6"), 'sead: unknown key; did you mean "seeds"?'),
         (("seeds = 6\n", ""), "seeds: is missing"),
         (('metrics = ["reprocessed"', 'metrics = ["reproces"'), "did you mean reprocessed"),
-        (('values = ["500ms", "5s"]', ""), 'vary[commit interval]: say its values by "values"'),
+        (
+            ('values = ["500ms", "5s"]', ""),
+            'vary[commit interval]: give either "values", or "from"',
+        ),
         (('values = ["500ms", "5s"]', "values = []"), "vary[commit interval]: values is empty"),
         (("seeds = 6", "seeds = 6\nlatin_hypercube = 3"), "latin_hypercube: wrong type"),
         (("seeds = 6", "seeds = { count = 6, most = 5 }"), "seeds: most is below count"),

@@ -8,9 +8,9 @@ import plotly.graph_objects as go
 import pytest
 
 from emulator.study import store
-from emulator.study.figures import pictures
 from emulator.study.findings import find
 from emulator.study.page import own_script, study_page
+from emulator.study.pictures import pictures
 from emulator.study.screen import study_screen
 
 from .samples import plan_of, study_of, tasks_of

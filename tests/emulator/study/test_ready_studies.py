@@ -10,8 +10,8 @@ import pytest
 from emulator.cli.study_request import Request, planned
 from emulator.study import store
 from emulator.study.findings import find
-from emulator.study.load import load, names, path_of
-from emulator.study.results import metrics_of
+from emulator.study.model import load, names, path_of
+from emulator.study.plan import metrics_of
 from emulator.study.rows import Task
 
 FIRST_LINES = 2

@@ -11,7 +11,7 @@ import pytest
 import emulator
 from emulator.ledger.entries import EntryKind
 from emulator.study import rows, store
-from emulator.study.manifest import study_manifest
+from emulator.study.store import study_manifest
 
 from .samples import OWN_ASSIGNOR, bytes_in, load_cell, plan_of, study_of, tasks_of
 
@@ -120,7 +120,7 @@ def test_the_same_study_takes_up_its_folder(tmp_path):
     ("there", "said"),
     [
         ({"title": "another"}, "the study 'another'"),
-        ({"title": "how long a session?"}, "an earlier form of this study"),
+        ({"title": "how long a session?"}, "another version of this study"),
         ({"title": "how long a session?", "code": "old"}, "another version of the emulator"),
     ],
 )
@@ -140,7 +140,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
     """They may be dear to somebody."""
     (tmp_path / "thesis.doc").write_text("")
 
-    with pytest.raises(store.OtherStudyError, match="no study's"):
+    with pytest.raises(store.OtherStudyError, match="no study"):
         store.begin(tmp_path, study_manifest(plan_of()))
 
 

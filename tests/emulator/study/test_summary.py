@@ -7,9 +7,8 @@ import pytest
 
 from emulator.metrics.distribution import summarise
 from emulator.study.model import Until, Within
-from emulator.study.pareto import front
 from emulator.study.sensitivity import bootstrap_weights, draws, influences
-from emulator.study.summary import differences, summaries, summary_row, unmet
+from emulator.study.summary import differences, front, rules_not_met, summaries, summary_row
 from emulator.world.draws import draw
 
 from .samples import plan_of, results_of, study_of
@@ -85,7 +84,7 @@ def test_a_rule_holds_when_every_interval_is_narrow_enough(within, values, holds
     results = results_of(plan_of(), [5, 5, 5, 5], values)
     rule = Until(metric="reprocessed", within=within)
 
-    open_rules = unmet(results, [rule])
+    open_rules = rules_not_met(results, [rule])
 
     assert holds == (open_rules == [])
     assert holds or "reprocessed mean in commit interval=5s" in open_rules[0]

@@ -14,10 +14,10 @@ import numpy as np
 from emulator.metrics.checks import split_name
 from emulator.metrics.distribution import Summary
 from emulator.report.wording import figure
+from emulator.study.answer_text import label_of
 from emulator.study.findings import Findings
-from emulator.study.labels import label_of
-from emulator.study.pareto import Front
 from emulator.study.plan import Cell, Settings
+from emulator.study.summary import Front
 
 Figure = dict[str, Any]
 
