@@ -12,7 +12,7 @@ import pyarrow as pa
 from emulator.metrics.distribution import Summary
 from emulator.parquet_file import ParquetOutput
 from emulator.study.answer import Answer, answers, best_of_all
-from emulator.study.plan import Plan
+from emulator.study.plan import Plan, metrics_of
 from emulator.study.sensitivity import Influence, influences
 from emulator.study.summary import (
     CellResults,
@@ -22,7 +22,6 @@ from emulator.study.summary import (
     difference_row,
     differences,
     front,
-    metrics_of,
     read_results,
     summaries,
     summary_row,
