@@ -51,3 +51,11 @@ class Failed:
         """Return the exception with what is known of its reason."""
         why = self.error.name if self.error else self.message
         return f"{self.exception} ({why})" if why else self.exception
+
+
+def exception_name(error: ErrorCode) -> str:
+    """Return the name of the Java exception of an error code."""
+    if error is ErrorCode.UNKNOWN_SERVER_ERROR:
+        return "UnknownServerException"
+    words = error.name.removesuffix("_FAILED").split("_")
+    return "".join(word.capitalize() for word in words) + "Exception"

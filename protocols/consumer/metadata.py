@@ -149,3 +149,11 @@ def note_epochs(
     """
     newer = [tp for tp, epoch in epochs if reader.positions.heard_epoch(tp, epoch)]
     return request_update(reads, reader, now) if newer else Step(reads)
+
+
+def subscribed_topics(reader: Reader, metadata: Metadata) -> tuple[str, ...]:
+    """Return the topics subscribed to, sorted: those listed, or those the pattern matches."""
+    if reader.topics is not None:
+        return tuple(sorted(set(reader.topics)))
+    matches = reader.matches
+    return () if matches is None else tuple(sorted(filter(matches, metadata.topics)))

@@ -99,6 +99,15 @@ def list_offsets(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     return step
 
 
+def reset_positions(
+    reads: Reads, reader: Reader, partitions: Iterable[TopicPartition], now: int
+) -> Step[Reads]:
+    """Reset these positions, which have no committed offset, by the reset policy."""
+    for tp in partitions:
+        reader.positions.reset(tp)
+    return list_offsets(reads, reader, now)
+
+
 def _by_leader(
     partitions: Iterable[TopicPartition], reader: Reader
 ) -> dict[int, tuple[TopicPartition, ...]]:

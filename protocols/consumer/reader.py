@@ -33,6 +33,11 @@ class Reader(Protocol):
         ...
 
     @property
+    def matches(self) -> Callable[[str], bool] | None:
+        """Whether a topic name matches the pattern; None: the client evaluates no pattern."""
+        ...
+
+    @property
     def jitter(self) -> Callable[[str, int], float]:
         """A draw in [0, 1) for (what it is for, when)."""
         ...

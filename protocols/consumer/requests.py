@@ -1,4 +1,10 @@
-"""Finding the coordinator, as far as both protocols do it alike."""
+"""Requests of a client: number them, send them, wait for answers, look the coordinator up.
+
+Requests to the coordinator are kept until they are answered; one timer is set for the one that has
+waited longest. What a client asks other brokers is kept in its ``reads``. Source:
+``InFlightRequests``, ``NetworkClient``, ``CoordinatorRequestManager``,
+``AbstractCoordinator.ensureCoordinatorReady``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from protocols.consumer.reader import MS, Reader, Reads, backoff_us
+from protocols.consumer import metadata, offset_fetcher, validation
+from protocols.consumer.reader import MS, Reader, Reads, backoff_us, reconnect_backoff_us
 from protocols.machine import Effect, Send, SetTimer, Step
 from protocols.messages import FindCoordinatorRequest, Message, coordinator_node
 from protocols.messages.errors import ErrorCode
@@ -175,3 +182,38 @@ def rearm_request_timer(state: A) -> Step[A]:
         return Step(replace(state, request_timer_us=None))
     deadline = min(flight.deadline_us for flight in state.in_flight.values())
     return Step(replace(state, request_timer_us=deadline), (SetTimer(REQUESTS, deadline),))
+
+
+def on_request_timeout(state: A, disconnect: Callable[[A, int], Step[A]], now: int) -> Step[A]:
+    """Close the connection of every coordinator that left a request unanswered for too long.
+
+    *disconnect*: handles the loss of the connection to a node. Source:
+    ``NetworkClient.handleTimedOutRequests``.
+    """
+    step = Step(state)
+    for broker in timed_out_brokers(state, now):
+        lost = disconnect(step.state, coordinator_node(broker))
+        step = Step(lost.state, step.effects + lost.effects)
+    return step.then(rearm_request_timer)
+
+
+def on_data_connection_lost(
+    state: A, reader: Reader, broker: int, fail_lookup: Callable[[A], Step[A]], now: int
+) -> Step[A]:
+    """Repeat what was asked over a broken data connection: validations, a lookup, listings.
+
+    *fail_lookup*: ends the coordinator lookup in flight.
+    """
+    failures = reader.fetcher.failures(broker)
+    reader.fetcher.disconnected(broker, now + reconnect_backoff_us(reader, failures, now))
+    step = on_reads(state, lambda reads: validation.on_connection_lost(reads, reader, broker, now))
+    if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
+        step = step.then(fail_lookup)
+    return step.then(
+        lambda s: on_reads(s, lambda reads: offset_fetcher.on_connection_lost(reads, reader, now))
+    )
+
+
+def on_metadata_timer(state: A, reader: Reader, now: int) -> Step[A]:
+    """Ask for metadata again: they reached their age limit, or a request got no answer."""
+    return on_reads(state, lambda reads: metadata.on_timer(reads, reader, now))

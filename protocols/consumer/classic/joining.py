@@ -19,6 +19,7 @@ from assignors.types import (
     TopicPartition,
     Topics,
 )
+from protocols.consumer.calls import exception_name
 from protocols.consumer.classic import heartbeat, membership
 from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
 from protocols.consumer.classic.state import (
@@ -93,22 +94,17 @@ def on_join_response(
             return reset_by(failed, error.name, "JOIN_GROUP", keep_member_id=False)
     if error in LOSES_COORDINATOR:
         return _coordinator_gone(state, consumer, error, "JoinGroup", now)
-    exception = _exception_name(error) if error in _FATAL_TO_JOIN else "KafkaException"
+    exception = exception_name(error) if error in _FATAL_TO_JOIN else "KafkaException"
     return Step(_fail(state, exception, Reaction.THROW, error))
 
 
 def _coordinator_gone(
     state: ClientState, consumer: Consumer, error: ErrorCode, api: str, now: int
 ) -> Step[ClientState]:
-    failed = _fail(state, _exception_name(error), Reaction.LATER, error)
+    failed = _fail(state, exception_name(error), Reaction.LATER, error)
     if not isinstance(state.coordinator, Known):
         return Step(failed)
     return forget_coordinator(failed, consumer, f"{api} answered {error.name}", now)
-
-
-def _exception_name(error: ErrorCode) -> str:
-    words = error.name.removesuffix("_FAILED").split("_")
-    return "".join(word.capitalize() for word in words) + "Exception"
 
 
 def _joined(
@@ -258,14 +254,14 @@ def on_sync_response(
             exception = "RebalanceInProgressException"
             return Step(_fail(state, exception, Reaction.AT_ONCE, error))
         case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
-            failed = _fail(state, _exception_name(error), Reaction.AT_ONCE, error)
+            failed = _fail(state, exception_name(error), Reaction.AT_ONCE, error)
             if not current:
                 return Step(failed)
             keep = error is ErrorCode.ILLEGAL_GENERATION
             return reset_by(failed, error.name, "SYNC_GROUP", keep_member_id=keep)
     if error in LOSES_COORDINATOR:
         return _coordinator_gone(state, consumer, error, "SyncGroup", now)
-    exception = _exception_name(error) if error in _FATAL else "KafkaException"
+    exception = exception_name(error) if error in _FATAL else "KafkaException"
     return Step(_fail(state, exception, Reaction.THROW, error))
 
 

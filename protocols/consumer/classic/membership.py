@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from assignors.types import TopicPartition
-from protocols.consumer import metadata as shared
+from protocols.consumer import metadata
 from protocols.consumer.classic.state import (
     Asked,
     AwaitingMetadata,
@@ -145,12 +145,12 @@ def mark_unknown(
 
 def refresh_metadata(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask for metadata if it is due and nothing is in flight."""
-    return on_reads(state, lambda reads: shared.refresh(reads, consumer, now))
+    return on_reads(state, lambda reads: metadata.refresh(reads, consumer, now))
 
 
 def request_metadata(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Ask for an update before the age limit; it leaves after the back-off."""
-    return on_reads(state, lambda reads: shared.request_update(reads, consumer, now))
+    return on_reads(state, lambda reads: metadata.request_update(reads, consumer, now))
 
 
 def watch_topics(
@@ -165,15 +165,15 @@ def watch_topics(
 
 def note_new_metadata(state: ClientState, consumer: Consumer) -> ClientState:
     """Take note of a new version (step 2a): the pattern, the snapshot, and what they change."""
-    metadata = state.metadata
-    if metadata.seen == metadata.version:
+    known = state.metadata
+    if known.seen == known.version:
         return state
-    subscribed = subscribed_topics(consumer, metadata)
+    subscribed = metadata.subscribed_topics(consumer, known)
     state = replace(
         state,
-        reads=replace(state.reads, metadata=replace(metadata, seen=metadata.version)),
+        reads=replace(state.reads, metadata=replace(known, seen=known.version)),
         subscribed=subscribed,
-        snapshot=snapshot(state.group_topics.union(subscribed), metadata, consumer),
+        snapshot=snapshot(state.group_topics.union(subscribed), known, consumer),
     )
     return rejoin_if_changed(state)
 
@@ -181,7 +181,7 @@ def note_new_metadata(state: ClientState, consumer: Consumer) -> ClientState:
 def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Go on with another subscription by names: the next poll joins with it (J3)."""
     state = watch_topics(state, consumer, state.group_topics)
-    state = replace(state, subscribed=subscribed_topics(consumer, state.metadata))
+    state = replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))
     if state.rejoin is None and state.membership is Membership.UNJOINED:
         state = request_rejoin(state, "")
     return request_metadata(rejoin_if_changed(state), consumer, now)
@@ -206,19 +206,11 @@ def rejoin_if_changed(state: ClientState) -> ClientState:
     return state
 
 
-def subscribed_topics(consumer: Consumer, metadata: Metadata) -> tuple[str, ...]:
-    """Return the topics subscribed to: those listed, or those the pattern matches."""
-    if consumer.topics is not None:
-        return tuple(sorted(set(consumer.topics)))
-    matches = consumer.matches
-    return () if matches is None else tuple(sorted(filter(matches, metadata.topics)))
-
-
-def snapshot(topics: Iterable[str], metadata: Metadata, consumer: Consumer) -> Snapshot:
+def snapshot(topics: Iterable[str], known: Metadata, consumer: Consumer) -> Snapshot:
     """Return what the leader compares: partition counts, and racks if the client has one.
 
     Racks are kept in the order of the replicas, so an offline one is no change (J4).
     """
-    known = (metadata.topics[name] for name in sorted(topics) if name in metadata.topics)
+    found = (known.topics[name] for name in sorted(topics) if name in known.topics)
     racked = bool(consumer.settings.client_rack)
-    return tuple((topic.name, len(topic.leaders), topic.racks if racked else ()) for topic in known)
+    return tuple((topic.name, len(topic.leaders), topic.racks if racked else ()) for topic in found)

@@ -136,6 +136,6 @@ def _without_offset(
         without = consumer.positions.in_phase(Phase.INITIALIZING)
         failure = OffsetsFailure(failed, state.generation, without)
         return Step(replace(state, offsets_failure=failure))
-    for tp in missing:
-        consumer.positions.reset(tp)
-    return on_reads(state, lambda reads: offset_fetcher.list_offsets(reads, consumer, now))
+    return on_reads(
+        state, lambda reads: offset_fetcher.reset_positions(reads, consumer, missing, now)
+    )

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
-from protocols.consumer import metadata, offset_fetcher, validation
+from protocols.consumer import metadata, offset_fetcher
 from protocols.consumer.classic import application, commits, heartbeat, joining, positions
 from protocols.consumer.classic.membership import mark_unknown
 from protocols.consumer.classic.state import (
@@ -24,7 +23,6 @@ from protocols.consumer.classic.state import (
 )
 from protocols.consumer.commits import first_error
 from protocols.consumer.offset_fetcher import on_response
-from protocols.consumer.reader import reconnect_backoff_us
 from protocols.consumer.requests import (
     LOOKUP,
     REQUESTS,
@@ -32,9 +30,10 @@ from protocols.consumer.requests import (
     Unknown,
     fail_requests,
     look_up,
+    on_data_connection_lost,
+    on_metadata_timer,
     on_reads,
-    rearm_request_timer,
-    timed_out_brokers,
+    on_request_timeout,
     without_request,
 )
 from protocols.machine import Step
@@ -165,21 +164,8 @@ def on_disconnected(
         else:
             step = Step(state)
         return step.then(lambda s: _lose(s, consumer, broker, now))
-    failures = consumer.fetcher.failures(broker)
-    consumer.fetcher.disconnected(broker, now + reconnect_backoff_us(consumer, failures, now))
-    step = on_reads(
-        state, lambda reads: validation.on_connection_lost(reads, consumer, broker, now)
-    )
-    return step.then(lambda s: _other_node_lost(s, consumer, now))
-
-
-def _other_node_lost(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """A data connection broke: lookups, listings and metadata in flight are tried again."""
-    step = Step(state)
-    if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
-        step = step.then(lambda s: heartbeat.on_lookup_failed(s, consumer, now))
-    return step.then(
-        lambda s: on_reads(s, lambda reads: offset_fetcher.on_connection_lost(reads, consumer, now))
+    return on_data_connection_lost(
+        state, consumer, broker, lambda s: heartbeat.on_lookup_failed(s, consumer, now), now
     )
 
 
@@ -213,12 +199,7 @@ def _lose_one(
 
 
 def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """A request timed out: its connection is closed (N8)."""
-    step = Step(state)
-    for broker in timed_out_brokers(state, now):
-        node = coordinator_node(broker)
-        step = step.then(partial(on_disconnected, consumer=consumer, node=node, now=now))
-    return step.then(rearm_request_timer)
+    return on_request_timeout(state, lambda s, node: on_disconnected(s, consumer, node, now), now)
 
 
 def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -228,11 +209,6 @@ def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[C
     if state.coordinator.lookup is not None:
         return heartbeat.on_lookup_failed(state, consumer, now)
     return look_up(state, consumer, now)
-
-
-def _on_metadata_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Metadata reached its age limit, or a request for it got no answer."""
-    return on_reads(state, lambda reads: metadata.on_timer(reads, consumer, now))
 
 
 def _on_heartbeat_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -253,7 +229,7 @@ TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     heartbeat.HEARTBEAT: _on_heartbeat_timer,
     REQUESTS: _on_request_timeout,
     LOOKUP: _on_lookup_timer,
-    metadata.METADATA: _on_metadata_timer,
+    metadata.METADATA: on_metadata_timer,
     application.COMMIT_SYNC: _no_action,
     application.CLOSE: _no_action,
 }

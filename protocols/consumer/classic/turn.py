@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from protocols.consumer import metadata
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic import commits, heartbeat, membership, positions, rejoin
 from protocols.consumer.classic.responses import pump
@@ -140,4 +141,4 @@ def without_subscription(state: ClientState) -> bool:
 def initial_state(consumer: Consumer) -> ClientState:
     """Return the state of a consumer that has subscribed and never polled."""
     state = membership.watch_topics(ClientState(), consumer, frozenset())
-    return replace(state, subscribed=membership.subscribed_topics(consumer, state.metadata))
+    return replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
-from protocols.consumer import metadata, offset_fetcher, validation
+from protocols.consumer import metadata, offset_fetcher
 from protocols.consumer.commits import first_error
 from protocols.consumer.kip848 import commits, heartbeat, membership, positions, reconciliation
 from protocols.consumer.kip848.membership import join, on_released
@@ -37,7 +36,7 @@ from protocols.consumer.kip848.threads import (
     makes_last_calls,
 )
 from protocols.consumer.offset_fetcher import on_response
-from protocols.consumer.reader import MS, reconnect_backoff_us
+from protocols.consumer.reader import MS
 from protocols.consumer.requests import (
     LOOKUP,
     REQUESTS,
@@ -45,9 +44,10 @@ from protocols.consumer.requests import (
     Unknown,
     fail_requests,
     look_up,
+    on_data_connection_lost,
+    on_metadata_timer,
     on_reads,
-    rearm_request_timer,
-    timed_out_brokers,
+    on_request_timeout,
     without_request,
 )
 from protocols.consumer.requests import back_off_lookup as asked_in_vain
@@ -286,15 +286,8 @@ def on_disconnected(
         if state.coordinator == Known(broker):
             step = mark_unknown(state, "connection lost", now)
         return step.then(lambda s: _lose(s, consumer, broker, now))
-    failures = consumer.fetcher.failures(broker)
-    consumer.fetcher.disconnected(broker, now + reconnect_backoff_us(consumer, failures, now))
-    step = on_reads(
-        state, lambda reads: validation.on_connection_lost(reads, consumer, broker, now)
-    )
-    if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
-        step = step.then(lambda s: on_lookup_failed(s, consumer, now))
-    return step.then(
-        lambda s: on_reads(s, lambda reads: offset_fetcher.on_connection_lost(reads, consumer, now))
+    return on_data_connection_lost(
+        state, consumer, broker, lambda s: on_lookup_failed(s, consumer, now), now
     )
 
 
@@ -320,13 +313,8 @@ def _lose_one(
             return Step(state)
 
 
-def on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """A request timed out: its connection is closed."""
-    step = Step(state)
-    for broker in timed_out_brokers(state, now):
-        node = coordinator_node(broker)
-        step = step.then(partial(on_disconnected, consumer=consumer, node=node, now=now))
-    return step.then(rearm_request_timer)
+def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    return on_request_timeout(state, lambda s, node: on_disconnected(s, consumer, node, now), now)
 
 
 def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -335,11 +323,6 @@ def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
     if isinstance(unknown, Unknown) and unknown.lookup is not None:
         return on_lookup_failed(state, consumer, now)
     return Step(state)
-
-
-def on_metadata_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Metadata reached their age limit, or a request for them got no answer."""
-    return on_reads(state, lambda reads: metadata.on_timer(reads, consumer, now))
 
 
 # -- timers ------------------------------------------------------------------------------------------
@@ -355,7 +338,7 @@ TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     heartbeat.HEARTBEAT: _only_a_round,
     commits.COMMITS: _only_a_round,
     positions.OFFSETS: _only_a_round,
-    REQUESTS: on_request_timeout,
+    REQUESTS: _on_request_timeout,
     LOOKUP: on_lookup_timer,
     metadata.METADATA: on_metadata_timer,
 }

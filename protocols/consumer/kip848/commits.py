@@ -10,10 +10,9 @@ from dataclasses import replace
 from functools import partial
 
 from protocols.consumer import metadata
-from protocols.consumer.calls import CommitResult, IllegalCallError
+from protocols.consumer.calls import CommitResult, IllegalCallError, exception_name
 from protocols.consumer.commits import RETRIED, all_consumed, automatic_order
 from protocols.consumer.kip848 import reconciliation
-from protocols.consumer.kip848.membership import exception_of
 from protocols.consumer.kip848.requests import (
     BY_TOPIC_ID,
     ask,
@@ -306,7 +305,7 @@ def exception_for(error: ErrorCode) -> str:
         case ErrorCode.OFFSET_METADATA_TOO_LARGE:
             return "OffsetMetadataTooLarge"
         case _ if error in _THROWN_AS_IT_IS:
-            return exception_of(error)
+            return exception_name(error)
         case _ if error in RETRIED or error.retriable:
             return "TimeoutException"
         case _:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
-from protocols.consumer.calls import CloseOperation, Failed
+from protocols.consumer.calls import CloseOperation, Failed, exception_name
 from protocols.consumer.kip848.requests import request_call
 from protocols.consumer.kip848.state import (
     NO_ASSIGNMENT,
@@ -22,7 +22,6 @@ from protocols.consumer.kip848.state import (
     by_id,
 )
 from protocols.consumer.kip848.threads import Purpose
-from protocols.consumer.reader import Metadata
 from protocols.consumer.requests import on_reads
 from protocols.facts import ClientStateChanged, Dropped
 from protocols.machine import Step, Tell
@@ -146,7 +145,7 @@ def on_fatal(
 
     A member that is leaving gives up what it owns by that, and is not called for it again.
     """
-    failed = Failed(exception_of(error), error, message)
+    failed = Failed(exception_name(error), error, message)
     member = abort_reconciliation(state.member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
     step = transition(replace(state, died=failed), member.to(MemberState.FATAL))
     told = Tell(Dropped(reason=f"heartbeat answered {error.name}"))
@@ -159,16 +158,8 @@ def on_fatal(
 
 def throw_once(state: ClientState, error: ErrorCode) -> ClientState:
     """Let the next poll throw; the member goes on."""
-    failed = Failed(exception_of(error), error)
+    failed = Failed(exception_name(error), error)
     return replace(state, thrown=failed)
-
-
-def exception_of(error: ErrorCode) -> str:
-    """Return the name of the Java exception of an error code."""
-    if error is ErrorCode.UNKNOWN_SERVER_ERROR:
-        return "UnknownServerException"
-    words = error.name.removesuffix("_FAILED").split("_")
-    return "".join(word.capitalize() for word in words) + "Exception"
 
 
 POLL_EXPIRED = "consumer poll timeout has expired."
@@ -279,7 +270,7 @@ def initial_state(consumer: Consumer) -> ClientState:
     watched = None if consumer.topics is None else tuple(sorted(set(consumer.topics)))
     known = replace(state.metadata, watched=watched)
     reads = replace(state.reads, metadata=known)
-    return replace(state, reads=reads, subscribed=_subscribed_topics(consumer, known))
+    return replace(state, reads=reads, subscribed=metadata.subscribed_topics(consumer, known))
 
 
 def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -292,7 +283,7 @@ def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Ste
     watched = tuple(sorted({*consumer.topics, *(tp.topic for tp in state.assignment)}))
     known = replace(state.metadata, watched=watched)
     reads = replace(state.reads, metadata=known)
-    state = replace(state, reads=reads, subscribed=_subscribed_topics(consumer, known))
+    state = replace(state, reads=reads, subscribed=metadata.subscribed_topics(consumer, known))
     state = replace(state, pending=state.pending | unsubscribed_partitions(state, consumer))
     return on_reads(state, lambda reads: metadata.request_update(reads, consumer, now))
 
@@ -310,11 +301,4 @@ def refresh_subscription(state: ClientState, consumer: Consumer) -> ClientState:
     if known.seen == known.version or state.subscribed is None:
         return state
     reads = replace(state.reads, metadata=replace(known, seen=known.version))
-    return replace(state, reads=reads, subscribed=_subscribed_topics(consumer, known))
-
-
-def _subscribed_topics(consumer: Consumer, known: Metadata) -> tuple[str, ...]:
-    if consumer.topics is not None:
-        return tuple(sorted(set(consumer.topics)))
-    matches = consumer.matches
-    return () if matches is None else tuple(sorted(filter(matches, known.topics)))
+    return replace(state, reads=reads, subscribed=metadata.subscribed_topics(consumer, known))

@@ -92,9 +92,9 @@ def _without_offset(
         return Step(state)
     if consumer.settings.auto_offset_reset == "none":
         return Step(_fail(state, Failed("NoOffsetForPartitionException")))
-    for tp in missing:
-        consumer.positions.reset(tp)
-    return on_reads(state, lambda reads: offset_fetcher.list_offsets(reads, consumer, now))
+    return on_reads(
+        state, lambda reads: offset_fetcher.reset_positions(reads, consumer, missing, now)
+    )
 
 
 def on_fetch_failed(
