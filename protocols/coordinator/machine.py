@@ -66,8 +66,8 @@ from protocols.messages import (
     TopicDescription,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.offsets_topic.broken_log import BrokenLogError
 from protocols.offsets_topic.records import Record
+from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.settings.consumer import BrokerSettings
 
 _AT_ONCE: Final = (Send, Tell)

@@ -14,7 +14,6 @@ from typing import Any, Final
 from protocols.groups import kip848
 from protocols.groups.offsets import Stored, with_offsets, without_offset
 from protocols.groups.shard import Durable
-from protocols.offsets_topic.broken_log import BrokenLogError
 from protocols.offsets_topic.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -26,6 +25,7 @@ from protocols.offsets_topic.records import (
     Value,
     as_replayed,
 )
+from protocols.offsets_topic.records.errors import BrokenLogError
 
 CONSUMER_RECORDS: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
 """The types of the records of groups of the consumer protocol."""

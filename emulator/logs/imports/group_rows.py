@@ -11,8 +11,16 @@ from typing import Any, Final, cast
 
 from protocols.offsets_topic.records import (
     RECORD_TYPES,
+    GroupMetadataValue,
+    Key,
+    MalformedRecordError,
+    MemberMetadata,
+    Record,
+    Value,
+    subscribed_topics,
+)
+from protocols.offsets_topic.records.consumer import (
     AssignedPartitions,
-    AssignedTaskIds,
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
@@ -20,16 +28,18 @@ from protocols.offsets_topic.records import (
     ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataValue,
-    GroupMetadataValue,
-    Key,
-    MalformedRecordError,
-    MemberMetadata,
-    Record,
+    TopicPartitions,
+)
+from protocols.offsets_topic.records.embedded import read_assignment
+from protocols.offsets_topic.records.share import (
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupMemberMetadataValue,
     ShareGroupMetadataValue,
     ShareGroupTargetAssignmentMemberValue,
     ShareGroupTargetAssignmentMetadataValue,
+)
+from protocols.offsets_topic.records.streams import (
+    AssignedTaskIds,
     StreamsGroupCurrentMemberAssignmentValue,
     StreamsGroupMemberMetadataValue,
     StreamsGroupMetadataValue,
@@ -37,11 +47,7 @@ from protocols.offsets_topic.records import (
     StreamsGroupTargetAssignmentMetadataValue,
     StreamsGroupTopologyValue,
     TaskIds,
-    TopicPartitions,
-    Value,
-    subscribed_topics,
 )
-from protocols.offsets_topic.records.embedded import read_assignment
 
 Row = dict[str, Any]
 """Values by the columns of a table; what is not there is null."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from protocols.offsets_topic.records.layout import UUID, Field, Fixed, RecordType, Sized
+from protocols.offsets_topic.records.schema import UUID, Field, Fixed, RecordType, Sized
 from protocols.offsets_topic.records.wire import COMPACT, PLAIN, uuid_bytes, varint
 
 Array = npt.NDArray[Any]

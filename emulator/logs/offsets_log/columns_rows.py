@@ -20,8 +20,8 @@ from protocols.offsets_topic.records import (
     decode_key,
     decode_value,
 )
-from protocols.offsets_topic.records.commits import OFFSET_COMMIT
-from protocols.offsets_topic.records.layout import UUID, Fixed
+from protocols.offsets_topic.records.classic import OFFSET_COMMIT
+from protocols.offsets_topic.records.schema import UUID, Fixed
 from protocols.offsets_topic.records.wire import uuid_bytes
 from protocols.offsets_topic.segments.record import RecordFields
 

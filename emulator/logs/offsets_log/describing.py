@@ -10,16 +10,22 @@ from emulator.logs.offsets_log.words import Words
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.records import (
     ZERO_TOPIC_ID,
+    MalformedRecordError,
+    MemberMetadata,
+    decode_assignment,
+)
+from protocols.offsets_topic.records.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberValue,
-    MalformedRecordError,
-    MemberMetadata,
+)
+from protocols.offsets_topic.records.share import (
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupTargetAssignmentMemberValue,
+)
+from protocols.offsets_topic.records.streams import (
     StreamsGroupCurrentMemberAssignmentValue,
     StreamsGroupTargetAssignmentMemberValue,
-    decode_assignment,
 )
 from protocols.offsets_topic.replay import (
     ClassicGroup,

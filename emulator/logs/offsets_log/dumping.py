@@ -172,7 +172,8 @@ class LogDump:
 def _group_id_of(key: Key) -> str:
     """Return the id of the group a record is about; all keys there ever were begin with it."""
     if not isinstance(key, UnknownKey):
-        return key[0]
+        group_id: str = key[0]
+        return group_id
     length = int.from_bytes(key.content[:2])
     return key.content[2 : 2 + length].decode(errors="replace")
 

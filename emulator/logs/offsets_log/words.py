@@ -23,10 +23,8 @@ from protocols.offsets_topic.records import (
     decode_control,
     decode_key,
     decode_value,
-    key_words,
-    marker_words,
-    value_words,
 )
+from protocols.offsets_topic.records.words import key_words, marker_words, value_words
 from protocols.offsets_topic.replay import NO_PRODUCER_ID
 from protocols.offsets_topic.segments.batch import Batch
 from protocols.offsets_topic.segments.compression import Compression

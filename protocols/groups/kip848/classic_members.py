@@ -34,11 +34,11 @@ from protocols.messages import (
     TopicPartitions,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.offsets_topic.records import (
+from protocols.offsets_topic.records import encode_subscription
+from protocols.offsets_topic.records.consumer import (
     ClassicMemberMetadata,
     ClassicProtocol,
     ConsumerGroupMemberMetadataValue,
-    encode_subscription,
 )
 
 _FIRST_TO_BRING_ITS_ID = 4

@@ -24,7 +24,7 @@ from assignors.types import TopicPartition
 from protocols.groups.topics import TopicsImage
 from protocols.java_maps import NOTHING, TimelineMap
 from protocols.messages import TopicPartitions
-from protocols.offsets_topic.records import (
+from protocols.offsets_topic.records.consumer import (
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupRegularExpressionValue,
 )

@@ -23,7 +23,7 @@ from protocols.groups.kip848.records import (
 )
 from protocols.messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest, Header, TopicPartitions
 from protocols.messages.errors import ErrorCode
-from protocols.offsets_topic.records import ConsumerGroupMemberMetadataValue
+from protocols.offsets_topic.records.consumer import ConsumerGroupMemberMetadataValue
 
 
 class Arrival(NamedTuple):

@@ -25,10 +25,10 @@ from protocols.groups.kip848.records import Draft, epoch_record, pattern_tombsto
 from protocols.groups.kip848.soft import LookUp, Soft, patterns_timer
 from protocols.groups.shard import Moment, Turn
 from protocols.machine import Effect, SetTimer, Tell
-from protocols.offsets_topic.records import (
+from protocols.offsets_topic.records import Record
+from protocols.offsets_topic.records.consumer import (
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
-    Record,
 )
 
 LOOK_UP_GAP_MS = 10_000

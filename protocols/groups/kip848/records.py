@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from protocols.groups.kip848.group import AssignedEpochs, CurrentAssignment, Group, TargetPartitions
 from protocols.groups.kip848.replay import replayed
-from protocols.offsets_topic.records import (
+from protocols.offsets_topic.records import Record
+from protocols.offsets_topic.records.consumer import (
     AssignedPartitions,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -28,7 +29,6 @@ from protocols.offsets_topic.records import (
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
-    Record,
     TopicPartitions,
 )
 

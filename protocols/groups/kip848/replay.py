@@ -27,15 +27,13 @@ from protocols.groups.kip848.group import (
 )
 from protocols.groups.kip848.soft import session_timer
 from protocols.java_maps import NOTHING
-from protocols.offsets_topic.broken_log import BrokenLogError
-from protocols.offsets_topic.records import (
+from protocols.offsets_topic.records import Key, Record, Value
+from protocols.offsets_topic.records.consumer import (
     AssignedPartitions,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
-    Key,
-    Record,
-    Value,
 )
+from protocols.offsets_topic.records.errors import BrokenLogError
 
 _STATES: Final = {int(state): state for state in MemberState}
 _NOTHING_HELD: Final[Map[int, int]] = NOTHING

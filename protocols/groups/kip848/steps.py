@@ -38,7 +38,7 @@ from protocols.groups.shard import Moment
 from protocols.machine import CancelTimer, Effect, SetTimer, Tell
 from protocols.messages import TopicPartitions
 from protocols.messages.errors import ErrorCode
-from protocols.offsets_topic.records import ConsumerGroupTargetAssignmentMemberKey
+from protocols.offsets_topic.records.consumer import ConsumerGroupTargetAssignmentMemberKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""Records to bytes and back.
+"""Encode records to bytes and decode them.
 
-What :func:`decode` reads, :func:`encode` writes again byte for byte: values of old versions,
-unknown types, unknown versions, unknown tagged fields, bytes after a value's last field. Kept
-are not what the layouts can say in two ways: a length or count other than -1 for null, a varint
-longer than need be, what ``tagged`` names, bytes after a key's last field. Kafka's own writers
+:func:`encode` writes the same bytes that :func:`decode` read: values of old versions, unknown
+types, unknown versions, unknown tagged fields, and bytes after a value's last field. Not preserved
+are encodings with two forms: a length or count other than -1 for null, a varint longer than
+necessary, the forms that ``tagged`` lists, and bytes after a key's last field. Kafka's own writers
 produce none of them.
 
 Source: ``GroupCoordinatorRecordSerde``, ``CoordinatorRecordSerde``.
@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError
-from protocols.offsets_topic.records.layout import Layout
 from protocols.offsets_topic.records.reading import struct_reader
-from protocols.offsets_topic.records.record import Record, UnknownKey, UnknownValue
-from protocols.offsets_topic.records.record_types import RECORD_TYPES
+from protocols.offsets_topic.records.record import (
+    RECORD_TYPES,
+    Record,
+    UnknownKey,
+    UnknownValue,
+    Value,
+)
+from protocols.offsets_topic.records.schema import RECORD_TYPE, Key, Layout
 from protocols.offsets_topic.records.wire import Reader, Writer
 from protocols.offsets_topic.records.writing import struct_writer
-
-if TYPE_CHECKING:
-    from protocols.offsets_topic.records.unions import Key, Value
 
 _record: Callable[[tuple[Key, Value | None]], Record] = functools.partial(tuple.__new__, Record)
 """Make a record without a Python call."""
@@ -33,9 +34,12 @@ _KEY_LAYOUT = Layout(0, flexible=False)
 _BODY = 2
 """Keys begin with their type, values with their version: an int16."""
 
+_NO_TYPE = -1
+"""The number of no record type."""
+
 _REMEMBERED = 16_384
 _LONGEST_REMEMBERED = 1_024
-"""Keys repeat, and so are read once; very long ones do not, and would fill the memory."""
+"""Keys repeat, so they are cached; very long keys do not repeat and would fill the memory."""
 
 
 # -- decoding --------------------------------------------------------------------------------
@@ -45,7 +49,7 @@ def decode(key: bytes, value: bytes | None) -> Record:
     """Return the record of a key and a value; None as the value is a tombstone.
 
     An unknown type gives an :class:`UnknownKey`, an unknown version an :class:`UnknownValue`.
-    Raise MalformedRecordError for bytes that are cut off or do not hold what they should.
+    Raise MalformedRecordError for bytes that are cut off or not valid.
     """
     decoded = decode_key(key)
     if value is None:
@@ -54,16 +58,16 @@ def decode(key: bytes, value: bytes | None) -> Record:
 
 
 def decode_key(data: bytes) -> Key:
-    """Return the key of some bytes; raise MalformedRecordError if they do not hold one."""
+    """Return the key in *data*; raise MalformedRecordError if the bytes are not valid."""
     return _known_key(data) if len(data) <= _LONGEST_REMEMBERED else _key(data)
 
 
 def decode_value(record_type: int, data: bytes) -> Value:
-    """Return the value of some bytes under a key of this type; errors as :func:`decode`."""
+    """Return the value in *data* under a key of this type; errors as :func:`decode`."""
     try:
         value: Value = _readers[record_type, data[:_BODY]](data, _BODY)[0]
     except MalformedRecordError as error:
-        raise error.of("value", RECORD_TYPES[record_type].value.cls.__name__) from None
+        raise error.of("value", RECORD_TYPES[record_type].value_class.__name__) from None
     return value
 
 
@@ -86,7 +90,7 @@ _known_key = functools.lru_cache(maxsize=_REMEMBERED)(_key)
 
 
 class _Readers(dict[tuple[int, bytes], Reader]):
-    """Readers of values by record type and the version's two bytes, made when first asked for."""
+    """Readers of values by record type and the version's two bytes, compiled on first use."""
 
     def __missing__(self, wanted: tuple[int, bytes]) -> Reader:
         number, prefix = wanted
@@ -115,8 +119,8 @@ def _unknown_value(data: bytes, _: int) -> tuple[UnknownValue, int]:
 def encode(record: Record) -> tuple[bytes, bytes | None]:
     """Return the bytes of a record's key and value; a value is written in its own version.
 
-    Raise UnwritableRecordError for what no bytes can be: text that is too long, numbers that are
-    too large, a field that the value's version does not have, the value of another key.
+    Raise UnwritableRecordError for text that is too long, numbers that are too large, a field that
+    the value's version does not have, or the value of another key.
     """
     key, value = record
     if value is None:
@@ -141,7 +145,7 @@ def encode_value(record_type: int, value: Value) -> bytes:
 
 
 def size(record: Record) -> int:
-    """Return the bytes of a record's key and value together."""
+    """Return the size of a record's key and value together, in bytes."""
     key, value = encode(record)
     return len(key) + (0 if value is None else len(value))
 
@@ -158,28 +162,29 @@ def _raw(value: UnknownValue) -> bytes:
 
 
 class _KeyWriters(dict[type, Writer]):
-    """Writers of keys by class, made when first asked for."""
+    """Writers of keys by class, compiled on first use."""
 
     def __missing__(self, cls: type) -> Writer:
-        for record_type in RECORD_TYPES.values():
-            if record_type.key.cls is cls:
-                head = record_type.number.to_bytes(_BODY)
-                return self.setdefault(cls, struct_writer(record_type.key, _KEY_LAYOUT, head))
-        raise UnwritableRecordError("", "not the key of a record")
+        number = getattr(cls, "_field_defaults", {}).get(RECORD_TYPE, _NO_TYPE)
+        record_type = RECORD_TYPES.get(number)
+        if record_type is None or record_type.key_class is not cls:
+            raise UnwritableRecordError("", "not the key of a record")
+        head = record_type.number.to_bytes(_BODY)
+        return self.setdefault(cls, struct_writer(record_type.key, _KEY_LAYOUT, head))
 
 
 _key_writers = _KeyWriters({UnknownKey: _written_unknown_key})
 
 
 class _Writers(dict[tuple[int, type, int | None], Writer]):
-    """Writers of values by record type, class and version, made when first asked for."""
+    """Writers of values by record type, class and version, compiled on first use."""
 
     def __missing__(self, wanted: tuple[int, type, int | None]) -> Writer:
         number, cls, version = wanted
         if cls is UnknownValue:
             return _raw
         record_type = RECORD_TYPES.get(number)
-        if record_type is None or record_type.value.cls is not cls:
+        if record_type is None or record_type.value_class is not cls:
             raise UnwritableRecordError("", f"not the value of a key of type {number}")
         if version is None or version not in record_type.versions:
             problem = f"{version} is none of 0 to {record_type.last_version}"

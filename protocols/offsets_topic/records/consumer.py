@@ -1,121 +1,86 @@
-"""Record types 3, 4, 5 and 16: a group of the consumer protocol (KIP-848), and its members.
+"""Record types 3 to 8 and 16: a group of the consumer protocol and its members (KIP-848).
 
-A group of this protocol is written fact by fact; types 6 to 8 are in ``consumer_assignments``.
-What a later release added is a tagged field.
+Such a group is written as one record per fact. Fields that a later release added are tagged.
 
 Source: ``ConsumerGroupMetadata*``, ``ConsumerGroupPartitionMetadata*``,
-``ConsumerGroupMemberMetadata*`` and ``ConsumerGroupRegularExpression*.json``.
+``ConsumerGroupMemberMetadata*``, ``ConsumerGroupTargetAssignmentMetadata*``,
+``ConsumerGroupTargetAssignmentMember*``, ``ConsumerGroupCurrentMemberAssignment*`` and
+``ConsumerGroupRegularExpression*.json``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
-from protocols.offsets_topic.records.layout import (
-    BYTES,
-    INT32,
-    INT64,
-    STRING,
-    UUID,
-    Array,
-    Field,
+from protocols.offsets_topic.records.schema import (
+    Int8,
+    Int32,
+    Int64,
+    Part,
     RecordType,
-    Struct,
-    UnknownTags,
+    RecordValue,
+    Tag,
+    Uuid,
 )
-from protocols.offsets_topic.records.parts import GROUP_KEY, MEMBER_KEY
 
 # -- type 3: the group's epoch ---------------------------------------------------------------
 
 
 class ConsumerGroupMetadataKey(NamedTuple):
-    """Record type 3."""
+    """The key of record type 3."""
 
     group_id: str
     record_type: Literal[3] = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerGroupMetadataValue:
-    """Which epoch the group is at."""
+class ConsumerGroupMetadataValue(RecordValue):
+    """The epoch of a group."""
 
-    epoch: int
-    metadata_hash: int = 0
-    """Of all that decides an assignment but the members; 0: not known."""
-
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
+    epoch: Int32
+    metadata_hash: Annotated[Int64, Tag(0)] = 0
+    """Hash of the subscribed topics' metadata; 0: unknown."""
 
 
-CONSUMER_GROUP_METADATA: Final = RecordType(
-    number=3,
-    key=Struct(ConsumerGroupMetadataKey, GROUP_KEY),
-    value=Struct(
-        ConsumerGroupMetadataValue,
-        (Field("epoch", INT32), Field("metadataHash", INT64, tag=0, default=0)),
-    ),
-)
+CONSUMER_GROUP_METADATA: Final = RecordType(ConsumerGroupMetadataKey, ConsumerGroupMetadataValue)
 
 
-# -- type 4: the topics it reads -------------------------------------------------------------
+# -- type 4: the subscribed topics -----------------------------------------------------------
 
 
 class ConsumerGroupPartitionMetadataKey(NamedTuple):
-    """Record type 4."""
+    """The key of record type 4."""
 
     group_id: str
     record_type: Literal[4] = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionMetadata:
-    """Where the replicas of one partition are."""
+class PartitionMetadata(Part):
+    """The racks of the replicas of one partition."""
 
-    partition: int
+    partition: Int32
     racks: tuple[str, ...]
-    unknown_tags: UnknownTags = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicMetadata:
+class TopicMetadata(Part):
     """One topic as the group saw it."""
 
-    topic_id: str
+    topic_id: Uuid
     topic_name: str
-    num_partitions: int
+    num_partitions: Int32
     partition_metadata: tuple[PartitionMetadata, ...]
-    unknown_tags: UnknownTags = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerGroupPartitionMetadataValue:
-    """Topics the group reads; only 4.0 wrote it, later releases write tombstones alone."""
+class ConsumerGroupPartitionMetadataValue(RecordValue):
+    """The subscribed topics; only 4.0 wrote it, later releases write tombstones alone."""
 
     topics: tuple[TopicMetadata, ...]
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
 
 
-_PARTITION_METADATA = Struct(
-    PartitionMetadata, (Field("partition", INT32), Field("racks", Array(STRING)))
-)
-_TOPIC_METADATA = Struct(
-    TopicMetadata,
-    (
-        Field("topicId", UUID),
-        Field("topicName", STRING),
-        Field("numPartitions", INT32),
-        Field("partitionMetadata", Array(_PARTITION_METADATA)),
-    ),
-)
 CONSUMER_GROUP_PARTITION_METADATA: Final = RecordType(
-    number=4,
-    key=Struct(ConsumerGroupPartitionMetadataKey, GROUP_KEY),
-    value=Struct(ConsumerGroupPartitionMetadataValue, (Field("topics", Array(_TOPIC_METADATA)),)),
-    written_version=None,
+    ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue, is_written=False
 )
 
 
@@ -123,7 +88,7 @@ CONSUMER_GROUP_PARTITION_METADATA: Final = RecordType(
 
 
 class ConsumerGroupMemberMetadataKey(NamedTuple):
-    """Record type 5."""
+    """The key of record type 5."""
 
     group_id: str
     member_id: str
@@ -131,82 +96,139 @@ class ConsumerGroupMemberMetadataKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassicProtocol:
-    """One assignor that a classic member can run."""
+class ClassicProtocol(Part):
+    """One assignor that a classic member supports."""
 
     name: str
     metadata: bytes
     """A subscription of the consumer protocol (``embedded``)."""
 
-    unknown_tags: UnknownTags = ()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassicMemberMetadata:
-    """What only a member that speaks the classic protocol has."""
+class ClassicMemberMetadata(Part):
+    """The metadata of a member that uses the classic protocol."""
 
-    session_timeout_ms: int = 0
+    session_timeout_ms: Int32 = 0
     supported_protocols: tuple[ClassicProtocol, ...] = ()
-    unknown_tags: UnknownTags = ()
-
-
-_CLASSIC_DEFAULT = ClassicMemberMetadata()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerGroupMemberMetadataValue:
-    """What a member told of itself."""
+class ConsumerGroupMemberMetadataValue(RecordValue):
+    """The metadata that a member sent."""
 
     instance_id: str | None
     rack_id: str | None
     client_id: str
     client_host: str
-    """With a slash before it, such as ``/10.0.0.7``."""
+    """With a slash in front, such as ``/10.0.0.7``."""
 
     subscribed_topic_names: tuple[str, ...]
     """Sorted."""
 
     subscribed_topic_regex: str | None
-    """Empty if the member never gave one."""
+    """Empty if the member never sent one."""
 
-    rebalance_timeout_ms: int
+    rebalance_timeout_ms: Int32
     server_assignor: str | None
-    classic_member_metadata: ClassicMemberMetadata | None = _CLASSIC_DEFAULT
-    """None for a member of the consumer protocol, which is written; absent means the default."""
-
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
+    classic_member_metadata: Annotated[ClassicMemberMetadata | None, Tag(0)] = (
+        ClassicMemberMetadata()
+    )
+    """None, which is written, for a member of the consumer protocol; absent means the default."""
 
 
-_CLASSIC_PROTOCOL = Struct(ClassicProtocol, (Field("name", STRING), Field("metadata", BYTES)))
-_CLASSIC_MEMBER = Struct(
-    ClassicMemberMetadata,
-    (Field("sessionTimeoutMs", INT32), Field("supportedProtocols", Array(_CLASSIC_PROTOCOL))),
-)
 CONSUMER_GROUP_MEMBER_METADATA: Final = RecordType(
-    number=5,
-    key=Struct(ConsumerGroupMemberMetadataKey, MEMBER_KEY),
-    value=Struct(
-        ConsumerGroupMemberMetadataValue,
-        (
-            Field("instanceId", STRING, nullable=True),
-            Field("rackId", STRING, nullable=True),
-            Field("clientId", STRING),
-            Field("clientHost", STRING),
-            Field("subscribedTopicNames", Array(STRING)),
-            Field("subscribedTopicRegex", STRING, nullable=True),
-            Field("rebalanceTimeoutMs", INT32),
-            Field("serverAssignor", STRING, nullable=True),
-            Field(
-                "classicMemberMetadata",
-                _CLASSIC_MEMBER,
-                nullable=True,
-                tag=0,
-                default=_CLASSIC_DEFAULT,
-            ),
-        ),
-    ),
+    ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue
+)
+
+
+# -- types 6 and 7: the target assignment ----------------------------------------------------
+
+
+class ConsumerGroupTargetAssignmentMetadataKey(NamedTuple):
+    """The key of record type 6."""
+
+    group_id: str
+    record_type: Literal[6] = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupTargetAssignmentMetadataValue(RecordValue):
+    """The group epoch for which the target was computed."""
+
+    assignment_epoch: Int32
+    assignment_timestamp: Annotated[Int64, Tag(0)] = 0
+    """Epoch ms; 0: unknown, or the group is empty."""
+
+
+CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: Final = RecordType(
+    ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue
+)
+
+
+class ConsumerGroupTargetAssignmentMemberKey(NamedTuple):
+    """The key of record type 7."""
+
+    group_id: str
+    member_id: str
+    record_type: Literal[7] = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPartitions(Part):
+    """Partitions of one topic, by its id."""
+
+    topic_id: Uuid
+    partitions: tuple[Int32, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupTargetAssignmentMemberValue(RecordValue):
+    """The target assignment of one member."""
+
+    topic_partitions: tuple[TopicPartitions, ...]
+
+
+CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: Final = RecordType(
+    ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue
+)
+
+
+# -- type 8: the current assignment ----------------------------------------------------------
+
+
+class ConsumerGroupCurrentMemberAssignmentKey(NamedTuple):
+    """The key of record type 8."""
+
+    group_id: str
+    member_id: str
+    record_type: Literal[8] = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignedPartitions(Part):
+    """Partitions of one topic, and the epochs in which the member got them."""
+
+    topic_id: Uuid
+    partitions: tuple[Int32, ...]
+    assignment_epochs: Annotated[tuple[Int32, ...] | None, Tag(0)] = ()
+    """One per partition; if their number differs, the member's epoch counts for each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupCurrentMemberAssignmentValue(RecordValue):
+    """The assignment of one member, and the partitions that it has to revoke."""
+
+    member_epoch: Int32
+    previous_member_epoch: Int32
+    state: Int8
+    """0 stable, 1 unrevoked partitions, 2 unreleased partitions, else unknown."""
+
+    assigned_partitions: tuple[AssignedPartitions, ...]
+    partitions_pending_revocation: tuple[AssignedPartitions, ...]
+
+
+CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: Final = RecordType(
+    ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue
 )
 
 
@@ -214,7 +236,7 @@ CONSUMER_GROUP_MEMBER_METADATA: Final = RecordType(
 
 
 class ConsumerGroupRegularExpressionKey(NamedTuple):
-    """Record type 16."""
+    """The key of record type 16."""
 
     group_id: str
     regular_expression: str
@@ -222,28 +244,19 @@ class ConsumerGroupRegularExpressionKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerGroupRegularExpressionValue:
-    """Which topics a pattern matched."""
+class ConsumerGroupRegularExpressionValue(RecordValue):
+    """The topics that match a pattern."""
 
     topics: tuple[str, ...]
     """Sorted."""
 
-    version: int
-    """Of the cluster's metadata when it was looked up."""
+    version: Int64
+    """The version of the cluster's metadata at the look-up."""
 
-    timestamp: int
-    """Epoch ms."""
-
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
+    timestamp: Int64
+    """Epoch ms of the look-up."""
 
 
 CONSUMER_GROUP_REGULAR_EXPRESSION: Final = RecordType(
-    number=16,
-    key=Struct(ConsumerGroupRegularExpressionKey, (*GROUP_KEY, Field("regularExpression", STRING))),
-    value=Struct(
-        ConsumerGroupRegularExpressionValue,
-        (Field("topics", Array(STRING)), Field("version", INT64), Field("timestamp", INT64)),
-    ),
+    ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue
 )

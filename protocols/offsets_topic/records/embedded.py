@@ -1,63 +1,53 @@
-"""The consumer protocol inside other bytes: what members tell their leader, and it tells them.
+"""The consumer protocol: the subscriptions and assignments of classic members, as bytes.
 
-It is in the ``subscription`` and ``assignment`` of a classic group's record, in the metadata of
+They are in the ``subscription`` and ``assignment`` of a classic group's record, in the metadata of
 classic members of a consumer group, and in JoinGroup and SyncGroup. A version above 3 is read
-as 3; bytes after the last field known are ignored.
+as 3; bytes after the last known field are ignored.
 
 Source: ``ConsumerProtocol``, ``ConsumerProtocolSubscription/Assignment.json`` (KIP-429,
 KIP-792, KIP-881).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from assignors.types import NO_GENERATION, Subscription, TopicPartition
 from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError
-from protocols.offsets_topic.records.layout import (
-    BYTES,
-    INT32,
-    STRING,
-    Array,
-    Field,
-    Layout,
-    Struct,
-)
 from protocols.offsets_topic.records.reading import struct_reader
+from protocols.offsets_topic.records.schema import Int32, Layout, Since, Struct, struct_of
 from protocols.offsets_topic.records.writing import struct_writer
 
 CONSUMER_PROTOCOL_VERSION: Final = 3
-"""What Java clients write, of both."""
+"""The version of both that Java clients write."""
 
 Partitions = tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionsOfTopic:
-    """Some partitions of one topic, by its name."""
+    """Partitions of one topic, by its name."""
 
     topic: str
-    partitions: tuple[int, ...]
+    partitions: tuple[Int32, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerProtocolSubscription:
-    """A subscription as the bytes have it."""
+    """A subscription, field by field."""
 
     topics: tuple[str, ...]
     user_data: bytes | None
-    owned_partitions: tuple[PartitionsOfTopic, ...] = ()
-    generation_id: int = NO_GENERATION
-    rack_id: str | None = None
+    owned_partitions: Annotated[tuple[PartitionsOfTopic, ...], Since(1)] = ()
+    generation_id: Annotated[Int32, Since(2)] = NO_GENERATION
+    rack_id: Annotated[str | None, Since(3)] = None
     value_version: int = CONSUMER_PROTOCOL_VERSION
     trailing: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerProtocolAssignment:
-    """An assignment as the bytes have it; all versions look the same."""
+    """An assignment, field by field; all versions have the same fields."""
 
     assigned_partitions: tuple[PartitionsOfTopic, ...]
     user_data: bytes | None
@@ -65,38 +55,20 @@ class ConsumerProtocolAssignment:
     trailing: bytes = b""
 
 
-_PARTITIONS_OF_TOPIC = Struct(
-    PartitionsOfTopic, (Field("topic", STRING), Field("partitions", Array(INT32)))
-)
-SUBSCRIPTION: Final = Struct(
-    ConsumerProtocolSubscription,
-    (
-        Field("topics", Array(STRING)),
-        Field("userData", BYTES, nullable=True),
-        Field("ownedPartitions", Array(_PARTITIONS_OF_TOPIC), since=1, default=()),
-        Field("generationId", INT32, since=2, default=NO_GENERATION),
-        Field("rackId", STRING, nullable=True, since=3, default=None),
-    ),
-)
-ASSIGNMENT: Final = Struct(
-    ConsumerProtocolAssignment,
-    (
-        Field("assignedPartitions", Array(_PARTITIONS_OF_TOPIC)),
-        Field("userData", BYTES, nullable=True),
-    ),
-)
+SUBSCRIPTION: Final = struct_of(ConsumerProtocolSubscription)
+ASSIGNMENT: Final = struct_of(ConsumerProtocolAssignment)
 
 
-# -- in the assignors' words -----------------------------------------------------------------
+# -- as values of the assignors -----------------------------------------------------------------
 
 
 def encode_subscription(
     subscription: Subscription, version: int = CONSUMER_PROTOCOL_VERSION
 ) -> bytes:
-    """Return a subscription's bytes as the Java client writes them: everything in order.
+    """Return a subscription's bytes as the Java client writes them: topics and partitions sorted.
 
-    What an older *version* does not have is left out. Raise UnwritableRecordError for what no
-    bytes can be.
+    Fields that an older *version* does not have are left out. Raise UnwritableRecordError for a
+    value that cannot be encoded.
     """
     newer: dict[str, Any] = {
         "owned_partitions": _grouped(sorted(subscription.owned_partitions)),
@@ -116,7 +88,7 @@ def encode_subscription(
 
 
 def decode_subscription(data: bytes) -> Subscription:
-    """Return what a member told its leader; an empty rack counts as none.
+    """Return the subscription of a member; an empty rack counts as none.
 
     Raise MalformedRecordError for bytes that are cut off or of a negative version.
     """
@@ -131,9 +103,9 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def subscribed_topics(data: bytes) -> tuple[str, ...]:
-    """Return the topics of a subscription, whatever follows them: all a coordinator reads.
+    """Return the topics of a subscription, the only part that a coordinator reads.
 
-    Raise MalformedRecordError for bytes that are cut off before.
+    Raise MalformedRecordError if the bytes end before the topics do.
     """
     return _read(SUBSCRIPTION, data, "subscription", newest=0).topics  # type: ignore[no-any-return]
 
@@ -143,9 +115,9 @@ def encode_assignment(
     user_data: bytes | None = None,
     version: int = CONSUMER_PROTOCOL_VERSION,
 ) -> bytes:
-    """Return an assignment's bytes: by topic, in the order in which each is first named.
+    """Return an assignment's bytes: by topic, in order of first appearance.
 
-    Raise UnwritableRecordError for what no bytes can be.
+    Raise UnwritableRecordError for a value that cannot be encoded.
     """
     return write_embedded(
         ASSIGNMENT,
@@ -156,7 +128,7 @@ def encode_assignment(
 
 
 def decode_assignment(data: bytes) -> Partitions:
-    """Return what a member was given.
+    """Return the partitions of an assignment.
 
     Raise MalformedRecordError for bytes that are cut off or of a negative version.
     """

@@ -65,3 +65,7 @@ def cut(data: bytes, at: int, name: str, wanted: int) -> MalformedRecordError:
 
 def _joined(path: str, field: str) -> str:
     return f"{path}.{field}" if path and field else path or field
+
+
+class BrokenLogError(ValueError):
+    """A record that no coordinator can have written where it stands: a load fails at it."""

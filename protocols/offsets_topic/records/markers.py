@@ -1,24 +1,22 @@
-"""Control records: how a transaction that committed offsets ended.
+"""Control records: the outcome of a transaction that committed offsets.
 
-A marker is the only record of its batch, and the batch says whose transaction it was.
+A marker is the only record of its batch, which carries the producer of the transaction.
 
 Source: ``ControlRecordType``, ``EndTransactionMarker``, ``EndTxnMarker.json`` (KIP-98).
 """
-
-from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError
-from protocols.offsets_topic.records.layout import INT16, INT32, Field, Layout, Struct
 from protocols.offsets_topic.records.reading import struct_reader
+from protocols.offsets_topic.records.schema import Int16, Int32, Layout, struct_of
 from protocols.offsets_topic.records.writing import struct_writer
 
 
 class ControlType(enum.IntEnum):
-    """What became of a transaction."""
+    """The outcome of a transaction."""
 
     ABORT = 0
     COMMIT = 1
@@ -34,7 +32,7 @@ class EndTxnMarker:
 
     key_version: int = 0
     value_version: int = 0
-    """Versions above 0 are read as 0, and written as they were."""
+    """Versions above 0 are read as 0 and preserved when written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +44,18 @@ class UnknownControlRecord:
 
 
 class _Key(NamedTuple):
-    version: int
-    type: int
+    version: Int16
+    type: Int16
 
 
 class _Value(NamedTuple):
-    version: int
-    coordinator_epoch: int
+    version: Int16
+    coordinator_epoch: Int32
     trailing: bytes = b""
 
 
-CONTROL_KEY: Final = Struct(_Key, (Field("version", INT16), Field("type", INT16)))
-END_TXN_MARKER: Final = Struct(_Value, (Field("version", INT16), Field("coordinatorEpoch", INT32)))
+CONTROL_KEY: Final = struct_of(_Key)
+END_TXN_MARKER: Final = struct_of(_Value)
 _LAYOUT = Layout(0, flexible=False)
 _TYPES = {int(control_type): control_type for control_type in ControlType}
 

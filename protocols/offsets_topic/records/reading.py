@@ -25,7 +25,7 @@ import struct
 from typing import Any
 
 from protocols.offsets_topic.records.errors import MalformedRecordError, cut
-from protocols.offsets_topic.records.layout import (
+from protocols.offsets_topic.records.schema import (
     TRAILING,
     UNKNOWN_TAGS,
     UUID,

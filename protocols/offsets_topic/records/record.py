@@ -1,38 +1,79 @@
-"""A record of the log: a key and a value, of the types that 4.4 knows and of those it does not."""
+"""A record of the offsets topic: a key and a value, of a known or unknown type."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Final, NamedTuple
 
-from protocols.offsets_topic.records import commits
+from assignors.lazy_imports import LazyMapping
+from protocols.offsets_topic.records.classic import (
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from protocols.offsets_topic.records.schema import Key, RecordType, RecordValue
 
-if TYPE_CHECKING:
-    from protocols.offsets_topic.records.unions import Key, Value
+_PACKAGE = "protocols.offsets_topic.records"
+
+RECORD_TYPES: Final[Mapping[int, RecordType]] = LazyMapping(
+    {
+        0: f"{_PACKAGE}.classic:LEGACY_OFFSET_COMMIT",
+        1: f"{_PACKAGE}.classic:OFFSET_COMMIT",
+        2: f"{_PACKAGE}.classic:GROUP_METADATA",
+        3: f"{_PACKAGE}.consumer:CONSUMER_GROUP_METADATA",
+        4: f"{_PACKAGE}.consumer:CONSUMER_GROUP_PARTITION_METADATA",
+        5: f"{_PACKAGE}.consumer:CONSUMER_GROUP_MEMBER_METADATA",
+        6: f"{_PACKAGE}.consumer:CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA",
+        7: f"{_PACKAGE}.consumer:CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER",
+        8: f"{_PACKAGE}.consumer:CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT",
+        10: f"{_PACKAGE}.share:SHARE_GROUP_MEMBER_METADATA",
+        11: f"{_PACKAGE}.share:SHARE_GROUP_METADATA",
+        12: f"{_PACKAGE}.share:SHARE_GROUP_TARGET_ASSIGNMENT_METADATA",
+        13: f"{_PACKAGE}.share:SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER",
+        14: f"{_PACKAGE}.share:SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT",
+        15: f"{_PACKAGE}.share:SHARE_GROUP_STATE_PARTITION_METADATA",
+        16: f"{_PACKAGE}.consumer:CONSUMER_GROUP_REGULAR_EXPRESSION",
+        17: f"{_PACKAGE}.streams:STREAMS_GROUP_METADATA",
+        19: f"{_PACKAGE}.streams:STREAMS_GROUP_MEMBER_METADATA",
+        20: f"{_PACKAGE}.streams:STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA",
+        21: f"{_PACKAGE}.streams:STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER",
+        22: f"{_PACKAGE}.streams:STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT",
+        23: f"{_PACKAGE}.streams:STREAMS_GROUP_TOPOLOGY",
+    }
+)
+"""Every record type that Kafka 4.4 reads, by number. Types 9 and 18 are retired.
+
+Share and streams groups are imported on first use: a run has none.
+"""
 
 
 class UnknownKey(NamedTuple):
-    """The key of a type that 4.4 does not know: a load warns and skips the record."""
+    """A key of a type that Kafka 4.4 does not know: a load warns and skips the record."""
 
     record_type: int
     content: bytes
-    """What follows the type."""
+    """The bytes after the type."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownValue:
-    """A value that 4.4 cannot read: of an unknown type, or of an unknown version of a known one.
+    """A value that Kafka 4.4 cannot read: of an unknown type, or of an unknown version.
 
-    Under a known key it makes a load fail; under an :class:`UnknownKey` it is skipped with it.
+    Under a known key it makes a load fail; under an :class:`UnknownKey` it is skipped.
     """
 
     raw: bytes
-    """All of it, the version included if there is one."""
+    """All bytes, with the version if there is one."""
 
     @property
     def value_version(self) -> int | None:
         """The version it begins with; None if it is too short to have one."""
         return int.from_bytes(self.raw[:2], signed=True) if len(self.raw) > 1 else None
+
+
+Value = RecordValue | OffsetCommitValue | LegacyOffsetCommitValue | UnknownValue
 
 
 class Record(NamedTuple):
@@ -43,19 +84,19 @@ class Record(NamedTuple):
 
 
 def group_of(key: Key) -> str | None:
-    """Return the id of the group that a key is about; None if its type is not known."""
+    """Return the id of the group of a key; None if its type is unknown."""
     return None if isinstance(key, UnknownKey) else key[0]
 
 
 def as_replayed(record: Record) -> Record:
-    """Return the record that a load applies: a commit of the oldest form counts as type 1."""
+    """Return the record that a load applies: a commit of type 0 becomes one of type 1."""
     key, value = record
-    if not isinstance(key, commits.LegacyOffsetCommitKey):
+    if not isinstance(key, LegacyOffsetCommitKey):
         return record
-    newer = commits.OffsetCommitKey(key.group, key.topic, key.partition)
-    if not isinstance(value, commits.LegacyOffsetCommitValue):
+    newer = OffsetCommitKey(key.group, key.topic, key.partition)
+    if not isinstance(value, LegacyOffsetCommitValue):
         return Record(newer, value)
-    stored = commits.OffsetCommitValue(
+    stored = OffsetCommitValue(
         offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
     )
     return Record(newer, stored)

@@ -1,40 +1,30 @@
 """Record types 10 to 15: a share group (KIP-932).
 
-The state of its partitions is elsewhere, in ``__share_group_state``.
+The state of its partitions is in another topic, ``__share_group_state``.
 
 Source: ``ShareGroup*Key/Value.json``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
-from protocols.offsets_topic.records.layout import (
-    INT8,
-    INT32,
-    INT64,
-    STRING,
-    UUID,
-    Array,
-    Field,
+from protocols.offsets_topic.records.consumer import TopicPartitions
+from protocols.offsets_topic.records.schema import (
+    Int8,
+    Int32,
+    Int64,
+    Part,
     RecordType,
-    Struct,
-    UnknownTags,
-)
-from protocols.offsets_topic.records.parts import (
-    GROUP_KEY,
-    MEMBER_KEY,
-    TARGET,
-    TOPIC_PARTITIONS,
-    TopicPartitions,
+    RecordValue,
+    Tag,
+    Uuid,
 )
 
 # -- types 10 and 11: a member, the group's epoch --------------------------------------------
 
 
 class ShareGroupMemberMetadataKey(NamedTuple):
-    """Record type 10."""
+    """The key of record type 10."""
 
     group_id: str
     member_id: str
@@ -42,8 +32,8 @@ class ShareGroupMemberMetadataKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupMemberMetadataValue:
-    """What a member told of itself."""
+class ShareGroupMemberMetadataValue(RecordValue):
+    """The metadata that a member sent."""
 
     rack_id: str | None
     client_id: str
@@ -51,88 +41,57 @@ class ShareGroupMemberMetadataValue:
     subscribed_topic_names: tuple[str, ...]
     """Sorted."""
 
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
-
 
 SHARE_GROUP_MEMBER_METADATA: Final = RecordType(
-    number=10,
-    key=Struct(ShareGroupMemberMetadataKey, MEMBER_KEY),
-    value=Struct(
-        ShareGroupMemberMetadataValue,
-        (
-            Field("rackId", STRING, nullable=True),
-            Field("clientId", STRING),
-            Field("clientHost", STRING),
-            Field("subscribedTopicNames", Array(STRING)),
-        ),
-    ),
+    ShareGroupMemberMetadataKey, ShareGroupMemberMetadataValue
 )
 
 
 class ShareGroupMetadataKey(NamedTuple):
-    """Record type 11."""
+    """The key of record type 11."""
 
     group_id: str
     record_type: Literal[11] = 11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupMetadataValue:
-    """Which epoch the group is at."""
+class ShareGroupMetadataValue(RecordValue):
+    """The epoch of a group."""
 
-    epoch: int
-    metadata_hash: int
-    """Of all that decides an assignment but the members; 0: not known."""
-
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
+    epoch: Int32
+    metadata_hash: Int64
+    """Hash of the subscribed topics' metadata; 0: unknown."""
 
 
-SHARE_GROUP_METADATA: Final = RecordType(
-    number=11,
-    key=Struct(ShareGroupMetadataKey, GROUP_KEY),
-    value=Struct(ShareGroupMetadataValue, (Field("epoch", INT32), Field("metadataHash", INT64))),
-)
+SHARE_GROUP_METADATA: Final = RecordType(ShareGroupMetadataKey, ShareGroupMetadataValue)
 
 
-# -- types 12 to 14: who shall have what, and who has ----------------------------------------
+# -- types 12 to 14: target and current assignment -------------------------------------------
 
 
 class ShareGroupTargetAssignmentMetadataKey(NamedTuple):
-    """Record type 12."""
+    """The key of record type 12."""
 
     group_id: str
     record_type: Literal[12] = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupTargetAssignmentMetadataValue:
-    """For which group epoch the target was computed."""
+class ShareGroupTargetAssignmentMetadataValue(RecordValue):
+    """The group epoch for which the target was computed."""
 
-    assignment_epoch: int
-    assignment_timestamp: int = 0
-    """Epoch ms; 0: not known."""
-
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
+    assignment_epoch: Int32
+    assignment_timestamp: Annotated[Int64, Tag(0)] = 0
+    """Epoch ms; 0: unknown."""
 
 
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA: Final = RecordType(
-    number=12,
-    key=Struct(ShareGroupTargetAssignmentMetadataKey, GROUP_KEY),
-    value=Struct(
-        ShareGroupTargetAssignmentMetadataValue,
-        (Field("assignmentEpoch", INT32), Field("assignmentTimestamp", INT64, tag=0, default=0)),
-    ),
+    ShareGroupTargetAssignmentMetadataKey, ShareGroupTargetAssignmentMetadataValue
 )
 
 
 class ShareGroupTargetAssignmentMemberKey(NamedTuple):
-    """Record type 13."""
+    """The key of record type 13."""
 
     group_id: str
     member_id: str
@@ -140,24 +99,19 @@ class ShareGroupTargetAssignmentMemberKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupTargetAssignmentMemberValue:
-    """What a member shall have."""
+class ShareGroupTargetAssignmentMemberValue(RecordValue):
+    """The target assignment of one member."""
 
     topic_partitions: tuple[TopicPartitions, ...]
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
 
 
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: Final = RecordType(
-    number=13,
-    key=Struct(ShareGroupTargetAssignmentMemberKey, MEMBER_KEY),
-    value=Struct(ShareGroupTargetAssignmentMemberValue, TARGET),
+    ShareGroupTargetAssignmentMemberKey, ShareGroupTargetAssignmentMemberValue
 )
 
 
 class ShareGroupCurrentMemberAssignmentKey(NamedTuple):
-    """Record type 14."""
+    """The key of record type 14."""
 
     group_id: str
     member_id: str
@@ -165,87 +119,56 @@ class ShareGroupCurrentMemberAssignmentKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupCurrentMemberAssignmentValue:
-    """What a member has."""
+class ShareGroupCurrentMemberAssignmentValue(RecordValue):
+    """The assignment of one member."""
 
-    member_epoch: int
-    previous_member_epoch: int
-    state: int
+    member_epoch: Int32
+    previous_member_epoch: Int32
+    state: Int8
     assigned_partitions: tuple[TopicPartitions, ...]
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
 
 
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: Final = RecordType(
-    number=14,
-    key=Struct(ShareGroupCurrentMemberAssignmentKey, MEMBER_KEY),
-    value=Struct(
-        ShareGroupCurrentMemberAssignmentValue,
-        (
-            Field("memberEpoch", INT32),
-            Field("previousMemberEpoch", INT32),
-            Field("state", INT8),
-            Field("assignedPartitions", Array(TOPIC_PARTITIONS)),
-        ),
-    ),
+    ShareGroupCurrentMemberAssignmentKey, ShareGroupCurrentMemberAssignmentValue
 )
 
 
-# -- type 15: which partitions have state ----------------------------------------------------
+# -- type 15: the partitions with state ------------------------------------------------------
 
 
 class ShareGroupStatePartitionMetadataKey(NamedTuple):
-    """Record type 15."""
+    """The key of record type 15."""
 
     group_id: str
     record_type: Literal[15] = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicPartitionsInfo:
-    """Some partitions of one topic, by its id and name."""
+class TopicPartitionsInfo(Part):
+    """Partitions of one topic, by its id and name."""
 
-    topic_id: str
+    topic_id: Uuid
     topic_name: str
-    partitions: tuple[int, ...]
-    unknown_tags: UnknownTags = ()
+    partitions: tuple[Int32, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicInfo:
+class TopicInfo(Part):
     """A topic, by its id and name."""
 
-    topic_id: str
+    topic_id: Uuid
     topic_name: str
-    unknown_tags: UnknownTags = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupStatePartitionMetadataValue:
-    """Partitions whose state is being made, is there, or is being deleted."""
+class ShareGroupStatePartitionMetadataValue(RecordValue):
+    """The partitions whose state is being initialised, is initialised, or is being deleted."""
 
     initializing_topics: tuple[TopicPartitionsInfo, ...]
     initialized_topics: tuple[TopicPartitionsInfo, ...]
     deleting_topics: tuple[TopicInfo, ...]
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
 
 
-_TOPIC_INFO = Struct(TopicInfo, (Field("topicId", UUID), Field("topicName", STRING)))
-_TOPIC_PARTITIONS_INFO = Struct(
-    TopicPartitionsInfo, (*_TOPIC_INFO.fields, Field("partitions", Array(INT32)))
-)
 SHARE_GROUP_STATE_PARTITION_METADATA: Final = RecordType(
-    number=15,
-    key=Struct(ShareGroupStatePartitionMetadataKey, GROUP_KEY),
-    value=Struct(
-        ShareGroupStatePartitionMetadataValue,
-        (
-            Field("initializingTopics", Array(_TOPIC_PARTITIONS_INFO)),
-            Field("initializedTopics", Array(_TOPIC_PARTITIONS_INFO)),
-            Field("deletingTopics", Array(_TOPIC_INFO)),
-        ),
-    ),
+    ShareGroupStatePartitionMetadataKey, ShareGroupStatePartitionMetadataValue
 )

@@ -1,90 +1,64 @@
-"""Record types 17, 19 and 23: a streams group, its members and its topology (KIP-1071).
+"""Record types 17 and 19 to 23: a streams group, its members, tasks and topology (KIP-1071).
 
-Types 20 to 22 are in ``streams_assignments``; type 18 is retired.
+Type 18 is retired.
 
-Source: ``StreamsGroupMetadata*``, ``StreamsGroupMemberMetadata*`` and
-``StreamsGroupTopology*.json``.
+Source: ``StreamsGroup*Key/Value.json``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
-from protocols.offsets_topic.records.layout import (
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UINT16,
-    Array,
-    Field,
+from protocols.offsets_topic.records.schema import (
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Part,
     RecordType,
-    Struct,
-    UnknownTags,
+    RecordValue,
+    Tag,
+    Uint16,
 )
-from protocols.offsets_topic.records.parts import GROUP_KEY, MEMBER_KEY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyValue:
+class KeyValue(Part):
     """One setting or tag."""
 
     key: str
     value: str
-    unknown_tags: UnknownTags = ()
-
-
-_KEY_VALUE = Struct(KeyValue, (Field("key", STRING), Field("value", STRING)))
 
 
 # -- type 17: the group's epoch --------------------------------------------------------------
 
 
 class StreamsGroupMetadataKey(NamedTuple):
-    """Record type 17."""
+    """The key of record type 17."""
 
     group_id: str
     record_type: Literal[17] = 17
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsGroupMetadataValue:
-    """Which epoch the group is at, and which topology it has checked."""
+class StreamsGroupMetadataValue(RecordValue):
+    """The epoch of a group, and the epoch of its validated topology."""
 
-    epoch: int
-    metadata_hash: int
-    validated_topology_epoch: int = -1
-    last_assignment_configs: tuple[KeyValue, ...] | None = ()
-    stored_description_topology_epoch: int = -1
-    failed_description_topology_epoch: int = -1
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
+    epoch: Int32
+    metadata_hash: Int64
+    validated_topology_epoch: Annotated[Int32, Tag(0)] = -1
+    last_assignment_configs: Annotated[tuple[KeyValue, ...] | None, Tag(1)] = ()
+    stored_description_topology_epoch: Annotated[Int32, Tag(2)] = -1
+    failed_description_topology_epoch: Annotated[Int32, Tag(3)] = -1
 
 
-STREAMS_GROUP_METADATA: Final = RecordType(
-    number=17,
-    key=Struct(StreamsGroupMetadataKey, GROUP_KEY),
-    value=Struct(
-        StreamsGroupMetadataValue,
-        (
-            Field("epoch", INT32),
-            Field("metadataHash", INT64),
-            Field("validatedTopologyEpoch", INT32, tag=0, default=-1),
-            Field("lastAssignmentConfigs", Array(_KEY_VALUE), nullable=True, tag=1, default=()),
-            Field("storedDescriptionTopologyEpoch", INT32, tag=2, default=-1),
-            Field("failedDescriptionTopologyEpoch", INT32, tag=3, default=-1),
-        ),
-    ),
-)
+STREAMS_GROUP_METADATA: Final = RecordType(StreamsGroupMetadataKey, StreamsGroupMetadataValue)
 
 
 # -- type 19: a member -----------------------------------------------------------------------
 
 
 class StreamsGroupMemberMetadataKey(NamedTuple):
-    """Record type 19."""
+    """The key of record type 19."""
 
     group_id: str
     member_id: str
@@ -92,52 +66,127 @@ class StreamsGroupMemberMetadataKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """Where a member answers queries of its state."""
+class Endpoint(Part):
+    """The address at which a member answers queries of its state."""
 
     host: str
-    port: int
-    unknown_tags: UnknownTags = ()
+    port: Uint16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsGroupMemberMetadataValue:
-    """What a member told of itself."""
+class StreamsGroupMemberMetadataValue(RecordValue):
+    """The metadata that a member sent."""
 
     instance_id: str | None
     rack_id: str | None
     client_id: str
     client_host: str
-    rebalance_timeout_ms: int
-    topology_epoch: int
+    rebalance_timeout_ms: Int32
+    topology_epoch: Int32
     process_id: str
     user_endpoint: Endpoint | None
     client_tags: tuple[KeyValue, ...]
     """Sorted by key."""
 
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
 
-
-_ENDPOINT = Struct(Endpoint, (Field("host", STRING), Field("port", UINT16)))
 STREAMS_GROUP_MEMBER_METADATA: Final = RecordType(
-    number=19,
-    key=Struct(StreamsGroupMemberMetadataKey, MEMBER_KEY),
-    value=Struct(
-        StreamsGroupMemberMetadataValue,
-        (
-            Field("instanceId", STRING, nullable=True),
-            Field("rackId", STRING, nullable=True),
-            Field("clientId", STRING),
-            Field("clientHost", STRING),
-            Field("rebalanceTimeoutMs", INT32),
-            Field("topologyEpoch", INT32),
-            Field("processId", STRING),
-            Field("userEndpoint", _ENDPOINT, nullable=True),
-            Field("clientTags", Array(_KEY_VALUE)),
-        ),
-    ),
+    StreamsGroupMemberMetadataKey, StreamsGroupMemberMetadataValue
+)
+
+
+# -- types 20 and 21: the target assignment --------------------------------------------------
+
+
+class StreamsGroupTargetAssignmentMetadataKey(NamedTuple):
+    """The key of record type 20."""
+
+    group_id: str
+    record_type: Literal[20] = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsGroupTargetAssignmentMetadataValue(RecordValue):
+    """The group epoch for which the target was computed."""
+
+    assignment_epoch: Int32
+    assignment_timestamp: Annotated[Int64, Tag(0)] = 0
+    """Epoch ms; 0: unknown."""
+
+
+STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: Final = RecordType(
+    StreamsGroupTargetAssignmentMetadataKey, StreamsGroupTargetAssignmentMetadataValue
+)
+
+
+class StreamsGroupTargetAssignmentMemberKey(NamedTuple):
+    """The key of record type 21."""
+
+    group_id: str
+    member_id: str
+    record_type: Literal[21] = 21
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskIds(Part):
+    """Tasks of one subtopology."""
+
+    subtopology_id: str
+    partitions: tuple[Int32, ...]
+    """Sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsGroupTargetAssignmentMemberValue(RecordValue):
+    """The target assignment of one member."""
+
+    active_tasks: tuple[TaskIds, ...]
+    standby_tasks: tuple[TaskIds, ...]
+    warmup_tasks: tuple[TaskIds, ...]
+
+
+STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: Final = RecordType(
+    StreamsGroupTargetAssignmentMemberKey, StreamsGroupTargetAssignmentMemberValue
+)
+
+
+# -- type 22: the current assignment ---------------------------------------------------------
+
+
+class StreamsGroupCurrentMemberAssignmentKey(NamedTuple):
+    """The key of record type 22."""
+
+    group_id: str
+    member_id: str
+    record_type: Literal[22] = 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignedTaskIds(Part):
+    """Tasks of one subtopology, and the epochs in which the member got them."""
+
+    subtopology_id: str
+    partitions: tuple[Int32, ...]
+    assignment_epochs: Annotated[tuple[Int32, ...] | None, Tag(0)] = ()
+    """One per partition of active tasks; empty for the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsGroupCurrentMemberAssignmentValue(RecordValue):
+    """The tasks of one member, and the tasks that it has to revoke."""
+
+    member_epoch: Int32
+    previous_member_epoch: Int32
+    state: Int8
+    active_tasks: tuple[AssignedTaskIds, ...]
+    standby_tasks: tuple[AssignedTaskIds, ...]
+    warmup_tasks: tuple[AssignedTaskIds, ...]
+    active_tasks_pending_revocation: tuple[AssignedTaskIds, ...]
+    standby_tasks_pending_revocation: tuple[AssignedTaskIds, ...]
+    warmup_tasks_pending_revocation: tuple[AssignedTaskIds, ...]
+
+
+STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: Final = RecordType(
+    StreamsGroupCurrentMemberAssignmentKey, StreamsGroupCurrentMemberAssignmentValue
 )
 
 
@@ -145,39 +194,37 @@ STREAMS_GROUP_MEMBER_METADATA: Final = RecordType(
 
 
 class StreamsGroupTopologyKey(NamedTuple):
-    """Record type 23."""
+    """The key of record type 23."""
 
     group_id: str
     record_type: Literal[23] = 23
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InternalTopic:
-    """A topic that the group makes for itself."""
+class InternalTopic(Part):
+    """A topic that the group creates."""
 
     name: str
-    partitions: int
+    partitions: Int32
     """0: no number is enforced."""
 
-    replication_factor: int
+    replication_factor: Int16
     """0: the broker's default."""
 
     topic_configs: tuple[KeyValue, ...]
-    unknown_tags: UnknownTags = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CopartitionGroup:
-    """Topics that must have equally many partitions, by their places in the subtopology."""
+class CopartitionGroup(Part):
+    """Topics that must have equal partition counts, by their index in the subtopology."""
 
-    source_topics: tuple[int, ...]
-    source_topic_regex: tuple[int, ...]
-    repartition_source_topics: tuple[int, ...]
-    unknown_tags: UnknownTags = ()
+    source_topics: tuple[Int16, ...]
+    source_topic_regex: tuple[Int16, ...]
+    repartition_source_topics: tuple[Int16, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subtopology:
+class Subtopology(Part):
     """One part of the topology, whose tasks are spread over the members."""
 
     subtopology_id: str
@@ -187,54 +234,14 @@ class Subtopology:
     repartition_sink_topics: tuple[str, ...]
     repartition_source_topics: tuple[InternalTopic, ...]
     copartition_groups: tuple[CopartitionGroup, ...]
-    unknown_tags: UnknownTags = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsGroupTopologyValue:
+class StreamsGroupTopologyValue(RecordValue):
     """The topology of one epoch."""
 
-    epoch: int
+    epoch: Int32
     subtopologies: tuple[Subtopology, ...]
-    value_version: int = 0
-    unknown_tags: UnknownTags = ()
-    trailing: bytes = b""
 
 
-_INTERNAL_TOPIC = Struct(
-    InternalTopic,
-    (
-        Field("name", STRING),
-        Field("partitions", INT32),
-        Field("replicationFactor", INT16),
-        Field("topicConfigs", Array(_KEY_VALUE)),
-    ),
-)
-_COPARTITION_GROUP = Struct(
-    CopartitionGroup,
-    (
-        Field("sourceTopics", Array(INT16)),
-        Field("sourceTopicRegex", Array(INT16)),
-        Field("repartitionSourceTopics", Array(INT16)),
-    ),
-)
-_SUBTOPOLOGY = Struct(
-    Subtopology,
-    (
-        Field("subtopologyId", STRING),
-        Field("sourceTopics", Array(STRING)),
-        Field("sourceTopicRegex", Array(STRING)),
-        Field("stateChangelogTopics", Array(_INTERNAL_TOPIC)),
-        Field("repartitionSinkTopics", Array(STRING)),
-        Field("repartitionSourceTopics", Array(_INTERNAL_TOPIC)),
-        Field("copartitionGroups", Array(_COPARTITION_GROUP)),
-    ),
-)
-STREAMS_GROUP_TOPOLOGY: Final = RecordType(
-    number=23,
-    key=Struct(StreamsGroupTopologyKey, GROUP_KEY),
-    value=Struct(
-        StreamsGroupTopologyValue,
-        (Field("epoch", INT32), Field("subtopologies", Array(_SUBTOPOLOGY))),
-    ),
-)
+STREAMS_GROUP_TOPOLOGY: Final = RecordType(StreamsGroupTopologyKey, StreamsGroupTopologyValue)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError, cut
-from protocols.offsets_topic.records.layout import UnknownTags
+from protocols.offsets_topic.records.schema import UnknownTags
 from protocols.offsets_topic.records.wire import Reader, Writer, read_varint, varint
 
 _COUNT = "tagged fields"

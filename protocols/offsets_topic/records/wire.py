@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError, cut
-from protocols.offsets_topic.records.layout import UUID, Fixed
+from protocols.offsets_topic.records.schema import UUID, Fixed
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
 Writer = Callable[[Any], bytes]

@@ -13,7 +13,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from protocols.offsets_topic.records.classic import MEMBER
+from protocols.offsets_topic.records.classic import MemberMetadata
 from protocols.offsets_topic.records.embedded import (
     ASSIGNMENT,
     SUBSCRIPTION,
@@ -21,19 +21,16 @@ from protocols.offsets_topic.records.embedded import (
     read_subscription,
 )
 from protocols.offsets_topic.records.errors import MalformedRecordError
-from protocols.offsets_topic.records.layout import Array, Field, FieldType, Struct
 from protocols.offsets_topic.records.markers import EndTxnMarker
-from protocols.offsets_topic.records.record import UnknownKey, UnknownValue
-from protocols.offsets_topic.records.record_types import RECORD_TYPES
-from protocols.offsets_topic.records.unions import Key, Value
+from protocols.offsets_topic.records.record import RECORD_TYPES, UnknownKey, UnknownValue, Value
+from protocols.offsets_topic.records.schema import Array, Field, FieldType, Key, Struct, struct_of
 
 Words = dict[str, Any]
 
 _EMBEDDED: dict[tuple[Struct, str], tuple[Struct, Callable[[bytes], Any]]] = {
-    (MEMBER, "subscription"): (SUBSCRIPTION, read_subscription),
-    (MEMBER, "assignment"): (ASSIGNMENT, read_assignment),
+    (struct_of(MemberMetadata), "subscription"): (SUBSCRIPTION, read_subscription),
+    (struct_of(MemberMetadata), "assignment"): (ASSIGNMENT, read_assignment),
 }
-_VALUES = {record_type.value.cls: record_type.value for record_type in RECORD_TYPES.values()}
 
 
 def key_words(key: Key) -> Words:
@@ -56,7 +53,7 @@ def value_words(value: Value | None) -> Words | None:
         body = value.raw if version is None else value.raw[2:]
         return {"version": version if version is None else str(version), "data": _bytes_words(body)}
     assert version is not None
-    data = _struct_words(_VALUES[type(value)], value, version)
+    data = _struct_words(struct_of(type(value)), value, version)
     return {"version": str(version), "data": data}
 
 

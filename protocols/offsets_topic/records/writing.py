@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from protocols.offsets_topic.records.errors import UnwritableRecordError
-from protocols.offsets_topic.records.layout import (
+from protocols.offsets_topic.records.schema import (
     TRAILING,
     UNKNOWN_TAGS,
     UUID,

@@ -14,7 +14,7 @@ Sources: the ``replay`` methods of ``GroupMetadataManager`` and ``OffsetMetadata
 
 from __future__ import annotations
 
-from protocols.offsets_topic.broken_log import BrokenLogError
+from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.offsets_topic.replay.groups import (
     ClassicGroup,
     Group,

@@ -13,19 +13,21 @@ from typing import Final
 from immutables import Map
 
 from protocols.java_maps import NOTHING
-from protocols.offsets_topic.records import (
+from protocols.offsets_topic.records import GroupMetadataValue, Key, Value
+from protocols.offsets_topic.records.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupTargetAssignmentMemberValue,
-    GroupMetadataValue,
-    Key,
+)
+from protocols.offsets_topic.records.share import (
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupMemberMetadataValue,
     ShareGroupTargetAssignmentMemberValue,
+)
+from protocols.offsets_topic.records.streams import (
     StreamsGroupCurrentMemberAssignmentValue,
     StreamsGroupMemberMetadataValue,
     StreamsGroupTargetAssignmentMemberValue,
-    Value,
 )
 
 MemberMetadata = (

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from immutables import Map
 
 from protocols.java_maps import NOTHING
-from protocols.offsets_topic.broken_log import BrokenLogError
 from protocols.offsets_topic.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -20,6 +19,7 @@ from protocols.offsets_topic.records import (
     Value,
     as_replayed,
 )
+from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.offsets_topic.replay.groups import ClassicGroup, Group
 from protocols.offsets_topic.replay.members import member_group_replayed
 from protocols.offsets_topic.replay.offsets import NO_PRODUCER_ID, Offsets

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from immutables import Map
 
-from protocols.offsets_topic.broken_log import BrokenLogError
 from protocols.offsets_topic.records import Key, Value
+from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.offsets_topic.replay.groups import (
     LEFT_EPOCH,
     NO_TARGET_EPOCH,

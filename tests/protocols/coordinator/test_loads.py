@@ -28,20 +28,19 @@ from protocols.messages import (
     OffsetToCommit,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.offsets_topic.broken_log import BrokenLogError
 from protocols.offsets_topic.records import (
     LegacyOffsetCommitKey,
     LegacyOffsetCommitValue,
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
-    ShareGroupMetadataKey,
-    ShareGroupMetadataValue,
-    StreamsGroupMetadataKey,
     UnknownKey,
     UnknownValue,
     decode,
 )
+from protocols.offsets_topic.records.errors import BrokenLogError
+from protocols.offsets_topic.records.share import ShareGroupMetadataKey, ShareGroupMetadataValue
+from protocols.offsets_topic.records.streams import StreamsGroupMetadataKey
 from protocols.offsets_topic.replay import ClassicGroup, GroupType, Loaded, MemberGroup
 from protocols.offsets_topic.replay import replayed as followed
 from protocols.offsets_topic.segments.reader import BatchRecords, read_log

@@ -13,13 +13,15 @@ from emulator.logs.imports.rows import Events
 from emulator.logs.imports.tables import COMMITS, OF_TRANSACTIONS
 from emulator.logs.offsets_log.columns import CommitColumns
 from protocols.offsets_topic.records import (
-    ConsumerGroupMetadataKey,
-    ConsumerGroupMetadataValue,
     GroupMetadataKey,
     GroupMetadataValue,
     Record,
     decode_key,
     encode,
+)
+from protocols.offsets_topic.records.consumer import (
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
 )
 from protocols.offsets_topic.segments.compression import Compression
 from protocols.offsets_topic.segments.reader import Gap, read_log

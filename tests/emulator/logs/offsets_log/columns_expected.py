@@ -19,7 +19,7 @@ from protocols.offsets_topic.records import (
     decode,
     encode,
 )
-from protocols.offsets_topic.records.record_types import RECORD_TYPES
+from protocols.offsets_topic.records.record import RECORD_TYPES
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.compression import Compression
 from protocols.offsets_topic.segments.header import LOG_APPEND_TIME, NO_PRODUCER, Producer

@@ -11,27 +11,33 @@ from assignors.types import TopicPartition
 from emulator.logs.offsets_log.describing import group_words, groups_of
 from emulator.logs.offsets_log.following import NOTHING_LOADED, follow
 from protocols.offsets_topic.records import (
-    AssignedTaskIds,
-    ConsumerGroupRegularExpressionKey,
-    ConsumerGroupRegularExpressionValue,
-    ConsumerGroupTargetAssignmentMemberKey,
-    ConsumerGroupTargetAssignmentMemberValue,
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
     Record,
+    UnknownKey,
+    encode_assignment,
+)
+from protocols.offsets_topic.records.consumer import (
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    TopicPartitions,
+)
+from protocols.offsets_topic.records.share import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupMemberMetadataKey,
     ShareGroupMemberMetadataValue,
+)
+from protocols.offsets_topic.records.streams import (
+    AssignedTaskIds,
     StreamsGroupCurrentMemberAssignmentKey,
     StreamsGroupCurrentMemberAssignmentValue,
     StreamsGroupTargetAssignmentMemberKey,
     StreamsGroupTargetAssignmentMemberValue,
     TaskIds,
-    TopicPartitions,
-    UnknownKey,
-    encode_assignment,
 )
 from protocols.offsets_topic.replay import NO_PRODUCER_ID, Loaded
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from protocols.offsets_topic.records import (
+from protocols.offsets_topic.records import GroupMetadataKey, Record
+from protocols.offsets_topic.records.consumer import (
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
-    GroupMetadataKey,
-    Record,
 )
 
 from .segments import PRODUCER, batch, commit, followed, marker, written

@@ -29,13 +29,8 @@ from protocols.messages import (
     TopicDescription,
     TopicPartitions,
 )
-from protocols.offsets_topic.records import (
-    ConsumerGroupTargetAssignmentMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    Record,
-    decode,
-)
+from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record, decode
+from protocols.offsets_topic.records.consumer import ConsumerGroupTargetAssignmentMetadataValue
 from protocols.offsets_topic.segments.reader import read_log
 from protocols.settings.consumer import BrokerSettings
 

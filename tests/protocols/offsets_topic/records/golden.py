@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from protocols.offsets_topic.records import RECORD_TYPES, Key, Value
-from protocols.offsets_topic.records.layout import BYTES, Array, FieldType, Struct
+from protocols.offsets_topic.records.schema import BYTES, Array, FieldType, Struct
 
 TESTS = Path(__file__).parents[3]
 GOLDEN = TESTS / "golden" / "records.jsonl.gz"

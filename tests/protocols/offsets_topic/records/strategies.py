@@ -15,7 +15,7 @@ from protocols.offsets_topic.records import (
     UnknownKey,
     UnknownValue,
 )
-from protocols.offsets_topic.records.layout import (
+from protocols.offsets_topic.records.schema import (
     UUID,
     Array,
     Field,

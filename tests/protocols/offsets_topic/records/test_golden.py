@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.offsets_topic.records import (
-    RECORD_TYPES,
-    ConsumerGroupMetadataValue,
-    Record,
-    decode,
-    encode,
-)
+from protocols.offsets_topic.records import RECORD_TYPES, Record, decode, encode
+from protocols.offsets_topic.records.consumer import ConsumerGroupMetadataValue
 
 from .golden import cases, key_of, value_of
 

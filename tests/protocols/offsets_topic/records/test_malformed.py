@@ -16,7 +16,7 @@ from protocols.offsets_topic.records import (
     decode,
     encode,
 )
-from protocols.offsets_topic.records.layout import INT32
+from protocols.offsets_topic.records.schema import INT32
 from protocols.offsets_topic.records.wire import fixed_reader, read_varint, varint
 
 from .strategies import known_records, refusal, spoilt

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from protocols.offsets_topic.records import (
     RECORD_TYPES,
-    ConsumerGroupMemberMetadataKey,
-    ConsumerGroupMetadataKey,
     LegacyOffsetCommitKey,
     LegacyOffsetCommitValue,
     OffsetCommitKey,
@@ -24,6 +22,10 @@ from protocols.offsets_topic.records import (
     encode,
     group_of,
     size,
+)
+from protocols.offsets_topic.records.consumer import (
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
 )
 
 from .strategies import LAYOUTS, known_records, records, records_of

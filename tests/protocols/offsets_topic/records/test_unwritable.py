@@ -13,12 +13,12 @@ from protocols.offsets_topic.records import (
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
-    StreamsGroupMetadataKey,
     UnknownKey,
     UnwritableRecordError,
     encode,
     expiring,
 )
+from protocols.offsets_topic.records.streams import StreamsGroupMetadataKey
 
 COMMIT = OffsetCommitValue(offset=1, commit_timestamp=2)
 KEY = OffsetCommitKey("g", "t", 0)

@@ -21,9 +21,6 @@ from protocols.offsets_topic.records import (
     UnknownValue,
     decode,
     encode,
-    key_words,
-    marker_words,
-    value_words,
 )
 from protocols.offsets_topic.records.embedded import (
     ASSIGNMENT,
@@ -31,6 +28,7 @@ from protocols.offsets_topic.records.embedded import (
     SUBSCRIPTION,
     write_embedded,
 )
+from protocols.offsets_topic.records.words import key_words, marker_words, value_words
 
 from .golden import DUMPS, cases, key_of, made, value_of
 from .strategies import records

@@ -5,11 +5,6 @@ from __future__ import annotations
 import pytest
 
 from protocols.offsets_topic.records import (
-    AssignedPartitions,
-    ConsumerGroupCurrentMemberAssignmentKey,
-    ConsumerGroupCurrentMemberAssignmentValue,
-    ConsumerGroupMemberMetadataKey,
-    ConsumerGroupMemberMetadataValue,
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
@@ -19,6 +14,13 @@ from protocols.offsets_topic.records import (
     decode,
     encode,
     expiring,
+)
+from protocols.offsets_topic.records.consumer import (
+    AssignedPartitions,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
 )
 from protocols.offsets_topic.records.wire import uuid_text
 

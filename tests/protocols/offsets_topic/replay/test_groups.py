@@ -5,6 +5,18 @@ from __future__ import annotations
 import pytest
 
 from protocols.offsets_topic.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    Key,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    Record,
+    UnknownKey,
+    UnknownValue,
+    Value,
+)
+from protocols.offsets_topic.records.consumer import (
     AssignedPartitions,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -17,17 +29,15 @@ from protocols.offsets_topic.records import (
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
-    GroupMetadataKey,
-    GroupMetadataValue,
-    Key,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    Record,
+    TopicPartitions,
+)
+from protocols.offsets_topic.records.share import (
     ShareGroupMemberMetadataKey,
     ShareGroupMemberMetadataValue,
     ShareGroupMetadataKey,
     ShareGroupMetadataValue,
+)
+from protocols.offsets_topic.records.streams import (
     StreamsGroupCurrentMemberAssignmentKey,
     StreamsGroupCurrentMemberAssignmentValue,
     StreamsGroupMetadataKey,
@@ -35,10 +45,6 @@ from protocols.offsets_topic.records import (
     StreamsGroupTargetAssignmentMemberKey,
     StreamsGroupTargetAssignmentMemberValue,
     StreamsGroupTargetAssignmentMetadataKey,
-    TopicPartitions,
-    UnknownKey,
-    UnknownValue,
-    Value,
 )
 from protocols.offsets_topic.replay import (
     BrokenLogError,
