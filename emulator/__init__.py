@@ -1,4 +1,4 @@
-"""Replay failures of Kafka consumer groups and count what they repeat and lose.
+"""Replay failures of Kafka consumer groups, and count what is reprocessed and lost, with causes.
 
 >>> import emulator
 >>> scenario = emulator.loads('''
@@ -14,39 +14,82 @@
 ... ''')
 >>> emulator.run(scenario, seed=7).ledger.reprocessed
 0
+
+What each room does, from the bottom to the top:
+
+- ``scenario/``: scenario files: model, units, overrides, checks, catalogue.
+- ``events/``: typed events of a run, written to and read from Parquet.
+- ``world/``: one run in virtual time: brokers, network, consumers, faults.
+- ``ledger/``: reprocessed and lost records with their causes, from events alone.
+- ``metrics/``: figures, expectations and laws, from events and the ledger.
+- ``report/``: text, tables, JSON and pages for people.
+- ``loading.py``, ``playing.py``, ``sweeps.py``, ``comparison.py``, ``explanation.py``,
+  ``assignment.py``: the functions below.
+- ``study/``: plans and answers over many settings and seeds.
+- ``logs/``: offsets logs of real clusters: reading, import, audit.
+- ``conformance/``: captures of a real Kafka, compared with the emulator.
+- ``spark/``: studies, imports and audits on Spark.
+- ``cli/``: the command ``rebalance``; one file a command.
+
+One JoinGroup and one commit on their way through ``protocols/`` are described there.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from assignors.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from emulator.assignment import assign
+    from emulator.comparison import Comparison, compare
+    from emulator.errors import EmulatorError
+    from emulator.explanation import Explanation, explain
+    from emulator.loading import load, loads
     from emulator.playing import Run, run
-    from emulator.scenario.load import load, loads
     from emulator.scenario.model import Scenario
-
-__all__ = ["Run", "Scenario", "load", "loads", "run"]
+    from emulator.scenario.problems import ScenarioError
+    from emulator.sweeps import Sweep, sweep
 
 __version__ = "0.1.0"
 
-_HOMES = {
+__all__ = [
+    "Comparison",
+    "EmulatorError",
+    "Explanation",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "Sweep",
+    "assign",
+    "compare",
+    "explain",
+    "load",
+    "loads",
+    "run",
+    "sweep",
+]
+
+_PLACES = {
+    "Comparison": "emulator.comparison",
+    "EmulatorError": "emulator.errors",
+    "Explanation": "emulator.explanation",
     "Run": "emulator.playing",
     "Scenario": "emulator.scenario.model",
-    "load": "emulator.scenario.load",
-    "loads": "emulator.scenario.load",
+    "ScenarioError": "emulator.scenario.problems",
+    "Sweep": "emulator.sweeps",
+    "assign": "emulator.assignment",
+    "compare": "emulator.comparison",
+    "explain": "emulator.explanation",
+    "load": "emulator.loading",
+    "loads": "emulator.loading",
     "run": "emulator.playing",
+    "sweep": "emulator.sweeps",
 }
+
+__getattr__ = lazy_names(__name__, {name: f"{place}:{name}" for name, place in _PLACES.items()})
 
 
 def __dir__() -> list[str]:
-    """List what is there to be asked for."""
+    """Return all names, those that are not imported yet included."""
     return sorted([*globals(), *__all__])
-
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for: ``rebalance --help`` needs none of it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'emulator' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 (only where something is asked for)
-
-    return getattr(import_module(_HOMES[name]), name)

@@ -39,6 +39,7 @@ GROUP_SIDE = FLOOR | OFFSETS_TOPIC | {"protocols.groups"}
 
 MEASURED = {"assignors", "emulator.events", "emulator.ledger", "emulator.metrics"}
 PLAYED = MEASURED | {"protocols", "emulator.scenario", "emulator.world", "emulator.playing"}
+LIBRARY = {"emulator.comparison", "emulator.explanation", "emulator.loading", "emulator.sweeps"}
 FILES = {"emulator.output_files", "emulator.parquet_file", "emulator.versions"}
 
 ARROWS: Mapping[str, set[str]] = {
@@ -85,6 +86,16 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.metrics": {"assignors", "emulator.events", "emulator.ledger"},
     "emulator.report": MEASURED,
     "emulator.playing": PLAYED,
+    "emulator.loading": {"emulator.metrics", "emulator.scenario"},
+    "emulator.tables": set(),
+    "emulator.assignment": {"assignors"},
+    "emulator.sweeps": PLAYED | {"emulator.loading", "emulator.processes", "emulator.tables"},
+    "emulator.comparison": PLAYED
+    | {"emulator.loading", "emulator.processes", "emulator.sweeps", "emulator.tables"},
+    "emulator.subjects": PLAYED | {"emulator.loading", "emulator.report"},
+    "emulator.explanation": PLAYED
+    | {"emulator.loading", "emulator.report", "emulator.subjects"},
+    "emulator.run_files": {"emulator.events", "emulator.scenario"},
     "emulator.conformance": PLAYED,
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
     "emulator.logs": MEASURED
@@ -93,10 +104,13 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.spark": {"assignors", "protocols", "emulator", "emulator.logs", "emulator.study"},
     "emulator.cli": {"assignors", "protocols", "emulator", "emulator.spark", "emulator.logs"}
     | {"emulator.study", "emulator.conformance", "emulator.report", "emulator.processes"}
+    | {"emulator.assignment", "emulator.run_files", "emulator.subjects"}
+    | LIBRARY
     | PLAYED
     | FILES,
     "emulator.__main__": {"emulator.cli"},
-    "emulator": {"emulator.playing", "emulator.scenario"},
+    "emulator": {"assignors", "emulator.assignment", "emulator.playing", "emulator.scenario"}
+    | LIBRARY,
 }
 """Each room, and the rooms it may import besides itself; a package stands for all below it."""
 
@@ -274,8 +288,7 @@ def test_a_run_loads_nothing_heavy():
 import sys
 import emulator.cli.main
 import emulator
-from emulator.cli.choosing import choose
-emulator.run(choose("quiet").scenario)
+emulator.run(emulator.load("quiet"))
 heavy = {"pyspark", "pyarrow", "pandas", "numpy", "plotly", "matplotlib", "kafka"}
 print(sorted(heavy & {name.split(".")[0] for name in sys.modules}))
 """

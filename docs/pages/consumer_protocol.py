@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from emulator.cli.compare_variants import choose_variants, play
+from emulator.cli.compare import columns_of
+from emulator.comparison import load_variants, play_variants
+from emulator.loading import read_text
 from emulator.report.comparison_rows import rows_table
 
 _PAGE = """\
@@ -139,6 +141,6 @@ def consumer_protocol_page() -> str:
 def _table(name: str) -> str:
     """Return the table of a comparison of the catalogue."""
     seeds = SEEDS.get(name, 1)
-    variants = choose_variants(name, (), (), yes=False, seeds=seeds)
-    columns = play(variants, range(seeds), 1)
+    variants = load_variants(read_text(name))
+    columns = columns_of(play_variants(variants, range(seeds), 1))
     return "\n".join(rows_table(columns) + ([f"\nMeans of {seeds} seeds."] if seeds > 1 else []))

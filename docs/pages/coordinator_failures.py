@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from emulator.cli.compare_variants import choose_variants, play
+from emulator.cli.compare import columns_of
+from emulator.comparison import load_variants, play_variants
+from emulator.loading import read_text
 from emulator.report.comparison_rows import rows_table
 
 _PAGE = """\
@@ -123,6 +125,6 @@ def coordinator_failures_page() -> str:
 
 def _table(name: str) -> str:
     """Return the table of a comparison of the catalogue."""
-    variants = choose_variants(name, (), (), yes=False, seeds=1)
+    variants = load_variants(read_text(name))
     seed = next(iter(variants.values())).scenario.seed
-    return "\n".join(rows_table(play(variants, [seed], 1)))
+    return "\n".join(rows_table(columns_of(play_variants(variants, [seed], 1))))

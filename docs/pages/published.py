@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from emulator.cli.compare_variants import choose_variants, play
+from emulator.cli.compare import columns_of
+from emulator.comparison import load_variants, play_variants
+from emulator.loading import read_text
 from emulator.metrics.distribution import summarise
 from emulator.report.comparison_screen import Column
 from emulator.report.wording import figure
@@ -183,8 +185,8 @@ def _filled(place: re.Match[str]) -> str:
 def columns_of(name: str) -> Sequence[Column]:
     """Play a set-up; return what came of each of its rows."""
     set_up = SET_UPS[name]
-    variants = choose_variants(name, set_up.rows, (), yes=True, seeds=set_up.seeds)
-    return play(variants, list(range(set_up.seeds)), 1)
+    variants = load_variants(read_text(name), set_up.rows, allow_large=True)
+    return columns_of(play_variants(variants, list(range(set_up.seeds)), 1))
 
 
 def _table(name: str) -> list[str]:

@@ -101,7 +101,6 @@ def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
         "audit",
-        short_help="Count what real consumers processed twice or never.",
         help=with_examples(audit, EXAMPLES),
     )(audit)
 

@@ -1,8 +1,9 @@
-"""``rebalance compare``: the same scenario and seeds under several settings or protocols."""
+"""``rebalance compare``: play several variants under the same seeds, and print the differences."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 
@@ -17,14 +18,29 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
+from emulator.cli.output import Progress, say_all, say_json
+from emulator.comparison import Comparison, VariantRuns, load_variants, play_variants
+from emulator.loading import read_text
+from emulator.metrics.catalogue import VALUES
+from emulator.metrics.checks import check_expectations
+from emulator.metrics.distribution import compare as difference
+from emulator.metrics.distribution import summarise
+from emulator.playing import bounds_of
+from emulator.report.comparison_markdown import comparison_markdown
+from emulator.report.comparison_rows import rows_screen
+from emulator.report.comparison_screen import Column, comparison_screen
+from emulator.scenario.manifest import manifest
+from emulator.versions import KAFKA, SCHEMA_VERSION
+from emulator.subjects import subject_of
+from emulator.sweeps import seeds_from
 
 WithOption = Annotated[
     list[str] | None,
     typer.Option(
         "--with",
         metavar="SETTING",
-        help="A column: eager, cooperative, static, kip848, as-written, or 'name: path=value, …', "
-        "where the names may stand too. Repeatable.",
+        help="A variant: eager, cooperative, static, kip848, as-written, or 'name: path=value, …', "
+        "which may contain these names, too. Repeatable.",
     ),
 ]
 SeedsOption = Annotated[int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="How many seeds.")]
@@ -32,12 +48,12 @@ RowsOption = Annotated[
     bool | None,
     typer.Option(
         "--rows/--columns",
-        help="A row or a column for each; without either, rows for a scenario's variants.",
+        help="A row or a column for each variant; by default rows for a scenario's variants.",
     ),
 ]
 MarkdownOption = Annotated[
     bool,
-    typer.Option("--markdown", help="One table of all metrics, to paste into a review."),
+    typer.Option("--markdown", help="Print one Markdown table of all metrics."),
 ]
 
 
@@ -45,7 +61,6 @@ def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
         "compare",
-        short_help="Compare protocols or settings under the same seeds.",
         help=with_examples(compare, EXAMPLES),
     )(compare)
 
@@ -53,7 +68,7 @@ def register(app: typer.Typer) -> None:
 EXAMPLES: Examples = (
     ("eager, cooperative and static", "rebalance compare rolling-restart-eager"),
     (
-        "what one setting would change, over 10 seeds",
+        "the effect of one setting, over 10 seeds",
         """rebalance compare member-crashes --seeds 10 \\
     --with 'short: group[billing].settings[session.timeout.ms]=10s'""",
     ),
@@ -63,7 +78,7 @@ EXAMPLES: Examples = (
     --with eager --with cooperative --with static --with kip848""",
     ),
     (
-        "the variants that a scenario brings along, a row each",
+        "the variants of the scenario, a row each",
         "rebalance compare coordinator-dies-at-a-step",
     ),
     (
@@ -90,25 +105,92 @@ def compare(
 
     eager is the range assignor, cooperative is cooperative-sticky alone, static is eager with
     instance ids, kip848 is group.protocol=consumer, whose times are settings of brokers. Without
-    --with: the [[variant]] tables of the scenario, a row each; where it has none, the first three.
+    --with: the [[variant]] tables of the scenario, a row each; without those, the first three.
     One alone is compared with the scenario as it is written. Differences are to the first column,
     seed by seed; with several seeds, their mean, and the interval that holds the true mean with
     95 % confidence.
 
-    --markdown prints one table, however wide, with every metric in which runs differ, and bold
-    what is no chance.
+    --markdown prints one table of every metric in which runs differ; significant differences are
+    bold.
 
     --json prints one line, one JSON object: seeds, and variants, a list. Each has its name, set,
     settings; values, seed by seed; summary, with quantiles; differences; by_cause; expectations;
-    missed, what never struck.
+    missed, the faults that did not fire.
 
-    Exit status: 0 fine; 2 bad input. Expectations, which were written for one setting, do not
+    Exit status: 0 success; 2 bad input. Expectations, which were written for one setting, do not
     change it.
     """
-    from emulator.cli.compare_variants import Layout, choose_variants, compare_variants
-
-    chosen = choose_variants(scenario, variants or (), overrides or (), yes=yes, seeds=seeds)
+    loaded = load_variants(
+        read_text(scenario), variants or (), overrides or (), allow_large=yes, seeds=seeds
+    )
+    first = next(iter(loaded.values())).scenario
     if rows is None:
-        rows = not variants and bool(next(iter(chosen.values())).scenario.variant)
-    layout = Layout(rows=rows, as_json=as_json, as_markdown=markdown)
-    compare_variants(chosen, seed, seeds, jobs, layout)
+        rows = not variants and bool(first.variant)
+    with Progress("runs") as progress:
+        compared = play_variants(loaded, seeds_from(first, seed, seeds), jobs, progress.show)
+    columns = columns_of(compared)
+    if as_json:
+        say_json(_document(compared))
+    elif markdown:
+        say_all(comparison_markdown(compared.seeds, columns, turned=rows))
+    elif rows:
+        say_all(rows_screen(compared.seeds, columns))
+    else:
+        say_all(comparison_screen(compared.seeds, columns))
+
+
+def columns_of(compared: Comparison) -> list[Column]:
+    """Return the variants as the report shows them."""
+    return [
+        Column(
+            name=variant.name,
+            subject=subject_of(variant.loaded),
+            metrics=[run.metrics for run in variant.runs],
+            causes=[run.by_cause for run in variant.runs],
+            overrides=variant.loaded.overrides,
+            missed=variant.missed,
+        )
+        for variant in compared.variants
+    ]
+
+
+def _document(compared: Comparison) -> dict[str, Any]:
+    first = compared.variants[0]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kafka": KAFKA,
+        "scenario": first.loaded.scenario.title,
+        "seeds": list(compared.seeds),
+        "variants": [
+            {
+                "name": variant.name,
+                "set": list(variant.loaded.overrides),
+                **manifest(variant.loaded.scenario),
+                **_figures(first, variant),
+                "expectations": _expectations(variant),
+                "missed": variant.missed,
+            }
+            for variant in compared.variants
+        ],
+    }
+
+
+def _figures(first: VariantRuns, variant: VariantRuns) -> dict[str, Any]:
+    """Return a variant's figures: seed by seed, summarised, and compared with the first variant."""
+    base, values = (
+        {metric.name: [run.metrics[metric.name] for run in each.runs] for metric in VALUES}
+        for each in (first, variant)
+    )
+    return {
+        "by_cause": [dict(run.by_cause) for run in variant.runs],
+        "values": values,
+        "summary": {name: asdict(summarise(values[name])) for name in values},
+        "differences": {name: asdict(difference(base[name], values[name])) for name in values},
+    }
+
+
+def _expectations(variant: VariantRuns) -> list[dict[str, Any]]:
+    """Check the scenario's expectations against a variant."""
+    metrics = [run.metrics for run in variant.runs]
+    checked = check_expectations(bounds_of(variant.loaded.scenario), metrics)
+    return [asdict(expected) for expected in checked]

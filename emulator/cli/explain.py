@@ -1,4 +1,4 @@
-"""``rebalance explain``: one entry of a ledger as a sequence of what happened."""
+"""``rebalance explain``: print one entry of a ledger as a sequence of events."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
+from emulator.cli.output import say_all, say_json
+from emulator.explanation import explain as explain_run
+from emulator.loading import load_named
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
         "explain",
-        short_help="Tell how one entry of a ledger came about.",
         help=with_examples(explain, EXAMPLES),
     )(explain)
 
 
 EXAMPLES: Examples = (
-    ("the first entry that rebalance run shows", "rebalance explain member-crashes D1"),
+    ("the first entry of rebalance run", "rebalance explain member-crashes D1"),
     (
-        "of another run",
+        "an entry of another run",
         "rebalance explain member-crashes D2 --seed 7 --set 'topic[orders].rate=50/s'",
     ),
 )
@@ -45,22 +47,24 @@ def explain(
     as_json: JsonOption = False,
     yes: YesOption = False,
 ) -> None:
-    """Explain one entry of a ledger: who owned, who polled, which commit was lost, and when.
+    """Explain one entry of a ledger: owners, polls, and the commit that was lost, with times.
 
-    D is for processed again, L for lost, P for cut off; rebalance run names the entries. The
-    run is played again, so seed and settings must be those it had. An entry that does not exist
-    is refused with those that do.
+    D entries were reprocessed, L lost, P in flight at the kill; rebalance run names the entries.
+    The run is played again, so seed and settings must be the same. An unknown entry is refused
+    with a list of those that exist.
 
-    Commits and changes of the coordinator are told with their place in the offsets log: log
-    offset, high watermark (below it everything is safe), leader epoch, broker.
+    Commits and changes of the coordinator are shown with their position in the offsets log: log
+    offset, high watermark (records below it are replicated), leader epoch, broker.
 
     --json prints one line, one JSON object: entry as in rebalance run --json, and lines, each
     with its time, the number of its event, text, shown, whether it shows the cause, and log, its
-    place in the offsets log or null.
+    position in the offsets log or null.
 
-    Exit status: 0 fine; 2 bad input.
+    Exit status: 0 success; 2 bad input.
     """
-    from emulator.cli.choosing import choose
-    from emulator.cli.explain_entry import explain_entry
-
-    explain_entry(choose(scenario, overrides or (), yes=yes), entry, seed, as_json=as_json)
+    loaded = load_named(scenario, overrides or (), allow_large=yes)
+    explained = explain_run(loaded.scenario, entry, seed)
+    if as_json:
+        say_json(explained.as_dict())
+    else:
+        say_all(explained.screen())

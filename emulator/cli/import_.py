@@ -93,7 +93,6 @@ def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
         "import",
-        short_help="Take in the offsets log of a real cluster, as tables.",
         help=with_examples(import_, EXAMPLES),
     )(import_)
 

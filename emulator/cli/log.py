@@ -21,7 +21,6 @@ def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
         "log",
-        short_help="Show what segments of __consumer_offsets hold.",
         help=with_examples(log, EXAMPLES),
     )(log)
 

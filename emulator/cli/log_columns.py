@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from emulator.cli.events_file import parquet_objection
+from emulator.run_files import parquet_objection
 from emulator.cli.log_printing import EMPTY, Reading
 from emulator.cli.output import Progress, say
 from emulator.errors import RefusedError, reason_of

@@ -1,9 +1,12 @@
-"""``rebalance run``: play a scenario and say what it cost, and why."""
+"""``rebalance run``: play a scenario under one seed or many, and print the ledger and its causes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -18,12 +21,27 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
+from emulator.cli.output import Progress, say_all, say_json
+from emulator.errors import RefusedError, reason_of
+from emulator.events import Event
+from emulator.loading import LoadedScenario, load_named
+from emulator.playing import Run
+from emulator.playing import run as play
+from emulator.report.chronicle import Chronicle
+from emulator.report.describer import Describer
+from emulator.report.told import Told
+from emulator.scenario.manifest import manifest
+from emulator.subjects import clock_of, subject_of
+
+if TYPE_CHECKING:
+    from emulator.logs.offsets_log.writing import LogFolder
+    from emulator.sweeps import Sweep
 
 EXPECTATION_FAILED = 1
 
 SeedsOption = Annotated[
     int | None,
-    typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Run so many seeds, and sum them up."),
+    typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Play this many seeds; print the spread."),
 ]
 EventsOption = Annotated[
     Path | None,
@@ -34,7 +52,7 @@ WriteLogOption = Annotated[
     typer.Option(
         "--write-log",
         metavar="DIR",
-        help="Write the offsets log into this folder, as the segments a broker has.",
+        help="Write the offsets log into this folder, as segments of a broker.",
     ),
 ]
 
@@ -44,7 +62,7 @@ EXAMPLES: Examples = (
         "the same with another setting",
         "rebalance run member-crashes --set 'group[billing].settings[session.timeout.ms]=10s'",
     ),
-    ("how much it is a matter of luck", "rebalance run member-crashes --seeds 10"),
+    ("the spread over 10 seeds", "rebalance run member-crashes --seeds 10"),
     (
         "a copy of your own",
         "rebalance scenarios copy member-crashes mine.toml; rebalance run mine.toml",
@@ -63,11 +81,7 @@ EXAMPLES: Examples = (
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command(
-        "run",
-        short_help="Play a scenario: what is repeated, what is lost, and why.",
-        help=with_examples(run, EXAMPLES),
-    )(run)
+    app.command("run", help=with_examples(run, EXAMPLES))(run)
 
 
 def run(
@@ -81,48 +95,189 @@ def run(
     write_log: WriteLogOption = None,
     yes: YesOption = False,
 ) -> None:
-    """Play a scenario: what is processed again, what is lost, and why, message by message.
+    """Play a scenario: what is reprocessed, what is lost, and why, message by message.
 
-    With --seeds, how the figures are spread over so many seeds, from --seed on, and which seed
-    is the worst; --jobs changes nothing but the time it takes.
+    With --seeds: the distribution of the figures over that many seeds, from --seed on, and the
+    worst seed; --jobs changes only the time it takes.
 
     --json prints one line, one JSON object. Of one run: seed, digest, reprocessed, lost, truncated,
-    partial, by_cause, rebalances, timeline (what was done and who fell out: at_us, what, times,
-    last_us), hints (what would help), ledger, metrics, expectations, findings. With --seeds: seeds;
-    worst_seed; runs, a list of the same for each seed, from seed to metrics, without the ledger;
-    summary, with quantiles and their intervals; expectations over all seeds. Both:
-    schema_version, kafka, scenario, scenario_hash, settings.
+    partial, by_cause, rebalances, timeline (faults, acts and members removed: at_us, what, times,
+    last_us), hints (settings that would help), ledger, metrics, expectations, findings. With
+    --seeds: seeds; worst_seed; runs, a list of the same for each seed, from seed to metrics,
+    without the ledger; summary, with quantiles and their intervals; expectations over all seeds.
+    Both: schema_version, kafka, scenario, scenario_hash, settings.
 
-    --events writes every event as it happens, however long the run, to a file beside FILE that
-    takes its name when all is written. A Parquet file of that name is replaced, nothing else is.
+    --events writes every event as it happens, however long the run. The file gets its name when it
+    is complete. An existing Parquet file of that name is replaced, any other file is not.
 
-    --write-log writes a folder for each offsets partition that a group is on, as its leader has it
-    at the end: __consumer_offsets-N/00000000000000000000.log and what follows, for rebalance log
-    and for Kafka's own dump tool. DIR must not be there yet, or be empty; it is there when all is
-    written.
+    --write-log writes a folder for each offsets partition of a group, as its leader has it at the
+    end: __consumer_offsets-N/00000000000000000000.log and further segments, for rebalance log and
+    for Kafka's own dump tool. DIR must not exist, or be empty; it gets its name when it is
+    complete.
 
-    Exit status: 0 fine; 1 an expectation of the scenario failed; 2 bad input.
+    Exit status: 0 success; 1 an expectation of the scenario failed; 2 bad input.
     """
-    from emulator.cli.choosing import choose
-
+    files = Files(events, write_log)
     if seeds is not None:
-        _refuse_files_of_many(events, write_log)
-    chosen = choose(scenario, overrides or (), yes=yes, runs=seeds or 1)
+        _refuse_files_of_many(files)
+    loaded = load_named(scenario, overrides or (), allow_large=yes, runs=seeds or 1)
     if seeds is None:
-        from emulator.cli.run_one import Files, run_one
-
-        ok = run_one(chosen, seed, Files(events, write_log), as_json=as_json)
+        ok = _run_one(loaded, seed, files, as_json=as_json)
     else:
-        from emulator.cli.run_seeds import run_seeds
-
-        ok = run_seeds(chosen, seed, seeds, jobs, as_json=as_json)
+        ok = _run_seeds(loaded, seed, seeds, jobs, as_json=as_json)
     if not ok:
         raise typer.Exit(EXPECTATION_FAILED)
 
 
-def _refuse_files_of_many(events: Path | None, write_log: Path | None) -> None:
-    for option, given in (("--events", events), ("--write-log", write_log)):
-        if given is not None:
-            raise typer.BadParameter(
-                f"{option} is of one run, and --seeds of many; use one of them"
-            )
+class Files(NamedTuple):
+    """The files to write besides the printed output."""
+
+    events: Path | None = None
+    log: Path | None = None
+
+    def __str__(self) -> str:
+        return ", ".join(f"{option}: {path}" for option, path in self.given())
+
+    def given(self) -> list[tuple[str, Path]]:
+        """Return the options that were given, with their paths."""
+        options = (("--events", self.events), ("--write-log", self.log))
+        return [(option, path) for option, path in options if path is not None]
+
+
+def _refuse_files_of_many(files: Files) -> None:
+    for option, _ in files.given():
+        raise typer.BadParameter(
+            f"{option} writes one run, and --seeds plays many; use one of them"
+        )
+
+
+# -- one run ---------------------------------------------------------------------------------
+
+
+def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json: bool) -> bool:
+    """Play one seed and print it; return whether the scenario's expectations hold."""
+    chronicle, describer = Chronicle(), Describer()
+    finished = _play(loaded, seed, files, (chronicle.hear, describer.hear))
+    told = Told(
+        subject=subject_of(loaded),
+        seed=finished.seed,
+        digest=finished.digest,
+        ledger=finished.ledger,
+        metrics=finished.metrics,
+        findings=finished.findings,
+        expectations=finished.expectations(),
+        chronicle=chronicle,
+        groups=describer.groups,
+    )
+    if as_json:
+        from emulator.report.run_document import run_document
+
+        say_json(run_document(manifest(loaded.scenario), told, clock_of(loaded.scenario)))
+    else:
+        from emulator.report.run_screen import run_screen
+
+        say_all(run_screen(told))
+    return finished.ok
+
+
+def _play(
+    loaded: LoadedScenario,
+    seed: int | None,
+    files: Files,
+    sinks: tuple[Callable[[Event], None], ...],
+) -> Run:
+    """Play the run and write its files; raise RefusedError if one cannot be written."""
+    scenario = loaded.scenario
+    try:
+        with ExitStack() as stack:
+            progress = stack.enter_context(Progress("simulated seconds"))
+            listeners = [*sinks]
+            if progress.seen:
+                listeners.append(lambda event: progress.watch(event, scenario.run_for))
+            if files.events is not None:
+                from emulator.run_files import open_events
+
+                used = scenario.seed if seed is None else seed
+                opened = open_events(files.events, scenario, used)
+                listeners.append(stack.enter_context(opened).write)
+            log_files = None if files.log is None else stack.enter_context(_log_folder(files.log))
+
+            def emit(event: Event) -> None:
+                for listen in listeners:
+                    listen(event)
+
+            return play(scenario, seed, keep_events=False, sink=emit, log_files=log_files)
+    except OSError as error:
+        if not files.given():
+            raise
+        raise RefusedError(f"{files}: cannot be written: {reason_of(error)}") from None
+
+
+def _log_folder(path: Path) -> LogFolder:
+    """Open a folder for the offsets log; raise RefusedError if it cannot be written."""
+    from emulator.logs.offsets_log.writing import LogFolder
+    from emulator.run_files import log_folder_objection
+
+    try:
+        reason = log_folder_objection(path)
+        if reason is None:
+            return LogFolder(path)
+    except (OSError, ValueError) as error:
+        reason = reason_of(error)
+    raise RefusedError(f"--write-log: {path}: cannot be written: {reason}")
+
+
+# -- many seeds ------------------------------------------------------------------------------
+
+
+def _run_seeds(
+    loaded: LoadedScenario, first: int | None, count: int, jobs: int | None, *, as_json: bool
+) -> bool:
+    """Play the seeds and print the summary; return whether the expectations hold."""
+    from emulator.report.seeds_screen import Tally, seeds_screen
+    from emulator.sweeps import sweep
+
+    with Progress("runs") as progress:
+        swept = sweep(
+            loaded.scenario,
+            count,
+            first=first,
+            jobs=jobs,
+            progress=progress.show,
+            folder=loaded.folder,
+        )
+    tally = Tally(
+        seeds=swept.seeds,
+        metrics=[run.metrics for run in swept.runs],
+        causes=[run.by_cause for run in swept.runs],
+        findings=[run.findings for run in swept.runs],
+        expectations=swept.expectations,
+    )
+    if as_json:
+        say_json({**manifest(loaded.scenario), **_document(swept, tally.worst_seed)})
+    else:
+        say_all(seeds_screen(subject_of(loaded), tally))
+    return swept.ok
+
+
+def _document(swept: Sweep, worst_seed: int) -> dict[str, object]:
+    return {
+        "seeds": list(swept.seeds),
+        "worst_seed": worst_seed,
+        "runs": [
+            {
+                "seed": run.seed,
+                "digest": run.digest,
+                "reprocessed": run.metrics["reprocessed"],
+                "lost": run.metrics["lost"],
+                "truncated": run.metrics["truncated"],
+                "partial": run.metrics["partial"],
+                "by_cause": run.by_cause,
+                "rebalances": run.metrics["rebalances"],
+                "metrics": dict(run.metrics.values),
+            }
+            for run in swept.runs
+        ],
+        "summary": {name: asdict(summary) for name, summary in swept.summary().items()},
+        "expectations": [asdict(expected) for expected in swept.expectations],
+    }

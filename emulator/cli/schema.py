@@ -14,7 +14,6 @@ def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
         "schema",
-        short_help="Print the JSON Schema of scenario files.",
         help=with_examples(schema, EXAMPLES),
     )(schema)
 

@@ -42,7 +42,6 @@ def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
         "study",
-        short_help="Vary settings over many seeds: curves, rankings, trade-offs.",
         help=with_examples(study, EXAMPLES),
     )(study)
 

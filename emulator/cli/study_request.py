@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.cli.choosing import Text, choose_from, read
-from emulator.cli.variants import NAMED
+from emulator.comparison import NAMED
 from emulator.errors import RefusedError
+from emulator.loading import ScenarioText, load_text, read_text
 from emulator.scenario.estimate import MOST_EVENTS, estimate
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed
@@ -48,11 +48,11 @@ def planned(request: Request) -> Planned:
     path = path_of(request.name)
     study = _with_seeds(load(path), request)
     written = _scenario_of(study, path)
-    base = choose_from(written, study.set, yes=request.yes).scenario
+    base = load_text(written, study.set, allow_large=request.yes).scenario
     protocols = _protocols(study, base, str(path))
 
     def load_cell(overrides: Sequence[str]) -> Scenario:
-        return choose_from(written, overrides, yes=request.yes).scenario
+        return load_text(written, overrides, allow_large=request.yes).scenario
 
     plan = make_plan(study, protocols, load_cell, str(path))
     if not request.yes:
@@ -68,9 +68,9 @@ def _with_seeds(study: Study, request: Request) -> Study:
     return study.model_copy(update={"seeds": seeds, "until": ()})
 
 
-def _scenario_of(study: Study, path: Path) -> Text:
+def _scenario_of(study: Study, path: Path) -> ScenarioText:
     beside = path.parent / study.scenario
-    return read(str(beside) if beside.is_file() else study.scenario)
+    return read_text(str(beside) if beside.is_file() else study.scenario)
 
 
 def _protocols(study: Study, base: Scenario, source: str) -> Mapping[str, Sequence[str]]:

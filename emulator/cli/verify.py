@@ -16,7 +16,6 @@ def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
         "verify",
-        short_help="Hold captured runs of a real Kafka against the emulator.",
         help=with_examples(verify, EXAMPLES),
     )(verify)
 

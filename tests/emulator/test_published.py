@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docs.pages.published import LINKS, PAGE, PLACE, SET_UPS
-from emulator.cli.variants import read_variants
+from emulator.comparison import read_variants
 from emulator.metrics.catalogue import VALUES
 from emulator.scenario import catalogue
 from emulator.scenario.load import load_with

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from assignors.question import Outcome, outcomes
 from assignors.types import TopicPartition
 from emulator.cli import main
-from emulator.cli.assign import assign_lines
-from emulator.cli.assign_table import runs, summary
+from emulator.assignment import as_json
+from emulator.report.assignment_table import runs, summary
 
 MEMBERS = [
     {"id": "A", "topics": ["t"], "ownedPartitions": [["t", 0], ["t", 1], ["t", 2], ["t", 3]]},
@@ -57,7 +57,7 @@ def asked(line: str) -> Outcome:
 
 def test_each_line_is_answered_in_order() -> None:
     """Errors stand where their line stood; blank lines are passed over."""
-    answers = [json.loads(line) for line in assign_lines([question("range"), "", "{", DEFECT])]
+    answers = [json.loads(as_json(one)) for one in outcomes([question("range"), "", "{", DEFECT])]
 
     assert answers[0] == {
         "assignment": {"A": [["t", 0], ["t", 1]], "B": [["t", 2], ["t", 3]]},
@@ -76,7 +76,7 @@ def test_a_partition_given_twice_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     )
     monkeypatch.chdir(tmp_path)
 
-    (line,) = assign_lines([question("generous:create")])
+    line = as_json(asked(question("generous:create")))
 
     assert json.loads(line)["given_twice"] == [["t", 0]]
 
@@ -89,7 +89,7 @@ def test_good_questions_and_defects_exit_with_0(app: typer.Typer, tmp_path: Path
     result = CliRunner().invoke(app, ["assign", str(file)])
 
     assert result.exit_code == 0
-    assert list(assign_lines(file.read_text().splitlines())) == result.stdout.splitlines()
+    assert [as_json(one) for one in outcomes(file.read_text().splitlines())] == result.stdout.splitlines()
 
 
 @pytest.mark.parametrize(

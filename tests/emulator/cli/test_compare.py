@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.cli.variants import Variant, read_variants, split_list
+from emulator.comparison import Variant, read_variants, split_list
 from emulator.errors import RefusedError
 from emulator.report.wording import WIDTH
 from emulator.scenario.load import loads

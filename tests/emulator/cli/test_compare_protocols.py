@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.cli.variants import Variant, read_variants
+from emulator.comparison import Variant, read_variants
 from emulator.scenario.load import loads
 
 from .commands import CRASH, rebalance, written

@@ -93,7 +93,7 @@ def test_a_bug_is_not_taken_for_bad_input(monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("emulator.cli.choosing.choose", broken)
+    monkeypatch.setattr("emulator.cli.run.load_named", broken)
     with pytest.raises(ZeroDivisionError):
         rebalance("run", "quiet")
 

@@ -16,7 +16,7 @@ MOST_MODULES = 350
 
 PROGRAM = """
 import json, sys
-import emulator.cli.main, emulator.cli.run, emulator.cli.run_one
+import emulator.cli.main, emulator.cli.run
 import emulator
 
 SCENARIO = '''

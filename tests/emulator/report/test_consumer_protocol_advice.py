@@ -8,20 +8,20 @@ from dataclasses import replace
 import pytest
 
 import emulator
-from emulator.cli.choosing import choose
-from emulator.cli.describing import subject_of
 from emulator.ledger.entries import Cause
+from emulator.loading import load_named
 from emulator.report.advice import hints_for, reason_of
 from emulator.report.cases import Case
 from emulator.report.entry_screen import entry_screen
 from emulator.report.event_wording import term_of
 from emulator.report.explain import explain
 from emulator.report.headings import in_force
+from emulator.subjects import subject_of
 
 
 def case_of(cause: Cause, *changes: str, verbs: tuple[str, ...] = ("crash",)) -> Case:
     """Return a cause in the group of the race, with some keys changed."""
-    subject = subject_of(choose("kip848-commit-ahead", changes))
+    subject = subject_of(load_named("kip848-commit-ahead", changes))
     return Case(
         cause=cause,
         subject=subject,
@@ -104,7 +104,7 @@ def test_a_commit_on_revoke_is_advised_without_words_of_the_other_protocol():
 
 def test_an_entry_is_told_in_epochs():
     """Members of such a group have no generation."""
-    run = emulator.run(choose("kip848-commit-ahead").scenario, 0)
+    run = emulator.run(load_named("kip848-commit-ahead").scenario, 0)
     entry = run.ledger.entry("L1")
     term = term_of(entry.group, run.events)
     told = "\n".join(entry_screen("", entry, explain(entry, run.events), str, term))

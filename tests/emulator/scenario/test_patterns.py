@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import emulator
-from emulator.cli.choosing import choose
-from emulator.cli.variants import read_variants
+from emulator.comparison import read_variants
 from emulator.events import EpochOpened
+from emulator.loading import load_named
 from emulator.scenario import catalogue
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
@@ -59,15 +59,15 @@ def test_a_pattern_that_matches_nothing_is_refused():
 @pytest.mark.parametrize("column", ["eager", "cooperative", "static"])
 def test_a_comparison_with_the_classic_protocol_lets_clients_match(column):
     """So one word still gives the other protocol."""
-    scenario = choose(NAME, ()).scenario
+    scenario = load_named(NAME, ()).scenario
     (_, variant) = read_variants([column], scenario)
 
-    assert "client" == choose(NAME, variant.overrides).scenario.group[0].pattern_by
+    assert "client" == load_named(NAME, variant.overrides).scenario.group[0].pattern_by
 
 
 def test_a_topic_that_comes_to_match_is_read_by_somebody():
     """The coordinator finds it; each of its partitions gets an owner."""
-    run = emulator.run(choose(NAME, ()).scenario, 0)
+    run = emulator.run(load_named(NAME, ()).scenario, 0)
     opened = {e.what.partition for e in run.events if isinstance(e.what, EpochOpened)}
 
     assert {0, 1, 2} == {tp.partition for tp in opened if tp.topic == "orders-us"}

@@ -1,4 +1,4 @@
-"""The answers of ``rebalance assign`` for people: who gets what, what moved, how balanced."""
+"""Show the answers of ``rebalance assign`` as tables: assignment, moves and balance."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from rich.text import Text
 
 from assignors.question import Answer, Outcome
 from assignors.types import Assignment, TopicPartition
-from emulator.cli.output import say
 from emulator.report.wording import width
 
 
-def print_table(outcome: Outcome) -> bool:
-    """Print *outcome* for people; return whether somebody still reads."""
+def table_lines(outcome: Outcome) -> list[str]:
+    """Return the lines of *outcome* as a table that fits the terminal."""
     console = Console(width=width())
-    with console.capture() as caught:
+    with console.capture() as captured:
         console.print(as_table(outcome))
-    return say(*map(str.rstrip, caught.get().splitlines()))
+    return [line.rstrip() for line in captured.get().splitlines()]
 
 
 def as_table(outcome: Outcome) -> RenderableType:
-    """Return *outcome* for people: who gets what, what moved, how balanced."""
+    """Return the assignment of *outcome* as a table, with what each member gains and gives up."""
     if outcome.answer is None:
         where = f"line {outcome.line_number}: " if outcome.defect else ""
         return Text(f"{where}{outcome.error}", style="yellow" if outcome.defect else "red")
@@ -41,7 +40,7 @@ def as_table(outcome: Outcome) -> RenderableType:
 
 
 def runs(partitions: Iterable[TopicPartition]) -> str:
-    """Return *partitions* by topic, neighbouring numbers as runs.
+    """Return *partitions* by topic, with consecutive numbers as ranges.
 
     >>> runs(TopicPartition("t", number) for number in (4, 0, 1, 2))
     't 0-2 4'
@@ -60,25 +59,25 @@ def runs(partitions: Iterable[TopicPartition]) -> str:
 
 
 def summary(answer: Answer) -> list[str]:
-    """Return the lines below the table: how balanced, what moved, what is odd."""
+    """Return the lines below the table: balance, moves and irregularities."""
     assignment = answer.checked.assignment
     sizes = sorted(map(len, assignment.values())) or [0]
     balance = f"balance: {sizes[0]} to {sizes[-1]} partitions a member"
     lines = [f"{balance}, {sum(sizes)} in all, {len(assignment)} members"]
     if any(answer.owned.values()):
         moved, withheld = _moves(assignment, answer.owned)
-        lines.append(f"moved to another member: {moved}; given up, with nobody yet: {withheld}")
+        lines.append(f"moved to another member: {moved}; revoked and not yet assigned: {withheld}")
     if missing := _unassigned(answer):
-        lines.append(f"nobody has: {runs(missing)}")
+        lines.append(f"unassigned: {runs(missing)}")
     if twice := answer.checked.given_twice:
-        lines.append(f"given twice: {runs(one.partition for one in twice)}")
+        lines.append(f"assigned twice: {runs(one.partition for one in twice)}")
     return lines
 
 
 def _moves(
     assignment: Assignment, owned: Mapping[str, tuple[TopicPartition, ...]]
 ) -> tuple[int, int]:
-    """Count the owned partitions that another member has now, and those nobody has."""
+    """Count the owned partitions that another member has now, and those without an owner."""
     had = {one for partitions in owned.values() for one in partitions}
     given = {one for partitions in assignment.values() for one in partitions}
     new = {one for member in owned for one in set(assignment[member]).difference(owned[member])}
@@ -86,7 +85,7 @@ def _moves(
 
 
 def _unassigned(answer: Answer) -> list[TopicPartition]:
-    """Return the partitions of subscribed topics that nobody gets."""
+    """Return the partitions of subscribed topics that are not assigned."""
     given = {one for partitions in answer.checked.assignment.values() for one in partitions}
     asked = {topic for sub in answer.subscriptions.values() for topic in sub.topics}
     return [

@@ -1,4 +1,4 @@
-"""A scenario as reports speak of it."""
+"""Describe a scenario for reports: its groups, protocols, commits and settings in force."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
-from emulator.cli.choosing import Chosen
+from emulator.loading import LoadedScenario
 from emulator.report.subject import TOLD_BY_BROKERS, GroupFacts, Subject
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import CommitPolicy, Group, Scenario
@@ -25,13 +25,13 @@ from emulator.world.consumer.blueprints import common_protocol, make_assignors
 from protocols.settings.consumer import BrokerSettings, ConsumerSettings
 
 
-def subject_of(chosen: Chosen) -> Subject:
-    """Return what reports say of a scenario."""
-    scenario = chosen.scenario
+def subject_of(loaded: LoadedScenario) -> Subject:
+    """Return the description of a scenario."""
+    scenario = loaded.scenario
     brokers = broker_settings(scenario.cluster)
     return Subject(
-        name=quote(chosen.name),
-        options="".join(f" --set {quote(override)}" for override in chosen.overrides),
+        name=quote(loaded.name),
+        options="".join(f" --set {quote(override)}" for override in loaded.overrides),
         title=scenario.title,
         kafka=KAFKA,
         run_for=format_span(scenario.run_for),
@@ -47,7 +47,7 @@ def subject_of(chosen: Chosen) -> Subject:
 
 
 def clock_of(scenario: Scenario) -> Callable[[int], str] | None:
-    """Return what tells a time of the run as clock time, as JSON has it; None: no start."""
+    """Return the conversion of simulated time (us) to ISO clock time; None without a ``start``."""
     start = scenario.start
     if start is None:
         return None
@@ -78,17 +78,17 @@ def _facts(group: Group, brokers: BrokerSettings) -> GroupFacts:
 
 
 def _in_force(settings: ConsumerSettings, brokers: BrokerSettings) -> dict[str, Any]:
-    """Return a group's settings; with the consumer protocol, the times that its brokers tell."""
+    """Return a group's settings; with the consumer protocol, times are settings of the brokers."""
     own = settings_in_force(settings)
     if settings.group_protocol != "consumer":
         return own
-    told = settings_in_force(brokers)
-    times = {f"group.consumer.{name}": told[f"group.consumer.{name}"] for name in TOLD_BY_BROKERS}
+    theirs = settings_in_force(brokers)
+    times = {f"group.consumer.{name}": theirs[f"group.consumer.{name}"] for name in TOLD_BY_BROKERS}
     return {**{name: value for name, value in own.items() if name not in ONLY_CLASSIC}, **times}
 
 
 def _of_coordinator(settings: ConsumerSettings, brokers: BrokerSettings) -> tuple[str, ...]:
-    """Return the assignor that the coordinator runs, if all members ask for the same."""
+    """Return the assignor that the coordinator runs if all members ask for the same."""
     return (settings.group_remote_assignor or brokers.group_consumer_assignors[0],)
 
 
@@ -104,7 +104,7 @@ def _habits(policy: CommitPolicy) -> list[str]:
 
 
 def _in_words(policy: CommitPolicy, interval_ms: int) -> str:
-    """Say who commits when."""
+    """Describe how a member commits."""
     if policy.call == "auto":
         words = f"auto commit every {format_duration(interval_ms * US_PER_MS)}"
     elif policy.call == "none":

@@ -1,0 +1,119 @@
+"""Explain one entry of a ledger as a sequence of events: ``emulator.explain``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from emulator.errors import RefusedError
+from emulator.ledger.entries import Entry
+from emulator.loading import load
+from emulator.playing import Run, run
+from emulator.report.described import DescribedGroup
+from emulator.report.describer import describe
+from emulator.report.entry_screen import entry_screen
+from emulator.report.event_wording import term_of
+from emulator.report.explain import explain as explain_entry
+from emulator.report.group_screen import group_document, group_screen
+from emulator.report.refrains import Line
+from emulator.report.run_document import entry_document, timed
+from emulator.scenario.manifest import manifest
+from emulator.versions import KAFKA
+from emulator.scenario.model import Scenario
+from emulator.scenario.units import format_moment
+from emulator.subjects import clock_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Explanation:
+    """One entry of a ledger, with the events that led to it."""
+
+    run: Run
+    entry: Entry
+    lines: tuple[Line, ...]
+    group: DescribedGroup | None
+    """The group as ``kafka-consumer-groups --describe`` shows it at the last event."""
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        what = f"{self.entry.kind}, {self.entry.cause}" if self.entry.cause else self.entry.kind
+        return f"<Explanation of {self.entry.id}: {what}, {len(self.lines)} lines>"
+
+    def __str__(self) -> str:
+        """Return the explanation as the command prints it."""
+        return "\n".join(self.screen())
+
+    def screen(self) -> list[str]:
+        """Return the lines that ``rebalance explain`` prints."""
+        scenario = self.run.scenario
+        title = f"{scenario.title} | seed {self.run.seed} | Apache Kafka {KAFKA}"
+        term = term_of(self.entry.group, self.run.events)
+
+        def moment(at_us: int) -> str:
+            return format_moment(at_us, scenario.start)
+
+        lines = [*entry_screen(title, self.entry, self.lines, moment, term)]
+        if self.group is not None:
+            last = _last_event(self.entry)
+            at_us = next(link.at_us for link in self.entry.chain if link.event == last)
+            lines += ["", *group_screen(self.group, moment(at_us))]
+        return lines
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the document that ``rebalance explain --json`` prints."""
+        clock = clock_of(self.run.scenario)
+        return {
+            **manifest(self.run.scenario),
+            "seed": self.run.seed,
+            "digest": self.run.digest,
+            "entry": entry_document(self.entry, clock),
+            "lines": [
+                {
+                    "event": line.event,
+                    **timed(line.at_us, clock),
+                    "text": line.text,
+                    "shown": line.shown,
+                    "began": None if line.began_us is None else timed(line.began_us, clock),
+                    "log": None if line.log is None else asdict(line.log),
+                }
+                for line in self.lines
+            ],
+            "described": None if self.group is None else group_document(self.group),
+        }
+
+
+def explain(
+    scenario: Scenario | Run | str | Path, entry: str, seed: int | None = None
+) -> Explanation:
+    """Explain one entry of a run's ledger: owners, polls, commits and the coordinator's changes.
+
+    *scenario*: a scenario, the path or catalogue name of one, or a finished run. It is played (a
+    finished run once more, with its seed), as the explanation needs more events than a run keeps.
+    *entry*: as the ledger names it, such as ``D3`` or ``L1``.
+
+    Raises ``RefusedError`` if the ledger has no such entry.
+    """
+    if isinstance(scenario, Run):
+        scenario, seed = scenario.scenario, scenario.seed if seed is None else seed
+    elif not isinstance(scenario, Scenario):
+        scenario = load(scenario)
+    finished = run(scenario, seed, polls=True)
+    found = _entry(finished, entry)
+    return Explanation(
+        run=finished,
+        entry=found,
+        lines=tuple(explain_entry(found, finished.events)),
+        group=describe(found.group, finished.events, _last_event(found)),
+    )
+
+
+def _entry(finished: Run, name: str) -> Entry:
+    try:
+        return finished.ledger.entry(name.upper())
+    except KeyError as error:
+        raise RefusedError(f"seed {finished.seed}: {error.args[0]}") from None
+
+
+def _last_event(entry: Entry) -> int:
+    return max((link.event for link in entry.chain), default=0)

@@ -1,0 +1,157 @@
+"""Load a scenario: a file, a name of the catalogue, or a text, with some keys changed.
+
+This is the entrance for users. ``emulator.scenario.load`` validates the document; here the names
+in ``[expect]`` are compared with the metrics that exist, too, which the scenario cannot know.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.errors import RefusedError
+from emulator.metrics.checks import is_expectable
+from emulator.metrics.metrics import unknown_metric
+from emulator.scenario import catalogue
+from emulator.scenario import load as scenario_files
+from emulator.scenario.estimate import MOST_EVENTS, estimate, refuse_large
+from emulator.scenario.model import Scenario
+from emulator.scenario.problems import Problem, ScenarioError, hint
+
+STDIN = "-"
+"""The name of a scenario that is read from standard input."""
+
+STDIN_IN_ERRORS = "the input"
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioText:
+    """The text of a scenario, and where it comes from."""
+
+    name: str
+    """As the user gave it."""
+
+    source: str
+    """The file's path, for error messages."""
+
+    text: str
+    folder: Path
+    """Relative paths in the text begin here."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedScenario:
+    """A valid scenario, and how it was named and changed."""
+
+    name: str
+    overrides: tuple[str, ...]
+    scenario: Scenario
+    folder: Path
+    """The folder of its file, which may also hold the user's own assignors."""
+
+
+def load(scenario: str | Path, overrides: Sequence[str] = ()) -> Scenario:
+    """Return the scenario of a file or of the catalogue, with some keys changed.
+
+    *scenario*: a path, or a name of the catalogue. *overrides*: ``path=value`` each, as for
+    ``rebalance run --set``; the last one wins.
+
+    Raises ``ScenarioError``, which lists everything that is wrong.
+
+    >>> load("member-crashes", ["run_for=20s"]).run_for
+    20000000
+    """
+    return load_text(read_text(str(scenario)), overrides, allow_large=True).scenario
+
+
+def loads(
+    text: str, name: str = "scenario", overrides: Sequence[str] = (), *, folder: Path | None = None
+) -> Scenario:
+    """Return the scenario that a TOML text describes, with some keys changed.
+
+    *name*: used in error messages. *folder*: where relative paths in the text begin.
+
+    Raises ``ScenarioError``, which lists everything that is wrong, also metrics in ``[expect]``
+    that do not exist.
+    """
+    scenario = scenario_files.loads(text, name, overrides, folder=folder)
+    _refuse_unknown_metrics(scenario, name)
+    return scenario
+
+
+def read_text(name: str) -> ScenarioText:
+    """Read a scenario's text from a file, the catalogue, or (``-``) standard input."""
+    if name == STDIN:
+        content = sys.stdin.buffer.read()
+        text = scenario_files.decoded(content, STDIN_IN_ERRORS)
+        return ScenarioText(name, STDIN_IN_ERRORS, text, Path.cwd())
+    path = _path_of(name)
+    text = scenario_files.text_of(str(path))
+    return ScenarioText(name, str(path), text, path.parent.resolve())
+
+
+def load_text(
+    written: ScenarioText,
+    overrides: Sequence[str] = (),
+    *,
+    allow_large: bool = False,
+    runs: int = 1,
+) -> LoadedScenario:
+    """Load a text with some keys changed.
+
+    Raises ``ScenarioError`` if it is invalid or, unless *allow_large*, if one run has more than
+    10^9 events, and ``RefusedError`` if *runs* of them have more.
+    """
+    scenario = loads(written.text, written.source, overrides, folder=written.folder)
+    if not allow_large:
+        refuse_large(scenario, written.source)
+        _refuse_many(scenario, runs)
+    return LoadedScenario(written.name, tuple(overrides), scenario, written.folder)
+
+
+def load_named(
+    name: str, overrides: Sequence[str] = (), *, allow_large: bool = False, runs: int = 1
+) -> LoadedScenario:
+    """Read and load the scenario called *name*; see :func:`read_text` and :func:`load_text`."""
+    return load_text(read_text(name), overrides, allow_large=allow_large, runs=runs)
+
+
+def _refuse_many(scenario: Scenario, runs: int) -> None:
+    events = estimate(scenario).events
+    if events * runs > MOST_EVENTS:
+        raise RefusedError(
+            f"{runs:,} runs of about {events:.1e} events each; at most {MOST_EVENTS:.0e} in all "
+            "are allowed. Take fewer --seeds, or --yes to run them anyway"
+        )
+
+
+def _path_of(name: str) -> Path:
+    """Return the file that *name* means; a name with a suffix or a folder is always a path."""
+    path = Path(name)
+    known = catalogue.names()
+    if _exists(path) or path.suffix or len(path.parts) != 1:
+        return path
+    if name in known:
+        return catalogue.path_of(name)
+    near = hint(name, known) or "; rebalance scenarios lists the catalogue"
+    reason = f"no such file, and no such scenario in the catalogue{near}"
+    raise ScenarioError(name, [Problem("", reason)])
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return True  # reading it raises the error for the user
+
+
+def _refuse_unknown_metrics(scenario: Scenario, source: str) -> None:
+    problems = [
+        Problem(f"expect[{name}]", unknown_metric(name))
+        for name in scenario.expect
+        if not is_expectable(name)
+    ]
+    if problems:
+        raise ScenarioError(source, problems)

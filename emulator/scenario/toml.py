@@ -1,0 +1,61 @@
+"""Write a scenario as a TOML file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tomlkit
+from tomlkit.items import AoT, Item, Table
+
+from emulator.scenario.document import Document
+from emulator.scenario.manifest import dump
+from emulator.scenario.model import Scenario
+
+
+def to_toml(scenario: Scenario) -> str:
+    """Return a scenario as the text of a file: full spelling, defaults left out.
+
+    ``loads`` reads an equal scenario from it.
+    """
+    return document_to_toml(dump(scenario))
+
+
+def document_to_toml(document: Document, comments: tuple[str, ...] = ()) -> str:
+    """Return a document as TOML: values first, then tables, then lists of tables.
+
+    *comments*: lines at the top, without the ``#``.
+    """
+    written = tomlkit.document()
+    for comment in comments:
+        written.add(tomlkit.comment(comment))
+    for key, value in _values_first(document):
+        written.add(key, _item(value))
+    return tomlkit.dumps(written)
+
+
+def _values_first(table: Document) -> list[tuple[str, Any]]:
+    """Return the keys of a table so that none of its values follows one of its tables."""
+    return sorted(table.items(), key=lambda item: (_is_list_of_tables(item[1]), _is_table(item[1])))
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list_of_tables(value: object) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(map(_is_table, value))
+
+
+def _item(value: Any) -> Item:
+    if _is_table(value):
+        return _table(value)
+    if _is_list_of_tables(value):
+        return AoT([_table(each) for each in value])
+    return tomlkit.item(list(value) if isinstance(value, tuple) else value)
+
+
+def _table(content: Document) -> Table:
+    table = tomlkit.table()
+    for key, value in _values_first(content):
+        table.add(key, _item(value))
+    return table
