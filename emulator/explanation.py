@@ -19,10 +19,10 @@ from emulator.report.group_screen import group_document, group_screen
 from emulator.report.refrains import Line
 from emulator.report.run_document import entry_document, timed
 from emulator.scenario.manifest import manifest
-from emulator.versions import KAFKA
 from emulator.scenario.model import Scenario
 from emulator.scenario.units import format_moment
 from emulator.subjects import clock_of
+from emulator.versions import KAFKA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

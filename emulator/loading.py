@@ -60,7 +60,7 @@ def load(scenario: str | Path, overrides: Sequence[str] = ()) -> Scenario:
 
     Raises ``ScenarioError``, which lists everything that is wrong.
 
-    >>> load("member-crashes", ["run_for=20s"]).run_for
+    >>> load("quiet", ["run_for=20s"]).run_for
     20000000
     """
     return load_text(read_text(str(scenario)), overrides, allow_large=True).scenario

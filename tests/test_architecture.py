@@ -93,8 +93,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.comparison": PLAYED
     | {"emulator.loading", "emulator.processes", "emulator.sweeps", "emulator.tables"},
     "emulator.subjects": PLAYED | {"emulator.loading", "emulator.report"},
-    "emulator.explanation": PLAYED
-    | {"emulator.loading", "emulator.report", "emulator.subjects"},
+    "emulator.explanation": PLAYED | {"emulator.loading", "emulator.report", "emulator.subjects"},
     "emulator.run_files": {"emulator.events", "emulator.scenario"},
     "emulator.conformance": PLAYED,
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
@@ -153,7 +152,7 @@ def may_import(room: str, target: str) -> bool:
     allowed = ARROWS[room]
     if room == target or target in allowed:
         return True
-    if target == "emulator.errors":
+    if target in {"emulator.errors", "emulator.versions"}:
         return room.startswith("emulator")
     packages = [name for name in allowed if name in PACKAGES[:2]]
     return any(target.startswith(f"{name}.") for name in packages)

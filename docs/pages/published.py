@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from emulator.cli.compare import columns_of
+from emulator.cli.compare import columns_of as columns_of_comparison
 from emulator.comparison import load_variants, play_variants
 from emulator.loading import read_text
 from emulator.metrics.distribution import summarise
@@ -186,7 +186,7 @@ def columns_of(name: str) -> Sequence[Column]:
     """Play a set-up; return what came of each of its rows."""
     set_up = SET_UPS[name]
     variants = load_variants(read_text(name), set_up.rows, allow_large=True)
-    return columns_of(play_variants(variants, list(range(set_up.seeds)), 1))
+    return columns_of_comparison(play_variants(variants, list(range(set_up.seeds)), 1))
 
 
 def _table(name: str) -> list[str]:

@@ -30,9 +30,9 @@ from emulator.report.comparison_markdown import comparison_markdown
 from emulator.report.comparison_rows import rows_screen
 from emulator.report.comparison_screen import Column, comparison_screen
 from emulator.scenario.manifest import manifest
-from emulator.versions import KAFKA, SCHEMA_VERSION
 from emulator.subjects import subject_of
 from emulator.sweeps import seeds_from
+from emulator.versions import KAFKA, SCHEMA_VERSION
 
 WithOption = Annotated[
     list[str] | None,

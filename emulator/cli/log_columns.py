@@ -7,7 +7,6 @@ from pathlib import Path
 
 import typer
 
-from emulator.run_files import parquet_objection
 from emulator.cli.log_printing import EMPTY, Reading
 from emulator.cli.output import Progress, say
 from emulator.errors import RefusedError, reason_of
@@ -17,6 +16,7 @@ from emulator.logs.offsets_log.finding import Log, LogFileError, Segment, logs_o
 from emulator.logs.offsets_log.recognising import read_segment
 from emulator.logs.offsets_log.words import printable
 from emulator.report.wording import counted
+from emulator.run_files import parquet_objection
 from protocols.offsets_topic.segments.reader import Gap
 
 

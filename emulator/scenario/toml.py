@@ -51,7 +51,8 @@ def _item(value: Any) -> Item:
         return _table(value)
     if _is_list_of_tables(value):
         return AoT([_table(each) for each in value])
-    return tomlkit.item(list(value) if isinstance(value, tuple) else value)
+    written: Item = tomlkit.item(list(value) if isinstance(value, tuple) else value)
+    return written
 
 
 def _table(content: Document) -> Table:

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from assignors.question import Outcome, outcomes
 from assignors.types import TopicPartition
-from emulator.cli import main
 from emulator.assignment import as_json
+from emulator.cli import main
 from emulator.report.assignment_table import runs, summary
 
 MEMBERS = [
@@ -89,7 +89,9 @@ def test_good_questions_and_defects_exit_with_0(app: typer.Typer, tmp_path: Path
     result = CliRunner().invoke(app, ["assign", str(file)])
 
     assert result.exit_code == 0
-    assert [as_json(one) for one in outcomes(file.read_text().splitlines())] == result.stdout.splitlines()
+    assert [
+        as_json(one) for one in outcomes(file.read_text().splitlines())
+    ] == result.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_the_table_says_who_gets_what_and_gives_up_what(app: typer.Typer) -> Non
     assert result.exit_code == 0
     assert "t 0-1" in result.stdout
     assert "t 2-3" in result.stdout
-    assert "given up, with nobody yet: 2" in result.stdout
+    assert "revoked and not yet assigned: 2" in result.stdout
 
 
 def test_the_table_shows_errors_too(app: typer.Typer) -> None:
@@ -171,16 +173,16 @@ def test_what_moved_is_counted_against_what_members_owned() -> None:
     assert outcome.answer is not None
     assert summary(outcome.answer) == [
         "balance: 2 to 2 partitions a member, 4 in all, 2 members",
-        "moved to another member: 2; given up, with nobody yet: 0",
+        "moved to another member: 2; revoked and not yet assigned: 0",
     ]
 
 
 def test_partitions_with_nobody_and_with_two_are_named() -> None:
-    """In the cooperative first round nobody has what is withheld."""
+    """In the cooperative first round the withheld partitions have no owner."""
     outcome = asked(question("cooperative-sticky"))
 
     assert outcome.answer is not None
-    assert "nobody has: t 2-3" in summary(outcome.answer)
+    assert "unassigned: t 2-3" in summary(outcome.answer)
 
 
 def test_neighbouring_numbers_are_told_as_runs() -> None:

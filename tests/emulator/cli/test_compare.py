@@ -109,7 +109,7 @@ def test_a_column_without_a_name_or_without_keys_is_refused(tmp_path, text):
     status, out, err = rebalance("compare", written(tmp_path), "--with", text)
 
     assert (2, "") == (status, out)
-    assert "a name stands before the colon, and keys after it" in err
+    assert "write a name before the colon, and keys after it" in err
 
 
 def test_names_of_columns_are_shown_as_they_are(tmp_path):
@@ -149,7 +149,7 @@ def test_a_scenario_from_the_input_is_read_once(tmp_path):
 
 def test_two_columns_of_one_name_are_refused():
     """Nobody could tell them apart."""
-    with pytest.raises(RefusedError, match="two columns are called 'eager'"):
+    with pytest.raises(RefusedError, match="two variants are called 'eager'"):
         read_variants(["eager", "eager"], loads(CRASH, "crash.toml"))
 
 

@@ -87,7 +87,7 @@ def test_a_target_that_is_something_else_is_not_replaced(tmp_path):
     """Only a Parquet file is, and only by a whole one."""
     (tmp_path / "notes.parquet").write_text("dear to somebody")
 
-    assert "that is not Parquet" in refused(tmp_path / "notes.parquet", STATIC)
+    assert "is not Parquet" in refused(tmp_path / "notes.parquet", STATIC)
     assert "ends in .parquet" in refused(tmp_path / "commits.csv", STATIC)
     assert "there is no folder" in refused(tmp_path / "absent" / "c.parquet", STATIC)
 

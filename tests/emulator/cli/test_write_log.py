@@ -150,7 +150,7 @@ def refused(tmp_path, target, *more):
     ("name", "said"),
     [
         ("absent/log", "there is no folder"),
-        ("crash.toml", "it is there and no folder"),
+        ("crash.toml", "it exists and is not a folder"),
         ("crash.toml/log", "there is no folder"),
         (".", "the folder is not empty"),
         ("l" * 250, "File name too long"),
