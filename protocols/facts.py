@@ -1,16 +1,54 @@
-"""What machines tell: the content of Kafka's own log lines, as values.
+"""Facts: what a machine reports, the content of Kafka's own log lines as values.
 
-A fact changes nothing; hosts turn facts into events for the ledger and for people.
+A fact changes no state. Facts about a group's members and its rebalances are also the events of a
+run: the host fills in the names of consumers, which a machine does not know (``consumer``,
+``consumers``), and the fields that only a machine's caller needs are left out (:func:`recorded`).
+The order of the other fields is the order in which events are written.
 """
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from functools import cache
+from typing import Any, TypeVar
 
 from assignors.types import TopicPartition
 from protocols.messages import Header, OffsetToCommit
 from protocols.messages.errors import ErrorCode
+
+F = TypeVar("F")
+
+_RECORDED = "recorded"
+
+
+def _unrecorded(default: Any) -> Any:
+    """Return a field that events leave out."""
+    return field(default=default, metadata={_RECORDED: False})
+
+
+def recorded_fields(kind: Any) -> tuple[str, ...]:
+    """Return the names of the fields of a fact or event that are recorded, in their order."""
+    return tuple(each.name for each in fields(kind) if _is_recorded(each))
+
+
+def recorded(fact: F, **named: Any) -> F:
+    """Return a fact as an event.
+
+    *named*: the fields that the host fills in. Fields that are not recorded get their defaults.
+    """
+    kind: Any = type(fact)
+    return replace(fact, **_left_out(kind), **named)  # type: ignore[type-var]
+
+
+@cache
+def _left_out(kind: Any) -> Mapping[str, Any]:
+    return {each.name: each.default for each in fields(kind) if not _is_recorded(each)}
+
+
+def _is_recorded(each: Field[Any]) -> bool:
+    return bool(each.metadata.get(_RECORDED, True))
 
 
 class Departure(enum.StrEnum):
@@ -28,108 +66,138 @@ class Departure(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberAdded:
-    """A member entered its group; ``replaced``: the id it took over from (static restart)."""
+    """A member entered its group."""
 
     group: str
+    consumer: str = ""
     member_id: str
-    instance_id: str | None
-    client: str
-    protocol: str
+    replaced: str = ""
+    """The member id that it took over from (a restart of a static member); empty: none."""
+
+    protocol: str = "classic"
     """``classic`` or ``consumer``: what the member speaks; a group of the consumer protocol may have
     members of both (KIP-848)."""
 
-    replaced: str | None = None
+    instance_id: str | None = _unrecorded(None)
+    client: str = _unrecorded("")
+    """The client id in the header of its request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRemoved:
+    """A member left its group, or was removed."""
+
     group: str
+    consumer: str = ""
     member_id: str
-    why: Departure
+    why: str
+    """A :class:`Departure`; in events its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceStarted:
-    """PreparingRebalance was entered; ``reason`` is the text of the coordinator's log."""
+    """A group entered PreparingRebalance."""
 
     group: str
     generation: int
     """The generation that ends."""
 
     reason: str
-    member_id: str
+    """The text of the coordinator's log."""
+
+    consumer: str = ""
+    member_id: str = _unrecorded("")
     """The member whose join, departure or change began it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinPhaseEnded:
-    """A generation began: all who joined in time are its members."""
+    """A generation began with the members that joined in time; its leader assigns next."""
 
     group: str
     generation: int
-    protocol: str | None
-    leader: str | None
-    members: tuple[str, ...]
+    protocol: str
+    """The assignor's name."""
+
+    leader: str
+    """A member id; in events the name of a consumer."""
+
+    consumers: tuple[str, ...] = ()
+    members: tuple[str, ...] = _unrecorded(())
+    """Member ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupStabilised:
-    """The leader's assignment is durable and handed out."""
+    """The assignment of a generation, handed out and durable.
+
+    Of a group of the consumer protocol: every member has reached the target of this group epoch.
+    """
 
     group: str
     generation: int
     assignment: tuple[tuple[str, tuple[TopicPartition, ...]], ...]
+    """By member id; in events by consumer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEmptied:
+    """The last member left."""
+
     group: str
     generation: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConverted:
-    """A group went over to the other protocol; its committed offsets went along."""
+    """A group migrated to the other protocol, with its committed offsets (KIP-848)."""
 
     group: str
     protocol: str
-    """``consumer`` or ``classic``: what the group is from now on."""
+    """``consumer`` or ``classic``: the protocol of the group from now on."""
 
     generation: int
-    """The last generation or group epoch, from which the other goes on; without members, the new
-    count begins anew."""
+    """The last generation or group epoch, from which the other count continues; without members
+    the new count starts anew."""
 
-    member_id: str
-    """Whose coming or going it was; empty: the id of one that has none yet."""
+    consumer: str = ""
+    """The consumer that joined or left."""
 
-    client: str
-    """Who came; empty: somebody went."""
+    members: tuple[str, ...] = ()
+    """The consumers that stay members, all of the classic protocol."""
 
-    assignment: tuple[tuple[str, tuple[TopicPartition, ...]], ...] = ()
-    """Who went along, members of the classic protocol, each with what it is to have."""
+    member_id: str = _unrecorded("")
+    """The member that joined or left; empty: one that has no id yet."""
+
+    client: str = _unrecorded("")
+    """The client id of the member that joined; empty: a member left."""
+
+    assignment: tuple[tuple[str, tuple[TopicPartition, ...]], ...] = _unrecorded(())
+    """The members that stay, by member id, each with its target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEpochRaised:
-    """What a consumer group's assignment depends on changed: a new target is due (KIP-848)."""
+    """A consumer group needs a new target assignment: what that depends on changed (KIP-848)."""
 
     group: str
     epoch: int
-    member_id: str
-    """The member whose heartbeat or departure raised it; empty: a look-up of patterns."""
-
     reason: str
+    consumer: str = ""
+    """The consumer whose heartbeat or departure raised it; empty: a refresh of regular expressions."""
+
+    member_id: str = _unrecorded("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetComputed:
-    """The coordinator decided who shall have what in a consumer group."""
+    """The coordinator computed the target assignment of a consumer group."""
 
     group: str
     epoch: int
     assignor: str
     changed: tuple[tuple[str, tuple[TopicPartition, ...]], ...]
-    """The whole targets of the members whose target is new, by member id."""
+    """The whole targets of the members whose target is new, by member id; in events by consumer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,12 +205,17 @@ class MemberMoved:
     """A member of a consumer group took a step towards its target."""
 
     group: str
-    member_id: str
+    consumer: str = ""
     epoch: int
-    previous_epoch: int
     state: str
+    """A name of Kafka's ``MemberState`` of the coordinator."""
+
     assigned: tuple[TopicPartition, ...]
     revoking: tuple[TopicPartition, ...]
+    """Partitions that it has to revoke."""
+
+    member_id: str = _unrecorded("")
+    previous_epoch: int = _unrecorded(-1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,11 +241,13 @@ class OffsetsRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetsDropped:
-    """Committed offsets vanished; ``why``: expired, deleted, or topic deleted."""
+    """Committed offsets were removed; ``why``: ``expired``, ``deleted`` or ``topic deleted``."""
 
     group: str
     partitions: tuple[TopicPartition, ...]
     why: str
+    members: int = -1
+    """How many members the group had then; -1: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,26 +300,32 @@ class CommitEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignorFailed:
-    """The leader's assignor raised or would never have ended."""
+    """The leader's assignor raised an exception, or would never have returned."""
 
-    name: str
+    group: str = ""
+    consumer: str = ""
+    assignor: str
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionGivenTwice:
-    """The leader's assignor gave a partition to several members without meaning to."""
+class AssignmentWarning:
+    """The leader's assignor gave a partition to several members without ``exclusive = False``."""
 
-    assignor: str
+    group: str = ""
     generation: int
+    assignor: str
     partition: TopicPartition
-    member_ids: tuple[str, ...]
+    consumers: tuple[str, ...] = ()
+    member_ids: tuple[str, ...] = _unrecorded(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
-    """The client let go of the group by itself: poll interval passed, or an error told it so."""
+class ClientDropped:
+    """A client left its group by itself: its poll interval expired, or an error removed it."""
 
+    consumer: str = ""
+    group: str = ""
     reason: str
 
 
@@ -287,8 +368,8 @@ Fact = (
     | CommitSent
     | CommitEnded
     | AssignorFailed
-    | PartitionGivenTwice
-    | Dropped
+    | AssignmentWarning
+    | ClientDropped
     | CoordinatorLost
     | ClientStateChanged
 )

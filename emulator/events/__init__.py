@@ -7,7 +7,6 @@ since the run began; offsets are record offsets of the topic; ranges are half op
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, NamedTuple, get_args
 
 from emulator.events.cluster import (
@@ -16,6 +15,7 @@ from emulator.events.cluster import (
     BrokerFenced,
     BrokerUnfenced,
     CoordinatorLoaded,
+    CoordinatorMoved,
     CoordinatorUnloaded,
     IsrChanged,
     LeaderChanged,
@@ -32,10 +32,8 @@ from emulator.events.commits import (
     CommitRefused,
     CommitSent,
     Offsets,
-    OffsetsDropped,
 )
 from emulator.events.consumers import (
-    ClientDropped,
     ConsumerPaused,
     ConsumerResumed,
     ConsumerStarted,
@@ -50,21 +48,6 @@ from emulator.events.consumers import (
     Processed,
     ReadOn,
     SubscriptionChanged,
-)
-from emulator.events.groups import (
-    AssignmentWarning,
-    AssignorFailed,
-    CoordinatorMoved,
-    GroupConverted,
-    GroupEmptied,
-    GroupEpochRaised,
-    GroupStabilised,
-    JoinPhaseEnded,
-    MemberAdded,
-    MemberMoved,
-    MemberRemoved,
-    RebalanceStarted,
-    TargetComputed,
 )
 from emulator.events.run import (
     ActRefused,
@@ -81,6 +64,23 @@ from emulator.events.run import (
     RunStarted,
     TopicCreated,
     TopicDeleted,
+)
+from protocols.facts import (
+    AssignmentWarning,
+    AssignorFailed,
+    ClientDropped,
+    GroupConverted,
+    GroupEmptied,
+    GroupEpochRaised,
+    GroupStabilised,
+    JoinPhaseEnded,
+    MemberAdded,
+    MemberMoved,
+    MemberRemoved,
+    OffsetsDropped,
+    RebalanceStarted,
+    TargetComputed,
+    recorded_fields,
 )
 
 __all__ = [
@@ -230,9 +230,7 @@ class Event(NamedTuple):
     what: What
 
 
-_FIELDS: dict[type, tuple[str, ...]] = {
-    kind: tuple(field.name for field in dataclasses.fields(kind)) for kind in get_args(What)
-}
+_FIELDS: dict[type, tuple[str, ...]] = {kind: recorded_fields(kind) for kind in get_args(What)}
 
 
 def values_of(what: What) -> dict[str, Any]:

@@ -212,3 +212,13 @@ class AppendFailed:
     records: int
     error: str
     """In Kafka's spelling."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorMoved:
+    """A group's coordinator changed; ``loaded_us`` is how long the load took."""
+
+    group: str
+    broker: int
+    generation: int
+    loaded_us: int

@@ -74,16 +74,5 @@ class CommitAnswered:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetsDropped:
-    """Committed offsets vanished; ``why``: ``expired``, ``deleted`` or ``topic deleted``."""
-
-    group: str
-    partitions: tuple[TopicPartition, ...]
-    why: str
-    members: int = -1
-    """How many the group had then; -1: not known."""
-
-
 Offsets = tuple[tuple[TopicPartition, int], ...]
 """Each partition with an offset in its log, in an order that the event says."""

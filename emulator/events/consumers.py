@@ -168,12 +168,3 @@ class Polled:
     group: str
     generation: int
     ranges: tuple[tuple[TopicPartition, int, int], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientDropped:
-    """A consumer let go of the group by itself or was told to."""
-
-    consumer: str
-    group: str
-    reason: str

@@ -8,7 +8,7 @@ protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from assignors.types import TopicPartition
@@ -20,6 +20,9 @@ from protocols.coordinator.machine import GroupCoordinator
 from protocols.groups import kip848
 from protocols.machine import Send, Step
 from protocols.messages import Envelope, JoinGroupRequest, SyncGroupRequest
+
+Given = tuple[str, tuple[TopicPartition, ...]]
+"""A member and its partitions."""
 
 TOPICS_CHANGED = "subscribed topics changed"
 """The group side's reason for a new epoch when a topic was created, deleted or extended."""
@@ -116,64 +119,45 @@ class CoordinatorEvents:
     def _member_added(self, _: Coordinator, fact: facts.MemberAdded) -> None:
         consumer = consumer_of(fact.client)
         self._run.consumers[fact.member_id] = consumer
-        added = events.MemberAdded(
-            group=fact.group,
-            consumer=consumer,
-            member_id=fact.member_id,
-            replaced=fact.replaced or "",
-            protocol=fact.protocol,
-        )
+        added = facts.recorded(fact, consumer=consumer)
         event = self._write(added, self._causes.behind_arrival(consumer))
         self._causes.membership[fact.group] = event
 
     def _member_removed(self, _: Coordinator, fact: facts.MemberRemoved) -> None:
         consumer = self._consumer(fact.member_id)
-        why = str(fact.why)
-        removed = events.MemberRemoved(
-            group=fact.group, consumer=consumer, member_id=fact.member_id, why=why
-        )
+        removed = facts.recorded(fact, consumer=consumer, why=str(fact.why))
         event = self._write(removed, self._causes.behind_departure(consumer))
         self._causes.removed[consumer] = event
         self._causes.membership[fact.group] = event
 
     def _rebalance_started(self, _: Coordinator, fact: facts.RebalanceStarted) -> None:
-        started = events.RebalanceStarted(
-            group=fact.group,
-            generation=fact.generation,
-            reason=fact.reason,
-            consumer=self._consumer(fact.member_id),
-        )
+        started = facts.recorded(fact, consumer=self._consumer(fact.member_id))
         cause = self._causes.behind_rebalance(fact.group, fact.reason)
         self._causes.rebalance[fact.group] = self._write(started, cause)
 
     def _join_phase_ended(self, _: Coordinator, fact: facts.JoinPhaseEnded) -> None:
-        ended = events.JoinPhaseEnded(
-            group=fact.group,
-            generation=fact.generation,
-            protocol=fact.protocol or "",
-            leader=self._consumer(fact.leader or ""),
-            consumers=tuple(self._consumer(member) for member in fact.members),
-        )
+        consumers = tuple(map(self._consumer, fact.members))
+        ended = facts.recorded(fact, leader=self._consumer(fact.leader), consumers=consumers)
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._write(ended, cause)
-        for consumer in ended.consumers:
+        for consumer in consumers:
             self._run.triggers.reached_later(consumer, "join phase ended")
 
     def _stabilised(self, _: Coordinator, fact: facts.GroupStabilised) -> None:
-        stable = events.GroupStabilised(
-            group=fact.group,
-            generation=fact.generation,
-            assignment=tuple(
-                (self._consumer(member), partitions) for member, partitions in fact.assignment
-            ),
-        )
-        self._causes.stable[fact.group] = self._write(stable, self._causes.joined.get(fact.group))
+        self._write_stable(facts.recorded(fact, assignment=self._by_consumer(fact.assignment)))
+
+    def _write_stable(self, stable: events.GroupStabilised) -> None:
+        cause = self._causes.joined.get(stable.group)
+        self._causes.stable[stable.group] = self._write(stable, cause)
         for consumer, _given in stable.assignment:
             self._run.triggers.reached_later(consumer, "group stable")
 
+    def _by_consumer(self, given: Iterable[Given]) -> tuple[Given, ...]:
+        """Return what members have with the names of their consumers."""
+        return tuple((self._consumer(member), partitions) for member, partitions in given)
+
     def _emptied(self, _: Coordinator, fact: facts.GroupEmptied) -> None:
-        emptied = events.GroupEmptied(group=fact.group, generation=fact.generation)
-        self._write(emptied, self._causes.membership.get(fact.group))
+        self._write(fact, self._causes.membership.get(fact.group))
 
     def _accepted(self, host: Coordinator, fact: facts.OffsetsAccepted) -> None:
         name = commit_name(fact.header.client, fact.header.correlation_id)
@@ -221,37 +205,21 @@ class CoordinatorEvents:
             self._causes.commits[commit] = event
 
     def _offsets_dropped(self, host: Coordinator, fact: facts.OffsetsDropped) -> None:
-        dropped = events.OffsetsDropped(
-            group=fact.group,
-            partitions=fact.partitions,
-            why=fact.why,
-            members=_members(host, fact.group),
-        )
+        dropped = facts.recorded(fact, members=_members(host, fact.group))
         self._write(dropped, self._causes.behind_drop(fact.group, fact.why))
 
     # -- groups of the consumer protocol ---------------------------------------------------------
 
     def _epoch_raised(self, _: Coordinator, fact: facts.GroupEpochRaised) -> None:
         """Write that a new target is due: the beginning of a rebalance."""
-        raised = events.GroupEpochRaised(
-            group=fact.group,
-            epoch=fact.epoch,
-            reason=fact.reason,
-            consumer=self._consumer(fact.member_id),
-        )
         causes = self._causes
         by_topics = fact.reason == TOPICS_CHANGED or not fact.member_id
         cause = causes.topics if by_topics else causes.membership.get(fact.group)
+        raised = facts.recorded(fact, consumer=self._consumer(fact.member_id))
         causes.rebalance[fact.group] = self._write(raised, cause)
 
     def _target_computed(self, _: Coordinator, fact: facts.TargetComputed) -> None:
-        """Write who shall have what from now on."""
-        computed = events.TargetComputed(
-            group=fact.group,
-            epoch=fact.epoch,
-            assignor=fact.assignor,
-            changed=tuple((self._consumer(member), given) for member, given in fact.changed),
-        )
+        computed = facts.recorded(fact, changed=self._by_consumer(fact.changed))
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._write(computed, cause)
         for consumer, _given in computed.changed:
@@ -261,28 +229,18 @@ class CoordinatorEvents:
         """Write a member's step, and that the group is stable if it was the last one."""
         consumer = self._consumer(fact.member_id)
         self._assigned[fact.member_id] = fact.assigned
-        moved = events.MemberMoved(
-            group=fact.group,
-            consumer=consumer,
-            epoch=fact.epoch,
-            state=fact.state,
-            assigned=fact.assigned,
-            revoking=fact.revoking,
-        )
         cause = self._causes.joined.get(fact.group)
+        moved = facts.recorded(fact, consumer=consumer)
         self._causes.moved[consumer] = self._write(moved, cause)
         if fact.revoking:
             self._run.triggers.reached_later(consumer, "asked to revoke")
         self._write_if_stable(host, fact.group)
 
     def _converted(self, _: Coordinator, fact: facts.GroupConverted) -> None:
-        """Write that a group went over to the other protocol; what moved members before is past."""
-        causes = self._causes
-        came = consumer_of(fact.client)
-        converted = events.GroupConverted(
-            group=fact.group,
-            protocol=fact.protocol,
-            generation=fact.generation,
+        """Write that a group migrated; the steps of its members before are no causes any more."""
+        causes, came = self._causes, consumer_of(fact.client)
+        converted = facts.recorded(
+            fact,
             consumer=came or self._consumer(fact.member_id),
             members=tuple(self._consumer(member) for member, _ in fact.assignment),
         )
@@ -300,18 +258,12 @@ class CoordinatorEvents:
         if self._stable.get(group_id) == group.epoch:
             return
         self._stable[group_id] = group.epoch
-        stable = events.GroupStabilised(
-            group=group_id,
-            generation=group.epoch,
-            assignment=tuple(
-                (self._consumer(member.member_id), self._assigned.get(member.member_id, ()))
-                for member in group
-            ),
+        assigned = ((m.member_id, self._assigned.get(m.member_id, ())) for m in group)
+        self._write_stable(
+            events.GroupStabilised(
+                group=group_id, generation=group.epoch, assignment=self._by_consumer(assigned)
+            )
         )
-        cause = self._causes.joined.get(group_id)
-        self._causes.stable[group_id] = self._write(stable, cause)
-        for consumer, _given in stable.assignment:
-            self._run.triggers.reached_later(consumer, "group stable")
 
 
 def _members(host: Coordinator, group: str) -> int:

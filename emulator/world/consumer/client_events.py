@@ -31,8 +31,8 @@ class ClientEvents:
             facts.CommitSent: self._commit_sent,
             facts.CommitEnded: self._commit_ended,
             facts.AssignorFailed: self._assignor_failed,
-            facts.PartitionGivenTwice: self._given_twice,
-            facts.Dropped: self._dropped,
+            facts.AssignmentWarning: self._given_twice,
+            facts.ClientDropped: self._dropped,
         }
 
     def write(self, process: ConsumerProcess, fact: facts.Fact) -> None:
@@ -96,29 +96,19 @@ class ClientEvents:
             process.application.commits.async_failed(fact.offsets)
 
     def _assignor_failed(self, process: ConsumerProcess, fact: facts.AssignorFailed) -> None:
-        failed = events.AssignorFailed(
-            group=process.blueprint.group.id,
-            consumer=process.blueprint.name,
-            assignor=fact.name,
-            message=fact.message,
-        )
-        self._write(failed, self._causes.joined.get(process.blueprint.group.id))
+        group = process.blueprint.group.id
+        failed = facts.recorded(fact, group=group, consumer=process.blueprint.name)
+        self._write(failed, self._causes.joined.get(group))
 
-    def _given_twice(self, process: ConsumerProcess, fact: facts.PartitionGivenTwice) -> None:
-        warning = events.AssignmentWarning(
-            group=process.blueprint.group.id,
-            generation=fact.generation,
-            assignor=fact.assignor,
-            partition=fact.partition,
-            consumers=tuple(self._run.consumer(member) for member in fact.member_ids),
-        )
-        self._write(warning, self._causes.joined.get(process.blueprint.group.id))
+    def _given_twice(self, process: ConsumerProcess, fact: facts.AssignmentWarning) -> None:
+        group = process.blueprint.group.id
+        consumers = tuple(map(self._run.consumer, fact.member_ids))
+        warning = facts.recorded(fact, group=group, consumers=consumers)
+        self._write(warning, self._causes.joined.get(group))
 
-    def _dropped(self, process: ConsumerProcess, fact: facts.Dropped) -> None:
+    def _dropped(self, process: ConsumerProcess, fact: facts.ClientDropped) -> None:
         consumer = process.blueprint.name
-        dropped = events.ClientDropped(
-            consumer=consumer, group=process.blueprint.group.id, reason=fact.reason
-        )
+        dropped = facts.recorded(fact, consumer=consumer, group=process.blueprint.group.id)
         cause = self._causes.removed.get(consumer, self._causes.disturbed.get(consumer))
         self._causes.dropped[consumer] = self._write(dropped, cause)
 

@@ -36,7 +36,7 @@ from protocols.consumer.classic.state import (
     Synced,
 )
 from protocols.consumer.requests import LOSES_COORDINATOR, Known
-from protocols.facts import AssignorFailed, PartitionGivenTwice
+from protocols.facts import AssignmentWarning, AssignorFailed
 from protocols.machine import Step, Tell
 from protocols.messages import (
     JoinGroupResponse,
@@ -166,7 +166,7 @@ def _assign(
         return _assignor_failed(state, assignor, violation, "IllegalStateException")
     odd = tuple(
         Tell(
-            PartitionGivenTwice(
+            AssignmentWarning(
                 assignor=assignor.name,
                 generation=state.generation.id,
                 partition=given.partition,
@@ -183,7 +183,7 @@ def _assignor_failed(
     state: ClientState, assignor: Assignor, message: str, exception: str
 ) -> Step[ClientState]:
     """Throw from poll: the leader's own assignor failed."""
-    told = Tell(AssignorFailed(name=assignor.name, message=message))
+    told = Tell(AssignorFailed(assignor=assignor.name, message=message))
     return Step(_fail(state, exception, Reaction.THROW), (told,))
 
 

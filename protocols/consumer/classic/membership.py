@@ -24,7 +24,7 @@ from protocols.consumer.classic.state import (
 )
 from protocols.consumer.reader import MS, Metadata, reconnect_backoff_us
 from protocols.consumer.requests import Known, Unknown, on_reads, send
-from protocols.facts import CoordinatorLost, Dropped
+from protocols.facts import ClientDropped, CoordinatorLost
 from protocols.machine import Step, Tell
 from protocols.messages import (
     Disconnected,
@@ -60,7 +60,7 @@ def reset(state: ClientState, reason: str, *, keep_member_id: bool) -> Step[Clie
         future=_outdated(state.future),
         beat=None,
     )
-    return Step(after, (Tell(Dropped(reason=reason)),))
+    return Step(after, (Tell(ClientDropped(reason=reason)),))
 
 
 def _outdated(future: JoinFuture) -> JoinFuture:

@@ -23,7 +23,7 @@ from protocols.consumer.kip848.state import (
 )
 from protocols.consumer.kip848.threads import Purpose
 from protocols.consumer.requests import on_reads
-from protocols.facts import ClientStateChanged, Dropped
+from protocols.facts import ClientDropped, ClientStateChanged
 from protocols.machine import Step, Tell
 from protocols.messages import (
     JOIN_EPOCH,
@@ -132,7 +132,7 @@ def on_fenced(
         return Step(state)
     put_out = abort_reconciliation(member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
     step = transition(state, put_out.to(MemberState.FENCED))
-    told = Tell(Dropped(reason=f"heartbeat answered {error.name}"))
+    told = Tell(ClientDropped(reason=f"heartbeat answered {error.name}"))
     return step.also(told).then(
         lambda s: release_assignment(s, consumer, ReleaseStage.THEN_JOIN, now)
     )
@@ -148,7 +148,7 @@ def on_fatal(
     failed = Failed(exception_name(error), error, message)
     member = abort_reconciliation(state.member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
     step = transition(replace(state, died=failed), member.to(MemberState.FATAL))
-    told = Tell(Dropped(reason=f"heartbeat answered {error.name}"))
+    told = Tell(ClientDropped(reason=f"heartbeat answered {error.name}"))
     if state.member.state.leaving:
         return step.also(told)
     return step.also(told).then(
@@ -238,7 +238,7 @@ def on_poll_expired(state: ClientState, consumer: Consumer) -> Step[ClientState]
     step = transition(state, abort_reconciliation(state.member).to(MemberState.PREPARE_LEAVING))
     member = step.state.member._replace(epoch=epoch, current=NO_ASSIGNMENT)
     step = step.then(lambda s: transition(s, member.to(MemberState.LEAVING)))
-    return step.also(Tell(Dropped(reason=POLL_EXPIRED)))
+    return step.also(Tell(ClientDropped(reason=POLL_EXPIRED)))
 
 
 def on_left(state: ClientState, after: MemberState) -> Step[ClientState]:

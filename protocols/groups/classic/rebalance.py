@@ -220,8 +220,8 @@ def _next_generation(group: Group, at: Moment) -> Turn[Group]:
     ended = JoinPhaseEnded(
         group=group.group_id,
         generation=group.generation,
-        protocol=group.protocol_name,
-        leader=group.leader_id,
+        protocol=group.protocol_name or "",
+        leader=group.leader_id or "",
         members=tuple(member.member_id for member in members),
     )
     effects: list[Effect] = [Tell(ended)]

@@ -175,7 +175,7 @@ def _added(
         instance_id=request.group_instance_id,
         client=header.client,
         protocol="classic",
-        replaced=arrived.member.member_id if arrived.member else None,
+        replaced=arrived.member.member_id if arrived.member else "",
     )
 
 

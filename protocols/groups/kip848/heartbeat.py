@@ -67,7 +67,7 @@ def _entered(
     context = HeartbeatContext(draft, soft, member_id, arrived.member)
     if arrived.member is not None and not arrived.replaces:
         return context
-    replaced = arrived.member.member_id if arrived.member else None
+    replaced = arrived.member.member_id if arrived.member else ""
     added = MemberAdded(
         group=group.group_id,
         member_id=member_id,

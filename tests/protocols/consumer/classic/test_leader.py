@@ -16,7 +16,7 @@ from assignors.types import (
     Topics,
 )
 from protocols.consumer.calls import Failed
-from protocols.facts import AssignorFailed, PartitionGivenTwice
+from protocols.facts import AssignmentWarning, AssignorFailed
 from protocols.messages import JoinGroupRequest, MetadataRequest, SyncGroupRequest
 from protocols.messages.errors import ErrorCode
 
@@ -99,7 +99,7 @@ def test_a_defect_of_the_assignor_is_thrown_from_poll():
     driver = elected(Plugin(DEFECT))
     (fact,) = driver.told(AssignorFailed)
 
-    assert ("plug-in", str(DEFECT)) == (fact.name, fact.message)
+    assert ("plug-in", str(DEFECT)) == (fact.assignor, fact.message)
     assert Failed("KafkaException") == driver.returned[-1]
     assert [] == driver.pending(SyncGroupRequest)
 
@@ -161,12 +161,12 @@ def test_a_partition_given_twice_is_told():
     """A warning, unless the plug-in says that it shares on purpose."""
     answer = {MEMBER: parts(0, 1), OTHER: parts(1, 2, 3)}
     driver = elected(Plugin(answer))
-    (fact,) = driver.told(PartitionGivenTwice)
+    (fact,) = driver.told(AssignmentWarning)
     assert (parts(1)[0], (MEMBER, OTHER), 1) == (fact.partition, fact.member_ids, fact.generation)
 
     sharing = Plugin(answer)
     sharing.exclusive = False  # type: ignore[attr-defined]
-    assert [] == elected(sharing).told(PartitionGivenTwice)
+    assert [] == elected(sharing).told(AssignmentWarning)
 
 
 def test_a_follower_runs_no_assignor():

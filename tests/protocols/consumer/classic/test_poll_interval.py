@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.requests import Unknown
-from protocols.facts import Dropped
+from protocols.facts import ClientDropped
 from protocols.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -40,7 +40,7 @@ def test_a_member_that_stops_polling_leaves_and_drops_out():
     assert (Membership.UNJOINED, Generation()) == (driver.membership, driver.state.generation)
     assert [] == [at for at in beats(driver) if at > 1_100]
     assert ["consumer pro-actively leaving the group"] == [
-        fact.reason for fact in driver.told(Dropped)
+        fact.reason for fact in driver.told(ClientDropped)
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocols.consumer.kip848.state import MemberState
-from protocols.facts import Dropped
+from protocols.facts import ClientDropped
 from protocols.messages import OffsetCommitRequest
 
 from .driver import Beat, ClientDriver
@@ -27,7 +27,7 @@ def test_the_member_leaves_without_a_call():
     assert -1 == driver.one(Beat).member_epoch
     assert ["PREPARE_LEAVING", "LEAVING", "STALE"] == driver.ways()
     assert [] == driver.calls
-    assert ["consumer poll timeout has expired."] == [f.reason for f in driver.told(Dropped)]
+    assert ["consumer poll timeout has expired."] == [f.reason for f in driver.told(ClientDropped)]
 
 
 def test_a_static_member_leaves_for_a_while():
