@@ -1,4 +1,4 @@
-"""What the README shows is what happens."""
+"""The README and the tour show what the commands print."""
 
 from __future__ import annotations
 
@@ -16,10 +16,22 @@ from emulator.cli.main import app
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
-SHOWN = re.findall(r"^```console\n\$ rebalance (.*)\n((?s:.*?))^```$", README, re.MULTILINE)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+CONSOLE = re.compile(r"^```console\n\$ rebalance (.*)\n((?s:.*?))^```$", re.MULTILINE)
+
+SHOWN = [
+    shown
+    for name in ("README.md", "docs/tour.md")
+    for shown in CONSOLE.findall((ROOT / name).read_text(encoding="utf-8"))
+]
 """Commands, and what they print."""
 
-LINKS = re.findall(r"\]\(([^)#]+)\)", README)
+LINKS = [
+    (page.relative_to(ROOT), link)
+    for page in PAGES
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+]
 
 
 @pytest.mark.parametrize(("command", "printed"), SHOWN, ids=[command for command, _ in SHOWN])
@@ -32,8 +44,8 @@ def test_a_command_prints_what_is_shown(command, printed, monkeypatch):
     assert printed.splitlines() == answer.stdout.rstrip().splitlines()
 
 
-def test_there_are_commands_to_hold_it_to():
-    """The first one plays the main job's scenario."""
+def test_commands_are_shown():
+    """The first one runs the main job's scenario."""
     assert len(SHOWN) >= 4
     assert SHOWN[0][0] == "run deploy-kills-in-mid-batch"
 
@@ -55,7 +67,7 @@ def test_the_python_shown_does_what_it_says():
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("link", LINKS)
-def test_links_lead_to_files_of_the_repository(link):
-    """Each of them."""
-    assert (ROOT / link).exists()
+@pytest.mark.parametrize(("page", "link"), LINKS)
+def test_links_lead_to_files_of_the_repository(page, link):
+    """Links of the README and of every page in docs/."""
+    assert (ROOT / page.parent / link).exists()
