@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
-from html import escape
 from typing import Any, Final
 
 import emulator
@@ -20,9 +18,8 @@ from emulator.logs.imports.screen import (
     member_lines,
 )
 from emulator.logs.imports.values import GroupFindings
+from emulator.report.page import COLOURS, Figure, Page, Picture, Section, render
 from emulator.report.wording import counted
-from emulator.study.page import CONFIG, POLICY, STYLE, own_script
-from emulator.study.pictures import COLOURS, Figure, Picture
 from emulator.versions import KAFKA
 
 MOST_BARS: Final = 120
@@ -233,22 +230,15 @@ TITLE: Final = "Consumer groups, as their offsets log shows them"
 
 def findings_page(shortlist: Shortlist) -> str:
     """Return the page as HTML; the same findings give the same bytes."""
-    return "\n".join(_lines(shortlist))
-
-
-def _lines(shortlist: Shortlist) -> Iterator[str]:
     groups = shortlist.first()[:MOST_DRAWN]
-    yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>{escape(TITLE)}</title>\n<style>{STYLE}</style>"
-    yield f"<script>{own_script()}</script>\n</head>\n<body>\n<h1>{escape(TITLE)}</h1>"
-    yield f'<p class="facts">{escape(_facts(shortlist))}</p>'
-    yield from _contents(groups)
-    for number, found in enumerate(groups):
-        yield from _group(number, found)
-    text = "\n".join(findings_screen(shortlist))
-    yield f"<h2>In numbers</h2>\n<pre>{escape(text)}</pre>\n</body>\n</html>\n"
+    return render(
+        Page(
+            title=TITLE,
+            facts=_facts(shortlist),
+            sections=[_section(found) for found in groups],
+            text="\n".join(findings_screen(shortlist)),
+        )
+    )
 
 
 def _facts(shortlist: Shortlist) -> str:
@@ -263,31 +253,10 @@ def _facts(shortlist: Shortlist) -> str:
     return " | ".join(parts)
 
 
-def _contents(groups: list[GroupFindings]) -> Iterator[str]:
-    if len(groups) < 2:
-        return
-    links = (
-        f'<li><a href="#group-{number}">{escape(found.group)}</a></li>'
-        for number, found in enumerate(groups)
+def _section(found: GroupFindings) -> Section:
+    texts = [("", "\n".join(list(group_lines(found))[1:]))]
+    if members := "\n".join(member_lines(found)):
+        texts.append(("Commits by member", members))
+    return Section(
+        title=found.group, facts=headline(found), texts=texts, pictures=list(pictures_of(found))
     )
-    yield f"<ul>{''.join(links)}</ul>"
-
-
-def _group(number: int, found: GroupFindings) -> Iterator[str]:
-    yield f'<h2 id="group-{number}">{escape(found.group)}</h2>'
-    yield f'<p class="facts">{escape(headline(found))}</p>'
-    told = "\n".join(list(group_lines(found))[1:])
-    yield f"<pre>{escape(told)}</pre>"
-    members = "\n".join(member_lines(found))
-    if members:
-        yield f"<h3>Who committed</h3>\n<pre>{escape(members)}</pre>"
-    for place, picture in enumerate(pictures_of(found)):
-        yield from _picture(f"picture-{number}-{place}", picture)
-
-
-def _picture(name: str, picture: Picture) -> Iterator[str]:
-    data = json.dumps(picture.figure, allow_nan=False).replace("</", "<\\/")
-    yield f'<figure>\n<h3>{escape(picture.title)}</h3>\n<div class="picture" id="{name}"></div>'
-    yield f"<figcaption>{escape(picture.words)}</figcaption>\n</figure>"
-    call = f'Plotly.newPlot("{name}", shown.data, shown.layout, {json.dumps(CONFIG)})'
-    yield f"<script>{{ const shown = {data}; {call}; }}</script>"

@@ -7,10 +7,10 @@ import re
 import plotly.graph_objects as go
 import pytest
 
+from emulator.report.page import plotly_script
 from emulator.study import store
 from emulator.study.findings import find
-from emulator.study.page import own_script, study_page
-from emulator.study.pictures import pictures
+from emulator.study.page import pictures, study_page
 from emulator.study.screen import study_screen
 
 from .samples import plan_of, study_of, tasks_of
@@ -89,7 +89,7 @@ def test_the_screen_has_every_metric_and_fits(findings):
 
 def test_plotlys_script_is_in_it_whole():
     """But for the schemes of addresses."""
-    script = own_script()
+    script = plotly_script()
 
     assert len(script) > 1_000_000
     assert "newPlot" in script
