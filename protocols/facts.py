@@ -64,6 +64,22 @@ class Departure(enum.StrEnum):
     REMOVED = "removed by an administrator"
 
 
+class CommitKind(enum.StrEnum):
+    """Which of a client's commits it is."""
+
+    AUTO = "auto"
+    """By ``auto.commit.interval.ms``."""
+
+    PREPARE = "prepare"
+    """By auto-commit, before a rebalance or a revocation."""
+
+    CLOSE = "close"
+    """By auto-commit, in ``close()``."""
+
+    SYNC = "sync"
+    ASYNC = "async"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberAdded:
     """A member entered its group."""
@@ -276,13 +292,10 @@ class PositionSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitSent:
-    """A client asked for offsets to be stored; ``kind`` says which of its commits it was.
-
-    ``kind``: ``auto``, ``prepare`` (before a rebalance), ``close``, ``sync`` or ``async``.
-    """
+    """A client sent a commit."""
 
     correlation_id: int
-    kind: str
+    kind: CommitKind
     generation: int
     offsets: tuple[OffsetToCommit, ...]
 
@@ -292,7 +305,7 @@ class CommitEnded:
     """The client learned of a commit's fate; ``refused_locally``: it was never sent."""
 
     correlation_id: int
-    kind: str
+    kind: CommitKind
     error: ErrorCode
     offsets: tuple[OffsetToCommit, ...]
     refused_locally: bool = False

@@ -64,7 +64,7 @@ class ClientEvents:
             group=process.blueprint.group.id,
             generation=fact.generation,
             commit=name,
-            kind=fact.kind,
+            kind=str(fact.kind),
             offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
             processed=tuple(-1 if end is None else end for end in done),
         )
@@ -92,7 +92,7 @@ class ClientEvents:
             )
             self._write(answered, cause)
         self._run.triggers.reached(consumer, "commit answered")
-        if fact.kind == "async" and fact.error is not ErrorCode.NONE:
+        if fact.kind is facts.CommitKind.ASYNC and fact.error is not ErrorCode.NONE:
             process.application.commits.async_failed(fact.offsets)
 
     def _assignor_failed(self, process: ConsumerProcess, fact: facts.AssignorFailed) -> None:

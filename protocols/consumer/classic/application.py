@@ -35,6 +35,7 @@ from protocols.consumer.classic.state import (
 from protocols.consumer.commits import RETRIED, all_consumed, automatic_order
 from protocols.consumer.reader import MS, backoff_us
 from protocols.consumer.requests import Known, Unknown, look_up
+from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import OffsetToCommit
 from protocols.messages.errors import ErrorCode
@@ -47,7 +48,7 @@ def begin_commit_sync(
     state: ClientState,
     consumer: Consumer,
     offsets: tuple[OffsetToCommit, ...],
-    kind: str,
+    kind: CommitKind,
     deadline_us: int,
     now: int,
 ) -> Step[ClientState]:
@@ -196,7 +197,7 @@ def begin_close(
         return step.then(lambda s: advance_close(s, consumer, now))
     offsets = automatic_order(all_consumed(consumer))
     step = step.then(
-        lambda s: begin_commit_sync(s, consumer, offsets, "close", app.deadline_us, now)
+        lambda s: begin_commit_sync(s, consumer, offsets, CommitKind.CLOSE, app.deadline_us, now)
     )
     return step.then(lambda s: advance_close(s, consumer, now))
 

@@ -21,7 +21,7 @@ from protocols.consumer.classic.state import (
 from protocols.consumer.commits import RETRIED, all_consumed, automatic_order
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads, take_number
-from protocols.facts import CommitEnded, CommitSent
+from protocols.facts import CommitEnded, CommitKind, CommitSent
 from protocols.machine import Step, Tell
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
@@ -57,7 +57,7 @@ def send_commit(
     state: ClientState,
     consumer: Consumer,
     offsets: tuple[OffsetToCommit, ...],
-    kind: str,
+    kind: CommitKind,
     now: int,
 ) -> Step[ClientState]:
     """Send one OffsetCommit; the state must allow it and the coordinator be known."""
@@ -76,7 +76,7 @@ def send_commit(
 
 
 def report_refused_commit(
-    state: ClientState, offsets: tuple[OffsetToCommit, ...], kind: str, error: ErrorCode
+    state: ClientState, offsets: tuple[OffsetToCommit, ...], kind: CommitKind, error: ErrorCode
 ) -> Step[ClientState]:
     """Tell of a commit that the client itself refused to send."""
     number, after = take_number(state)
@@ -105,11 +105,13 @@ def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
     if not settings.enable_auto_commit or now < state.autocommit_us:
         return Step(state)
     interval = settings.auto_commit_interval_ms * MS
-    return commit_automatically(replace(state, autocommit_us=now + interval), consumer, "auto", now)
+    return commit_automatically(
+        replace(state, autocommit_us=now + interval), consumer, CommitKind.AUTO, now
+    )
 
 
 def commit_automatically(
-    state: ClientState, consumer: Consumer, kind: str, now: int
+    state: ClientState, consumer: Consumer, kind: CommitKind, now: int
 ) -> Step[ClientState]:
     """Commit all positions asynchronously; nothing to commit completes at once, unsent."""
     offsets = automatic_order(all_consumed(consumer))
@@ -131,15 +133,17 @@ def send_async(
     exception = local_refusal(state)
     if exception is not None:
         return _unsent(state, offsets, local_error(exception), now)
-    return send_commit(state, consumer, offsets, "async", now)
+    return send_commit(state, consumer, offsets, CommitKind.ASYNC, now)
 
 
 def _unsent(
     state: ClientState, offsets: tuple[OffsetToCommit, ...], error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    flight = InFlight(Asked.COMMIT, -1, now, state.generation, offsets, "async")
+    flight = InFlight(Asked.COMMIT, -1, now, state.generation, offsets, CommitKind.ASYNC)
     callbacks = (*state.callbacks, (flight, state.reads.next_correlation_id, error))
-    return report_refused_commit(replace(state, callbacks=callbacks), offsets, "async", error)
+    return report_refused_commit(
+        replace(state, callbacks=callbacks), offsets, CommitKind.ASYNC, error
+    )
 
 
 def is_asynchronous(flight: InFlight) -> bool:
@@ -148,7 +152,11 @@ def is_asynchronous(flight: InFlight) -> bool:
     Automatic commits count, also the one before a rebalance
     (``ConsumerCoordinator.inFlightAsyncCommits``).
     """
-    return flight.asked is Asked.COMMIT and flight.kind in ("auto", "prepare", "async")
+    return flight.asked is Asked.COMMIT and flight.kind in (
+        CommitKind.AUTO,
+        CommitKind.PREPARE,
+        CommitKind.ASYNC,
+    )
 
 
 def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -179,7 +187,7 @@ def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
     if not state.callbacks:
         return Step(state)
     for flight, _, error in state.callbacks:
-        if flight.kind == "auto" and error in RETRIED:
+        if flight.kind is CommitKind.AUTO and error in RETRIED:
             retry = now + consumer.settings.retry_backoff_ms * MS
             state = replace(state, autocommit_us=retry)
     return Step(replace(state, callbacks=()))
@@ -234,7 +242,7 @@ def _poisoned(state: ClientState, flight: InFlight) -> ClientState:
 
     A commitSync throws by itself.
     """
-    if flight.kind in ("sync", "close") or flight.generation != state.generation:
+    if flight.kind in (CommitKind.SYNC, CommitKind.CLOSE) or flight.generation != state.generation:
         return state
     return replace(state, poisoned=Failed(FENCED, ErrorCode.FENCED_INSTANCE_ID))
 
@@ -247,9 +255,9 @@ def on_commit_ended(
         CommitEnded(correlation_id=number, kind=flight.kind, error=error, offsets=flight.commit)
     )
     match flight.kind:
-        case "prepare":
+        case CommitKind.PREPARE:
             return Step(replace(state, prepare=_prepared(state, number, error)), (tell,))
-        case "auto" | "async":
+        case CommitKind.AUTO | CommitKind.ASYNC:
             return Step(
                 replace(state, callbacks=(*state.callbacks, (flight, number, error))), (tell,)
             )

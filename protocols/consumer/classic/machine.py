@@ -35,6 +35,7 @@ from protocols.consumer.commits import all_consumed, explicit_order
 from protocols.consumer.fetching import Handed
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import on_reads
+from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
 from protocols.messages import (
     Envelope,
@@ -77,7 +78,9 @@ class Client:
         wanted = explicit_order(offsets)
         deadline = now + self.consumer.settings.default_api_timeout_ms * MS
         step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
-            lambda s: application.begin_commit_sync(s, self.consumer, wanted, "sync", deadline, now)
+            lambda s: application.begin_commit_sync(
+                s, self.consumer, wanted, CommitKind.SYNC, deadline, now
+            )
         )
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 

@@ -24,7 +24,7 @@ from protocols.consumer.classic.state import (
 )
 from protocols.consumer.reader import MS, Metadata, reconnect_backoff_us
 from protocols.consumer.requests import Known, Unknown, on_reads, send
-from protocols.facts import ClientDropped, CoordinatorLost
+from protocols.facts import ClientDropped, CommitKind, CoordinatorLost
 from protocols.machine import Step, Tell
 from protocols.messages import (
     Disconnected,
@@ -103,7 +103,7 @@ def ask(
     now: int,
     *,
     commit: tuple[OffsetToCommit, ...] = (),
-    kind: str = "",
+    kind: CommitKind = CommitKind.SYNC,
 ) -> Step[ClientState]:
     """Send a request to the coordinator, which must be known; remember that it is in flight."""
     assert isinstance(state.coordinator, Known), "a group request needs a coordinator"

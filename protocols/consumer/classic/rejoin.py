@@ -38,6 +38,7 @@ from protocols.consumer.classic.state import (
 from protocols.consumer.commits import all_consumed
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import Known
+from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import JoinGroupRequest, Protocol
 
@@ -123,8 +124,8 @@ def _commit_first(
         if all_consumed(consumer) and state.membership is Membership.STABLE:
             number = state.reads.next_correlation_id
             waiting = replace(state, prepare=PrepareCommitting(deadline, number))
-            return commit_automatically(waiting, consumer, "prepare", now)
-        step = commit_automatically(state, consumer, "prepare", now)
+            return commit_automatically(waiting, consumer, CommitKind.PREPARE, now)
+        step = commit_automatically(state, consumer, CommitKind.PREPARE, now)
         return step.then(lambda s: _before_joining(s, consumer, now, poll_until_us))
     return _before_joining(state, consumer, now, poll_until_us)
 

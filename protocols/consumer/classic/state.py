@@ -17,6 +17,7 @@ from protocols.consumer.fetching import Fetcher
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
 from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
+from protocols.facts import CommitKind
 from protocols.messages import (
     UNKNOWN_GENERATION,
     UNKNOWN_MEMBER_ID,
@@ -138,7 +139,7 @@ class CommittingSync:
     """Inside commitSync; ``outer`` is where it was called."""
 
     offsets: tuple[OffsetToCommit, ...]
-    kind: str
+    kind: CommitKind
     deadline_us: int
     outer: Outside | Calling | Closing
     attempt: int = 0
@@ -228,8 +229,8 @@ class InFlight(NamedTuple):
     deadline_us: int
     generation: Generation
     commit: tuple[OffsetToCommit, ...] = ()
-    kind: str = ""
-    """For a commit: auto, prepare, close, sync or async."""
+    kind: CommitKind = CommitKind.SYNC
+    """Of a commit; without meaning for other requests."""
 
 
 class OffsetsAsked(NamedTuple):

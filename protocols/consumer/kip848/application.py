@@ -33,6 +33,7 @@ from protocols.consumer.kip848.threads import (
 )
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import take_number
+from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages.errors import ErrorCode
 
@@ -204,7 +205,7 @@ def begin_close(
     if not consumer.settings.enable_auto_commit or not offsets:
         return step.then(lambda s: advance_close(s, consumer, now))
     key, after = take_number(step.state)
-    event = CommitWanted(key, "close", offsets, deadline)
+    event = CommitWanted(key, CommitKind.CLOSE, offsets, deadline)
     return Step(after, step.effects).then(lambda s: queue(s, consumer, event, now))
 
 
@@ -235,7 +236,9 @@ def _committing(state: ClientState, consumer: Consumer) -> bool:
     """Say whether the final commit, a commitSync, is under way, or a commit it ends after."""
     if not consumer.settings.enable_auto_commit:
         return False
-    return any(kind in ("close", "async") for _, kind in commits.unfinished(state))
+    return any(
+        kind in (CommitKind.CLOSE, CommitKind.ASYNC) for _, kind in commits.unfinished(state)
+    )
 
 
 def _has_left(state: ClientState) -> bool:

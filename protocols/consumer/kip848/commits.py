@@ -30,7 +30,7 @@ from protocols.consumer.kip848.threads import (
 )
 from protocols.consumer.reader import MS, backoff_us
 from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads, take_number
-from protocols.facts import CommitEnded, CommitSent
+from protocols.facts import CommitEnded, CommitKind, CommitSent
 from protocols.machine import Return, SetTimer, Step, Tell
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
@@ -54,7 +54,7 @@ def interval_due(
         return Step(state)
     following = polled_us + settings.auto_commit_interval_ms * MS
     state = replace(state, autocommit_us=following)
-    after = queue_automatic_commit(state, consumer, "auto", None)
+    after = queue_automatic_commit(state, consumer, CommitKind.AUTO, None)
     return Step(state) if after is state else send_due_commits(after, consumer, now)
 
 
@@ -65,7 +65,8 @@ def _auto(state: ClientState) -> bool:
     the next tries do not count.
     """
     return any(
-        commit.kind == "auto" or (commit.kind == "prepare" and commit.attempt == 0)
+        commit.kind is CommitKind.AUTO
+        or (commit.kind is CommitKind.PREPARE and commit.attempt == 0)
         for commit in unanswered(state)
     )
 
@@ -158,8 +159,8 @@ def _tries_again(state: ClientState, commit: Commit, error: ErrorCode, now: int)
     if commit.deadline_us is None or now >= commit.deadline_us:
         return False
     if error is ErrorCode.STALE_MEMBER_EPOCH:
-        return commit.kind in ("prepare", "close") and state.member.epoch > 0
-    if commit.kind == "prepare" and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return commit.kind in (CommitKind.PREPARE, CommitKind.CLOSE) and state.member.epoch > 0
+    if commit.kind is CommitKind.PREPARE and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return False
     return error in RETRIED or error.retriable
 
@@ -168,7 +169,7 @@ def _again(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> 
     """Try again after the back-off: what was asked for, but before a reconciliation all positions."""
     retry = now + backoff_us(consumer, "commit", commit.attempt, now)
     offsets = commit.offsets
-    if commit.kind == "prepare":
+    if commit.kind is CommitKind.PREPARE:
         offsets = automatic_order(all_consumed(consumer)) or offsets
     again = commit._replace(offsets=offsets, attempt=commit.attempt + 1, retry_us=retry)
     return send_due_commits(replace(state, commits=(*state.commits, again)), consumer, now)
@@ -179,14 +180,14 @@ def _end(
 ) -> Step[ClientState]:
     """Let whoever waits for a commit go on."""
     match commit.kind:
-        case "auto" if error in RETRIED or error.retriable:
+        case CommitKind.AUTO if error in RETRIED or error.retriable:
             retry = now + consumer.settings.retry_backoff_ms * MS
             return Step(replace(state, autocommit_us=retry))
-        case "prepare":
+        case CommitKind.PREPARE:
             return reconciliation.on_committed(state, consumer, now)
-        case "async":
+        case CommitKind.ASYNC:
             return end_if_settled(state)
-        case "sync" | "close":
+        case CommitKind.SYNC | CommitKind.CLOSE:
             return on_commit_ended(state, commit, error)
         case _:
             return Step(state)
@@ -225,7 +226,7 @@ def begin_commit_sync(
         app = CommittingSync(key, offsets, deadline, outer, CommitResult(offsets))
         return Step(replace(state, app=app), (timer,))
     state = replace(state, app=CommittingSync(key, offsets, deadline, outer))
-    event = CommitWanted(key, "sync", offsets, deadline)
+    event = CommitWanted(key, CommitKind.SYNC, offsets, deadline)
     return queue(state, consumer, event, now).also(timer)
 
 
@@ -236,7 +237,7 @@ def begin_commit_async(
     if not offsets:
         return Step(state)
     key, state = take_number(state)
-    return queue(state, consumer, CommitWanted(key, "async", offsets, None), now)
+    return queue(state, consumer, CommitWanted(key, CommitKind.ASYNC, offsets, None), now)
 
 
 def on_commit_ended(state: ClientState, commit: Commit, error: ErrorCode) -> Step[ClientState]:
@@ -272,10 +273,10 @@ def end_if_settled(state: ClientState) -> Step[ClientState]:
 
 def asynchronous(state: ClientState) -> list[int]:
     """Return the keys of the asynchronous commits that have not ended."""
-    return [key for key, kind in unfinished(state) if kind == "async"]
+    return [key for key, kind in unfinished(state) if kind is CommitKind.ASYNC]
 
 
-def unfinished(state: ClientState) -> list[tuple[int, str]]:
+def unfinished(state: ClientState) -> list[tuple[int, CommitKind]]:
     """Return key and kind of every commit that has not ended: queued, waiting, in flight."""
     queued = [(e.key, e.kind) for e in state.events if isinstance(e, CommitWanted)]
     return queued + [(commit.key, commit.kind) for commit in unanswered(state)]

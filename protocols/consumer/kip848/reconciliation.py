@@ -26,6 +26,7 @@ from protocols.consumer.kip848.state import (
 from protocols.consumer.kip848.threads import Purpose
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import on_reads
+from protocols.facts import CommitKind
 from protocols.machine import Step
 
 
@@ -98,7 +99,7 @@ def _begin(
     if not settings.enable_auto_commit or not all_consumed(consumer):
         return on_committed(state, consumer, now)
     deadline = now + settings.max_poll_interval_ms * MS
-    return Step(queue_automatic_commit(state, consumer, "prepare", deadline))
+    return Step(queue_automatic_commit(state, consumer, CommitKind.PREPARE, deadline))
 
 
 def on_committed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

@@ -10,7 +10,7 @@ from protocols.consumer.kip848.state import Asked, ClientState, Commit, Consumer
 from protocols.consumer.kip848.threads import Called, Event, Lag, Needed, Purpose
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import Known, Unknown, send, take_number
-from protocols.facts import CoordinatorLost
+from protocols.facts import CommitKind, CoordinatorLost
 from protocols.machine import SetTimer, Step, Tell
 from protocols.messages import Message
 
@@ -46,7 +46,7 @@ def mark_unknown(state: ClientState, reason: str, now: int) -> Step[ClientState]
 
 
 def queue_automatic_commit(
-    state: ClientState, consumer: Consumer, kind: str, deadline_us: int | None
+    state: ClientState, consumer: Consumer, kind: CommitKind, deadline_us: int | None
 ) -> ClientState:
     """Add a commit of all positions to those that wait to be sent, if there is one to commit.
 

@@ -14,6 +14,7 @@ from protocols.consumer.kip848.threads import OUTSIDE, App, Event, Lags, Needed,
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
 from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
+from protocols.facts import CommitKind
 from protocols.messages import UNKNOWN_GENERATION, OffsetToCommit, TopicPartitions
 from protocols.settings.consumer import ConsumerSettings
 
@@ -232,8 +233,7 @@ class Commit(NamedTuple):
     """A commit that waits to be sent, or for its answer (``OffsetCommitRequestState``)."""
 
     key: int
-    kind: str
-    """auto, prepare, close, sync or async."""
+    kind: CommitKind
 
     offsets: tuple[OffsetToCommit, ...]
     deadline_us: int | None = None

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from protocols.consumer.calls import Closed, CloseOperation, CommitResult, Failed
+from protocols.facts import CommitKind
 from protocols.messages import OffsetToCommit
 
 
@@ -120,7 +121,7 @@ class CommitWanted(NamedTuple):
     """The application commits; *key*: by which it knows the end of it."""
 
     key: int
-    kind: str
+    kind: CommitKind
     offsets: tuple[OffsetToCommit, ...]
     deadline_us: int | None
 
