@@ -21,7 +21,7 @@ from protocols.messages import (
     TopicDescription,
     TopicPartitions,
 )
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 GROUP = "billing"
 TOPIC_ID = "MqLAo9DuQMWcW0M5zgcNyw"

@@ -36,11 +36,10 @@ from protocols.coordinator.durability import Entry
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.offsets_topic.records import decode
 from protocols.offsets_topic.segments.cleaner import Compaction, compact
-from protocols.offsets_topic.segments.eligibility import log_to_clean
 from protocols.offsets_topic.segments.offset_map import build_offset_map
 from protocols.offsets_topic.segments.reader import Gap, intact_batches, read_log
-from protocols.offsets_topic.segments.segment import LogSettings, Segment
-from protocols.settings.consumer import BrokerSettings
+from protocols.offsets_topic.segments.segment import LogSettings, Segment, log_to_clean
+from protocols.settings import BrokerSettings
 
 SEGMENT_BYTES = 64 * 2**20
 RECORDS = 1_000_000

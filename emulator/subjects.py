@@ -22,7 +22,7 @@ from emulator.scenario.resolution import (
 from emulator.scenario.units import US_PER_MS, format_duration, format_moment, format_span
 from emulator.versions import KAFKA
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
-from protocols.settings.consumer import BrokerSettings, ConsumerSettings
+from protocols.settings import BrokerSettings, ConsumerSettings
 
 
 def subject_of(loaded: LoadedScenario) -> Subject:

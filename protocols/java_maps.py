@@ -1,9 +1,9 @@
-"""Persistent maps that are walked in the order of Java's hash tables.
+"""Persistent maps that iterate in the order of Java's hash tables.
 
 Kafka's coordinator keeps a group's members in a ``HashMap`` and everything it can roll back
-(offsets, groups) in ``TimelineHashMap``; both orders show in replies and in the log
-(spec classic-coordinator 10.3 and 10.3b). A change here returns a new map and leaves the old
-one as it was; the order is worked out only when somebody walks it.
+(offsets, groups) in ``TimelineHashMap``; both orders are visible in responses and in the log.
+A change here returns a new map and leaves the old one unchanged; the order is computed only when
+the map is iterated.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def spread(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TimelineMap(Generic[K, V]):
-    """A persistent map walked as Kafka's ``TimelineHashMap``: by slot, the newest key first.
+    """A persistent map with the order of Kafka's ``TimelineHashMap``: by slot, the newest key first.
 
-    Putting, taking out and finding cost O(log n); walking costs O(n log n).
+    Putting, removing and finding cost O(log n); iterating costs O(n log n).
 
     >>> six = timeline_map((number, "") for number in range(6))
     >>> [number for number, _ in six.items()]
@@ -44,7 +44,7 @@ class TimelineMap(Generic[K, V]):
 
     entries: Map[K, V] = NOTHING
     ages: Map[K, int] = NOTHING
-    """When each key was first put in; a replaced value keeps its key's age."""
+    """The order in which the keys were first put in; a replaced value keeps its key's age."""
 
     next_age: int = 0
     length: int = TIMELINE_LENGTH
@@ -61,7 +61,7 @@ class TimelineMap(Generic[K, V]):
         return self.entries.get(key)
 
     def put(self, key: K, value: V) -> TimelineMap[K, V]:
-        """Return the map with *key* set; Java makes room before it looks for the key."""
+        """Return the map with *key* set; Java resizes before it looks for the key."""
         count = len(self.entries)
         length = timeline_map_length(count + 1, self.length)
         entries = self.entries.set(key, value)
@@ -70,14 +70,14 @@ class TimelineMap(Generic[K, V]):
         return TimelineMap(entries, self.ages.set(key, self.next_age), self.next_age + 1, length)
 
     def hold(self, key: K, value: V) -> TimelineMap[K, V]:
-        """Return the map with *key* set; Java finds the key first and makes room only for a new one."""
+        """Return the map with *key* set; Java finds the key first and resizes only for a new one."""
         if key not in self.entries:
             return self.put(key, value)
         entries = self.entries.set(key, value)
         return TimelineMap(entries, self.ages, self.next_age, self.length)
 
     def put_all(self, pairs: Iterable[tuple[K, V]]) -> TimelineMap[K, V]:
-        """Return the map with every pair put in, in their order."""
+        """Return the map with all pairs put in, in order."""
         known, next_age, length = self.entries, self.next_age, self.length
         entries, ages = known.mutate(), None
         for key, value in pairs:
@@ -114,7 +114,7 @@ class TimelineMap(Generic[K, V]):
 
 
 def timeline_map(pairs: Iterable[tuple[K, V]]) -> TimelineMap[K, V]:
-    """Return a map into which *pairs* were put, in their order."""
+    """Return a map of *pairs*, put in in order."""
     empty: TimelineMap[K, V] = TimelineMap()
     return empty.put_all(pairs)
 

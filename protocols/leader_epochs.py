@@ -1,8 +1,8 @@
-"""Leader epochs of a partition: who led when a record was appended (KIP-101, KIP-320).
+"""Leader epochs of a partition: the leader at the time a record was appended (KIP-101, KIP-320).
 
-Each new leader gets the next epoch and stamps it on the batches it appends. A log remembers at
-which offset each epoch begins; by that a leader tells whether a reader's position lies on the
-same history as its own log. Source: ``LeaderEpochFileCache``, ``Partition``.
+Each new leader gets the next epoch and writes it into the batches it appends. A log stores the
+offset at which each epoch begins; with it a leader detects that a reader's position is on another
+history than its own log. Source: ``LeaderEpochFileCache``, ``Partition``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from protocols.messages.errors import ErrorCode
 
 
 def epoch_at(epochs: Sequence[EpochStart], offset: int) -> int:
-    """Return the leader epoch of the record at *offset*; -1 if *epochs* do not tell.
+    """Return the leader epoch of the record at *offset*; -1 if it is before *epochs*.
 
     >>> epochs = (EpochStart(0, 0), EpochStart(2, 10))
     >>> [epoch_at(epochs, offset) for offset in (9, 10)]
@@ -29,9 +29,8 @@ def epoch_at(epochs: Sequence[EpochStart], offset: int) -> int:
 def end_of_epoch(epochs: Sequence[EpochStart], epoch: int, log_end: int) -> tuple[int, int]:
     """Return where the records of *epoch* end in a log, and the epoch that ends there.
 
-    That is the epoch asked for, or the last one before it that has records; of one older than
-    the log remembers nothing is left, and it ends where the log's first epoch begins. An epoch
-    newer than any in the log is unknown: (-1, -1).
+    That is the requested epoch, or the last one before it that has records. An epoch older than
+    the log's first ends where that begins. An epoch newer than any in the log is unknown: (-1, -1).
 
     >>> epochs = (EpochStart(1, 4), EpochStart(3, 10))
     >>> [end_of_epoch(epochs, epoch, 15) for epoch in range(5)]
@@ -46,7 +45,7 @@ def end_of_epoch(epochs: Sequence[EpochStart], epoch: int, log_end: int) -> tupl
 
 
 def refusal_by_epoch(claimed: int, own: int) -> ErrorCode:
-    """Return how a broker refuses a request made in another leader epoch than its own.
+    """Return the error code for a request with another leader epoch than the broker's own.
 
     *claimed*: the current leader epoch in the request; -1 is not checked.
     """

@@ -1,8 +1,8 @@
-"""What a protocol machine answers: a new state, and effects for its host to carry out.
+"""The result of a protocol machine: a new state, and effects for its host to carry out.
 
 Every machine, coordinator and client, has the verbs ``handle``, ``wake``, and where they
 apply ``called``, ``durable``, ``rejected``, ``poll``, ``commit``; each returns a
-:class:`Step`. The host carries out the effects in order and holds no rule.
+:class:`Step`. The host carries out the effects in order and has no rules.
 Times are integer microseconds since the run began.
 """
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Write one atomic batch to the log; the host later says ``durable`` or ``rejected``."""
+    """Write one atomic batch to the log; the host later calls ``durable`` or ``rejected``."""
 
     records: tuple[Record, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Put a message on the wire: a request to a node, or a response to a request's header."""
+    """Send a message: a request to a node, or a response to a request's header."""
 
     to: int | Header
-    """Client: the node id (see ``messages.coordinator_node``). Coordinator: whom to answer."""
+    """Client: the node id (see ``messages.coordinator_node``). Coordinator: the request's header."""
 
     message: Message
     correlation_id: int = 0
-    """Client requests only: comes back with the response."""
+    """Client requests only: the response carries it, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
-    """Forget the deadline of ``name``, if there is one."""
+    """Cancel the timer ``name``, if it is set."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Run the application's rebalance listener, then say ``called`` (clients only)."""
+    """Run the application's rebalance listener, then call ``called`` (clients only)."""
 
     listener: str
     """``revoked``, ``assigned`` or ``lost``."""
@@ -87,13 +87,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[S]):
-    """A machine's answer: the state after it, and the effects in order."""
+    """The result of a machine: the new state, and the effects in order."""
 
     state: S
     effects: tuple[Effect, ...] = ()
 
     def then(self, move: Callable[[S], Step[T]]) -> Step[T]:
-        """Make one more move from this step's state; its effects come after ours."""
+        """Return this step followed by *move*, whose effects come after the effects of this step."""
         step = move(self.state)
         if not self.effects:
             return step

@@ -16,8 +16,9 @@ from pydantic import BeforeValidator
 from emulator.scenario.problems import hint, listed, refuse
 from emulator.scenario.spelling import LEGAL_NAME
 from emulator.scenario.units import kafka_units
-from protocols.settings.consumer import (
+from protocols.settings import (
     BY_DURATION,
+    LEFT_OUT,
     BrokerSettings,
     ConsumerSettings,
     Kind,
@@ -25,7 +26,6 @@ from protocols.settings.consumer import (
     by_duration_ms,
     settings_of,
 )
-from protocols.settings.left_out import LEFT_OUT
 
 CONSUMER = {setting.name: setting for setting in settings_of(ConsumerSettings).values()}
 BROKER = {setting.name: setting for setting in settings_of(BrokerSettings).values()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.scenario.model import Cluster, CommitPolicy, Distribution, Group, Member
-from protocols.settings.consumer import (
+from protocols.settings import (
     BrokerSettings,
     ConsumerSettings,
     defaults_of,

@@ -23,7 +23,7 @@ from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
 from emulator.scenario.part import Part
 from emulator.scenario.quantities import SIZE_PATTERN, TIME_PATTERN
 from emulator.versions import KAFKA, SCHEMA_VERSION
-from protocols.settings.consumer import BrokerSettings, ConsumerSettings, Kind, Setting, defaults_of
+from protocols.settings import BrokerSettings, ConsumerSettings, Kind, Setting, defaults_of
 
 _TIME = {"type": "string", "pattern": TIME_PATTERN, "examples": ["10ms"]}
 

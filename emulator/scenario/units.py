@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
-from protocols.settings.consumer import Kind
+from protocols.settings import Kind
 
 US_PER_MS = 1_000
 US_PER_S = 1_000_000

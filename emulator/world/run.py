@@ -16,7 +16,7 @@ from emulator.world.network import Wire
 from emulator.world.recorder import Causes, Recorder
 from emulator.world.triggers import Triggers
 from protocols.offsets_topic.records import Record
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

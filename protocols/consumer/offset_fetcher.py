@@ -28,7 +28,7 @@ from protocols.messages import (
     OffsetsForLeaderEpochResponse,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.settings.consumer import by_duration_ms
+from protocols.settings import by_duration_ms
 
 
 def fetch_error(response: OffsetFetchResponse) -> ErrorCode:

@@ -11,7 +11,7 @@ from protocols.consumer.calls import Failed
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.positions import FetchPosition, Positions
 from protocols.messages import TopicDescription
-from protocols.settings.consumer import ConsumerSettings
+from protocols.settings import ConsumerSettings
 
 
 class Reader(Protocol):

@@ -51,7 +51,7 @@ from protocols.messages import (
     SyncGroupRequest,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 Handler = Callable[[AnyShard, Header, Any, Moment], Turn[AnyShard]]
 InConsumerGroup = Callable[[AnyShard, Any, Header, Any, Moment], Turn[AnyShard]]

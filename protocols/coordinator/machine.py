@@ -68,7 +68,7 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import Record
 from protocols.offsets_topic.records.errors import BrokenLogError
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 _AT_ONCE: Final = (Send, Tell)
 """What needs nobody to come back to it where all is durable already."""

@@ -39,7 +39,7 @@ from protocols.messages import (
     SyncGroupResponse,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 _FAILED_WRITES: Final = MappingProxyType(
     {

@@ -23,7 +23,7 @@ from protocols.machine import Effect
 from protocols.messages import OffsetCommitRequest, OffsetFetchRequest, TopicDescription
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import GroupMetadataValue, OffsetCommitValue, Record
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 G = TypeVar("G")
 

@@ -1,7 +1,7 @@
-"""Requests and responses between consumers and brokers, complete at birth.
+"""Requests and responses between consumers and brokers, as immutable values.
 
 Field names follow Kafka's message schemas (``*Request.json``, ``*Response.json``, 4.4.0),
-in Python spelling. A message travels with a :class:`Header`; a response goes back to it.
+in Python spelling. A message is sent with a :class:`Header`; its response carries the same header.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from protocols.messages.constants import (
+from protocols.messages.errors import (
     CONSUMER_PROTOCOL_TYPE,
     NO_LEADER,
     UNKNOWN_EPOCH,
@@ -17,35 +17,22 @@ from protocols.messages.constants import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_OFFSET,
 )
-from protocols.messages.consumer_describe import (
+from protocols.messages.groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
-    DescribedConsumer,
-)
-from protocols.messages.consumer_group import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    TEMPORARY_LEAVE_EPOCH,
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-    TopicPartitions,
-)
-from protocols.messages.epochs import (
-    EpochEndOffset,
-    EpochStart,
-    EpochToCheck,
-    LeaderAndEpoch,
-    OffsetsForLeaderEpochRequest,
-    OffsetsForLeaderEpochResponse,
-)
-from protocols.messages.groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
+    DescribedConsumer,
     DescribedMember,
     DescribeGroupRequest,
     DescribeGroupResponse,
 )
 from protocols.messages.membership import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    TEMPORARY_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     HeartbeatRequest,
@@ -60,6 +47,7 @@ from protocols.messages.membership import (
     Protocol,
     SyncGroupRequest,
     SyncGroupResponse,
+    TopicPartitions,
 )
 from protocols.messages.offsets import (
     FetchedOffset,
@@ -74,15 +62,21 @@ from protocols.messages.offsets import (
 from protocols.messages.records import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
+    EpochEndOffset,
+    EpochStart,
+    EpochToCheck,
     FetchedRecords,
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    LeaderAndEpoch,
     ListedOffset,
     ListOffsetsRequest,
     ListOffsetsResponse,
     MetadataRequest,
     MetadataResponse,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
     TopicDescription,
 )
 
@@ -161,9 +155,9 @@ _MAX_NODE = 2**31 - 1
 
 
 def coordinator_node(broker: int) -> int:
-    """Return the node id of the connection kept for ``broker`` as coordinator.
+    """Return the node id of the connection to ``broker`` as coordinator.
 
-    It is a connection of its own, so group requests do not queue behind fetches
+    It is a separate connection, so that group requests do not queue behind fetches
     (``AbstractCoordinator``: ``Integer.MAX_VALUE - nodeId``).
     """
     return _MAX_NODE - broker
@@ -175,10 +169,10 @@ def broker_of(node: int) -> int:
 
 
 class Header(NamedTuple):
-    """Who asked, and which of its requests this is; a response goes back to it."""
+    """The sender of a request and its correlation id; the response carries the same header."""
 
     client: str
-    """Name of the process that asked; unique in a run, unlike the client id."""
+    """Name of the client process; unique in a run, unlike the client id."""
 
     correlation_id: int
     client_id: str = "consumer"
@@ -186,7 +180,7 @@ class Header(NamedTuple):
 
 
 class Envelope(NamedTuple):
-    """A message on its way, either direction."""
+    """A message in flight, in either direction."""
 
     header: Header
     body: Message
@@ -194,7 +188,7 @@ class Envelope(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Disconnected:
-    """Not a message: the connection to ``node`` broke; all its requests in flight failed."""
+    """Not a message: the connection to ``node`` was lost; all its requests in flight failed."""
 
     node: int
 
@@ -212,7 +206,7 @@ GroupRequest = (
     | DescribeGroupRequest
     | ConsumerGroupDescribeRequest
 )
-"""What a group coordinator answers."""
+"""The requests that a group coordinator handles."""
 
 Message = (
     GroupRequest

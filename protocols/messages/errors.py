@@ -1,7 +1,7 @@
-"""Kafka's error codes, as far as group members and coordinators exchange them.
+"""Kafka's error codes between group members and coordinators, and the values for "none yet".
 
-Source: ``org.apache.kafka.common.protocol.Errors`` (4.4.0). A refusal is a value;
-exceptions are for our own bugs and for bad input.
+Source: ``org.apache.kafka.common.protocol.Errors`` (4.4.0). A rejected request is a value with an
+error code; exceptions are for internal errors and for bad input.
 """
 
 from __future__ import annotations
@@ -79,3 +79,14 @@ _RETRIABLE = frozenset(
         ErrorCode.UNKNOWN_TOPIC_ID,
     }
 )
+
+
+UNKNOWN_MEMBER_ID = ""
+"""The member id of a first JoinGroup."""
+
+UNKNOWN_GENERATION = -1
+UNKNOWN_OFFSET = -1
+UNKNOWN_EPOCH = -1
+NO_LEADER = -1
+
+CONSUMER_PROTOCOL_TYPE = "consumer"

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from assignors.types import Subscription, TopicPartition
 from protocols.messages.errors import ErrorCode
+from protocols.messages.membership import TopicPartitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroupsRequest:
-    """Drop empty groups with all their offsets (API 42)."""
+    """Delete empty groups with all their offsets (API 42)."""
 
     group_ids: tuple[str, ...]
 
@@ -34,7 +35,7 @@ class DescribedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeGroupRequest:
-    """Ask for the state of one group (API 15)."""
+    """Request the state of one group (API 15)."""
 
     group_id: str
     version: int = 6
@@ -49,3 +50,37 @@ class DescribeGroupResponse:
     protocol_type: str = ""
     protocol_data: str = ""
     members: tuple[DescribedMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupDescribeRequest:
+    """Request the state of one group of the consumer protocol (API 69)."""
+
+    group_id: str
+
+
+class DescribedConsumer(NamedTuple):
+    """One member of a consumer group as an administrator sees it."""
+
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    subscribed_topic_names: tuple[str, ...]
+    subscribed_topic_regex: str | None
+    assignment: tuple[TopicPartitions, ...]
+    target: tuple[TopicPartitions, ...]
+    is_classic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupDescribeResponse:
+    group_id: str
+    error: ErrorCode = ErrorCode.NONE
+    state: str = ""
+    group_epoch: int = 0
+    assignment_epoch: int = 0
+    assignor: str = ""
+    members: tuple[DescribedConsumer, ...] = ()

@@ -1,4 +1,7 @@
-"""Joining, syncing, heartbeats, leaving, and where the coordinator is."""
+"""Group membership: joining, syncing, heartbeats and leaving, in both protocols.
+
+The consumer protocol has one request for all of these, ConsumerGroupHeartbeat (KIP-848).
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import Subscription, TopicPartition
-from protocols.messages.constants import (
+from protocols.messages.errors import (
     CONSUMER_PROTOCOL_TYPE,
     UNKNOWN_GENERATION,
     UNKNOWN_MEMBER_ID,
+    ErrorCode,
 )
-from protocols.messages.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorRequest:
-    """Ask any broker which one coordinates a group."""
+    """Request the coordinator of a group from any broker (API 10)."""
 
     group_id: str
 
@@ -28,7 +31,7 @@ class FindCoordinatorResponse:
 
 
 class Protocol(NamedTuple):
-    """One assignor a member can run, with what it wants that assignor's leader to know."""
+    """One assignor that a member supports, with its subscription for the leader."""
 
     name: str
     metadata: Subscription
@@ -36,7 +39,7 @@ class Protocol(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroupRequest:
-    """Ask to enter a classic group, or to enter its next generation (API 11)."""
+    """Join a classic group, or its next generation (API 11)."""
 
     group_id: str
     session_timeout_ms: int
@@ -47,7 +50,7 @@ class JoinGroupRequest:
 
     protocol_type: str = CONSUMER_PROTOCOL_TYPE
     protocols: tuple[Protocol, ...] = ()
-    """The most wanted assignor first."""
+    """In order of preference."""
 
     reason: str = ""
     """Only logged (KIP-800)."""
@@ -71,7 +74,7 @@ class JoinGroupResponse:
     protocol_name: str | None = None
     leader: str = ""
     skip_assignment: bool = False
-    """Tell a restarted static leader to keep the assignment (KIP-814)."""
+    """True for a restarted static leader, which keeps the assignment (KIP-814)."""
 
     member_id: str = ""
     members: tuple[JoinGroupMember, ...] = ()
@@ -80,7 +83,7 @@ class JoinGroupResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroupRequest:
-    """Bring the leader's assignment, or ask for one's own part of it (API 14)."""
+    """Send the leader's assignment, or request the member's part of it (API 14)."""
 
     group_id: str
     generation_id: int
@@ -104,7 +107,7 @@ class SyncGroupResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatRequest:
-    """Say that the member lives (API 12)."""
+    """Keep the session of a member alive (API 12)."""
 
     group_id: str
     generation_id: int
@@ -127,7 +130,7 @@ class LeavingMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroupRequest:
-    """Take members out of a group (API 13)."""
+    """Remove members from a group (API 13)."""
 
     group_id: str
     members: tuple[LeavingMember, ...]
@@ -146,3 +149,55 @@ class LeftMember(NamedTuple):
 class LeaveGroupResponse:
     error: ErrorCode = ErrorCode.NONE
     members: tuple[LeftMember, ...] = ()
+
+
+JOIN_EPOCH = 0
+"""The member epoch of a member that joins, or joins again."""
+
+LEAVE_EPOCH = -1
+"""The member epoch of a member that leaves for good."""
+
+TEMPORARY_LEAVE_EPOCH = -2
+"""The member epoch of a static member that leaves temporarily."""
+
+
+class TopicPartitions(NamedTuple):
+    """Partitions of one topic, by its id."""
+
+    topic_id: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupHeartbeatRequest:
+    """Join, stay in, or leave a group of the consumer protocol (API 68).
+
+    None (and -1 for the timeout) means "unchanged", never "nothing".
+    """
+
+    group_id: str
+    member_id: str = UNKNOWN_MEMBER_ID
+    member_epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    subscribed_topic_names: tuple[str, ...] | None = None
+    subscribed_topic_regex: str | None = None
+    """In the broker's syntax (RE2J); an empty one removes the pattern."""
+
+    server_assignor: str | None = None
+    topic_partitions: tuple[TopicPartitions, ...] | None = None
+    """The partitions that the member owns; sent when they changed."""
+
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupHeartbeatResponse:
+    error: ErrorCode = ErrorCode.NONE
+    error_message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: tuple[TopicPartitions, ...] | None = None
+    """The target of the member; None: unchanged."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from protocols.messages.constants import (
+from protocols.messages.errors import (
     UNKNOWN_EPOCH,
     UNKNOWN_GENERATION,
     UNKNOWN_MEMBER_ID,
     UNKNOWN_OFFSET,
+    ErrorCode,
 )
-from protocols.messages.errors import ErrorCode
 
 
 class OffsetToCommit(NamedTuple):
@@ -26,7 +26,7 @@ class OffsetToCommit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitRequest:
-    """Store where the group goes on (API 8)."""
+    """Commit the offsets of a group (API 8)."""
 
     group_id: str
     generation_id: int = UNKNOWN_GENERATION
@@ -36,7 +36,7 @@ class OffsetCommitRequest:
     """Versions 2 to 4 only; -1: the broker's setting."""
 
     offsets: tuple[OffsetToCommit, ...]
-    """In the order of the client's hash map (spec consumer-client 4.1, rule 8)."""
+    """In the order of the client's hash map."""
 
     version: int = 9
 
@@ -48,7 +48,7 @@ class OffsetCommitResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetchRequest:
-    """Ask for committed offsets (API 9)."""
+    """Request committed offsets (API 9)."""
 
     group_id: str
     partitions: tuple[TopicPartition, ...] | None = None
@@ -57,13 +57,13 @@ class OffsetFetchRequest:
     require_stable: bool = True
     member_id: str | None = None
     member_epoch: int = -1
-    """Of a member of the consumer protocol; -1: whoever asks is none."""
+    """Of a member of the consumer protocol; -1: the client is not such a member."""
 
     version: int = 9
 
 
 class FetchedOffset(NamedTuple):
-    """One committed offset; -1 where there is none."""
+    """One committed offset; -1 if there is none."""
 
     partition: TopicPartition
     offset: int = UNKNOWN_OFFSET
@@ -80,7 +80,7 @@ class OffsetFetchResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetDeleteRequest:
-    """Drop committed offsets of topics nobody subscribes to (API 47)."""
+    """Delete committed offsets of topics without subscribers (API 47)."""
 
     group_id: str
     partitions: tuple[TopicPartition, ...]

@@ -1,4 +1,4 @@
-"""Fetching records, listing offsets, metadata of topics."""
+"""Fetching records, listing offsets, topic metadata and leader epochs (KIP-320)."""
 
 from __future__ import annotations
 
@@ -6,29 +6,27 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from protocols.messages.constants import UNKNOWN_EPOCH
-from protocols.messages.epochs import EpochStart, LeaderAndEpoch
-from protocols.messages.errors import ErrorCode
+from protocols.messages.errors import NO_LEADER, UNKNOWN_EPOCH, UNKNOWN_OFFSET, ErrorCode
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
 
 
 class FetchPartition(NamedTuple):
-    """Where to read one partition."""
+    """The fetch position of one partition."""
 
     partition: TopicPartition
     offset: int
     current_leader_epoch: int = UNKNOWN_EPOCH
-    """The epoch in which the client believes the broker to lead; -1: not checked."""
+    """The leader epoch that the client knows; -1: not checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
-    """Ask a broker for records of partitions it leads (API 1)."""
+    """Request records of partitions that a broker leads (API 1)."""
 
     partitions: tuple[FetchPartition, ...]
-    """Everything the client wants from this broker now, in its request order."""
+    """All partitions that the client fetches from this broker, in request order."""
 
 
 class FetchedRecords(NamedTuple):
@@ -39,14 +37,14 @@ class FetchedRecords(NamedTuple):
     next_offset: int
     error: ErrorCode = ErrorCode.NONE
     epochs: tuple[EpochStart, ...] = ()
-    """The leader epochs of its batches, rising; where unknown, none. May tell of more than these."""
+    """The leader epochs of its batches, ascending; empty where unknown. May include later epochs."""
 
     current_leader: LeaderAndEpoch | None = None
-    """With an error: who leads, if the broker knows better than who asked (KIP-951)."""
+    """With an error: the current leader, if the broker knows a newer one than the client (KIP-951)."""
 
 
 class FetchResponse(NamedTuple):
-    """Records, in the broker's order (spec consumer-client 1.2, rule 4)."""
+    """Records, in the broker's order."""
 
     node: int
     partitions: tuple[FetchedRecords, ...]
@@ -54,14 +52,14 @@ class FetchResponse(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsRequest:
-    """Ask a leader where reading can start (API 2)."""
+    """Request the offsets at which reading can start (API 2)."""
 
     partitions: tuple[tuple[TopicPartition, int], ...]
     """With a timestamp each, in epoch ms; -1 latest, -2 earliest."""
 
 
 class ListedOffset(NamedTuple):
-    """The answer for one partition; offset -1: no record is that young."""
+    """The answer for one partition; offset -1: no record has that timestamp or a later one."""
 
     partition: TopicPartition
     offset: int
@@ -75,7 +73,7 @@ class ListOffsetsResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataRequest:
-    """Ask any broker for topics and their leaders (API 3)."""
+    """Request topics and their leaders from any broker (API 3)."""
 
     topics: tuple[str, ...] | None = None
     """None: all topics (pattern subscriptions)."""
@@ -88,7 +86,7 @@ class TopicDescription:
     name: str
     topic_id: str
     leaders: tuple[int, ...]
-    """Broker id by partition; -1 where there is none."""
+    """Broker id by partition; -1 for no leader."""
 
     racks: tuple[tuple[str, ...], ...] = ()
     """Racks of the replicas by partition; empty where no rack is configured."""
@@ -101,3 +99,49 @@ class TopicDescription:
 class MetadataResponse:
     brokers: tuple[int, ...]
     topics: tuple[TopicDescription, ...]
+
+
+class LeaderAndEpoch(NamedTuple):
+    """The leader of a partition and its leader epoch (``Metadata.LeaderAndEpoch``)."""
+
+    leader: int = NO_LEADER
+    epoch: int = UNKNOWN_EPOCH
+
+
+class EpochStart(NamedTuple):
+    """The first offset of one leader epoch in a partition's log."""
+
+    epoch: int
+    offset: int
+
+
+class EpochToCheck(NamedTuple):
+    """One position to check: the epoch of the last record before it."""
+
+    partition: TopicPartition
+    leader_epoch: int
+    current_leader_epoch: int = UNKNOWN_EPOCH
+    """The leader epoch that the client knows; -1: not checked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetsForLeaderEpochRequest:
+    """Request the end offsets of leader epochs in the leader's log (API 23)."""
+
+    partitions: tuple[EpochToCheck, ...]
+
+
+class EpochEndOffset(NamedTuple):
+    """The answer for one partition; epoch and offset -1: the log has no such epoch."""
+
+    partition: TopicPartition
+    leader_epoch: int = UNKNOWN_EPOCH
+    """The requested epoch, or the last one before it that has records."""
+
+    end_offset: int = UNKNOWN_OFFSET
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetsForLeaderEpochResponse:
+    end_offsets: tuple[EpochEndOffset, ...]

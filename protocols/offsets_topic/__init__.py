@@ -1,1 +1,1 @@
-"""The topic ``__consumer_offsets``: its records, its segments, and the partition of a group."""
+"""The topic ``__consumer_offsets``: its records, its segments, their replay, and partitioning."""

@@ -1,6 +1,6 @@
-"""Where a group lives: its partition of ``__consumer_offsets``.
+"""The partition of ``__consumer_offsets`` that holds a group.
 
-Source: ``GroupCoordinatorService.partitionFor``, spec classic-coordinator 4.1.
+Source: ``GroupCoordinatorService.partitionFor``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _SMALLEST_INT = -(2**31)
 def partition_for(group_id: str, partitions: int = 50) -> int:
     """Return the partition of the offsets topic, hence the coordinator, of a group.
 
-    *partitions*: how many the topic really has. Kafka takes the absolute value of Java's
-    string hash, with 0 for the one number that has none.
+    *partitions*: the partition count of the topic. Kafka takes the absolute value of Java's
+    string hash, with 0 for the one value without an absolute value.
 
     >>> partition_for("my-group"), partition_for("test-group")
     (12, 12)

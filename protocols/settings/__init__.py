@@ -1,1 +1,38 @@
-"""Settings of consumers, groups and brokers, under Kafka's names, with Kafka's defaults."""
+"""Settings of consumers and brokers, under Kafka's names, with Kafka's defaults and bounds.
+
+Values keep Kafka's units; fields of a time in milliseconds end in ``_ms``.
+"""
+
+from protocols.settings.broker import BrokerSettings
+from protocols.settings.consumer import (
+    BY_DURATION,
+    DEFAULT_ASSIGNORS,
+    ConsumerSettings,
+    by_duration_ms,
+)
+from protocols.settings.kinds import (
+    INT_MAX,
+    LEFT_OUT,
+    LONG_MAX,
+    Kind,
+    Setting,
+    defaults_of,
+    fields_by_name,
+    settings_of,
+)
+
+__all__ = [
+    "BY_DURATION",
+    "DEFAULT_ASSIGNORS",
+    "INT_MAX",
+    "LEFT_OUT",
+    "LONG_MAX",
+    "BrokerSettings",
+    "ConsumerSettings",
+    "Kind",
+    "Setting",
+    "by_duration_ms",
+    "defaults_of",
+    "fields_by_name",
+    "settings_of",
+]

@@ -1,11 +1,84 @@
-"""The brokers' settings, under Kafka's names; see :mod:`protocols.settings`."""
+"""The brokers' settings, those of groups of the consumer protocol included.
+
+Source: ``GroupCoordinatorConfig`` and the broker and topic settings of Kafka 4.4.0.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from protocols.settings import group as consumer_groups
 from protocols.settings.kinds import INT_MAX, LONG_MAX, Kind, Setting, declared
+
+UNIFORM_THEN_RANGE: Final = ("uniform", "range")
+"""The coordinator's own assignors; the first is the default of a group."""
+
+MIGRATION_POLICIES: Final = ("bidirectional", "upgrade", "downgrade", "disabled")
+
+
+def _time(name: str, meaning: str, minimum: int = 1) -> Setting:
+    return Setting(name, Kind.TIME_MS, meaning, minimum=minimum)
+
+
+SESSION_TIMEOUT: Final = _time(
+    "group.consumer.session.timeout.ms",
+    "Silence after which a member of the consumer protocol is removed.",
+)
+MIN_SESSION_TIMEOUT: Final = _time(
+    "group.consumer.min.session.timeout.ms", "Shortest session timeout a group may set for itself."
+)
+MAX_SESSION_TIMEOUT: Final = _time(
+    "group.consumer.max.session.timeout.ms", "Longest session timeout a group may set for itself."
+)
+HEARTBEAT_INTERVAL: Final = _time(
+    "group.consumer.heartbeat.interval.ms",
+    "How often members of the consumer protocol are told to send heartbeats.",
+)
+MIN_HEARTBEAT_INTERVAL: Final = _time(
+    "group.consumer.min.heartbeat.interval.ms",
+    "Shortest heartbeat interval a group may set for itself.",
+)
+MAX_HEARTBEAT_INTERVAL: Final = _time(
+    "group.consumer.max.heartbeat.interval.ms",
+    "Longest heartbeat interval a group may set for itself.",
+)
+MAX_SIZE: Final = Setting(
+    "group.consumer.max.size",
+    Kind.COUNT,
+    "Most members of a group of the consumer protocol.",
+    minimum=1,
+)
+ASSIGNORS: Final = Setting(
+    "group.consumer.assignors",
+    Kind.NAMES,
+    "The coordinator's assignors a member may ask for; the first is the default.",
+)
+MIGRATION_POLICY: Final = Setting(
+    "group.consumer.migration.policy",
+    Kind.CHOICE,
+    "Which way groups with members may change between the protocols.",
+    choices=MIGRATION_POLICIES,
+)
+ASSIGNMENT_INTERVAL: Final = _time(
+    "group.consumer.assignment.interval.ms",
+    "Least time between two computations of a group's target; 0: at every heartbeat.",
+    minimum=0,
+)
+MIN_ASSIGNMENT_INTERVAL: Final = _time(
+    "group.consumer.min.assignment.interval.ms",
+    "Shortest assignment interval a group may set for itself.",
+    minimum=0,
+)
+MAX_ASSIGNMENT_INTERVAL: Final = _time(
+    "group.consumer.max.assignment.interval.ms",
+    "Longest assignment interval a group may set for itself.",
+    minimum=0,
+)
+REGEX_REFRESH_INTERVAL: Final = _time(
+    "group.consumer.regex.refresh.interval.ms",
+    "How often a group's patterns are matched against the topics anew.",
+    minimum=10_000,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,36 +300,16 @@ class BrokerSettings:
             "default.replication.factor", Kind.COUNT, "Copies of a topic's partitions.", minimum=1
         ),
     )
-    group_consumer_session_timeout_ms: int = declared(45_000, consumer_groups.SESSION_TIMEOUT)
-    group_consumer_min_session_timeout_ms: int = declared(
-        45_000, consumer_groups.MIN_SESSION_TIMEOUT
-    )
-    group_consumer_max_session_timeout_ms: int = declared(
-        60_000, consumer_groups.MAX_SESSION_TIMEOUT
-    )
-    group_consumer_heartbeat_interval_ms: int = declared(5_000, consumer_groups.HEARTBEAT_INTERVAL)
-    group_consumer_min_heartbeat_interval_ms: int = declared(
-        5_000, consumer_groups.MIN_HEARTBEAT_INTERVAL
-    )
-    group_consumer_max_heartbeat_interval_ms: int = declared(
-        15_000, consumer_groups.MAX_HEARTBEAT_INTERVAL
-    )
-    group_consumer_max_size: int = declared(INT_MAX, consumer_groups.MAX_SIZE)
-    group_consumer_assignors: tuple[str, ...] = declared(
-        consumer_groups.UNIFORM_THEN_RANGE, consumer_groups.ASSIGNORS
-    )
-    group_consumer_migration_policy: str = declared(
-        "bidirectional", consumer_groups.MIGRATION_POLICY
-    )
-    group_consumer_assignment_interval_ms: int = declared(
-        1_000, consumer_groups.ASSIGNMENT_INTERVAL
-    )
-    group_consumer_min_assignment_interval_ms: int = declared(
-        0, consumer_groups.MIN_ASSIGNMENT_INTERVAL
-    )
-    group_consumer_max_assignment_interval_ms: int = declared(
-        15_000, consumer_groups.MAX_ASSIGNMENT_INTERVAL
-    )
-    group_consumer_regex_refresh_interval_ms: int = declared(
-        600_000, consumer_groups.REGEX_REFRESH_INTERVAL
-    )
+    group_consumer_session_timeout_ms: int = declared(45_000, SESSION_TIMEOUT)
+    group_consumer_min_session_timeout_ms: int = declared(45_000, MIN_SESSION_TIMEOUT)
+    group_consumer_max_session_timeout_ms: int = declared(60_000, MAX_SESSION_TIMEOUT)
+    group_consumer_heartbeat_interval_ms: int = declared(5_000, HEARTBEAT_INTERVAL)
+    group_consumer_min_heartbeat_interval_ms: int = declared(5_000, MIN_HEARTBEAT_INTERVAL)
+    group_consumer_max_heartbeat_interval_ms: int = declared(15_000, MAX_HEARTBEAT_INTERVAL)
+    group_consumer_max_size: int = declared(INT_MAX, MAX_SIZE)
+    group_consumer_assignors: tuple[str, ...] = declared(UNIFORM_THEN_RANGE, ASSIGNORS)
+    group_consumer_migration_policy: str = declared("bidirectional", MIGRATION_POLICY)
+    group_consumer_assignment_interval_ms: int = declared(1_000, ASSIGNMENT_INTERVAL)
+    group_consumer_min_assignment_interval_ms: int = declared(0, MIN_ASSIGNMENT_INTERVAL)
+    group_consumer_max_assignment_interval_ms: int = declared(15_000, MAX_ASSIGNMENT_INTERVAL)
+    group_consumer_regex_refresh_interval_ms: int = declared(600_000, REGEX_REFRESH_INTERVAL)

@@ -1,8 +1,6 @@
-"""Kafka's settings, under Kafka's names: types, defaults, bounds.
+"""The consumer's settings.
 
-Sources: ``ConsumerConfig``, ``CommonClientConfigs``, ``GroupCoordinatorConfig`` and the topic
-settings of 4.4.0 (spec consumer-client 8, classic-coordinator 6). Values keep Kafka's units;
-fields of a time end in ``_ms``. One dataclass a concern, checked once, at the edge.
+Source: ``ConsumerConfig`` and ``CommonClientConfigs`` of Kafka 4.4.0.
 """
 
 from __future__ import annotations
@@ -10,32 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from protocols.settings.broker import BrokerSettings
-from protocols.settings.kinds import (
-    INT_MAX,
-    LONG_MAX,
-    Kind,
-    Setting,
-    declared,
-    defaults_of,
-    fields_by_name,
-    settings_of,
-)
-
-__all__ = [
-    "BY_DURATION",
-    "DEFAULT_ASSIGNORS",
-    "INT_MAX",
-    "LONG_MAX",
-    "BrokerSettings",
-    "ConsumerSettings",
-    "Kind",
-    "Setting",
-    "by_duration_ms",
-    "defaults_of",
-    "fields_by_name",
-    "settings_of",
-]
+from protocols.settings.kinds import LONG_MAX, Kind, Setting, declared
 
 DEFAULT_ASSIGNORS = ("range", "cooperative-sticky")
 

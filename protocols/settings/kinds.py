@@ -1,4 +1,4 @@
-"""What one of Kafka's settings is, and how a dataclass of settings is read."""
+"""The description of one Kafka setting, and how a dataclass declares its settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONG_MAX = 2**63 - 1
 
 
 class Kind(enum.Enum):
-    """What a setting's value is; decides which spellings a scenario may use."""
+    """The kind of a setting's value, which decides the spellings that a scenario may use."""
 
     TIME_MS = "a time (Kafka's milliseconds, or text with a unit)"
     MINUTES = "a time (Kafka's minutes, or text with a unit)"
@@ -27,7 +27,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One of Kafka's settings: its name, what it holds, and what is allowed."""
+    """One of Kafka's settings: its name, its kind and its bounds."""
 
     name: str
     kind: Kind
@@ -61,3 +61,30 @@ def defaults_of(kind: Any) -> dict[str, Any]:
         for f in fields(kind)
         if "setting" in f.metadata and f.default is not MISSING
     }
+
+
+_NAMES = """
+allow.auto.create.topics auto.include.jmx.reporter bootstrap.resolve.timeout.ms bootstrap.servers
+check.crcs client.dns.lookup config.providers connections.max.idle.ms enable.metrics.push
+exclude.internal.topics group.id interceptor.classes key.deserializer
+metadata.cluster.check.enable metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy
+metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+receive.buffer.bytes send.buffer.bytes socket.connection.setup.timeout.max.ms
+socket.connection.setup.timeout.ms value.deserializer
+auto.create.topics.enable broker.heartbeat.interval.ms controlled.shutdown.enable
+controller.quorum.election.timeout.ms delete.topic.enable group.coordinator.append.linger.ms
+group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
+group.coordinator.rebalance.protocols group.coordinator.threads
+log.cleaner.threads
+log.retention.bytes log.retention.hours log.retention.minutes log.retention.ms log.roll.hours
+log.segment.bytes message.max.bytes num.io.threads num.network.threads
+num.partitions num.replica.fetchers offsets.load.buffer.size offsets.topic.compression.codec
+replica.fetch.max.bytes replica.fetch.wait.max.ms
+auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
+leader.imbalance.per.broker.percentage unclean.leader.election.interval.ms
+"""
+LEFT_OUT = frozenset(_NAMES.split())
+"""Kafka's consumer and broker settings without effect in this model, besides ``ssl.*`` and ``sasl.*``.
+
+With them an unmodelled setting can be distinguished from a misspelt one.
+"""

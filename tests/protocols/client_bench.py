@@ -27,7 +27,7 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.settings.consumer import ConsumerSettings
+from protocols.settings import ConsumerSettings
 from tests.protocols.hand_clock import advance
 
 BROKER = 1

@@ -17,7 +17,7 @@ from protocols.machine import Append, CancelTimer, Effect, Send, SetTimer, Step,
 from protocols.messages import Header
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import Record
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 from tests.protocols.hand_clock import advance
 
 EPOCH_MS = 1_700_000_000_000

@@ -30,11 +30,11 @@ from protocols.offsets_topic.records import (
     decode_value,
 )
 from protocols.offsets_topic.segments.batch import Batch
-from protocols.offsets_topic.segments.errors import BadBatch
-from protocols.offsets_topic.segments.marker import MarkerType, read_marker
+from protocols.offsets_topic.segments.header import BadBatch
 from protocols.offsets_topic.segments.reader import Gap, gap_of
 from protocols.offsets_topic.segments.record import RecordFields
 from protocols.offsets_topic.segments.resync import LIMITS, Limits
+from protocols.offsets_topic.segments.transactions import MarkerType, read_marker
 
 _MOST_ROWS: Final = 4_096
 _MOST_BYTES: Final = 2**22

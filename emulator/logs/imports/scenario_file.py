@@ -20,7 +20,7 @@ from emulator.scenario.kafka_settings import ASSIGNORS, JAVA_ASSIGNORS, SERVER_A
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
 from emulator.scenario.units import format_duration, format_rate
-from protocols.settings.consumer import BrokerSettings, ConsumerSettings
+from protocols.settings import BrokerSettings, ConsumerSettings
 
 ASSUMED_RUN_US: Final = 600_000_000
 ASSUMED_PLAYER = "range"

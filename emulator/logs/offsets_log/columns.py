@@ -43,8 +43,7 @@ from emulator.logs.offsets_log.columns_rows import NUMBERS, CommitKey, RowMaker
 from protocols.offsets_topic.records.schema import UUID
 from protocols.offsets_topic.records.wire import uuid_text
 from protocols.offsets_topic.segments.batch import Batch
-from protocols.offsets_topic.segments.errors import BadBatch
-from protocols.offsets_topic.segments.header import CONTROL
+from protocols.offsets_topic.segments.header import CONTROL, BadBatch
 from protocols.offsets_topic.segments.reader import Gap, gap_of, read_batches
 from protocols.offsets_topic.segments.record import RecordFields
 from protocols.offsets_topic.segments.resync import LIMITS, Limits

@@ -28,7 +28,7 @@ from emulator.scenario.resolution import (
 )
 from emulator.scenario.spelling import LEGAL_NAME
 from emulator.scenario.units import format_duration
-from protocols.settings.consumer import ConsumerSettings
+from protocols.settings import ConsumerSettings
 
 
 def group_problems(scenario: Scenario) -> Iterator[Problem]:

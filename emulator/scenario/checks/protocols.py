@@ -13,7 +13,7 @@ from emulator.scenario.kafka_settings import (
 from emulator.scenario.model import Cluster, Group, Scenario
 from emulator.scenario.problems import Problem, hint, listed
 from emulator.scenario.resolution import broker_settings, consumer_settings
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 INSTEAD = {
     "session.timeout.ms": "group.consumer.session.timeout.ms in [cluster] settings",

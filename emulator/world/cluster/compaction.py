@@ -14,11 +14,10 @@ from emulator.world.cluster.stored_segment import StoredSegment
 from protocols.offsets_topic.records import Record, encode
 from protocols.offsets_topic.segments.batch import Batch, encode_batch
 from protocols.offsets_topic.segments.cleaner import Compaction, compact
-from protocols.offsets_topic.segments.eligibility import LogToClean
 from protocols.offsets_topic.segments.header import BatchHeader
 from protocols.offsets_topic.segments.offset_map import build_offset_map
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.segment import LogSettings, Segment
+from protocols.offsets_topic.segments.segment import LogSettings, LogToClean, Segment
 
 
 def bytes_of(entries: Iterable[tuple[int, Record]], header: BatchHeader) -> bytes:

@@ -20,7 +20,7 @@ from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.kernel import Rank
 from emulator.world.run import Run
 from protocols.offsets_topic.segments.segment import LogSettings
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 US_PER_MS = 1_000
 

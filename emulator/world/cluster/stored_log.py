@@ -23,10 +23,16 @@ from typing import Any, NamedTuple
 
 from emulator.world.cluster.stored_segment import Held, Spool, StoredSegment
 from protocols.offsets_topic.records import Record, encode_key, encode_value
-from protocols.offsets_topic.segments.eligibility import LogToClean, log_to_clean
+from protocols.offsets_topic.segments.batch import NO_VALUE, batch_size
 from protocols.offsets_topic.segments.header import BatchHeader, header_to_be
-from protocols.offsets_topic.segments.segment import LogSettings, RollReason, Segment, roll_reason
-from protocols.offsets_topic.segments.sizes import NO_VALUE, batch_size
+from protocols.offsets_topic.segments.segment import (
+    LogSettings,
+    LogToClean,
+    RollReason,
+    Segment,
+    log_to_clean,
+    roll_reason,
+)
 
 _KEYS = 16_384
 MOST_ENTRIES = 5_033_164

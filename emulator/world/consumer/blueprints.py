@@ -17,7 +17,7 @@ from emulator.scenario.resolution import (
 from emulator.world.consumer.handler import Batch, Flaw, WorkTimes
 from emulator.world.draws import Sampler, constant_of, sampler, stream_key
 from protocols.consumer.calls import CloseOperation
-from protocols.settings.consumer import ConsumerSettings
+from protocols.settings import ConsumerSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

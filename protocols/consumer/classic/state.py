@@ -26,7 +26,7 @@ from protocols.messages import (
     OffsetToCommit,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.settings.consumer import ConsumerSettings
+from protocols.settings import ConsumerSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
 from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
 from protocols.facts import CommitKind
 from protocols.messages import UNKNOWN_GENERATION, OffsetToCommit, TopicPartitions
-from protocols.settings.consumer import ConsumerSettings
+from protocols.settings import ConsumerSettings
 
 
 class MemberState(enum.Enum):

@@ -21,12 +21,12 @@ from protocols.groups.kip848.group import (
 from protocols.groups.shard import Broker
 from protocols.groups.topics import TopicsImage
 from protocols.messages import TopicPartitions
-from protocols.messages.consumer_describe import (
+from protocols.messages.errors import ErrorCode
+from protocols.messages.groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedConsumer,
 )
-from protocols.messages.errors import ErrorCode
 
 
 def described(

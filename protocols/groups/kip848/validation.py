@@ -21,7 +21,7 @@ from protocols.messages import (
     OffsetFetchRequest,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 
 def validate_heartbeat(

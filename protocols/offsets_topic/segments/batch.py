@@ -1,16 +1,16 @@
-"""Record batches of format 2: 61 bytes of header, then the records.
+"""Record batches of format 2: 61 bytes of header, then the records; and the size of a batch.
 
-The checksum covers everything from the attributes on, so a leader gives a batch its offset and
-its own epoch without a new one. When compaction has set a delete horizon, the base timestamp
-is the time at which the batch's tombstones may go, and its records count from there.
+The checksum covers all bytes from the attributes on, so a leader sets the offset and its epoch
+without a new one. When compaction has set a delete horizon, the base timestamp is the time from
+which the tombstones of the batch can be removed, and the timestamps of its records count from it.
 
-Source: ``DefaultRecordBatch`` and ``MemoryRecordsBuilder`` (spec records, section 2).
+Source: ``DefaultRecordBatch``, ``MemoryRecordsBuilder``, ``DefaultRecord.sizeInBytes``.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Self
 
 from crc32c import crc32c  # takes any buffer and is typed; google-crc32c, as fast, takes bytes only
@@ -21,7 +21,6 @@ from protocols.offsets_topic.segments.compression import (
     compress,
     decompress,
 )
-from protocols.offsets_topic.segments.errors import BadBatch
 from protocols.offsets_topic.segments.header import (
     COMPRESSION_BITS,
     CONTROL,
@@ -34,10 +33,12 @@ from protocols.offsets_topic.segments.header import (
     NO_TIMESTAMP,
     SUMMED_FROM,
     TRANSACTIONAL,
+    BadBatch,
     BatchHeader,
     Producer,
 )
 from protocols.offsets_topic.segments.record import (
+    VARINTS,
     LogRecord,
     RecordFields,
     add_records,
@@ -180,3 +181,35 @@ def _sealed(base_offset: int, partition_leader_epoch: int, summed: bytes) -> byt
     length = SUMMED_FROM - LENGTH_END + len(summed)
     front = _FRONT.pack(base_offset, length, partition_leader_epoch, MAGIC, crc32c(summed))
     return front + summed
+
+
+NO_VALUE: Final = -1
+"""As the size of a value: a tombstone's."""
+
+_FIXED: Final = 3
+"""One byte each for attributes, for a timestamp delta of 0, and for a count of 0 headers."""
+
+
+def batch_size(sizes: Iterable[tuple[int, int]]) -> int:
+    """Return the bytes of a plain batch of records that are all of one time.
+
+    *sizes*: of each record's key and value, in bytes; the value's is ``NO_VALUE`` in a tombstone.
+
+    >>> batch_size([(12, 24), (5, NO_VALUE)])
+    116
+    """
+    return HEADER_BYTES + records_size(sizes)
+
+
+def records_size(sizes: Iterable[tuple[int, int]], first_delta: int = 0) -> int:
+    """Return the bytes that records add to a batch of their time.
+
+    *first_delta*: how many records stand before them.
+    """
+    total, written = 0, VARINTS
+    for delta, (key, value) in enumerate(sizes, first_delta):
+        length = _FIXED + len(written[delta]) + len(written[key]) + key + len(written[value])
+        if value > 0:
+            length += value
+        total += len(written[length]) + length
+    return total

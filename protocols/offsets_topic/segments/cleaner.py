@@ -1,17 +1,17 @@
-"""One compaction of a log: which records stay, in which bytes, in which segment.
+"""One compaction of a log: the records that are kept, their bytes and their segments.
 
 Two walks through the log. The first maps each key of the dirty part to its newest offset
 (:mod:`protocols.offsets_topic.segments.offset_map`). The second copies the log up to the end of what was mapped
-and leaves out what is superseded. Offsets never change, so gaps appear between them; what lies
-behind the mapped part is copied as it is.
+and leaves out superseded records. Offsets never change, so gaps appear between them; the log
+behind the mapped part is copied unchanged.
 
-A tombstone needs two compactions to go: the first that keeps it writes into its batch when it
-may go (the *delete horizon*), a later one at or after that time drops it. Readers that are
+A tombstone is removed in two compactions: the first one that keeps it writes the *delete horizon*
+into its batch, a later one at or after that time drops the tombstone. Readers that are
 slower than ``delete.retention.ms`` would otherwise never learn of the deletion. The markers of
-transactions whose data is gone go the same way.
+transactions without data are removed in the same way.
 
 Source: ``Cleaner.doClean``, ``cleanInto``, ``shouldRetainRecord`` and ``groupSegmentsBySize``,
-``MemoryRecords.filterTo`` (spec classic-coordinator 5.8, records 9); the rule for the batch
+``MemoryRecords.filterTo``; the rule for the batch
 at the high watermark is that of KAFKA-20452.
 """
 
@@ -37,7 +37,7 @@ _MOST_OFFSETS: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """What holds for every batch of one compaction."""
+    """The parameters of one compaction."""
 
     mapped: OffsetMap
     now_ms: int
@@ -52,7 +52,7 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class CleanedSegment:
-    """The segment that takes the place of some neighbours."""
+    """The segment that replaces some adjacent segments."""
 
     base_offset: int
     replaces: tuple[Segment, ...]

@@ -5,7 +5,7 @@ Kafka's snappy is not plain snappy: snappy-java puts a header of 16 bytes and bl
 Kafka's lz4 reader refuses blocks that lean on earlier ones, so they are written without.
 
 Source: ``CompressionType``, ``org.apache.kafka.common.compress`` and snappy-java's
-``SnappyCodec`` (spec records, section 2).
+``SnappyCodec``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import cramjam
 
-from protocols.offsets_topic.segments.errors import BadBatch, InflatesTooFar
+from protocols.offsets_topic.segments.header import BadBatch, InflatesTooFar
 
 MOST_INFLATED_BYTES: Final = 64 * 2**20
 """What one batch may grow to unless told otherwise: sixty times Kafka's ``max.message.bytes``."""

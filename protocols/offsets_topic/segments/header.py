@@ -3,7 +3,7 @@
 Read and described here, and made up for batches of which nobody has asked for the bytes yet;
 checksums, codecs and records are in :mod:`protocols.offsets_topic.segments.batch`.
 
-Source: ``DefaultRecordBatch`` (spec records, section 2).
+Source: ``DefaultRecordBatch``.
 """
 
 from __future__ import annotations
@@ -32,6 +32,14 @@ NO_TIMESTAMP: Final = -1
 NO_SEQUENCE: Final = -1
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+
+
+class BadBatch(ValueError):  # noqa: N818 - named for what was met, as in the reader's gaps
+    """The bytes of a batch cannot be read; the message says what was met and where."""
+
+
+class InflatesTooFar(BadBatch):
+    """A compressed batch would grow past the bound it was given."""
 
 
 class BatchHeader(NamedTuple):
@@ -135,7 +143,7 @@ def header_to_be(
     """Return the header of a plain batch that is yet to be written, its checksum left 0.
 
     *count*: of its records, all of one *timestamp*. *size*: in bytes, as
-    :func:`protocols.offsets_topic.segments.sizes.batch_size` tells. What rolls and what is compacted goes by it.
+    :func:`protocols.offsets_topic.segments.batch.batch_size` tells. What rolls and what is compacted goes by it.
     """
     fields = (base_offset, size - LENGTH_END, partition_leader_epoch, MAGIC, 0, 0, count - 1)
     return BatchHeader(*fields, timestamp, timestamp, *NO_PRODUCER, count)

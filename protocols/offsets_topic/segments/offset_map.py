@@ -3,8 +3,7 @@
 Kafka keeps a hash of each key; here the keys themselves are kept, so two keys are never taken
 for one. The bound is the same: when the map is full, mapping stops and so does the compaction.
 
-Source: ``SkimpyOffsetMap``, ``Cleaner.buildOffsetMap``, ``CleanerConfig``
-(spec classic-coordinator 5.8).
+Source: ``SkimpyOffsetMap``, ``Cleaner.buildOffsetMap``, ``CleanerConfig``.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ from itertools import chain
 from typing import Final
 
 from protocols.offsets_topic.segments.batch import Batch
-from protocols.offsets_topic.segments.eligibility import LogToClean, segments_between
 from protocols.offsets_topic.segments.header import CONTROL, BatchHeader
 from protocols.offsets_topic.segments.record import RecordFields
-from protocols.offsets_topic.segments.segment import Segment
+from protocols.offsets_topic.segments.segment import LogToClean, Segment, segments_between
 from protocols.offsets_topic.segments.transactions import AbortedTransaction, TransactionsPassed
 
 _BYTES_AN_ENTRY: Final = 24

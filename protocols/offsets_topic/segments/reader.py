@@ -1,10 +1,10 @@
-"""A stream of bytes as batches and named gaps: whatever the bytes are, none is left out.
+"""A stream of bytes as batches and gaps, so that no byte is left out.
 
-What is yielded lies one behind the other: positions and sizes of batches and gaps cover the
-stream exactly once. No bytes raise an exception; only reading the stream itself can.
-How reading goes on after a fault is in :mod:`protocols.offsets_topic.segments.resync`.
+Batches and gaps are contiguous: their positions and sizes cover the stream exactly once. No bytes
+raise an exception; only reading the stream itself can. How reading resumes after a fault is in
+:mod:`protocols.offsets_topic.segments.resync`.
 
-Source: ``FileRecords``, ``FileLogInputStream`` (spec records, sections 1 and 2).
+Source: ``FileRecords``, ``FileLogInputStream``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import BinaryIO, NamedTuple
 from crc32c import crc32c
 
 from protocols.offsets_topic.segments.batch import Batch
-from protocols.offsets_topic.segments.errors import BadBatch
 from protocols.offsets_topic.segments.header import (
     HEADER,
     HEADER_BYTES,
@@ -24,11 +23,18 @@ from protocols.offsets_topic.segments.header import (
     MAGIC,
     SMALLEST_LENGTH,
     SUMMED_FROM,
+    BadBatch,
     BatchHeader,
 )
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.resync import LIMITS, GapKind, Limits, end_of_fault, fault_at
-from protocols.offsets_topic.segments.window import Window
+from protocols.offsets_topic.segments.resync import (
+    LIMITS,
+    GapKind,
+    Limits,
+    Window,
+    end_of_fault,
+    fault_at,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,29 @@
-"""What compaction has to know of transactions and producers.
+"""Control batches, and the transactions and producers that compaction has to respect.
 
-Records of an aborted transaction are of no use to anybody and go at once. The marker that
-ended a transaction stays until no batch of it is left, and then as long as a tombstone does.
-Of an active producer the batch stays that holds its last sequence number.
+A control batch has one record, the end of a transaction. The records of an aborted transaction are
+removed at once. The marker that ended a transaction is kept until no batch of it is left, and then
+as long as a tombstone. Of an active producer the batch with its last sequence number is kept.
+Compaction stops below the last stable offset, so each transaction it meets has ended.
 
-Compaction stops below the last stable offset, so each transaction it meets has been decided.
-
-Source: ``CleanedTransactionMetadata``, ``TransactionIndex``, ``ProducerStateManager`` and
-``UnifiedLog.lastRecordsOfActiveProducers`` (spec classic-coordinator 5.8).
+Source: ``ControlRecordType``, ``EndTransactionMarker``, ``CleanedTransactionMetadata``,
+``TransactionIndex``, ``ProducerStateManager`` and ``UnifiedLog.lastRecordsOfActiveProducers``.
 """
 
 from __future__ import annotations
 
+import enum
 from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from protocols.offsets_topic.records import markers
+from protocols.offsets_topic.records.errors import MalformedRecordError
 from protocols.offsets_topic.segments.batch import Batch
-from protocols.offsets_topic.segments.header import CONTROL, TRANSACTIONAL
-from protocols.offsets_topic.segments.marker import MarkerType, read_marker
+from protocols.offsets_topic.segments.header import (
+    CONTROL,
+    TRANSACTIONAL,
+    BadBatch,
+)
 
 PRODUCER_ID_EXPIRATION_MS: Final = 24 * 3_600_000
 
@@ -39,25 +44,6 @@ class LastRecord(NamedTuple):
     """None when only a marker is known of its epoch."""
 
     producer_epoch: int
-
-
-def aborted_transactions(batches: Iterable[Batch]) -> list[AbortedTransaction]:
-    """Return the aborted transactions of a log, in the order of their markers."""
-    first_offsets: dict[int, int] = {}
-    aborted = []
-    for batch in batches:
-        header = batch.header
-        if not header.is_control:
-            if header.is_transactional:
-                first_offsets.setdefault(header.producer_id, header.base_offset)
-            continue
-        marker = read_marker(batch)
-        if marker is None or marker.type is MarkerType.OTHER:
-            continue
-        first = first_offsets.pop(header.producer_id, None)
-        if first is not None and marker.type is MarkerType.ABORT:
-            aborted.append(AbortedTransaction(header.producer_id, first, header.last_offset))
-    return aborted
 
 
 def last_records(
@@ -128,3 +114,39 @@ class TransactionsPassed:
     def _enter_aborted(self, offset: int) -> None:
         while self._aborted_to_come and self._aborted_to_come[0].first_offset <= offset:
             self._aborted.setdefault(self._aborted_to_come.popleft().producer_id, False)
+
+
+class MarkerType(enum.IntEnum):
+    """What a control record says."""
+
+    ABORT = 0
+    COMMIT = 1
+    OTHER = -1
+    """Anything else; readers of this log pass over it."""
+
+
+class EndTransactionMarker(NamedTuple):
+    """The end of a producer's transaction."""
+
+    type: MarkerType
+    coordinator_epoch: int
+    """Of the transaction coordinator; -1 where the marker does not say."""
+
+
+def read_marker(batch: Batch) -> EndTransactionMarker | None:
+    """Return what a control batch says; None when compaction has emptied it.
+
+    Newer versions of key and value are read as the oldest, what they append is passed over.
+    Raises :class:`BadBatch` when key or value is too short, or of a negative version.
+    """
+    records = batch.records()
+    if not records:
+        return None
+    _, _, key, value, _ = records[0]
+    try:
+        control = markers.decode_control(key or b"", value)
+    except MalformedRecordError as error:
+        raise BadBatch(f"a control record is malformed: {error}") from None
+    if isinstance(control, markers.UnknownControlRecord):
+        return EndTransactionMarker(MarkerType.OTHER, -1)
+    return EndTransactionMarker(MarkerType(control.control_type), control.coordinator_epoch)

@@ -9,7 +9,7 @@ from emulator.scenario.problems import ScenarioError
 from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.log_cleaner import log_settings
 from protocols.offsets_topic.segments.segment import LogSettings
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 from .samples import SMALLEST
 

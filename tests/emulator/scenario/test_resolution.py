@@ -11,7 +11,7 @@ from emulator.scenario.resolution import (
     settings_in_force,
     subscription_of,
 )
-from protocols.settings.consumer import BrokerSettings, ConsumerSettings
+from protocols.settings import BrokerSettings, ConsumerSettings
 
 
 def group(member: Member, **said: object) -> Group:

@@ -23,7 +23,7 @@ from emulator.scenario.units import (
     parse_rate,
     parse_size,
 )
-from protocols.settings.consumer import Kind
+from protocols.settings import Kind
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,10 @@ from protocols.offsets_topic.records import (
 )
 from protocols.offsets_topic.segments.batch import Batch, encode_batch
 from protocols.offsets_topic.segments.cleaner import Compaction, compact
-from protocols.offsets_topic.segments.eligibility import log_to_clean
 from protocols.offsets_topic.segments.offset_map import build_offset_map
 from protocols.offsets_topic.segments.reader import read_log
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.segment import LogSettings, Segment, roll_reason
+from protocols.offsets_topic.segments.segment import LogSettings, Segment, log_to_clean, roll_reason
 
 SMALL = LogSettings(
     segment_bytes=600, segment_ms=400, delete_retention_ms=300, min_cleanable_dirty_ratio=0.3

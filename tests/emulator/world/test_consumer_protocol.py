@@ -29,7 +29,7 @@ from emulator.scenario.load import loads
 from emulator.world.build import play
 from emulator.world.run import Replay
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 from .stage import SECOND, Seen
 

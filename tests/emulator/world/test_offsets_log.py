@@ -18,7 +18,7 @@ from protocols.offsets_topic.records import (
 )
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 from .stage import GROUP, TEXT, TOPIC
 

@@ -44,7 +44,7 @@ from protocols.offsets_topic.records.streams import StreamsGroupMetadataKey
 from protocols.offsets_topic.replay import ClassicGroup, GroupType, Loaded, MemberGroup
 from protocols.offsets_topic.replay import replayed as followed
 from protocols.offsets_topic.segments.reader import BatchRecords, read_log
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 ROOT = Path(__file__).parents[3]
 SEGMENTS = sorted(

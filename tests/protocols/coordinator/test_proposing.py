@@ -8,7 +8,7 @@ from protocols.machine import Append
 from protocols.messages import Envelope, Header, OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import ZERO_TOPIC_ID
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 DAY_US = 24 * 3_600 * 1_000_000
 

@@ -31,7 +31,7 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import Record
 from protocols.offsets_topic.records.errors import BrokenLogError
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 TOPIC = TopicDescription("t", "MqLAo9DuQMWcW0M5zgcNyw", (1,) * 4)
 

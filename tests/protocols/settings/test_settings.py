@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.settings.consumer import (
+from protocols.settings import (
+    LEFT_OUT,
     BrokerSettings,
     ConsumerSettings,
     by_duration_ms,
@@ -12,7 +13,6 @@ from protocols.settings.consumer import (
     fields_by_name,
     settings_of,
 )
-from protocols.settings.left_out import LEFT_OUT
 
 
 @pytest.mark.parametrize("kind", [ConsumerSettings, BrokerSettings])

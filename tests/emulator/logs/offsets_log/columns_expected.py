@@ -23,15 +23,16 @@ from protocols.offsets_topic.records.record import RECORD_TYPES
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.compression import Compression
 from protocols.offsets_topic.segments.header import LOG_APPEND_TIME, NO_PRODUCER, Producer
-from protocols.offsets_topic.segments.marker import EndTransactionMarker, MarkerType, encode_marker
 from protocols.offsets_topic.segments.reader import Gap, read_log
 from protocols.offsets_topic.segments.record import LogRecord
+from protocols.offsets_topic.segments.transactions import EndTransactionMarker, MarkerType
 
 from ....protocols.offsets_topic.records.strategies import (
     records_of,
     spoilt,
     unknown_records,
 )
+from ....protocols.offsets_topic.segments.control import encode_marker
 
 KEY = OffsetCommitKey("g", "t", 0)
 VALUE = OffsetCommitValue(offset=7, commit_timestamp=1_000, leader_epoch=3)

@@ -14,8 +14,10 @@ from emulator.logs.offsets_log.recognising import read_segment
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record, encode
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.header import NO_PRODUCER, TRANSACTIONAL, Producer
-from protocols.offsets_topic.segments.marker import EndTransactionMarker, MarkerType, encode_marker
 from protocols.offsets_topic.segments.record import LogRecord
+from protocols.offsets_topic.segments.transactions import EndTransactionMarker, MarkerType
+
+from ....protocols.offsets_topic.segments.control import encode_marker
 
 KEPT = Path(__file__).parents[3] / "captures" / "offsets-log"
 """Two small real segments, the dumps of one group on each, and the coordinator's lines of it."""

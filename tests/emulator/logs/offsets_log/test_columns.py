@@ -26,11 +26,12 @@ from protocols.offsets_topic.records import (
     encode,
 )
 from protocols.offsets_topic.segments.batch import encode_batch
-from protocols.offsets_topic.segments.marker import EndTransactionMarker, MarkerType, encode_marker
 from protocols.offsets_topic.segments.reader import read_log
 from protocols.offsets_topic.segments.record import LogRecord
+from protocols.offsets_topic.segments.transactions import EndTransactionMarker, MarkerType
 
 from ....protocols.offsets_topic.records.golden import cases
+from ....protocols.offsets_topic.segments.control import encode_marker
 from .columns_expected import KEY, VALUE, assert_equal, log_of, logs, read, stored
 from .segments import CAPTURES, KEPT
 

@@ -14,7 +14,7 @@ from protocols.consumer.classic.state import Consumer, Membership
 from protocols.facts import PositionSet
 from protocols.machine import Call, CancelTimer, Return, Send, SetTimer, Step, Tell
 from protocols.messages import Envelope, OffsetToCommit
-from protocols.settings.consumer import ConsumerSettings
+from protocols.settings import ConsumerSettings
 
 if TYPE_CHECKING:
     from .cluster import Cluster

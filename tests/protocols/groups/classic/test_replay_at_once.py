@@ -17,7 +17,7 @@ from protocols.offsets_topic.records import (
     OffsetCommitValue,
     Record,
 )
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 GROUPS = st.sampled_from(["g", "h", "i"])
 OFFSET_KEYS = st.builds(

@@ -32,7 +32,7 @@ from protocols.messages import (
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record, decode
 from protocols.offsets_topic.records.consumer import ConsumerGroupTargetAssignmentMetadataValue
 from protocols.offsets_topic.segments.reader import read_log
-from protocols.settings.consumer import BrokerSettings
+from protocols.settings import BrokerSettings
 
 SEGMENT = (
     Path(__file__).parents[3]

@@ -7,11 +7,18 @@ from dataclasses import dataclass, replace
 
 from protocols.offsets_topic.segments.batch import Batch
 from protocols.offsets_topic.segments.cleaner import Compaction, compact
-from protocols.offsets_topic.segments.eligibility import LogToClean, log_to_clean
 from protocols.offsets_topic.segments.offset_map import DEFAULT_ENTRIES, build_offset_map
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.segment import SEGMENT_BYTES, LogSettings, Segment
-from protocols.offsets_topic.segments.transactions import aborted_transactions, last_records
+from protocols.offsets_topic.segments.segment import (
+    SEGMENT_BYTES,
+    LogSettings,
+    LogToClean,
+    Segment,
+    log_to_clean,
+)
+from protocols.offsets_topic.segments.transactions import last_records
+
+from .control import aborted_transactions
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,15 @@ from hypothesis import given
 
 from protocols.offsets_topic.segments.batch import Batch, encode_batch, encode_empty_batch
 from protocols.offsets_topic.segments.compression import Compression
-from protocols.offsets_topic.segments.errors import BadBatch, InflatesTooFar
 from protocols.offsets_topic.segments.header import (
     DELETE_HORIZON,
     HEADER_BYTES,
     LOG_APPEND_TIME,
     NO_PRODUCER,
     TRANSACTIONAL,
+    BadBatch,
     BatchHeader,
+    InflatesTooFar,
     Producer,
 )
 from protocols.offsets_topic.segments.record import LogRecord, RecordFields

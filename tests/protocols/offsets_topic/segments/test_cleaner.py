@@ -7,12 +7,15 @@ import pytest
 from protocols.offsets_topic.segments.batch import Batch, encode_batch
 from protocols.offsets_topic.segments.cleaner import Compaction, compact, group_segments
 from protocols.offsets_topic.segments.compression import Compression
-from protocols.offsets_topic.segments.eligibility import log_to_clean
-from protocols.offsets_topic.segments.errors import BadBatch
-from protocols.offsets_topic.segments.header import DELETE_HORIZON, TRANSACTIONAL, Producer
+from protocols.offsets_topic.segments.header import (
+    DELETE_HORIZON,
+    TRANSACTIONAL,
+    BadBatch,
+    Producer,
+)
 from protocols.offsets_topic.segments.offset_map import OffsetMap
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.segment import LogSettings, Segment
+from protocols.offsets_topic.segments.segment import LogSettings, Segment, log_to_clean
 
 from .drawn import commits
 from .logs import Log, told

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.offsets_topic.segments.compression import Compression, compress, decompress
-from protocols.offsets_topic.segments.errors import BadBatch, InflatesTooFar
+from protocols.offsets_topic.segments.header import BadBatch, InflatesTooFar
 
 XERIAL = bytes.fromhex("82534e4150505900 00000001 00000001")
 PACKED = [codec for codec in Compression if codec]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.offsets_topic.segments.eligibility import LogToClean, log_to_clean, segments_between
-from protocols.offsets_topic.segments.segment import LogSettings, Segment
+from protocols.offsets_topic.segments.segment import (
+    LogSettings,
+    LogToClean,
+    Segment,
+    log_to_clean,
+    segments_between,
+)
 
 NOW = 1_000_000
 LOG = (

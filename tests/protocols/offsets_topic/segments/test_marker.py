@@ -7,16 +7,21 @@ import struct
 import pytest
 
 from protocols.offsets_topic.segments.batch import Batch, encode_batch, encode_empty_batch
-from protocols.offsets_topic.segments.errors import BadBatch
-from protocols.offsets_topic.segments.header import CONTROL, TRANSACTIONAL, BatchHeader, Producer
-from protocols.offsets_topic.segments.marker import (
-    EndTransactionMarker,
-    MarkerType,
-    encode_marker,
-    read_marker,
+from protocols.offsets_topic.segments.header import (
+    CONTROL,
+    TRANSACTIONAL,
+    BadBatch,
+    BatchHeader,
+    Producer,
 )
 from protocols.offsets_topic.segments.record import LogRecord
+from protocols.offsets_topic.segments.transactions import (
+    EndTransactionMarker,
+    MarkerType,
+    read_marker,
+)
 
+from .control import encode_marker
 from .drawn import golden
 
 MARKERS = golden("marker")

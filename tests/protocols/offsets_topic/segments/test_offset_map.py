@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from protocols.offsets_topic.segments.batch import Batch
-from protocols.offsets_topic.segments.eligibility import LogToClean
 from protocols.offsets_topic.segments.offset_map import (
     OffsetMap,
     _Mapping,
     build_offset_map,
     most_entries,
 )
-from protocols.offsets_topic.segments.segment import Segment
+from protocols.offsets_topic.segments.segment import LogToClean, Segment
 from protocols.offsets_topic.segments.transactions import AbortedTransaction
 
 from .drawn import commits

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.compression import Compression
-from protocols.offsets_topic.segments.errors import BadBatch
+from protocols.offsets_topic.segments.header import BadBatch
 from protocols.offsets_topic.segments.reader import (
     Gap,
     Limits,
@@ -20,8 +20,7 @@ from protocols.offsets_topic.segments.reader import (
     read_log,
 )
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.resync import GapKind
-from protocols.offsets_topic.segments.window import CHUNK_BYTES
+from protocols.offsets_topic.segments.resync import CHUNK_BYTES, GapKind
 
 from .drawn import batches, commits
 from .streams import BYTES, LOG, STARTS, OneByOne, gaps, offsets, patched, read

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from protocols.offsets_topic.segments.errors import BadBatch
+from protocols.offsets_topic.segments.header import BadBatch
 from protocols.offsets_topic.segments.record import (
     LogRecord,
     RecordFields,

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from protocols.offsets_topic.segments.batch import Batch, encode_batch
 from protocols.offsets_topic.segments.reader import Gap, read_batches, read_log
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.resync import GapKind
-from protocols.offsets_topic.segments.window import CHUNK_BYTES
+from protocols.offsets_topic.segments.resync import CHUNK_BYTES, GapKind
 
 from .drawn import commits
 from .streams import BYTES, LOG, STARTS, OneByOne, gaps, offsets, patched, read

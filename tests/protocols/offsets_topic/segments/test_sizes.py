@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.offsets_topic.segments.batch import encode_batch
+from protocols.offsets_topic.segments.batch import NO_VALUE, batch_size, encode_batch
 from protocols.offsets_topic.segments.header import BatchHeader, header_to_be
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.sizes import NO_VALUE, batch_size
 
 lengths = st.one_of(
     st.integers(0, 300),

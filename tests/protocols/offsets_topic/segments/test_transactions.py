@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from protocols.offsets_topic.segments.batch import Batch, encode_empty_batch
 from protocols.offsets_topic.segments.header import NO_PRODUCER, TRANSACTIONAL, Producer
-from protocols.offsets_topic.segments.marker import EndTransactionMarker, MarkerType, encode_marker
 from protocols.offsets_topic.segments.transactions import (
     AbortedTransaction,
+    EndTransactionMarker,
     LastRecord,
+    MarkerType,
     TransactionsPassed,
-    aborted_transactions,
     last_records,
 )
 
+from .control import aborted_transactions, encode_marker
 from .drawn import commits
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.offsets_topic.segments.varint import (
+from protocols.offsets_topic.segments.record import (
     INT_BITS,
     LONG_BITS,
     VARINTS,

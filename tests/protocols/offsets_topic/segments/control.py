@@ -1,0 +1,65 @@
+"""Control batches as a transaction coordinator writes them, and the transactions that they abort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from protocols.offsets_topic.records import markers
+from protocols.offsets_topic.segments.batch import Batch, encode_batch
+from protocols.offsets_topic.segments.header import CONTROL, NO_SEQUENCE, TRANSACTIONAL, Producer
+from protocols.offsets_topic.segments.record import LogRecord
+from protocols.offsets_topic.segments.transactions import (
+    AbortedTransaction,
+    EndTransactionMarker,
+    MarkerType,
+    read_marker,
+)
+
+_OTHER = markers.UnknownControlRecord(key=b"\0\0\xff\xff", value=None)
+"""Version 0, and a type that nobody knows."""
+
+
+def encode_marker(
+    marker: EndTransactionMarker,
+    *,
+    offset: int,
+    timestamp: int,
+    producer_id: int,
+    producer_epoch: int,
+    partition_leader_epoch: int,
+) -> bytes:
+    """Return the control batch, 78 bytes, that ends a transaction of a producer."""
+    record = LogRecord(offset, timestamp, *markers.encode_control(_control(marker)))
+    return encode_batch(
+        [record],
+        partition_leader_epoch=partition_leader_epoch,
+        attributes=TRANSACTIONAL | CONTROL,
+        producer=Producer(producer_id, producer_epoch, NO_SEQUENCE),
+    )
+
+
+def _control(marker: EndTransactionMarker) -> markers.EndTxnMarker | markers.UnknownControlRecord:
+    if marker.type is MarkerType.OTHER:
+        return _OTHER
+    return markers.EndTxnMarker(
+        control_type=markers.ControlType(marker.type), coordinator_epoch=marker.coordinator_epoch
+    )
+
+
+def aborted_transactions(batches: Iterable[Batch]) -> list[AbortedTransaction]:
+    """Return the aborted transactions of a log, in the order of their markers."""
+    first_offsets: dict[int, int] = {}
+    aborted = []
+    for batch in batches:
+        header = batch.header
+        if not header.is_control:
+            if header.is_transactional:
+                first_offsets.setdefault(header.producer_id, header.base_offset)
+            continue
+        marker = read_marker(batch)
+        if marker is None or marker.type is MarkerType.OTHER:
+            continue
+        first = first_offsets.pop(header.producer_id, None)
+        if first is not None and marker.type is MarkerType.ABORT:
+            aborted.append(AbortedTransaction(header.producer_id, first, header.last_offset))
+    return aborted
