@@ -95,7 +95,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.subjects": PLAYED | {"emulator.loading", "emulator.report"},
     "emulator.explanation": PLAYED | {"emulator.loading", "emulator.report", "emulator.subjects"},
     "emulator.run_files": {"emulator.events", "emulator.scenario"},
-    "emulator.conformance": PLAYED,
+    "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
     "emulator.logs": MEASURED
     | FILES

@@ -1,13 +1,19 @@
-"""``rebalance verify``: captured runs of a real Kafka, side by side with their emulation."""
+"""``rebalance verify``: compare captured runs of a real Kafka with their emulation."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from emulator.cli.options import MOST_SEEDS, Examples, JobsOption, with_examples
+from emulator.cli.output import Progress, say_all, say_json
+
+if TYPE_CHECKING:
+    from emulator.conformance.verifying import OnProgress
 
 SOMETHING_OUTSIDE = 1
 
@@ -16,13 +22,14 @@ def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command(
         "verify",
+        short_help="Compare captured runs of a real Kafka with the emulator.",
         help=with_examples(verify, EXAMPLES),
     )(verify)
 
 
 EXAMPLES: Examples = (
-    ("one run, or a folder of runs, or one of such folders", "rebalance verify examples/captures"),
-    ("for machines, a line a run", "rebalance verify examples/captures --json"),
+    ("a run, a folder of runs, or a folder of such folders", "rebalance verify examples/captures"),
+    ("one JSON line for each run", "rebalance verify examples/captures --json"),
 )
 
 
@@ -30,7 +37,8 @@ def verify(
     captures: Annotated[
         list[Path],
         typer.Argument(
-            metavar="CAPTURE...", help="A captured run, a folder of runs, or one of such folders."
+            metavar="CAPTURE...",
+            help="A captured run, a folder of runs, or a folder of such folders.",
         ),
     ],
     seeds: Annotated[
@@ -39,29 +47,59 @@ def verify(
             "--seeds",
             min=0,
             max=MOST_SEEDS,
-            help="How many seeds show the spread where it was a race.",
+            help="Seeds that are played to find the range of a race.",
         ),
     ] = 200,
     jobs: JobsOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line a run.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON line for each run.")
+    ] = False,
 ) -> None:
-    """Hold captured runs of a real Kafka against the emulator, figure by figure.
+    """Compare captured runs of a real Kafka with the emulator, figure by figure.
 
-    From each captured run a scenario is built and played; generations, assignments, listener
-    calls, duplicates, losses and takeover times are put side by side; of the consumer protocol
-    the group's epochs, targets and members' steps, too; where brokers failed, how long
-    partitions stood still and commits waited for their answers. What the calm
-    prediction misses is inside all the same if it lies within the spread of many seeds. One run
-    is shown figure by figure; several are summed up in one table.
+    A scenario is built from each captured run and played. Compared are generations, assignments,
+    listener calls, duplicates, losses and takeover times; for KIP-848 groups also epochs, target
+    assignments and the steps of members; after broker failures also the stalls of partitions and
+    the response times of commits. A figure that the deterministic prediction misses is inside if
+    it lies within the range of many seeds. One run is shown figure by figure, several in a table.
 
-    --json prints a line a run: capture, inside, seeds (by how many it was judged; 0: the calm
-    prediction was enough), and figures, each with name, real, emulated, allowed, inside. Of a
-    run that cannot be compared, inside is null, and skipped says why.
+    --json prints one line for each run: capture, inside, seeds (the number that was played; 0 if
+    the deterministic prediction was sufficient), and figures, each with name, real, emulated,
+    allowed, inside. For a run that cannot be compared, inside is null, and skipped is the reason.
 
-    Exit status: 0 all that can be compared is inside; 1 something is outside; 2 bad input: then
+    Exit status: 0 every compared figure is inside; 1 some figure is outside; 2 bad input: then
     nothing is printed.
     """
-    from emulator.cli.verify_runs import verify_runs
+    from emulator.conformance import verifying
 
-    if not verify_runs(captures, seeds, jobs, as_json=as_json):
+    with _progress() as progress:
+        result = verifying.verify(captures, seeds, jobs=jobs, progress=progress)
+    if as_json:
+        for verdict in result.verdicts:
+            say_json(verdict.as_json())
+    else:
+        say_all(result.lines())
+    if not result.ok:
         raise typer.Exit(SOMETHING_OUTSIDE)
+
+
+@contextmanager
+def _progress() -> Iterator[OnProgress]:
+    """Show progress on one line; a new subject begins a new line."""
+    shown: dict[str, Progress] = {}
+
+    def show(subject: str, done: int, total: int) -> None:
+        if subject not in shown:
+            clear()
+            shown[subject] = Progress(subject)
+        shown[subject].show(done, total)
+
+    def clear() -> None:
+        for line in shown.values():
+            line.__exit__(None, None, None)
+        shown.clear()
+
+    try:
+        yield show
+    finally:
+        clear()

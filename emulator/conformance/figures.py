@@ -1,34 +1,33 @@
-"""Real against emulated, figure by figure: what is compared, and what may differ by how much.
+"""Compare a real with an emulated run, figure by figure, each with its tolerance.
 
 =================== =========================================================================
 figure              rule
 =================== =========================================================================
-generations         equal: the numbers, in the order some member was first assigned in them
-rebalances          equal: how many of them came after the fault
-assignments.N       equal: what each consumer owned after its ``assigned`` call of generation N
+generations         equal: the numbers, in order of the first assignment in each
+rebalances          equal: the number of generations after the fault
+assignments.N       equal: the partitions of each consumer after its ``assigned`` call of generation N
 calls.M             equal: listener calls of consumer M and their partitions, in order; the order
                     of partitions within a call is not compared
-epochs              equal, of the consumer protocol: those that the group had
-targets.N           equal: what each consumer was to have in epoch N
-steps.M             equal: the epochs and states that consumer M went through, and what it had in
-                    each, as the coordinator saw it
-duplicates, lost    as many as a quarter second of work or production in each partition that has
-                    a real or emulated one, at least 5 (:func:`tolerance`); also by partition
+epochs              equal, KIP-848 only: the group's epochs
+targets.N           equal, KIP-848 only: the target assignment of epoch N
+steps.M             equal, KIP-848 only: epochs, states and partitions of consumer M, as the
+                    coordinator logged them
+duplicates, lost    the records of a quarter second of processing or production for each partition
+                    with a real or emulated one, at least 5 (:func:`tolerance`); also by partition
 takeover_first_s    10 %, or 0.5 s if that is more (0.3 s on a quiet machine)
-takeover_last_s     shown only: the order among inherited partitions is not compared
-stall_first_s       where brokers fail: how long the partition that went on first stood still
-stall_last_s        (:mod:`emulator.conformance.stalls`), and the one that did last; 10 %, or 0.5 s if
-                    that is more
-stalls.M[n]         the same of the partitions that consumer M owned at the fault, each of them:
-                    the n-th shortest is held against the n-th shortest
-stall.P             shown only: the order in which a consumer works backlogs off is not compared
-commit_wait_s       where brokers fail: the longest time from sending a commit, after the fault, to
-                    the answer that it was accepted; 10 %, or 0.5 s if that is more; shown only
-                    where the coordinator's broker was killed: nobody waits for one that is gone
-first_commit_s      shown only: from the fault to the first of these answers; when members come to
-                    commit again depends on how their polls fall
-commits.M           shown only: how many there were is a matter of time
-records             the offsets log's records of the group (:mod:`emulator.conformance.offsets_log`)
+takeover_last_s     not judged: the order among inherited partitions is not compared
+stall_first_s       after a broker failure: the shortest and the longest stall of a partition
+stall_last_s        (:mod:`emulator.conformance.stalls`); 10 %, or 0.5 s if that is more
+stalls.M[n]         after a broker failure: the n-th shortest stall of the partitions that consumer
+                    M owned at the fault; 10 %, or 0.5 s if that is more
+stall.P             not judged: the order in which a consumer processes backlogs is not compared
+commit_wait_s       after a broker failure: the longest time from sending a commit to its successful
+                    response; 10 %, or 0.5 s if that is more; not judged if the coordinator's broker
+                    was killed, since a commit to it is not answered
+first_commit_s      not judged: from the fault to the first successful commit, which depends on the
+                    phase of the poll loops
+commits.M           not judged: the number of commits depends on timing
+records             equal: the group's records in the offsets log (:mod:`emulator.conformance.offsets_log`)
 =================== =========================================================================
 """
 
@@ -52,44 +51,84 @@ STALL_SHARE = 0.1
 STALL_S = 0.5
 
 EQUAL = "equal"
-SHOWN = "not judged"
+NOT_JUDGED = "not judged"
 
-HITS_A_CONSUMER = ("sigkill", "sigterm", "sigstop", "hang")
-"""Actions whose ``member`` is the one that suffers; ``start`` names one that comes."""
+CONSUMER_FAULTS = ("sigkill", "sigterm", "sigstop", "hang")
+"""Actions whose ``member`` is the consumer that fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One thing compared; the values are what JSON can hold."""
+    """One compared quantity; its values can be written as JSON."""
 
     name: str
     real: Any
     emulated: Any
     allowed: float | str
-    """How much they may differ; or :data:`EQUAL`, :data:`SHOWN`, or the spread of the seeds."""
+    """The allowed difference; or :data:`EQUAL`, :data:`NOT_JUDGED`, or the range of the seeds."""
 
     inside: bool
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the figure as an object of ``rebalance verify --json``."""
+        return {
+            "name": self.name,
+            "real": self.real,
+            "emulated": self.emulated,
+            "allowed": self.allowed,
+            "inside": self.inside,
+        }
+
+
+Figures = tuple[Figure, ...]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """By what a run is judged."""
+class Verdict:
+    """The result of one captured run."""
+
+    capture: str
+    """Its scenario and run, ``crash-range-auto/run-1``."""
+
+    skipped: str | None = None
+    """The reason, if it was not compared."""
+
+    figures: Figures = ()
+    seeds: int = 0
+    """The number of seeds that were played; 0 if the deterministic prediction was sufficient."""
+
+    @property
+    def outside(self) -> Figures:
+        """The figures that differ by more than allowed."""
+        return tuple(figure for figure in self.figures if not figure.inside)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the verdict as ``rebalance verify --json`` prints it."""
+        inside = None if self.skipped is not None else not self.outside
+        last = {"seeds": self.seeds} if self.skipped is None else {"skipped": self.skipped}
+        figures = [figure.as_json() for figure in self.figures]
+        return {"capture": self.capture, "inside": inside, "figures": figures, **last}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerances:
+    """The tolerances of one captured run, and how its events are read."""
 
     view: View
     tolerance: float
-    """Duplicates or losses in one partition."""
+    """Allowed difference of duplicates or losses in one partition, in records."""
 
     takeover_s: float
     broker_failed: bool = False
     coordinator_killed: bool = False
 
 
-def terms_of(capture: Capture) -> Terms:
-    """Return the terms of one captured run."""
+def tolerances_of(capture: Capture) -> Tolerances:
+    """Return the tolerances of one captured run."""
     first = capture.actions[0] if capture.actions else None
-    hit = first is not None and first.do in HITS_A_CONSUMER
+    hit = first is not None and first.do in CONSUMER_FAULTS
     rate = max(produced.rate for produced in capture.productions)
-    return Terms(
+    return Tolerances(
         view=View(
             prefix=capture.prefix,
             fault_us=capture.fault_us,
@@ -104,7 +143,7 @@ def terms_of(capture: Capture) -> Terms:
 
 
 def median_work_us(capture: Capture) -> int:
-    """Return the median time a record took, over those done before the run's end."""
+    """Return the median processing time of a record, over those done before the run's end."""
     taken = [
         entry.at_us - entry.began_us
         for trace in capture.traces
@@ -115,15 +154,15 @@ def median_work_us(capture: Capture) -> int:
 
 
 def tolerance(rate: float, work_us: int) -> float:
-    """Return how many records of one partition may differ.
+    """Return the allowed difference of duplicates or losses in one partition, in records.
 
-    *rate*: records a second to each partition. A quarter second of what is produced to it or of
-    what one member works off, whichever is more.
+    That is a quarter second of production (*rate*, in records per second and partition) or of
+    processing (*work_us* for each record), whichever is more.
     """
     return max(LEAST, SHARE_S * max(rate, 1_000_000 / work_us if work_us else 0.0))
 
 
-def compare(real: Observed, emulated: Observed, terms: Terms) -> tuple[Figure, ...]:
+def compare(real: Observed, emulated: Observed, tolerances: Tolerances) -> tuple[Figure, ...]:
     """Return the figures of one captured run and its emulation."""
     return (
         _equal("generations", list(real.generations), list(emulated.generations)),
@@ -131,11 +170,11 @@ def compare(real: Observed, emulated: Observed, terms: Terms) -> tuple[Figure, .
         *_mapped("assignments", real.assignments, emulated.assignments),
         *_mapped("calls", real.calls, emulated.calls),
         *_epochs(real, emulated),
-        *_counted("duplicates", real.duplicates, emulated.duplicates, terms),
-        *_counted("lost", real.lost, emulated.lost, terms),
-        *_takeovers(real.takeovers, emulated.takeovers, terms),
-        *(_stalls(real, emulated, terms) if terms.broker_failed else ()),
-        *_shown("commits", real.commits, emulated.commits),
+        *_counted("duplicates", real.duplicates, emulated.duplicates, tolerances),
+        *_counted("lost", real.lost, emulated.lost, tolerances),
+        *_takeovers(real.takeovers, emulated.takeovers, tolerances),
+        *(_stalls(real, emulated, tolerances) if tolerances.broker_failed else ()),
+        *_not_judged("commits", real.commits, emulated.commits),
     )
 
 
@@ -164,18 +203,22 @@ def _epochs(real: Observed, emulated: Observed) -> Iterator[Figure]:
         yield from _mapped("steps", real.steps, emulated.steps)
 
 
-def _shown(name: str, real: Mapping[str, float], emulated: Mapping[str, float]) -> Iterator[Figure]:
+def _not_judged(
+    name: str, real: Mapping[str, float], emulated: Mapping[str, float]
+) -> Iterator[Figure]:
     for key in _keys(real, emulated):
-        yield Figure(f"{name}.{key}", real.get(key, 0), emulated.get(key, 0), SHOWN, True)
+        yield Figure(f"{name}.{key}", real.get(key, 0), emulated.get(key, 0), NOT_JUDGED, True)
 
 
 def _counted(
-    name: str, real: Mapping[str, int], emulated: Mapping[str, int], terms: Terms
+    name: str, real: Mapping[str, int], emulated: Mapping[str, int], tolerances: Tolerances
 ) -> Iterator[Figure]:
     touched = _keys(real, emulated)
-    yield _near(name, sum(real.values()), sum(emulated.values()), len(touched) * terms.tolerance)
+    yield _near(
+        name, sum(real.values()), sum(emulated.values()), len(touched) * tolerances.tolerance
+    )
     for key in touched:
-        yield _near(f"{name}.{key}", real.get(key, 0), emulated.get(key, 0), terms.tolerance)
+        yield _near(f"{name}.{key}", real.get(key, 0), emulated.get(key, 0), tolerances.tolerance)
 
 
 def _near(name: str, real: float | None, emulated: float | None, allowed: float) -> Figure:
@@ -185,24 +228,24 @@ def _near(name: str, real: float | None, emulated: float | None, allowed: float)
 
 
 def _takeovers(
-    real: Mapping[str, float], emulated: Mapping[str, float], terms: Terms
+    real: Mapping[str, float], emulated: Mapping[str, float], tolerances: Tolerances
 ) -> Iterator[Figure]:
     first = min(real.values(), default=None)
-    allowed = max(terms.takeover_s, TAKEOVER_SHARE * (first or 0.0))
+    allowed = max(tolerances.takeover_s, TAKEOVER_SHARE * (first or 0.0))
     yield _near("takeover_first_s", first, min(emulated.values(), default=None), round(allowed, 3))
     last = (max(real.values(), default=None), max(emulated.values(), default=None))
-    yield Figure("takeover_last_s", *last, SHOWN, True)
+    yield Figure("takeover_last_s", *last, NOT_JUDGED, True)
 
 
-def _stalls(real: Observed, emulated: Observed, terms: Terms) -> Iterator[Figure]:
+def _stalls(real: Observed, emulated: Observed, tolerances: Tolerances) -> Iterator[Figure]:
     ours, theirs = real.stalls.values(), emulated.stalls.values()
     yield _lasting("stall_first_s", min(ours, default=None), min(theirs, default=None))
     yield _lasting("stall_last_s", max(ours, default=None), max(theirs, default=None))
     yield from _stalls_of_consumers(real, emulated)
-    yield from _shown("stall", real.stalls, emulated.stalls)
+    yield from _not_judged("stall", real.stalls, emulated.stalls)
     waits = ("commit_wait_s", real.commit_wait_s, emulated.commit_wait_s)
-    yield Figure(*waits, SHOWN, True) if terms.coordinator_killed else _lasting(*waits)
-    yield Figure("first_commit_s", real.first_commit_s, emulated.first_commit_s, SHOWN, True)
+    yield Figure(*waits, NOT_JUDGED, True) if tolerances.coordinator_killed else _lasting(*waits)
+    yield Figure("first_commit_s", real.first_commit_s, emulated.first_commit_s, NOT_JUDGED, True)
 
 
 def _stalls_of_consumers(real: Observed, emulated: Observed) -> Iterator[Figure]:
@@ -214,10 +257,10 @@ def _stalls_of_consumers(real: Observed, emulated: Observed) -> Iterator[Figure]
 
 
 def _sorted_stalls(seen: Observed) -> dict[str, list[float]]:
-    """Return how long partitions stood still, by the consumer that owned them at the fault."""
+    """Return the sorted stalls of partitions, by the consumer that owned them at the fault."""
     found: dict[str, list[float]] = {}
     for partition, lasted in seen.stalls.items():
-        found.setdefault(seen.owners.get(partition, "nobody"), []).append(lasted)
+        found.setdefault(seen.owners.get(partition, "no owner"), []).append(lasted)
     return {consumer: sorted(stalls) for consumer, stalls in found.items()}
 
 
@@ -227,7 +270,7 @@ def _lasting(name: str, real: float | None, emulated: float | None) -> Figure:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON will give it back: lists for tuples, keys as sorted strings."""
+    """Return a value as after a round trip through JSON: lists for tuples, sorted string keys."""
     if isinstance(value, Mapping):
         return {str(key): plain(value[key]) for key in sorted(value)}
     if isinstance(value, tuple | list):
@@ -235,11 +278,11 @@ def plain(value: Any) -> Any:
     return value
 
 
-def inside_spread(real: Any, values: Sequence[Any]) -> bool:
-    """Say whether the real outcome of a race could have come out of one of these seeds.
+def inside_range(real: Any, values: Sequence[Any]) -> bool:
+    """Return whether a real value is within the values of the seeds.
 
-    A number lies within if it is not below the smallest nor above the largest of the values;
-    anything else (a list of calls, a takeover that never came) must be one of them.
+    A number must lie between the smallest and the largest one; anything else (a list of calls, a
+    missing takeover) must be equal to one of them.
     """
     numbers = [value for value in values if _is_number(value)]
     if _is_number(real) and numbers:
@@ -251,17 +294,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def judged_by_spread(
+def judge_by_seeds(
     figures: Sequence[Figure], seeds: Sequence[Sequence[Figure]]
 ) -> tuple[Figure, ...]:
-    """Judge the figures that are outside by the spread of other seeds' figures.
+    """Return the figures, with those that are outside judged by the range of the seeds.
 
-    *seeds* holds the figures of the same capture under each seed. A partition or consumer that
-    a seed does not know counts as it would have been compared: none, or nothing.
+    *seeds*: the figures of the same capture under each seed. A partition or consumer that is
+    missing under a seed counts as 0 for duplicates and losses, otherwise as no value.
     """
     by_name = [{figure.name: figure.emulated for figure in seed} for seed in seeds]
     return tuple(
-        figure if figure.inside else _spread(figure, [_value(figure, seed) for seed in by_name])
+        figure if figure.inside else _judged(figure, [_value(figure, seed) for seed in by_name])
         for figure in figures
     )
 
@@ -271,29 +314,11 @@ def _value(figure: Figure, seed: Mapping[str, Any]) -> Any:
     return seed.get(figure.name, 0 if counted else None)
 
 
-def _spread(figure: Figure, values: Sequence[Any]) -> Figure:
+def _judged(figure: Figure, values: Sequence[Any]) -> Figure:
     numbers = [value for value in values if _is_number(value)]
     if numbers and _is_number(figure.real):
         allowed = f"{min(numbers)} to {max(numbers)} in {len(values)} seeds"
     else:
         allowed = f"one of {len(values)} seeds"
-    inside = inside_spread(figure.real, values)
+    inside = inside_range(figure.real, values)
     return Figure(figure.name, figure.real, figure.emulated, allowed, inside)
-
-
-def as_json(capture: str, figures: Sequence[Figure]) -> dict[str, Any]:
-    """Return one run's line of ``--json``."""
-    return {
-        "capture": capture,
-        "inside": all(figure.inside for figure in figures),
-        "figures": [
-            {
-                "name": figure.name,
-                "real": figure.real,
-                "emulated": figure.emulated,
-                "allowed": figure.allowed,
-                "inside": figure.inside,
-            }
-            for figure in figures
-        ],
-    }

@@ -1,44 +1,60 @@
-"""A captured run against its emulation: read, predict, compare, and judge races by their spread.
+"""Verify the emulator with captured runs of a real Kafka: ``emulator.verify``.
 
-First the run is predicted by a machine without chance, at its average (:func:`rebuild` without a
-seed). Where something lies outside, its outcome may have been a race: then the run is played
-under many seeds, each a machine with the noise of the real one, and what was outside is inside
-if the real outcome lies within the spread of the seeds.
+A captured run is first predicted deterministically: :func:`rebuild` without a seed uses mean
+delays. A figure that differs by more than its tolerance may be the outcome of a race. Then the run
+is played with many seeds, each with the random delays of the real machine, and the figure is
+inside if the real value lies within the range of the seeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from emulator.conformance.captured.capture import Capture, read_capture, why_not_comparable
+from emulator.conformance.captured.capture import (
+    Capture,
+    find_runs,
+    read_capture,
+    why_not_comparable,
+)
 from emulator.conformance.captured.offsets_dump import dump_of, entries, read_dump
 from emulator.conformance.captured.reading import CaptureError
 from emulator.conformance.figures import (
-    Figure,
-    Terms,
+    Figures,
+    Tolerances,
+    Verdict,
     compare,
     compare_records,
-    judged_by_spread,
-    terms_of,
+    judge_by_seeds,
+    tolerances_of,
 )
 from emulator.conformance.history.run import history
 from emulator.conformance.observed import Observed, observe
 from emulator.conformance.offsets_log import Appended, outline
 from emulator.conformance.prediction.rebuild import Rebuilt, rebuild
+from emulator.conformance.screen import one_run, overview
 from emulator.events import Event
+from emulator.processes import cores, parallel_map
 from emulator.scenario.estimate import refuse_large
 from emulator.scenario.load import check
+from emulator.tables import arrow_table, html_table, pandas_frame
 from emulator.world.build import play
 
-SEEDS = 200
-"""How many seeds show the spread of a race."""
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
-Figures = tuple[Figure, ...]
+SEEDS = 200
+"""Default number of seeds that show the range of a race."""
+
 Made = TypeVar("Made")
+
+OnProgress = Callable[[str, int, int], None]
+"""Called with what is counted (``captured runs``, ``seeds of …``), the number done and of all."""
 
 
 class Play(NamedTuple):
@@ -46,79 +62,161 @@ class Play(NamedTuple):
 
     path: Path
     seed: int | None
-    """None: the calm prediction, without chance."""
+    """None: the deterministic prediction."""
 
 
 PlayAll = Callable[[Sequence[Play]], Iterable[Figures]]
-"""Compares each play with its capture, in order; processes may share the work."""
+"""Returns the figures of each play, in order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What came of one captured run."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Verification:
+    """The verdicts on captured runs."""
 
-    capture: str
-    """Its scenario and run, ``crash-range-auto/run-1``."""
+    verdicts: tuple[Verdict, ...]
 
-    skipped: str | None = None
-    """Why it was not compared, if it was not."""
+    def __repr__(self) -> str:
+        """Return one line with the number of runs inside, outside and skipped."""
+        skipped = sum(each.skipped is not None for each in self.verdicts)
+        outside = sum(bool(each.outside) for each in self.verdicts)
+        inside = len(self.verdicts) - skipped - outside
+        return f"<Verification: {inside} runs inside, {outside} outside, {skipped} skipped>"
 
-    figures: Figures = ()
-    seeds: int = 0
-    """By how many seeds it was judged; 0: the calm prediction was enough."""
+    def _repr_html_(self) -> str:
+        """Return an HTML table with one row for each run."""
+        rows = [
+            (
+                each.capture,
+                "skipped" if each.skipped else "OUTSIDE" if each.outside else "inside",
+                each.skipped or ", ".join(figure.name for figure in each.outside),
+            )
+            for each in self.verdicts
+        ]
+        return html_table("captured runs", ("run", "verdict", "details"), rows)
 
     @property
-    def outside(self) -> Figures:
-        """The figures that differ by more than is allowed."""
-        return tuple(figure for figure in self.figures if not figure.inside)
+    def ok(self) -> bool:
+        """Whether no figure of any run is outside."""
+        return not any(verdict.outside for verdict in self.verdicts)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report: one run figure by figure, or a table of several runs."""
+        only = self.verdicts[0] if len(self.verdicts) == 1 else None
+        return overview(self.verdicts) if only is None else one_run(only)
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row for each figure of each compared run; values are JSON texts."""
+        rows = [
+            {
+                "capture": each.capture,
+                "seeds": each.seeds,
+                **figure.as_json(),
+                "real": json.dumps(figure.real),
+                "emulated": json.dumps(figure.emulated),
+                "allowed": str(figure.allowed),
+            }
+            for each in self.verdicts
+            for figure in each.figures
+        ]
+        return arrow_table(rows)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows of :meth:`to_arrow` as a pandas data frame."""
+        return pandas_frame(self.to_arrow())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Real:
-    """The real side of a captured run, read once."""
+def verify(
+    captures: str | Path | Sequence[str | Path],
+    seeds: int = SEEDS,
+    *,
+    jobs: int | None = None,
+    progress: OnProgress | None = None,
+) -> Verification:
+    """Compare captured runs of a real Kafka with their emulation.
 
-    capture: Capture
-    terms: Terms
-    observed: Observed
-    records: tuple[str, ...] | None
-    """The outline of the group's offsets log, where it was dumped."""
+    *captures*: folders, each a captured run, a folder of runs, or a folder of such folders
+    (format: tests/captures/README.md). *seeds*: played if a figure is outside; 0: only the
+    deterministic prediction counts. *jobs*: processes; by default one for each CPU core.
+    *progress*: see :data:`OnProgress`.
+
+    Raises ``CaptureError`` if a capture is not sound; with several runs, before any is played.
+    """
+    paths = [captures] if isinstance(captures, str | Path) else captures
+    runs = [run for path in paths for run in find_runs(_with_parents(Path(path)))]
+    if len(runs) > 1:
+        for run in runs:
+            read_capture(run)
+    verdicts = []
+    for done, run in enumerate(runs):
+        if progress is not None:
+            progress("captured runs", done, len(runs))
+        play_all = partial(_play_all, jobs=jobs or cores(), progress=progress)
+        verdicts.append(verify_run(run, seeds, play_all))
+    return Verification(verdicts=tuple(verdicts))
 
 
-def verify(path: Path, seeds: int = SEEDS, play_all: PlayAll | None = None) -> Verdict:
-    """Hold the captured run at *path* against its emulation.
+def _with_parents(path: Path) -> Path:
+    """Return a path whose parent folder can be named."""
+    return path.resolve() if path.name in ("", "..") else path
 
-    *seeds*: how many show the spread of a race; 0: only the calm prediction counts. *play_all*:
-    for those who have several processes; by default one play comes after the other. Raises
-    CaptureError if the capture is not sound.
+
+def _play_all(plays: Sequence[Play], jobs: int, progress: OnProgress | None) -> Iterator[Figures]:
+    name = "/".join(plays[0].path.parts[-2:])
+    count = None if progress is None else partial(progress, f"seeds of {name}")
+    return parallel_map(figures_of, plays, jobs=jobs, progress=count)
+
+
+def verify_run(path: Path, seeds: int = SEEDS, play_all: PlayAll | None = None) -> Verdict:
+    """Compare the captured run at *path* with its emulation.
+
+    *seeds*: played if a figure is outside; 0: only the deterministic prediction counts.
+    *play_all*: by default one play after the other. Raises ``CaptureError`` if the capture is not
+    sound.
     """
     capture = _capture(path)
     skipped = why_not_comparable(capture)
     if skipped is not None:
         return Verdict(capture=capture.name, skipped=skipped)
-    calm = figures_of(Play(path, None))
-    if not seeds or all(figure.inside for figure in calm):
-        return Verdict(capture=capture.name, figures=calm)
+    predicted = figures_of(Play(path, None))
+    if not seeds or all(figure.inside for figure in predicted):
+        return Verdict(capture=capture.name, figures=predicted)
     plays = [Play(path, seed) for seed in range(1, seeds + 1)]
-    spread = tuple(map(figures_of, plays) if play_all is None else play_all(plays))
-    return Verdict(capture=capture.name, figures=judged_by_spread(calm, spread), seeds=seeds)
+    of_seeds = tuple(map(figures_of, plays) if play_all is None else play_all(plays))
+    return Verdict(capture=capture.name, figures=judge_by_seeds(predicted, of_seeds), seeds=seeds)
 
 
-def forget() -> None:
-    """Forget what was read: the files may have changed since."""
+# -- one play ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealRun:
+    """The real side of the comparison, read once per captured run."""
+
+    capture: Capture
+    tolerances: Tolerances
+    observed: Observed
+    records: tuple[str, ...] | None
+    """The outline of the group's offsets log; None if it was not dumped."""
+
+
+def clear_caches() -> None:
+    """Forget the captures that were read, since their files have changed."""
     _capture.cache_clear()
-    _real.cache_clear()
+    _real_run.cache_clear()
 
 
 def figures_of(wanted: Play) -> Figures:
-    """Play a captured run's emulation once, and compare; raise CaptureError if it is not sound."""
-    real = _real(wanted.path)
+    """Play a captured run's emulation once and compare it; raise CaptureError if it is not sound."""
+    real = _real_run(wanted.path)
     rebuilt = _rebuilt(real.capture, wanted.seed)
-    happened: list[Event] = []
+    events: list[Event] = []
     log = Appended()
-    replayed = replace(rebuilt.replay(), appended=log.add_batch, by_record=real.terms.broker_failed)
-    sinks = (happened.append,)
-    play(rebuilt.scenario, wanted.seed or 0, sinks, replay=replayed, folding=False)
-    figures = compare(real.observed, observe(happened, real.terms.view), real.terms)
+    replay = replace(
+        rebuilt.replay(), appended=log.add_batch, by_record=real.tolerances.broker_failed
+    )
+    sinks = (events.append,)
+    play(rebuilt.scenario, wanted.seed or 0, sinks, replay=replay, folding=False)
+    figures = compare(real.observed, observe(events, real.tolerances.view), real.tolerances)
     if real.records is None:
         return figures
     emulated = outline(log.entries, real.capture.prefix)
@@ -129,24 +227,24 @@ _capture = lru_cache(maxsize=1)(read_capture)
 
 
 @lru_cache(maxsize=1)
-def _real(path: Path) -> Real:
-    return _sound(path, lambda: _read_real(_capture(path)))
+def _real_run(path: Path) -> RealRun:
+    return _sound(path, lambda: _read_real_run(_capture(path)))
 
 
-def _read_real(capture: Capture) -> Real:
-    terms = terms_of(capture)
+def _read_real_run(capture: Capture) -> RealRun:
+    tolerances = tolerances_of(capture)
     dump = dump_of(capture.path, capture.group)
     records = None
     if dump is not None:
         until_ms = (capture.origin + capture.end_us) // 1_000
         log = entries(read_dump(dump), capture.group, until_ms)
         records = tuple(outline(log, capture.prefix))
-    observed = observe(history(capture), terms.view)
-    return Real(capture=capture, terms=terms, observed=observed, records=records)
+    observed = observe(history(capture), tolerances.view)
+    return RealRun(capture=capture, tolerances=tolerances, observed=observed, records=records)
 
 
 def _rebuilt(capture: Capture, seed: int | None) -> Rebuilt:
-    """Rebuild a capture as a scenario that can be played."""
+    """Rebuild a capture as a valid scenario."""
 
     def build() -> Rebuilt:
         rebuilt = rebuild(capture, seed)
@@ -160,7 +258,7 @@ def _rebuilt(capture: Capture, seed: int | None) -> Rebuilt:
 
 
 def _sound(path: Path, make: Callable[[], Made]) -> Made:
-    """Make something of a capture alone; if that fails, its files contradict each other."""
+    """Return what is made of a capture alone; if that fails, its files contradict each other."""
     try:
         return make()
     except CaptureError:

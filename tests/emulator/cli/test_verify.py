@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.cli.verify_tables import one_run, overview
-from emulator.conformance.figures import EQUAL, SHOWN, Figure
-from emulator.conformance.verifying import Verdict
+import emulator.conformance.verifying
+from emulator.conformance.figures import EQUAL, NOT_JUDGED, Figure, Verdict
+from emulator.conformance.screen import one_run, overview
 from emulator.report.wording import WIDTH
 
 from .commands import rebalance
@@ -21,7 +21,7 @@ INSIDE = Figure("duplicates", 77, 76, 49.4, True)
 LOST = Figure("lost", 0, 0, 0, True)
 LATE = Figure("takeover_first_s", 7.2, 6.1, "5.5 to 7.1 in 200 seeds", False)
 CALLS = Figure("calls.m1.1", [["assigned", ["t0-0"]]], [["assigned", []]], EQUAL, False)
-SHOWN_ONLY = Figure("commits.m1.1", 4, 5, SHOWN, True)
+SHOWN_ONLY = Figure("commits.m1.1", 4, 5, NOT_JUDGED, True)
 
 
 @pytest.fixture
@@ -76,18 +76,18 @@ def test_a_folder_without_runs_is_refused(tmp_path):
 def test_something_outside_exits_with_1(monkeypatch):
     """For those who run it in a pipeline."""
     verdict = Verdict(capture="a/run-1", figures=(INSIDE, LOST, LATE), seeds=200)
-    monkeypatch.setattr("emulator.cli.verify_runs.verify", lambda *_: verdict)
+    monkeypatch.setattr("emulator.conformance.verifying.verify_run", lambda *_: verdict)
 
     status, out, _ = rebalance("verify", QUIET)
 
     assert 1 == status
-    assert "OUTSIDE, judged by the spread of 200 seeds: takeover_first_s" in out
+    assert "OUTSIDE, by the range of 200 seeds: takeover_first_s" in out
 
 
 def test_a_skipped_run_is_no_failure(monkeypatch):
     """It is neither inside nor outside."""
     verdict = Verdict(capture="a/run-1", skipped="not modelled in this version: KIP-848")
-    monkeypatch.setattr("emulator.cli.verify_runs.verify", lambda *_: verdict)
+    monkeypatch.setattr("emulator.conformance.verifying.verify_run", lambda *_: verdict)
 
     assert (0, f"a/run-1: skipped: {verdict.skipped}\n", "") == rebalance("verify", QUIET)
     line = json.loads(rebalance("verify", QUIET, "--json").out)
@@ -140,3 +140,13 @@ def test_figures_that_are_only_shown_have_no_verdict():
     shown = next(line for line in lines if "commits.m1.1" in line)
     assert "not judged" in shown
     assert "inside" not in shown
+
+
+def test_the_library_returns_the_verdicts_as_a_result():
+    """Short as text, a row for each figure as a table."""
+    result = emulator.conformance.verifying.verify(QUIET, 0)
+
+    assert "<Verification: 1 runs inside, 0 outside, 0 skipped>" == repr(result)
+    assert result.ok
+    assert len(result.verdicts[0].figures) == result.to_arrow().num_rows
+    assert "<td>static-crash-return/run-21</td>" in result._repr_html_()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from emulator.conformance.captured.capture import Action, why_not_comparable
-from emulator.conformance.figures import terms_of
+from emulator.conformance.figures import tolerances_of
 from emulator.conformance.history.run import history
 from emulator.conformance.prediction.rebuild import rebuild
 from emulator.events import BrokerDown, BrokerUp, FaultBegan, FaultEnded
@@ -56,9 +56,9 @@ def test_the_death_of_any_broker_is_played(capture):
 
     assert why_not_comparable(other) is None
     assert ("broker-3", other.fault_us, 5_000_000) == (crash.broker, crash.at, crash.restart_after)
-    assert terms_of(other).broker_failed
-    assert not terms_of(other).coordinator_killed
-    assert terms_of(other).view.faulted is None
+    assert tolerances_of(other).broker_failed
+    assert not tolerances_of(other).coordinator_killed
+    assert tolerances_of(other).view.faulted is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from emulator.conformance.captured.capture import find_runs, read_capture, why_not_comparable
 from emulator.conformance.captured.reading import CaptureError
-from emulator.conformance.figures import terms_of
+from emulator.conformance.figures import tolerances_of
 from emulator.conformance.history.run import history
 from emulator.conformance.observed import observe
 
@@ -253,7 +253,7 @@ def outcome(path: Path) -> str:
     try:
         run = read_capture(path)
         if why_not_comparable(run) is None:
-            observe(history(run), terms_of(run).view)
+            observe(history(run), tolerances_of(run).view)
     except CaptureError:
         return "refused"
     return "read"

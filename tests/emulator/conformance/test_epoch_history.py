@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from emulator.conformance.captured.coordinator_log import CoordinatorLine, topic_ids
-from emulator.conformance.figures import terms_of
+from emulator.conformance.figures import tolerances_of
 from emulator.conformance.history.epochs import epoch_history
 from emulator.conformance.history.run import history
 from emulator.conformance.observed import observe
@@ -21,7 +21,7 @@ def told(text):
 def test_a_crash_raises_the_epoch_and_the_survivors_share(capture):
     """Epochs, targets and steps come back as the coordinator wrote them."""
     run = capture(CRASH)
-    found = observe(history(run), terms_of(run).view)
+    found = observe(history(run), tolerances_of(run).view)
 
     assert (2, 3, 4, 5) == found.epochs
     assert {"m3.1": tuple(f"t0-{number}" for number in range(6))} == found.targets[2]

@@ -7,21 +7,21 @@ import pytest
 
 from emulator.conformance.figures import (
     EQUAL,
-    SHOWN,
+    NOT_JUDGED,
     Figure,
-    Terms,
-    as_json,
+    Tolerances,
+    Verdict,
     compare,
     compare_records,
-    inside_spread,
-    judged_by_spread,
-    terms_of,
+    inside_range,
+    judge_by_seeds,
     tolerance,
+    tolerances_of,
 )
 from emulator.conformance.history.run import history
 from emulator.conformance.observed import Observed, View, observe
 
-TERMS = Terms(
+TERMS = Tolerances(
     view=View(prefix="", fault_us=0, faulted=None, end_us=1), tolerance=25.0, takeover_s=0.5
 )
 REAL = Observed(
@@ -40,8 +40,8 @@ REAL = Observed(
 )
 
 
-def judged(emulated, real=REAL, terms=TERMS):
-    return {figure.name: figure for figure in compare(real, emulated, terms)}
+def judged(emulated, real=REAL, tolerances=TERMS):
+    return {figure.name: figure for figure in compare(real, emulated, tolerances)}
 
 
 def test_a_run_is_inside_itself():
@@ -125,7 +125,7 @@ def test_the_first_takeover_may_differ_by_a_tenth(first, inside):
     found = judged(replace(REAL, takeovers={"t0-0": first, "t0-1": 99.0}))
 
     assert inside == found["takeover_first_s"].inside
-    assert (found["takeover_last_s"].allowed, found["takeover_last_s"].inside) == (SHOWN, True)
+    assert (found["takeover_last_s"].allowed, found["takeover_last_s"].inside) == (NOT_JUDGED, True)
 
 
 def test_a_quiet_machine_allows_less_of_a_short_takeover():
@@ -156,12 +156,12 @@ def test_stalls_are_figures_where_brokers_fail():
         "stall_last_s": (12.0, 1.2),
         "stalls.m1.1[1]": (9.0, 0.9),
         "stalls.m1.1[2]": (12.0, 1.2),
-        "stall.t0-0": (9.0, SHOWN),
-        "stall.t0-1": (12.0, SHOWN),
+        "stall.t0-0": (9.0, NOT_JUDGED),
+        "stall.t0-1": (12.0, NOT_JUDGED),
         "commit_wait_s": (0.3, 0.5),
-        "first_commit_s": (9.6, SHOWN),
+        "first_commit_s": (9.6, NOT_JUDGED),
     }
-    added = {n: f for n, f in judged(REAL, terms=BROKERS).items() if n not in judged(REAL)}
+    added = {n: f for n, f in judged(REAL, tolerances=BROKERS).items() if n not in judged(REAL)}
 
     assert expected == {name: (figure.real, figure.allowed) for name, figure in added.items()}
 
@@ -171,7 +171,7 @@ def test_stalls_are_figures_where_brokers_fail():
 )
 def test_a_stall_may_differ_by_a_tenth(last, inside):
     """Or by half a second, where that is more."""
-    found = judged(replace(REAL, stalls={"t0-0": last, "t0-1": 9.4}), terms=BROKERS)
+    found = judged(replace(REAL, stalls={"t0-0": last, "t0-1": 9.4}), tolerances=BROKERS)
 
     assert inside == found["stall_last_s"].inside
     assert found["stall_first_s"].inside
@@ -193,14 +193,14 @@ def test_each_consumers_stalls_are_judged_in_order_of_length():
 
 def test_a_partition_that_stands_still_on_one_side_alone_is_outside():
     """There is nothing to hold it against."""
-    found = judged(replace(REAL, stalls={"t0-0": 9.0}), terms=BROKERS)
+    found = judged(replace(REAL, stalls={"t0-0": 9.0}), tolerances=BROKERS)
 
     assert (None, False) == (found["stalls.m1.1[2]"].emulated, found["stalls.m1.1[2]"].inside)
 
 
 def test_a_commit_may_wait_half_a_second_longer():
     """Ten percent of a short wait are nothing."""
-    waits = [judged(replace(REAL, commit_wait_s=w), terms=BROKERS) for w in (0.7, 0.9, None)]
+    waits = [judged(replace(REAL, commit_wait_s=w), tolerances=BROKERS) for w in (0.7, 0.9, None)]
 
     assert [True, False, False] == [found["commit_wait_s"].inside for found in waits]
 
@@ -208,9 +208,9 @@ def test_a_commit_may_wait_half_a_second_longer():
 def test_nobody_waits_for_a_coordinator_that_is_dead():
     """Its connections break at once; what a commit then waits for is the next one's start."""
     killed = replace(BROKERS, coordinator_killed=True)
-    found = judged(replace(REAL, commit_wait_s=2.0), terms=killed)
+    found = judged(replace(REAL, commit_wait_s=2.0), tolerances=killed)
 
-    assert (SHOWN, True) == (found["commit_wait_s"].allowed, found["commit_wait_s"].inside)
+    assert (NOT_JUDGED, True) == (found["commit_wait_s"].allowed, found["commit_wait_s"].inside)
 
 
 def test_the_order_of_calls_counts():
@@ -248,7 +248,7 @@ def test_how_many_commits_there_were_is_only_shown():
 )
 def test_a_race_is_judged_by_what_the_seeds_gave(real, values, inside):
     """Numbers lie between the smallest and the largest, all else is one of the values."""
-    assert inside == inside_spread(real, values)
+    assert inside == inside_range(real, values)
 
 
 def test_only_figures_outside_are_judged_by_the_spread():
@@ -256,7 +256,7 @@ def test_only_figures_outside_are_judged_by_the_spread():
     emulated = [replace(REAL, duplicates={"t0-0": n}, generations=(1, 2)) for n in (90, 30, 120)]
     seeds = [compare(REAL, one, TERMS) for one in emulated]
 
-    found = {figure.name: figure for figure in judged_by_spread(seeds[0], seeds)}
+    found = {figure.name: figure for figure in judge_by_seeds(seeds[0], seeds)}
     assert (
         Figure("duplicates.t0-0", 40, 90, "30 to 120 in 3 seeds", inside=True)
         == found["duplicates.t0-0"]
@@ -267,7 +267,7 @@ def test_only_figures_outside_are_judged_by_the_spread():
 
 def test_a_line_of_json_holds_the_whole_run():
     """The capture, whether all is inside, and the figures; JSON gives the same values back."""
-    line = as_json("crash/run-1", compare(REAL, REAL, TERMS))
+    line = Verdict(capture="crash/run-1", figures=compare(REAL, REAL, TERMS)).as_json()
 
     assert line == json.loads(json.dumps(line))
     assert (line["capture"], line["inside"]) == ("crash/run-1", True)
@@ -287,23 +287,23 @@ def test_the_offsets_log_is_one_figure():
 def test_the_terms_of_a_capture(capture):
     """Fault, faulted member and tolerance come from the capture."""
     run = capture("crash-range-auto/run-1")
-    terms = terms_of(run)
+    tolerances = tolerances_of(run)
 
-    assert ("m1", run.fault_us) == (terms.view.faulted, terms.view.fault_us)
-    assert round(0.25 / 0.01059, 1) == round(terms.tolerance, 1)
-    assert terms.takeover_s == 0.5
-    assert terms_of(capture("pause-zombie-range/run-21")).takeover_s == 0.3
-    assert terms_of(capture("join-cooperative-auto/run-21")).view.faulted is None
-    assert not terms.broker_failed
+    assert ("m1", run.fault_us) == (tolerances.view.faulted, tolerances.view.fault_us)
+    assert round(0.25 / 0.01059, 1) == round(tolerances.tolerance, 1)
+    assert tolerances.takeover_s == 0.5
+    assert tolerances_of(capture("pause-zombie-range/run-21")).takeover_s == 0.3
+    assert tolerances_of(capture("join-cooperative-auto/run-21")).view.faulted is None
+    assert not tolerances.broker_failed
 
 
 def test_a_capture_is_inside_its_own_figures(capture):
     """The same functions compute both sides."""
     run = capture("nocommit-eager-join/run-1")
-    terms = terms_of(run)
-    found = observe(history(run), terms.view)
+    tolerances = tolerances_of(run)
+    found = observe(history(run), tolerances.view)
 
-    figures = {figure.name: figure for figure in compare(found, found, terms)}
+    figures = {figure.name: figure for figure in compare(found, found, tolerances)}
     assert all(figure.inside for figure in figures.values())
     assert figures["duplicates"].real == 92
     assert figures["calls.m4.1"].real == [["assigned", ["t0-5"]]]

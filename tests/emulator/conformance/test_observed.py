@@ -6,7 +6,7 @@ import pytest
 
 from assignors.types import TopicPartition
 from emulator.conformance.captured.capture import find_runs, read_capture
-from emulator.conformance.figures import terms_of
+from emulator.conformance.figures import tolerances_of
 from emulator.conformance.history.run import history
 from emulator.conformance.observed import View, observe
 from emulator.events import (
@@ -104,7 +104,7 @@ def summary_of(run):
 
 
 def observed_in(run):
-    found = observe(history(run), terms_of(run).view)
+    found = observe(history(run), tolerances_of(run).view)
     return {
         "rebalances": found.rebalances,
         "duplicates": found.duplicates,
@@ -120,7 +120,7 @@ def stalls_apart(run):
 
     Where nobody reads to the end, that account leaves the end out.
     """
-    found = observe(history(run), terms_of(run).view).stalls
+    found = observe(history(run), tolerances_of(run).view).stalls
     told = {p: stall for p, stall in run.summary["max_stall_s"].items() if stall}
     read = sorted(told.keys() - {run.shown(p) for p in run.orphaned})
     return [p for p in read if abs(found.get(p, 0) - told[p][0]) > 0.02]

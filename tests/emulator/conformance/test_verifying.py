@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from emulator.conformance import verifying
 from emulator.conformance.captured.capture import find_runs, read_capture, why_not_comparable
 from emulator.conformance.captured.reading import CaptureError
-from emulator.conformance.figures import EQUAL, Figure
-from emulator.conformance.verifying import Play, Verdict, figures_of, verify
+from emulator.conformance.figures import EQUAL, Figure, Verdict
+from emulator.conformance.verifying import Play, figures_of, verify_run
 from emulator.scenario.problems import ScenarioError
 
 CALM = [
@@ -41,15 +41,15 @@ AHEAD_AND_BEHIND = (1, 5)
 @pytest.mark.parametrize("name", CALM)
 def test_what_is_no_race_is_predicted_by_the_calm_run(kept, name):
     """One play, without chance, is enough."""
-    verdict = verify(kept / name)
+    verdict = verify_run(kept / name)
 
     assert (name, (), 0) == (verdict.capture, verdict.outside, verdict.seeds)
 
 
 def judged(run):
     """Return the verdict of few seeds if they do: what they spread over, more spread over too."""
-    few = verify(run, 25)
-    return verify(run) if few.outside else few
+    few = verify_run(run, 25)
+    return verify_run(run) if few.outside else few
 
 
 @pytest.mark.long
@@ -139,7 +139,7 @@ def test_what_the_calm_run_misses_is_judged_by_the_seeds(kept, monkeypatch, spre
         return map(takeover, spread)
 
     monkeypatch.setattr(verifying, "figures_of", lambda _: takeover(7.0))
-    verdict = verify(kept / CALM[-1], 2, play_all)
+    verdict = verify_run(kept / CALM[-1], 2, play_all)
 
     assert [1, 2] == asked
     assert (2, inside) == (verdict.seeds, not verdict.outside)
@@ -150,7 +150,7 @@ def test_without_seeds_only_the_calm_run_counts(kept, monkeypatch):
     missed = Figure("generations", [1], [2], EQUAL, False)
     monkeypatch.setattr(verifying, "figures_of", lambda _: (missed,))
 
-    verdict = verify(kept / CALM[-1], 0)
+    verdict = verify_run(kept / CALM[-1], 0)
 
     assert Verdict(capture=CALM[-1], figures=(missed,)) == verdict
 
@@ -162,7 +162,7 @@ def test_what_is_not_modelled_is_skipped_with_the_reason(copied):
         told = lines.replace('"strip":', '"lib":"aiokafka","strip":')
         path.write_bytes(gzip.compress(told.encode()))
 
-    verdict = verify(copied)
+    verdict = verify_run(copied)
 
     assert verdict.skipped is not None
     assert "aiokafka" in verdict.skipped
@@ -213,9 +213,9 @@ def check_spoiled(tmp_path: Path, data: st.DataObject, run: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(run.parent, target)
     spoil(data.draw, target / run.name)
-    verifying.forget()
+    verifying.clear_caches()
     with contextlib.suppress(CaptureError, ScenarioError):
-        verdict = verify(target / run.name, 0)
+        verdict = verify_run(target / run.name, 0)
         assert verdict.skipped or verdict.figures
 
 

@@ -1,4 +1,4 @@
-"""Verdicts on captured runs for people: one run figure by figure, or many in one table."""
+"""Verdicts on captured runs as text: one run figure by figure, or several in one table."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from emulator.conformance.figures import EQUAL, SHOWN, Figure
-from emulator.conformance.verifying import Verdict
+from emulator.conformance.figures import EQUAL, NOT_JUDGED, Figure, Verdict
 from emulator.report.figures_shown import as_lines, cells
 from emulator.report.wording import counted, figure, listed, width
 
-SUMMED_UP = ("duplicates", "lost", "takeover_first_s", "stall_last_s")
-"""The figures that an overview shows of every run that has them."""
+OVERVIEW_FIGURES = ("duplicates", "lost", "takeover_first_s", "stall_last_s")
+"""The figures that the overview shows for each run that has them."""
 
 
 def one_run(verdict: Verdict) -> Iterator[str]:
-    """Yield the lines about one captured run, figure by figure."""
+    """Yield the report of one captured run, figure by figure."""
     yield f"{verdict.capture}: {_judgement(verdict)}"
     if verdict.skipped is not None:
         return
@@ -35,18 +34,18 @@ def one_run(verdict: Verdict) -> Iterator[str]:
 
 
 def overview(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Yield the lines about many captured runs: one each, then what is outside."""
+    """Yield the report of several captured runs: a row each, then the figures that are outside."""
     compared = [verdict for verdict in verdicts if verdict.skipped is None]
     outside = [verdict for verdict in compared if verdict.outside]
     table = Table(box=box.MARKDOWN)
     table.add_column("captured run")
     known = {each.name for verdict in compared for each in verdict.figures}
-    summed_up = [name for name in SUMMED_UP if name in known]
-    for name in summed_up:
+    shown_figures = [name for name in OVERVIEW_FIGURES if name in known]
+    for name in shown_figures:
         table.add_column(name, justify="center")
     table.add_column("verdict")
     for verdict in compared:
-        table.add_row(*cells(*_overview_row(verdict, summed_up)))
+        table.add_row(*cells(*_overview_row(verdict, shown_figures)))
     if compared:
         yield "In each cell: real / emulated."
         yield ""
@@ -57,7 +56,7 @@ def overview(verdicts: Sequence[Verdict]) -> Iterator[str]:
             yield f"{verdict.capture}: skipped: {verdict.skipped}"
     for verdict in outside:
         yield f"{verdict.capture}: {_judgement(verdict)}"
-        yield from (f"    {_against(each)}" for each in verdict.outside)
+        yield from (f"    {_difference(each)}" for each in verdict.outside)
     yield _summary(len(compared), len(outside), len(verdicts) - len(compared))
 
 
@@ -69,15 +68,15 @@ def _summary(compared: int, outside: int, skipped: int) -> str:
 def _judgement(verdict: Verdict) -> str:
     if verdict.skipped is not None:
         return f"skipped: {verdict.skipped}"
-    by = f", judged by the spread of {verdict.seeds} seeds" if verdict.seeds else ""
+    by = f", by the range of {verdict.seeds} seeds" if verdict.seeds else ""
     if not verdict.outside:
         return f"inside{by}"
     return f"OUTSIDE{by}: {listed([each.name for each in verdict.outside])}"
 
 
-def _overview_row(verdict: Verdict, summed_up: Sequence[str]) -> list[str]:
+def _overview_row(verdict: Verdict, shown_figures: Sequence[str]) -> list[str]:
     by_name = {each.name: each for each in verdict.figures}
-    found = [by_name.get(name) for name in summed_up]
+    found = [by_name.get(name) for name in shown_figures]
     pairs = [
         "" if each is None else f"{_shown(each.real)} / {_shown(each.emulated)}" for each in found
     ]
@@ -91,7 +90,7 @@ def _row(each: Figure) -> list[str]:
     real, emulated = _shown(each.real), _shown(each.emulated)
     if real == emulated and len(real) > len("the same"):
         emulated = "the same"
-    verdict = "" if each.allowed == SHOWN else "inside" if each.inside else "OUTSIDE"
+    verdict = "" if each.allowed == NOT_JUDGED else "inside" if each.inside else "OUTSIDE"
     return [each.name, real, emulated, _allowed(each), verdict]
 
 
@@ -99,13 +98,13 @@ def _allowed(each: Figure) -> str:
     return each.allowed if isinstance(each.allowed, str) else f"± {figure(each.allowed)}"
 
 
-def _against(each: Figure) -> str:
+def _difference(each: Figure) -> str:
     allowed = "must be equal" if each.allowed == EQUAL else f"allowed {_allowed(each)}"
     return f"{each.name}: real {_shown(each.real)}, emulated {_shown(each.emulated)}, {allowed}"
 
 
 def _shown(value: Any) -> str:
-    """Return what is compared as people read it.
+    """Return a compared value as text.
 
     >>> _shown([["revoked", []], ["assigned", ["t0-0", "t0-1"]]])
     'revoked nothing; assigned t0-0 t0-1'
