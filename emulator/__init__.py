@@ -43,6 +43,7 @@ from assignors.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from emulator.assignment import assign
     from emulator.comparison import Comparison, compare
+    from emulator.conformance.verifying import Verification, verify
     from emulator.errors import EmulatorError
     from emulator.explanation import Explanation, explain
     from emulator.loading import load, loads
@@ -61,6 +62,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Sweep",
+    "Verification",
     "assign",
     "compare",
     "explain",
@@ -68,6 +70,7 @@ __all__ = [
     "loads",
     "run",
     "sweep",
+    "verify",
 ]
 
 _PLACES = {
@@ -78,6 +81,7 @@ _PLACES = {
     "Scenario": "emulator.scenario.model",
     "ScenarioError": "emulator.scenario.problems",
     "Sweep": "emulator.sweeps",
+    "Verification": "emulator.conformance.verifying",
     "assign": "emulator.assignment",
     "compare": "emulator.comparison",
     "explain": "emulator.explanation",
@@ -85,6 +89,7 @@ _PLACES = {
     "loads": "emulator.loading",
     "run": "emulator.playing",
     "sweep": "emulator.sweeps",
+    "verify": "emulator.conformance.verifying",
 }
 
 __getattr__ = lazy_names(__name__, {name: f"{place}:{name}" for name, place in _PLACES.items()})

@@ -109,6 +109,7 @@ ARROWS: Mapping[str, set[str]] = {
     | FILES,
     "emulator.__main__": {"emulator.cli"},
     "emulator": {"assignors", "emulator.assignment", "emulator.playing", "emulator.scenario"}
+    | {"emulator.conformance"}
     | LIBRARY,
 }
 """Each room, and the rooms it may import besides itself; a package stands for all below it."""
