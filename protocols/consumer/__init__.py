@@ -1,1 +1,7 @@
-"""What consumers of both group protocols do alike: where to read, whom to ask, what to commit."""
+"""The consumer client: the parts shared by both group protocols, ``classic/`` and ``kip848/``.
+
+``positions`` (``SubscriptionState``), ``fetching`` (``Fetcher``), ``offset_fetcher`` and
+``validation`` (``OffsetFetcher``), ``metadata`` (``Metadata``), ``requests`` (``NetworkClient``),
+``commits`` (the offsets of a commit), ``reader`` (shared state, back-off), ``calls`` (results of
+calls), ``administration`` (the admin client). Each client is a ``machine.Client``.
+"""

@@ -1,6 +1,6 @@
-"""What an administrator's client makes of answers, and where it resets offsets to.
+"""Rules of the admin client: retries after an answer, and the offsets of a reset.
 
-Pure rules; who sends and waits is the world's business. Source: ``CoordinatorStrategy``,
+The world sends the requests and waits. Source: ``CoordinatorStrategy``,
 ``AlterConsumerGroupOffsetsHandler``, ``DeleteConsumerGroupOffsetsHandler``,
 ``DeleteConsumerGroupsHandler``, and ``ConsumerGroupCommand`` of the command line tool.
 """
@@ -26,16 +26,16 @@ RETRY_BACKOFF_MAX_US: Final = 1_000_000
 
 
 class Next(enum.Enum):
-    """What an admin client does after an answer of a group's coordinator."""
+    """The next step of an admin client after an answer of the coordinator."""
 
     BELIEVE = "believe"
-    """The answer is the end of it, for better or worse."""
+    """The answer is final, a success or an error."""
 
     AGAIN = "again"
     """Ask the same broker once more."""
 
     LOOK_UP = "look up"
-    """Look for the coordinator anew, then ask again."""
+    """Look the coordinator up again, then repeat the request."""
 
 
 _AGAIN: Final = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
@@ -43,7 +43,7 @@ _ELSEWHERE: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_
 
 
 def next_step(answer: Message | None) -> Next:
-    """Say how to go on after *answer*; None: the connection broke."""
+    """Return the next step after *answer*; None: the connection broke."""
     if answer is None:
         return Next.LOOK_UP
     errors = errors_of(answer)
@@ -55,18 +55,18 @@ def next_step(answer: Message | None) -> Next:
 
 
 def errors_of(answer: Message) -> tuple[ErrorCode, ...]:
-    """Return the errors an answer to an administrator carries; raise TypeError for others."""
+    """Return the errors in an answer; raise TypeError for an answer no admin client gets."""
     match answer:
         case DescribeGroupResponse(error=error) | OffsetFetchResponse(error=error):
             found = [error]
         case OffsetDeleteResponse(error=error, errors=errors):
-            found = [error, *(said for _, said in errors)]
+            found = [error, *(code for _, code in errors)]
         case OffsetCommitResponse(errors=errors):
-            found = [said for _, said in errors]
+            found = [code for _, code in errors]
         case DeleteGroupsResponse(results=results):
-            found = [said for _, said in results]
+            found = [code for _, code in results]
         case _:
-            raise TypeError(f"no administrator is answered by a {type(answer).__name__}")
+            raise TypeError(f"not an answer to an admin client: {type(answer).__name__}")
     return tuple(dict.fromkeys(error for error in found if error is not ErrorCode.NONE))
 
 
@@ -77,7 +77,7 @@ def backoff_us(failures: int) -> int:
 
 
 def may_reset(description: DescribeGroupResponse) -> bool:
-    """Say whether the tool goes on to reset the offsets of a group that looks like this."""
+    """Say whether the tool resets the offsets of a group in this state."""
     missing = description.error is ErrorCode.GROUP_ID_NOT_FOUND
     return missing or description.state in _INACTIVE
 
@@ -86,5 +86,5 @@ _INACTIVE: Final = frozenset({"Empty", "Dead"})
 
 
 def clamp_offset(wanted: int, earliest: int, latest: int) -> int:
-    """Return the offset the tool takes instead of one that the log does not have."""
+    """Return *wanted*, limited to the offsets that the log has."""
     return max(earliest, min(wanted, latest))

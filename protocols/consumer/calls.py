@@ -1,4 +1,4 @@
-"""What the calls of an application end in, under either group protocol."""
+"""Results of the application's calls, under both group protocols."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from protocols.messages.errors import ErrorCode
 
 
 class CloseOperation(enum.Enum):
-    """What close() does about the membership (``CloseOptions.GroupMembershipOperation``, KIP-1092).
+    """How close() treats the membership (``CloseOptions.GroupMembershipOperation``, KIP-1092).
 
-    Of static members, a classic one that does not leave says nothing, and one of the consumer
-    protocol says that it will be back, unless it leaves for good.
+    A static member that does not leave sends nothing under the classic protocol; under the
+    consumer protocol it sends a temporary leave.
     """
 
-    DEFAULT = "dynamic members leave, static ones come back"
-    LEAVE_GROUP = "leave for good"
+    DEFAULT = "dynamic members leave, static members may return"
+    LEAVE_GROUP = "leave permanently"
     REMAIN_IN_GROUP = "stay until the session expires"
 
 
@@ -27,7 +27,7 @@ class IllegalCallError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The consumer is closed; nothing may be called any more."""
+    """The consumer is closed; no call is allowed any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Failed:
     message: str = ""
 
     def __str__(self) -> str:
-        """Return the exception with what is known of its reason."""
+        """Return the exception with its error or message."""
         why = self.error.name if self.error else self.message
         return f"{self.exception} ({why})" if why else self.exception
 

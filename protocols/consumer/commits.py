@@ -1,4 +1,4 @@
-"""What a commit of everything covers, in which order, and which refusals are tried again (spec 4)."""
+"""The offsets of a commit, their order in the request, and the errors that are retried."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ RETRIED = LOSES_COORDINATOR | {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.NETWORK_EXCEPTION,
 }
-"""Errors after which commitSync tries again; NETWORK_EXCEPTION stands for a lost connection."""
+"""Errors after which commitSync retries; NETWORK_EXCEPTION is a lost connection."""
 
 
 def automatic_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
-    """Order as a Java HashMap that was filled one by one does (4.1 rule 8, automatic commits)."""
+    """Order as a Java HashMap that was filled one by one (automatic commits)."""
     return _in_map_order(offsets, DEFAULT_LENGTH)
 
 
 def explicit_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
-    """Order as a copy of such a map does (4.1 rule 8, commitSync and commitAsync)."""
+    """Order as a copy of such a map (commitSync and commitAsync)."""
     entries = automatic_order(offsets)
     return _in_map_order(entries, length_of_map_copy(len(entries)))
 
@@ -49,14 +49,15 @@ def _topic_order(partitions: Iterable[TopicPartition]) -> list[str]:
 
 
 def all_consumed(reader: Reader) -> list[OffsetToCommit]:
-    """Return the position of every partition that has a valid one: all that poll ever returned.
+    """Return every valid position, so that all records ever returned by poll are covered.
 
-    With the leader epoch of the last record before it; none after a reset.
+    Each has the leader epoch of the last record before it, or none after a reset. Source:
+    ``SubscriptionState.allConsumed``.
     """
     return [OffsetToCommit(*entry) for entry in reader.positions.consumed()]
 
 
 def first_error(response: OffsetCommitResponse) -> ErrorCode:
-    """Return the error that decides what becomes of a commit (4.5)."""
+    """Return the first error in a response, which decides how the commit ends."""
     errors = (error for _, error in response.errors if error is not ErrorCode.NONE)
     return next(errors, ErrorCode.NONE)

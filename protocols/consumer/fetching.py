@@ -1,7 +1,8 @@
-"""A consumer's data plane: fetches and buffered records (spec consumer-client 1.2-1.4).
+"""A consumer's data plane: fetches, buffered records, and the fetch session at the broker.
 
-Follows Kafka's ``AbstractFetch``, ``FetchBuffer`` and ``FetchCollector`` (4.4.0). Unlike the machines around it a :class:`Fetcher` is changed in place: it is touched by
-every poll, and a copy a poll would double the cost of a run. Records are ranges of offsets.
+Follows Kafka's ``AbstractFetch``, ``FetchBuffer``, ``FetchCollector`` and ``FetchSession``. Unlike
+the machines around it, a :class:`Fetcher` is changed in place: every poll uses it, and a copy each
+poll would double the cost of a run. Records are ranges of offsets.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from protocols.messages import (
 )
 
 _FEW = 8
-"""So many keys never make a hash map of the default length grow, nor a chain of it too long."""
+"""Up to this number of keys a hash map of the default length neither grows nor treeifies."""
 
 
 class Handed(NamedTuple):
@@ -52,7 +53,7 @@ class Broken(NamedTuple):
 
     failures: int
     ready_us: int
-    """Not before then is it opened again."""
+    """When it may be opened again."""
 
 
 class Fetcher:
@@ -75,7 +76,7 @@ class Fetcher:
         """The completed fetch that was last handed out of (``nextInLineFetch``)."""
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Take this assignment; what is buffered of partitions no longer held is dropped."""
+        """Take this assignment; buffered records of other partitions are dropped."""
         self.positions.assign(partitions)
         self.revoking = False
         self._buffer = deque(c for c in self._buffer if self._is_current(c))
@@ -88,8 +89,9 @@ class Fetcher:
     def requests(self, now: int = 0) -> list[tuple[int, FetchRequest]]:
         """Return the fetches to send now, by broker, and count them as in flight.
 
-        One fetch a broker (F2), none to a broker of which records are still buffered (F1b), nor
-        to one that may not be connected to yet (``AbstractFetch.isUnavailable``).
+        One fetch per broker; none to a broker with buffered records (``fetchablePartitions``,
+        ``nodesWithPendingFetchRequests``), nor to one whose reconnect back-off runs
+        (``AbstractFetch.isUnavailable``).
         """
         positions = self.positions
         if positions.behind:
@@ -146,24 +148,24 @@ class Fetcher:
         return failed
 
     def _refused(self, reading: Reading, part: FetchedRecords) -> None:
-        self.positions.to_the_end(reading)
+        self.positions.move_to_end(reading)
         if part.current_leader is not None:
-            self.positions.heard_leader(part.partition, part.current_leader)
+            self.positions.update_leader(part.partition, part.current_leader)
 
     def move_on(
         self, partition: TopicPartition, offset: int, epochs: tuple[EpochStart, ...]
     ) -> bool:
         """Move past records that went straight to the application; say whether there were any.
 
-        What ``arrived`` and ``collect`` do for a consumer that waits and has nothing buffered, if
-        all that comes fits into one poll; its brokers are asked again at once.
+        Equals ``arrived`` and ``collect`` for a consumer that waits with an empty buffer, if all
+        records fit into one poll; its brokers are asked again at once.
         """
         reading = self.positions.readings[partition]
         if reading.position == offset:
             return False
         reading.position = offset
         reading.epochs = epochs
-        self.positions.to_the_end(reading)
+        self.positions.move_to_end(reading)
         return True
 
     @property
@@ -172,7 +174,7 @@ class Fetcher:
         return not self._buffer and not self.revoking
 
     def asked_for(self, wanted: Collection[tuple[TopicPartition, int]]) -> bool:
-        """Say whether everything that can be read is asked for, where it is to be read."""
+        """Say whether *wanted* covers every partition that can be read, at its position."""
         valid = self.positions.valid()
         unled = len(self.positions.by_leader.get(NO_LEADER, ()))
         return len(wanted) == len(valid) - unled and all(
@@ -186,7 +188,7 @@ class Fetcher:
     def disconnected(self, broker: int, ready_us: int = 0) -> None:
         """Forget the fetch in flight to ``broker``; ask it again only after a metadata update.
 
-        Nor before *ready_us*, when its reconnect back-off is over.
+        Not before *ready_us*, when its reconnect back-off ends.
         """
         self._in_flight.discard(broker)
         self._broken[broker] = Broken(self.failures(broker) + 1, ready_us)
@@ -198,14 +200,14 @@ class Fetcher:
         return 0 if broken is None else broken.failures
 
     def next_ready_us(self, now: int) -> int | None:
-        """Return when, after *now*, the next broker may be connected to again, if any waits."""
+        """Return when (us), after *now*, the next reconnect back-off ends, if one runs."""
         leaders = self.positions.by_leader
         waiting = [broken.ready_us for b, broken in self._broken.items() if b in leaders]
         return min((when for when in waiting if when > now), default=None)
 
     @property
     def connected(self) -> bool:
-        """Whether no broker that is to be read from has yet to answer on a new connection."""
+        """Whether every broker to read from has answered since its connection broke."""
         return not any(broker in self.positions.by_leader for broker in self._broken)
 
     @property
@@ -220,7 +222,7 @@ class Fetcher:
 
         The completed fetch at the front is drained before the next one is begun; one whose
         last record is handed out exactly at the limit counts as buffered until the next call
-        (1.2 rule 5). Within one call the application meets the partitions in the order of the
+        (``FetchCollector.collectFetch``). Within one call the application meets the partitions in the order of the
         Java HashMap that ``ConsumerRecords`` is built from.
         """
         if self.revoking or not self._buffer:
@@ -246,7 +248,7 @@ class Fetcher:
             end = min(completed.next_offset, first + limit)
             completed.position = reading.position = end
             reading.epochs = completed.epochs
-            self.positions.to_the_end(reading)
+            self.positions.move_to_end(reading)
             self._line = completed
             if end - first < limit:
                 self._buffer.popleft()
@@ -282,7 +284,7 @@ class Fetcher:
         return sum(c.next_offset - c.position for c in self._buffer if self._wanted(c))
 
     def check(self) -> None:
-        """Assert what always holds."""
+        """Assert the invariants."""
         self.positions.check()
         for completed in self._buffer:
             assert completed.position <= completed.next_offset
@@ -305,7 +307,11 @@ T = TypeVar("T")
 
 
 class FetchSession(Generic[T]):
-    """The partitions of one session, each with what its host keeps for it, in cache order."""
+    """A consumer's fetch session at a broker (KIP-227): its partitions in cache order.
+
+    A full fetch sets the order, an incremental one keeps it, and a partition that returned data moves
+    to the end. The host keeps a value for each partition.
+    """
 
     __slots__ = ("cached",)
 
@@ -317,7 +323,7 @@ class FetchSession(Generic[T]):
     ) -> None:
         """Take a fetch: new partitions come last, those no longer wanted leave the session.
 
-        *keep* makes what the host keeps for a partition, from what it kept before, if anything.
+        *keep* returns the host's value of a partition, given its earlier value, if there was one.
         """
         before = self.cached
         parts = {part.partition: part for part in wanted}

@@ -1,4 +1,7 @@
-"""The client's copy of topics and leaders: when to ask, what to take (``Metadata``)."""
+"""The client's copy of topics and leaders: when it is requested, how it is updated.
+
+Source: ``Metadata``, ``ConsumerMetadata``, ``NetworkClient.DefaultMetadataUpdater``.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ METADATA = "metadata"
 
 
 def due_us(metadata: Metadata, reader: Reader) -> int:
-    """Return when the next request may leave."""
+    """Return when (us) the next request may be sent."""
     if metadata.wanted or metadata.fetched_us is None:
         return metadata.retry_us
     age_limit = metadata.fetched_us + reader.settings.metadata_max_age_ms * MS
@@ -30,7 +33,7 @@ def due_us(metadata: Metadata, reader: Reader) -> int:
 
 
 def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Ask for metadata if it is due and nothing is in flight (``NetworkClient`` does, each pump)."""
+    """Request metadata if they are due and no request is in flight."""
     metadata = reads.metadata
     if metadata.in_flight is not None:
         return Step(reads)
@@ -49,12 +52,12 @@ def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 
 
 def covers_all(metadata: Metadata) -> bool:
-    """Say whether the last request asked for all that is watched now."""
+    """Say whether the last request covered all topics that are watched now."""
     return metadata.asked == metadata.watched
 
 
 def request_update(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Ask for an update before the age limit; it leaves after the back-off."""
+    """Request an update before the age limit; the request is sent after the back-off."""
     metadata = reads.metadata
     if metadata.wanted or metadata.in_flight is not None:
         return refresh(reads, reader, now)
@@ -75,14 +78,14 @@ def on_failure(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 
 
 def on_timer(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Metadata reached its age limit, or a request for it got no answer."""
+    """Request metadata: they reached their age limit, or the last request got no answer."""
     if reads.metadata.in_flight is not None:
         return on_failure(reads, reader, now)
     return refresh(reads, reader, now)
 
 
 def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: int) -> Step[Reads]:
-    """Take the new copy; poll looks at its topics (2a), and then follows its leaders (5.2)."""
+    """Take a response; the next poll takes its topics, then its leaders."""
     topics = {topic.name: topic for topic in response.topics}
     incomplete = _incomplete(topics.values()) or any(
         name not in topics for name in reader.topics or ()
@@ -104,7 +107,7 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
         brokers=response.brokers,
     )
     recreated = _recreated(before.topics, topics)
-    reader.positions.leaders_changed(leaders_of(topics.values()), recreated)
+    reader.positions.update_leaders(leaders_of(topics.values()), recreated)
     return Step(replace(reads, metadata=after), (SetTimer(METADATA, due_us(after, reader)),))
 
 
@@ -115,7 +118,7 @@ def _incomplete(topics: Iterable[TopicDescription]) -> bool:
 def _recreated(
     before: dict[str, TopicDescription], after: dict[str, TopicDescription]
 ) -> frozenset[str]:
-    """Return the topics that are not what they were: their leader epochs begin anew."""
+    """Return the topics that are new or were recreated: their leader epochs restart."""
     return frozenset(
         name
         for name, topic in after.items()
@@ -124,14 +127,14 @@ def _recreated(
 
 
 def leaders_of(topics: Iterable[TopicDescription]) -> dict[TopicPartition, LeaderAndEpoch]:
-    """Return who leads each partition, in which leader epoch."""
+    """Return leader and leader epoch of each partition."""
     found: dict[TopicPartition, LeaderAndEpoch] = {}
     for topic in topics:
         found |= _leaders_of(topic)
     return found
 
 
-@lru_cache(maxsize=256)  # all members of a group are told the same
+@lru_cache(maxsize=256)  # all members of a group get the same
 def _leaders_of(topic: TopicDescription) -> dict[TopicPartition, LeaderAndEpoch]:
     epochs = topic.leader_epochs or (UNKNOWN_EPOCH,) * len(topic.leaders)
     return {
@@ -143,11 +146,11 @@ def _leaders_of(topic: TopicDescription) -> dict[TopicPartition, LeaderAndEpoch]
 def note_epochs(
     reads: Reads, reader: Reader, epochs: Iterable[tuple[TopicPartition, int]], now: int
 ) -> Step[Reads]:
-    """Ask for an update if a leader epoch came by that is newer than what metadata told.
+    """Request an update if a leader epoch is newer than the known one.
 
     Source: ``Metadata.updateLastSeenEpochIfNewer``.
     """
-    newer = [tp for tp, epoch in epochs if reader.positions.heard_epoch(tp, epoch)]
+    newer = [tp for tp, epoch in epochs if reader.positions.update_epoch(tp, epoch)]
     return request_update(reads, reader, now) if newer else Step(reads)
 
 

@@ -1,4 +1,4 @@
-"""Where reading starts: committed offsets, and resets where there are none (spec 5).
+"""Start positions: committed offsets, resets where there are none, and errors of fetches.
 
 Source: ``OffsetFetcher``, ``OffsetsRequestManager``, ``ConsumerUtils.refreshCommittedOffsets``.
 """
@@ -32,7 +32,7 @@ from protocols.settings import by_duration_ms
 
 
 def fetch_error(response: OffsetFetchResponse) -> ErrorCode:
-    """Return what an OffsetFetch failed of: its own error, or the first of its partitions."""
+    """Return the error of an OffsetFetch: its own, or the first of its partitions."""
     errors = [entry.error for entry in response.offsets if entry.error is not ErrorCode.NONE]
     return response.error or (errors[0] if errors else ErrorCode.NONE)
 
@@ -42,17 +42,17 @@ def take_committed(
 ) -> Step[Reads]:
     """Take committed offsets as positions of the partitions that have none.
 
-    A leader epoch newer than the metadata's says that they are out of date.
+    A leader epoch newer than in the metadata shows that the metadata are out of date.
     """
-    heard = ((entry.partition, entry.leader_epoch) for entry in response.offsets)
-    step = metadata.note_epochs(replace(reads, taken_us=now), reader, heard, now)
-    told: list[Effect] = []
+    epochs = ((entry.partition, entry.leader_epoch) for entry in response.offsets)
+    step = metadata.note_epochs(replace(reads, taken_us=now), reader, epochs, now)
+    facts: list[Effect] = []
     for entry in response.offsets:
         if entry.offset >= 0 and reader.positions.holds(entry.partition, Phase.INITIALIZING):
             reader.positions.seek(entry.partition, entry.offset, entry.leader_epoch)
             fact = PositionSet(partition=entry.partition, offset=entry.offset, source="committed")
-            told.append(Tell(fact))
-    return step.also(*told)
+            facts.append(Tell(fact))
+    return step.also(*facts)
 
 
 def partitions_without_offset(
@@ -121,19 +121,19 @@ def _by_leader(
 def on_list_offsets_response(
     reads: Reads, reader: Reader, number: int, response: ListOffsetsResponse, now: int
 ) -> Step[Reads]:
-    """Take the answers; after an error, or if no record is that young, another try comes later."""
+    """Take the answers; partitions with an error are retried later."""
     reads = _without_listing(reads, number)
-    told: list[Effect] = []
+    facts: list[Effect] = []
     failed = []
     for entry in response.offsets:
         if not reader.positions.holds(entry.partition, Phase.RESETTING):
             continue
         if entry.error is ErrorCode.NONE and entry.offset >= 0:
             reader.positions.seek(entry.partition, entry.offset)
-            told.append(Tell(_reset_fact(reader, entry.partition, entry.offset)))
+            facts.append(Tell(_reset_fact(reader, entry.partition, entry.offset)))
         elif entry.error is not ErrorCode.NONE:
             failed.append(entry.partition)
-    step = Step(reads, tuple(told))
+    step = Step(reads, tuple(facts))
     if not failed:
         return step
     retry = now + reader.settings.retry_backoff_ms * MS
@@ -153,14 +153,14 @@ def _reset_fact(reader: Reader, partition: TopicPartition, offset: int) -> Posit
 
 
 def on_list_offsets_failed(reads: Reads, reader: Reader, number: int, now: int) -> Step[Reads]:
-    """A ListOffsets got no answer: its partitions are asked for again after rho."""
+    """Retry the partitions of a ListOffsets without an answer after ``retry.backoff.ms``."""
     retry = now + reader.settings.retry_backoff_ms * MS
     reader.positions.ask_again(Phase.RESETTING, reads.listing[number], retry)
     return Step(_without_listing(reads, number))
 
 
 def on_connection_lost(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """A data connection broke: listings and metadata in flight are tried again."""
+    """Retry listings and metadata requests in flight, because a data connection broke."""
     step = Step(reads)
     for number in reads.listing:
         step = step.then(partial(on_list_offsets_failed, reader=reader, number=number, now=now))
@@ -174,12 +174,12 @@ def on_fetch_failed(
 ) -> Step[Reads]:
     """React to errors of a fetch: refresh metadata, or reset the position.
 
-    A partition whose new leader came with the error may await validation by now: nothing more
-    is to be done. A broker that has not heard of its own leader epoch is just asked again.
+    A partition whose new leader came with the error may already await validation. A broker that
+    does not know its own leader epoch yet is asked again. Source: ``FetchCollector.handleInitializeErrors``.
     """
     step = Step(reads)
     for part in failed:
-        if not _is_news(reader, part) or part.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
+        if not _is_current(reader, part) or part.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
             continue
         if part.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             step = Step(_out_of_range(step.state, reader, part.partition), step.effects)
@@ -190,15 +190,15 @@ def on_fetch_failed(
     return step
 
 
-def _is_news(reader: Reader, part: FetchedRecords) -> bool:
-    """Say whether an error is about where its partition is read now."""
+def _is_current(reader: Reader, part: FetchedRecords) -> bool:
+    """Say whether an error concerns the current position of its partition."""
     if not reader.positions.holds(part.partition, Phase.READING):
         return False
     return part.first < 0 or reader.positions.reads_at(part.partition, part.first)
 
 
 def _out_of_range(reads: Reads, reader: Reader, partition: TopicPartition) -> Reads:
-    """Let the reset policy decide where to go on; without one a poll has to throw."""
+    """Use the reset policy; without one a poll has to throw."""
     if reader.settings.auto_offset_reset != "none":
         reader.positions.reset(partition, "out of range")
         return reads
@@ -207,7 +207,7 @@ def _out_of_range(reads: Reads, reader: Reader, partition: TopicPartition) -> Re
 
 
 def throw_out_of_range(reads: Reads, reader: Reader) -> Step[Reads]:
-    """Throw for the first position that is off its log, unless it has moved since."""
+    """Throw for the first position that is out of range, unless it has moved since."""
     left = dict(reads.out_of_range)
     while left:
         tp, offset = next(iter(left.items()))
@@ -226,7 +226,7 @@ ReadingAnswer = MetadataResponse | ListOffsetsResponse | OffsetsForLeaderEpochRe
 def on_response(
     reads: Reads, reader: Reader, number: int, answer: ReadingAnswer, now: int
 ) -> Step[Reads]:
-    """Take the answer to request *number*, if it is still waited for."""
+    """Take the answer to request *number*, if it is still in flight."""
     match answer:
         case MetadataResponse() if reads.metadata.in_flight == number:
             return metadata.on_response(reads, reader, answer, now)

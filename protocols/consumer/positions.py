@@ -1,6 +1,7 @@
-"""One assigned partition as its consumer reads it: its position, and what that waits for.
+"""The assigned partitions of a consumer: positions, their phases, and their leaders.
 
-Follows ``SubscriptionState.TopicPartitionState`` and ``FetchPosition`` (4.4.0)::
+Follows ``SubscriptionState``, ``TopicPartitionState`` and ``FetchPosition``; changed in place, like
+the :class:`~protocols.consumer.fetching.Fetcher` that reads from here::
 
     INITIALIZING -> RESETTING, VALIDATING, READING
     RESETTING    -> READING
@@ -8,8 +9,8 @@ Follows ``SubscriptionState.TopicPartitionState`` and ``FetchPosition`` (4.4.0):
     READING      -> RESETTING, VALIDATING
 
 A position has the leader epoch of the last record before it, unless it was set without one (a
-reset, a seek), and remembers who led when that was last looked at. When somebody else leads, or
-the same broker anew, a position with an epoch is validated before anything more is read from it.
+reset, a seek), and the leader when it was last compared with the metadata. After a change of the
+leader or its epoch, a position with an epoch is validated before more records are read from it.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from protocols.messages import NO_LEADER, UNKNOWN_EPOCH, EpochStart, LeaderAndEp
 UNSET = -1
 """A position that is not known yet."""
 
-NOBODY = LeaderAndEpoch()
-"""Who leads a partition of which nothing is known."""
+UNKNOWN_LEADER = LeaderAndEpoch()
+"""The leader of a partition without metadata."""
 
 
 class Phase(enum.Enum):
-    """What a partition's position waits for."""
+    """The states of a position, by what it waits for (``FetchStates``)."""
 
     INITIALIZING = "its committed offset"
     RESETTING = "an answer to its reset"
@@ -39,14 +40,14 @@ class Phase(enum.Enum):
 
 
 class FetchPosition(NamedTuple):
-    """Where to read next, and on whose history that lies."""
+    """The next offset to read, with its leader epoch and leader."""
 
     offset: int
     epoch: int
     """Leader epoch of the last record before it; -1: not known."""
 
     current: LeaderAndEpoch
-    """Who leads, as of when the position was set or compared with metadata."""
+    """The leader when the position was set or compared with metadata."""
 
 
 class Reading:
@@ -68,11 +69,11 @@ class Reading:
         self.phase = Phase.INITIALIZING
         self.position = UNSET
         self.epochs: tuple[EpochStart, ...] = ()
-        """Where leader epochs begin, as far as the last records read told."""
+        """The starts of leader epochs in the last records read."""
 
-        self.current = NOBODY
+        self.current = UNKNOWN_LEADER
         self.leader = leader
-        """Whom to fetch from; nobody while that is in doubt."""
+        """The broker to fetch from; none while the leader is not confirmed."""
 
         self.retry_us = 0
         """When its reset or its validation may be asked for (again)."""
@@ -99,14 +100,14 @@ class Reading:
         self.retry_us = 0
 
     def reset(self, why: str) -> None:
-        """Give the position up."""
+        """Drop the position: it has to be reset."""
         self.position = UNSET
         self.phase = Phase.RESETTING
         self.retry_us = 0
         self.why = why
 
     def follow(self, known: LeaderAndEpoch) -> None:
-        """Take note of who leads; a position on another leader's history awaits validation."""
+        """Take a new leader; a position read from another leader awaits validation."""
         if known.leader == NO_LEADER or self.position == UNSET or known == self.current:
             return
         self.current = known
@@ -136,7 +137,7 @@ class Positions:
 
         self._leaders: Mapping[TopicPartition, LeaderAndEpoch] = {}
         self.behind = False
-        """Leaders were learned that no position has been compared with yet."""
+        """The positions have not been compared with the newest leaders yet."""
 
     # -- assignment --------------------------------------------------------------------------
 
@@ -158,8 +159,8 @@ class Positions:
         """The partitions it reads: in order of assignment, those that gave records last."""
         return tuple(self.readings)
 
-    def to_the_end(self, reading: Reading) -> None:
-        """Let a partition that gave records wait for its next turn behind the others."""
+    def move_to_end(self, reading: Reading) -> None:
+        """Move a partition that gave records behind the others."""
         tp = reading.partition
         for readings in (self.readings, self.by_leader.get(reading.leader, {})):
             if len(readings) > 1:
@@ -169,26 +170,26 @@ class Positions:
     # -- leaders -----------------------------------------------------------------------------
 
     def leader(self, partition: TopicPartition) -> LeaderAndEpoch:
-        """Return who leads ``partition`` as far as the client knows."""
-        return self._leaders.get(partition, NOBODY)
+        """Return the leader of *partition* that the client knows."""
+        return self._leaders.get(partition, UNKNOWN_LEADER)
 
     @property
     def leaderless(self) -> bool:
-        """Whether nobody is known to lead some assigned partition."""
+        """Whether some assigned partition has no known leader."""
         return NO_LEADER in self.by_leader
 
-    def leaders_changed(
+    def update_leaders(
         self, leaders: Mapping[TopicPartition, LeaderAndEpoch], recreated: Collection[str] = ()
     ) -> None:
-        """Learn who leads each partition, whom to fetch from next.
+        """Take the leader of each partition; the next fetches go to it.
 
-        A leader epoch older than one heard of before tells nothing, but of a topic that was
-        *recreated*. Positions are compared with it later, in :meth:`follow_leaders`.
+        An older leader epoch than the known one is ignored, except for a topic that was
+        *recreated*. Positions are compared with the leaders later, in :meth:`follow_leaders`.
         """
         newer = {
             tp: known
             for tp, known in self._leaders.items()
-            if UNKNOWN_EPOCH < leaders.get(tp, NOBODY).epoch < known.epoch
+            if UNKNOWN_EPOCH < leaders.get(tp, UNKNOWN_LEADER).epoch < known.epoch
             and tp.topic not in recreated
         }
         self._leaders = {**leaders, **newer} if newer else leaders
@@ -198,7 +199,7 @@ class Positions:
         self.behind = True
 
     def follow_leaders(self) -> None:
-        """Compare the positions with the leaders learned: those that moved await validation.
+        """Compare the positions with the new leaders: those whose leader changed await validation.
 
         For the application thread, inside poll (``validatePositionsOnMetadataChange``).
         """
@@ -206,10 +207,10 @@ class Positions:
         for tp, reading in self.readings.items():
             reading.follow(self.leader(tp))
 
-    def heard_epoch(self, partition: TopicPartition, epoch: int) -> bool:
-        """Hear of a leader epoch; say whether it is newer than what is known of the leader.
+    def update_epoch(self, partition: TopicPartition, epoch: int) -> bool:
+        """Note a leader epoch; return whether it is newer than the known one.
 
-        Then it is not known any more who leads (``Metadata.updateLastSeenEpochIfNewer``).
+        Then the leader is no longer known (``Metadata.updateLastSeenEpochIfNewer``).
         """
         known = self.leader(partition)
         if known.epoch == UNKNOWN_EPOCH or epoch <= known.epoch:
@@ -217,14 +218,14 @@ class Positions:
         self._leaders = {**self._leaders, partition: LeaderAndEpoch(NO_LEADER, epoch)}
         return True
 
-    def heard_leader(self, partition: TopicPartition, told: LeaderAndEpoch) -> None:
-        """Follow the leader that another broker names, if that is news (KIP-951)."""
-        if told.leader == NO_LEADER or told.epoch <= self.leader(partition).epoch:
+    def update_leader(self, partition: TopicPartition, leader: LeaderAndEpoch) -> None:
+        """Follow the leader that a broker returned with an error, if it is newer (KIP-951)."""
+        if leader.leader == NO_LEADER or leader.epoch <= self.leader(partition).epoch:
             return
-        self._leaders = {**self._leaders, partition: told}
+        self._leaders = {**self._leaders, partition: leader}
         reading = self.readings[partition]
-        reading.leader = told.leader
-        reading.follow(told)
+        reading.leader = leader.leader
+        reading.follow(leader)
         self._group_by_leader()
 
     def lost(self, broker: int) -> None:
@@ -238,7 +239,7 @@ class Positions:
         self.readings[partition].leader = NO_LEADER
         self._group_by_leader()
 
-    # -- what positions wait for -------------------------------------------------------------
+    # -- phases -----------------------------------------------------------------------------
 
     def in_phase(self, phase: Phase) -> tuple[TopicPartition, ...]:
         """Return the partitions whose position is in ``phase``."""
@@ -256,15 +257,14 @@ class Positions:
     def seek(self, partition: TopicPartition, offset: int, epoch: int = UNKNOWN_EPOCH) -> None:
         """Set where to read next; what was buffered from elsewhere is dropped later.
 
-        *epoch*: of the last record before it. If that is known, so that the leader can tell
-        whether the position lies on its log, the position awaits validation first.
+        *epoch*: of the last record before it. If it is known, the position awaits validation first.
         """
         reading = self.readings[partition]
         reading.seek(offset, epoch, self.leader(partition))
         reading.await_validation()
 
     def move_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
-        """Set a position to where its leader's log parted from what was read: it is valid."""
+        """Set a position to where its leader's log diverged from the records read: it is valid."""
         reading = self.readings[partition]
         reading.seek(offset, epoch, reading.current)
 
@@ -275,7 +275,7 @@ class Positions:
         reading.retry_us = 0
 
     def reset(self, partition: TopicPartition, why: str = "no offset") -> None:
-        """Give up a position: the reset policy decides where to go on."""
+        """Drop a position: the reset policy decides where to continue."""
         self.readings[partition].reset(why)
 
     def reset_reason(self, partition: TopicPartition) -> str:
@@ -283,18 +283,18 @@ class Positions:
         return self.readings[partition].why
 
     def due(self, phase: Phase, now: int) -> tuple[TopicPartition, ...]:
-        """Return the partitions whose reset or validation may be asked for now."""
+        """Return the partitions whose reset or validation may be requested now."""
         readings = self.readings.items()
         return tuple(tp for tp, r in readings if r.phase is phase and r.retry_us <= now)
 
     def ask_again(self, phase: Phase, partitions: Iterable[TopicPartition], at_us: int) -> None:
-        """Let what *partitions* wait for be asked for again at *at_us*, not before."""
+        """Allow the next reset or validation of *partitions* at *at_us*, not before."""
         for tp in partitions:
             if self.holds(tp, phase):
                 self.readings[tp].retry_us = at_us
 
     def next_due_us(self, now: int) -> int | None:
-        """Return when, after *now*, the next reset or validation may be asked for, if any."""
+        """Return when (us), after *now*, the next reset or validation may be requested, if any."""
         waiting = [r.retry_us for r in self.readings.values() if r.phase in _ASKED_FOR]
         return min((when for when in waiting if when > now), default=None)
 
@@ -318,7 +318,7 @@ class Positions:
         }
 
     def consumed(self) -> list[tuple[TopicPartition, int, int]]:
-        """Return what a commit of everything covers: partition, position, leader epoch."""
+        """Return partition, position and leader epoch of every partition that is read."""
         return [
             (tp, reading.position, reading.epoch)
             for tp, reading in self.readings.items()
@@ -326,7 +326,7 @@ class Positions:
         ]
 
     def check(self) -> None:
-        """Assert what always holds."""
+        """Assert the invariants."""
         grouped = [tp for readings in self.by_leader.values() for tp in readings]
         assert sorted(grouped) == sorted(self.readings)
         for tp, reading in self.readings.items():

@@ -1,4 +1,7 @@
-"""What a consumer knows of where to read, and what it is built with, under either protocol."""
+"""State and configuration that clients of both protocols share, and their back-off.
+
+Source: ``Metadata``, ``OffsetFetcher``, ``ExponentialBackoff`` (KIP-580).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from protocols.settings import ConsumerSettings
 
 
 class Reader(Protocol):
-    """What a client is built with, as far as reading and asking go."""
+    """The configuration of a client that shared code uses."""
 
     @property
     def group_id(self) -> str:
-        """The group it is to be a member of."""
+        """The group id."""
         ...
 
     @property
@@ -39,7 +42,7 @@ class Reader(Protocol):
 
     @property
     def jitter(self) -> Callable[[str, int], float]:
-        """A draw in [0, 1) for (what it is for, when)."""
+        """A draw in [0, 1) by purpose and time (us)."""
         ...
 
     @property
@@ -92,7 +95,7 @@ NOTHING_KNOWN = Metadata()
 
 
 class Validation(NamedTuple):
-    """An OffsetsForLeaderEpoch in flight: whom it asks, and about which positions."""
+    """An OffsetsForLeaderEpoch in flight: its broker and its positions."""
 
     node: int
     positions: dict[TopicPartition, FetchPosition]
@@ -100,7 +103,7 @@ class Validation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a client has asked any broker, and what it has been told, about where to read."""
+    """Requests to any broker about where to read, and their results."""
 
     next_correlation_id: int = 0
     metadata: Metadata = NOTHING_KNOWN
@@ -111,10 +114,10 @@ class Reads:
     """OffsetsForLeaderEpoch in flight, by correlation id."""
 
     validation_failure: Failed | None = None
-    """What the next poll throws because a log was truncated."""
+    """The exception of the next poll, because a log was truncated."""
 
     out_of_range: dict[TopicPartition, int] = field(default_factory=dict)
-    """Positions off their log that no policy resets: polls throw, one for each."""
+    """Positions out of range that no policy resets: each makes one poll throw."""
 
     taken_us: int | None = None
     """When committed offsets last became positions."""
@@ -142,9 +145,9 @@ def backoff_us(reader: Reader, what: str, attempt: int, now: int) -> int:
 
 
 def reconnect_backoff_us(reader: Reader, failures: int, now: int) -> int:
-    """Return how long a broker is not connected to again, in microseconds.
+    """Return the back-off before a broker is connected to again, in microseconds.
 
-    *failures*: how often before the connection broke without an answer in between. Source:
+    *failures*: how often the connection broke before, without an answer in between. Source:
     ``ClusterConnectionStates.updateReconnectBackoff``.
     """
     settings = reader.settings

@@ -49,9 +49,9 @@ NEVER_ASKED = Unknown()
 def ask_for_coordinator(
     unknown: Unknown, reader: Reader, brokers: tuple[int, ...], number: int, now: int
 ) -> Step[Unknown]:
-    """Ask some broker for the coordinator, unless an answer is due or the back-off runs.
+    """Look the coordinator up, unless a lookup is in flight or the back-off runs.
 
-    *brokers*: those that metadata name, if any; *number*: taken if a request leaves.
+    *brokers*: those in the metadata, if any; *number*: the correlation id if a request is sent.
     """
     if unknown.lookup is not None:
         return Step(unknown)
@@ -72,7 +72,7 @@ def back_off_lookup(unknown: Unknown, reader: Reader, now: int) -> Step[Unknown]
 
 
 REQUESTS = "requests"
-"""Timer: the oldest request in flight may wait no longer."""
+"""Timer: the oldest request in flight has reached its deadline."""
 
 
 class RequestInFlight(Protocol):
@@ -85,23 +85,23 @@ class RequestInFlight(Protocol):
 
     @property
     def deadline_us(self) -> int:
-        """Until when it may stay unanswered."""
+        """When (us) it times out."""
         ...
 
 
 class RequestState(Protocol):
-    """The state of a client, as far as its questions go: a frozen dataclass."""
+    """The part of a client's state that its requests use: a frozen dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
     def reads(self) -> Reads:
-        """What it has asked any broker."""
+        """Requests to any broker about where to read."""
         ...
 
     @property
     def coordinator(self) -> Known | Unknown:
-        """The group's coordinator, or how far the search for it is."""
+        """The group's coordinator, or the progress of its lookup."""
         ...
 
     @property
@@ -119,7 +119,7 @@ A = TypeVar("A", bound=RequestState)
 
 
 def on_reads(state: A, move: Callable[[Reads], Step[Reads]]) -> Step[A]:
-    """Make a move of what the client asks any broker."""
+    """Apply *move* to the client's ``reads``."""
     step = move(state.reads)
     if step.state is state.reads:
         return Step(state, step.effects)
@@ -133,7 +133,7 @@ def take_number(state: A) -> tuple[int, A]:
 
 
 def look_up(state: A, reader: Reader, now: int) -> Step[A]:
-    """Ask some broker for the coordinator, unless an answer is due or the back-off runs."""
+    """Look the coordinator up, unless a lookup is in flight or the back-off runs."""
     unknown = state.coordinator
     assert isinstance(unknown, Unknown), "the coordinator is known"
     number, after = take_number(state)
@@ -162,7 +162,7 @@ def without_request(state: A, number: int) -> A:
 
 
 def fail_requests(state: A, broker: int, fail: Callable[[A, int], Step[A]]) -> Step[A]:
-    """Settle every request in flight to *broker*; *fail* does what follows, by its number."""
+    """Remove every request in flight to *broker*; *fail* handles each, by its number."""
     step = Step(state)
     for number in [n for n, flight in state.in_flight.items() if flight.broker == broker]:
         failed = fail(without_request(step.state, number), number)
@@ -171,7 +171,7 @@ def fail_requests(state: A, broker: int, fail: Callable[[A, int], Step[A]]) -> S
 
 
 def timed_out_brokers(state: RequestState, now: int) -> list[int]:
-    """Return the brokers that have left some request unanswered for too long, each once."""
+    """Return the brokers with a request past its deadline, each once."""
     late = [flight.broker for flight in state.in_flight.values() if flight.deadline_us <= now]
     return list(dict.fromkeys(late))
 

@@ -1,10 +1,9 @@
-"""Does a position still lie on its leader's log? (KIP-320, spec 5.2).
+"""Validation of positions against the log of their leader (KIP-320).
 
 A position whose epoch is known is validated before anything is read from it: when it comes from a
 committed offset, and when metadata name another leader, or the same one in a later leader epoch.
 The leader is asked where the records of the position's epoch end in its log. An end below the
-position tells that the log was truncated: what was read beyond it is no part of the partition's
-history any more.
+position shows that the log was truncated: records read beyond it no longer belong to the partition.
 
 Source: ``OffsetFetcher.validatePositionsAsync``, ``SubscriptionState.maybeCompleteValidation``,
 ``OffsetsForLeaderEpochUtils``.
@@ -35,13 +34,13 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 
 TRUNCATED = "truncated"
-"""Why a position was set anew: the log it lay on has lost its end."""
+"""The reason of a new position: the log was truncated below the old one."""
 
 
 def validate_positions(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Throw what the last answers found, or ask the leaders of positions that await validation.
+    """Throw the failure of the last answers, or validate the positions that await it.
 
-    Committed offsets that became positions in this very turn are asked about in the next one.
+    Committed offsets that became positions in this turn are validated in the next one.
     """
     if reads.validation_failure is not None:
         failed = Return(reads.validation_failure)
@@ -67,7 +66,7 @@ def _ask(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 
 
 def _by_leader(reader: Reader, now: int) -> dict[int, dict[TopicPartition, FetchPosition]]:
-    """Return what to ask whom; where nobody is known to lead, poll has metadata read anyway."""
+    """Return the positions to validate by leader; without a known leader metadata are requested."""
     found: dict[int, dict[TopicPartition, FetchPosition]] = {}
     for tp in reader.positions.due(Phase.VALIDATING, now):
         position = reader.positions.fetch_position(tp)
@@ -91,21 +90,21 @@ def on_epoch_response(
     response: OffsetsForLeaderEpochResponse,
     now: int,
 ) -> Step[Reads]:
-    """Take a leader's answer; what it could not tell is asked for again, after new metadata."""
+    """Take a leader's answer; partitions with an error are retried, after new metadata."""
     reads, asked = _without_validation(reads, number)
-    told = {end.partition: end for end in response.end_offsets if end.error is ErrorCode.NONE}
-    step = _retry(reads, reader, [tp for tp in asked if tp not in told], now)
+    known = {end.partition: end for end in response.end_offsets if end.error is ErrorCode.NONE}
+    step = _retry(reads, reader, [tp for tp in asked if tp not in known], now)
     truncated: list[str] = []
     for tp, position in asked.items():
-        if tp not in told or not _awaited(reader, tp, position):
+        if tp not in known or not _awaited(reader, tp, position):
             continue
-        found = _diverging(position, told[tp])
+        found = _diverging(position, known[tp])
         if found is None:
             reader.positions.validated(tp)
         elif reader.settings.auto_offset_reset == "none":
             truncated.append(f"{tp} was read up to {position.offset}, {found}")
         else:
-            step = step.also(*_move_to_divergence(reader, tp, told[tp]))
+            step = step.also(*_move_to_divergence(reader, tp, known[tp]))
     return step.then(lambda s: _record_failure(s, truncated))
 
 
@@ -117,7 +116,7 @@ def _without_validation(
 
 
 def _awaited(reader: Reader, partition: TopicPartition, position: FetchPosition) -> bool:
-    """Say whether the answer is about where the partition stands now."""
+    """Say whether the answer is about the current position of the partition."""
     positions = reader.positions
     return (
         positions.holds(partition, Phase.VALIDATING)
@@ -126,7 +125,7 @@ def _awaited(reader: Reader, partition: TopicPartition, position: FetchPosition)
 
 
 def _diverging(position: FetchPosition, end: EpochEndOffset) -> str | None:
-    """Return how the leader's log differs from what was read; None: not at all."""
+    """Return how the leader's log differs from the records read; None: it does not."""
     if _is_unknown(end):
         return f"leader epoch {position.epoch} is unknown to its leader"
     if end.end_offset < position.offset:
@@ -141,7 +140,7 @@ def _is_unknown(end: EpochEndOffset) -> bool:
 def _move_to_divergence(
     reader: Reader, partition: TopicPartition, end: EpochEndOffset
 ) -> tuple[Tell, ...]:
-    """Read on where the logs part, if the leader knows; else let the reset policy decide."""
+    """Continue where the logs diverge, if the leader knows; else use the reset policy."""
     if _is_unknown(end):
         reader.positions.reset(partition, TRUNCATED)
         return ()
@@ -150,7 +149,7 @@ def _move_to_divergence(
 
 
 def _record_failure(reads: Reads, truncated: list[str]) -> Step[Reads]:
-    """Let the next poll throw what no policy resolves, unless it has something to throw already."""
+    """Let the next poll throw a truncation that no policy resolves, unless it throws already."""
     if not truncated or reads.validation_failure is not None:
         return Step(reads)
     failed = Failed("LogTruncationException", message="; ".join(truncated))
@@ -160,7 +159,7 @@ def _record_failure(reads: Reads, truncated: list[str]) -> Step[Reads]:
 def _retry(
     reads: Reads, reader: Reader, partitions: Iterable[TopicPartition], now: int
 ) -> Step[Reads]:
-    """Let partitions be asked about again after rho, and have metadata read again."""
+    """Retry these partitions after ``retry.backoff.ms``, and request metadata."""
     again = list(partitions)
     if not again:
         return Step(reads)
@@ -170,7 +169,7 @@ def _retry(
 
 
 def on_connection_lost(reads: Reads, reader: Reader, node: int, now: int) -> Step[Reads]:
-    """A data connection broke: what was asked over it is asked again."""
+    """Retry the validations that were in flight on a broken data connection."""
     step = Step(reads)
     for number, validation in reads.validating.items():
         if validation.node == node:

@@ -1,4 +1,7 @@
-"""commitSync: send, wait, try again, give up (``commitOffsetsSync``, spec 4.3)."""
+"""The calls of the application that may wait: commitSync, commitAsync, close, unsubscribe.
+
+Source: ``ConsumerCoordinator.commitOffsetsSync``, ``commitOffsetsAsync``, ``close``.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ from protocols.messages import OffsetToCommit
 from protocols.messages.errors import ErrorCode
 
 COMMIT_SYNC = "commit-sync"
-"""Timer: commitSync tries again, or gives up."""
+"""Timer: commitSync tries again, or ends with a TimeoutException."""
 
 
 def begin_commit_sync(
@@ -125,9 +128,9 @@ def on_commit_sync_response(
     error: ErrorCode,
     now: int,
 ) -> Step[ClientState]:
-    """React to the fate of the commit that commitSync waits for.
+    """Handle the end of the commit that commitSync waits for.
 
-    Callbacks of asynchronous commits before it run first, to tell of commits in their order.
+    Callbacks of earlier asynchronous commits run first, so that callbacks keep the commit order.
     """
     app = state.app
     if not isinstance(app, CommittingSync) or app.correlation_id != number:
@@ -157,7 +160,7 @@ def _react(
 def _return_from(
     state: ClientState, app: CommittingSync, result: CommitResult
 ) -> Step[ClientState]:
-    """Return to where commitSync was called; inside close() there is nobody to return to."""
+    """Return from commitSync; inside close() there is no caller to return to."""
     after = replace(state, app=app.outer)
     if isinstance(app.outer, Closing):
         return Step(after)
@@ -182,13 +185,13 @@ def begin_commit_async(
 
 
 CLOSE = "close"
-"""Timer: the close budget is used up."""
+"""Timer: the timeout of close() has run out."""
 
 
 def begin_close(
     state: ClientState, consumer: Consumer, timeout_us: int, operation: CloseOperation, now: int
 ) -> Step[ClientState]:
-    """Enter close(): the final automatic commit first, within the budget."""
+    """Enter close(): the final automatic commit comes first, within the timeout."""
     budget = min(timeout_us, consumer.settings.request_timeout_ms * MS)
     app = Closing(CloseStage.COMMIT, now + budget, operation)
     state = replace(state, app=app)
@@ -203,7 +206,7 @@ def begin_close(
 
 
 def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Go on as far as possible: nothing in close() waits beyond the budget."""
+    """Take the steps of close() that need not wait; none waits longer than the timeout."""
     match state.app:
         case Closing(CloseStage.COMMIT) as app:
             looking = replace(state, app=replace(app, stage=CloseStage.LOOKUP))
@@ -224,8 +227,8 @@ def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
 def _awaited(state: ClientState, consumer: Consumer) -> bool:
     """Say whether the coordinator, if it is known, still owes an answer (``awaitPendingRequests``).
 
-    A static member's JoinGroup or SyncGroup may be parked there until the rebalance goes on. A
-    dynamic one's LeaveGroup ends it, and a SyncGroup of who has left is never answered.
+    A static member's JoinGroup or SyncGroup may be parked there until the rebalance continues. A
+    dynamic member's LeaveGroup ends it; the SyncGroup of a member that left is never answered.
     """
     known = state.coordinator
     if not isinstance(known, Known):
@@ -263,10 +266,10 @@ def _call_listener(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
 def leave_group_and_wait(
     state: ClientState, consumer: Consumer, app: Closing, now: int
 ) -> Step[ClientState]:
-    """Leave the group and wait for what is in flight, as long as the budget lasts.
+    """Leave the group and wait for requests in flight, at most until the timeout.
 
-    The state is reset in any case, so that no answer brings the member back; nobody is told
-    that it dropped out, as it did not.
+    The state is reset in any case, so that no response brings the member back. That is reported
+    as no loss of membership, because the member left on purpose.
     """
     state = replace(state, app=replace(app, stage=CloseStage.LEAVE), assignment=())
     reason = "the consumer is being closed"

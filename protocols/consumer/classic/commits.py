@@ -1,4 +1,7 @@
-"""Committing offsets: automatic, commitSync, commitAsync, and what refusals do (spec 4)."""
+"""Commits of the classic client: sending them, their responses, their callbacks.
+
+Source: ``ConsumerCoordinator.sendOffsetCommitRequest``, ``OffsetCommitResponseHandler``.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +37,16 @@ FENCED = "FencedInstanceIdException"
 def begin_commit(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
-    """Begin a commit of the application: callbacks of earlier ones run, its epochs are heard."""
-    heard = ((entry.partition, entry.leader_epoch) for entry in offsets)
+    """Begin a commit of the application: run earlier callbacks, note its leader epochs."""
+    epochs = ((entry.partition, entry.leader_epoch) for entry in offsets)
     step = run_callbacks(state, consumer, now)
     return step.then(
-        lambda s: on_reads(s, lambda reads: metadata.note_epochs(reads, consumer, heard, now))
+        lambda s: on_reads(s, lambda reads: metadata.note_epochs(reads, consumer, epochs, now))
     )
 
 
 def local_refusal(state: ClientState) -> str | None:
-    """Return the exception a commit gets without being sent, None if it may be sent (2.1)."""
+    """Return the exception a commit gets without being sent, None if it may be sent."""
     match state.membership:
         case Membership.UNJOINED:
             return COMMIT_FAILED
@@ -78,7 +81,7 @@ def send_commit(
 def report_refused_commit(
     state: ClientState, offsets: tuple[OffsetToCommit, ...], kind: CommitKind, error: ErrorCode
 ) -> Step[ClientState]:
-    """Tell of a commit that the client itself refused to send."""
+    """Report a commit that the client itself refused to send."""
     number, after = take_number(state)
     sent = CommitSent(
         correlation_id=number, kind=kind, generation=state.generation.id, offsets=offsets
@@ -90,7 +93,7 @@ def report_refused_commit(
 
 
 def local_error(exception: str) -> ErrorCode:
-    """Return the code that stands for a commit's local refusal."""
+    """Return the error code that is reported for a local refusal."""
     if exception == REBALANCING:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.UNKNOWN_MEMBER_ID
@@ -100,7 +103,7 @@ def local_error(exception: str) -> ErrorCode:
 
 
 def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the periodic commit if its time has come (step 2f, 4.2)."""
+    """Send the periodic commit if it is due (``maybeAutoCommitOffsetsAsync``)."""
     settings = consumer.settings
     if not settings.enable_auto_commit or now < state.autocommit_us:
         return Step(state)
@@ -129,7 +132,7 @@ def commit_automatically(
 def send_async(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
-    """Send a commit without waiting for it; a refusal reaches its callback (4.4)."""
+    """Send a commit without waiting for it; a refusal reaches its callback."""
     exception = local_refusal(state)
     if exception is not None:
         return _unsent(state, offsets, local_error(exception), now)
@@ -160,7 +163,7 @@ def is_asynchronous(flight: InFlight) -> bool:
 
 
 def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the commits that were chained to the lookup, in their order: it has succeeded."""
+    """Send the commits that waited for a lookup, in their order: it has succeeded."""
     step = Step(replace(state, pending_commits=()))
     for offsets in state.pending_commits:
         step = step.then(partial(send_async, consumer=consumer, offsets=offsets, now=now))
@@ -168,9 +171,9 @@ def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
 
 
 def end_pending(state: ClientState, now: int) -> Step[ClientState]:
-    """End the commits that were chained to the lookup: it has failed (RetriableCommitFailed).
+    """End the commits that waited for a lookup that failed (``RetriableCommitFailedException``).
 
-    Another lookup could send them later than newer ones.
+    A later lookup could send them after newer ones.
     """
     step = Step(replace(state, pending_commits=()))
     error = ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -180,9 +183,9 @@ def end_pending(state: ClientState, now: int) -> Step[ClientState]:
 
 
 def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Run the callbacks of asynchronous commits that ended (step 2b).
+    """Run the callbacks of asynchronous commits that ended (``invokeCompletedOffsetCommitCallbacks``).
 
-    A retriable failure of an automatic commit brings its next try forward (4.2).
+    A retriable failure of an automatic commit brings its next try forward.
     """
     if not state.callbacks:
         return Step(state)
@@ -204,7 +207,7 @@ def on_commit_response(
     error: ErrorCode,
     now: int,
 ) -> Step[ClientState]:
-    """React to what a commit was answered, and note it for whoever waits (4.5)."""
+    """Handle the response to a commit, and record its end for the call that waits."""
     return _side_effects(state, consumer, flight, error, now).then(
         lambda s: on_commit_ended(s, number, flight, error)
     )
@@ -232,15 +235,15 @@ def _side_effects(
 
 
 def _moved_on(state: ClientState, flight: InFlight) -> bool:
-    """Say whether a newer join is under way, so that a refusal of the old generation is no news."""
+    """Say whether a newer join is under way, so that a refusal of the old generation is ignored."""
     preparing = state.membership is Membership.PREPARING_REBALANCE
     return preparing and flight.generation != state.generation
 
 
 def _poisoned(state: ClientState, flight: InFlight) -> ClientState:
-    """Note that a newer process has our instance id: after such a commit every call throws (4.4).
+    """Record that a newer process has the instance id: every later call throws.
 
-    A commitSync throws by itself.
+    A commitSync throws itself (``ConsumerCoordinator.asyncCommitFenced``).
     """
     if flight.kind in (CommitKind.SYNC, CommitKind.CLOSE) or flight.generation != state.generation:
         return state
@@ -250,19 +253,19 @@ def _poisoned(state: ClientState, flight: InFlight) -> ClientState:
 def on_commit_ended(
     state: ClientState, number: int, flight: InFlight, error: ErrorCode
 ) -> Step[ClientState]:
-    """Note the fate of a commit where whoever waits for it will look."""
-    tell = Tell(
+    """Record the end of a commit for the call or the callback that waits for it."""
+    ended = Tell(
         CommitEnded(correlation_id=number, kind=flight.kind, error=error, offsets=flight.commit)
     )
     match flight.kind:
         case CommitKind.PREPARE:
-            return Step(replace(state, prepare=_prepared(state, number, error)), (tell,))
+            return Step(replace(state, prepare=_prepared(state, number, error)), (ended,))
         case CommitKind.AUTO | CommitKind.ASYNC:
             return Step(
-                replace(state, callbacks=(*state.callbacks, (flight, number, error))), (tell,)
+                replace(state, callbacks=(*state.callbacks, (flight, number, error))), (ended,)
             )
         case _:
-            return Step(state, (tell,))
+            return Step(state, (ended,))
 
 
 def _prepared(state: ClientState, number: int, error: ErrorCode) -> Prepare:
@@ -275,7 +278,7 @@ def _prepared(state: ClientState, number: int, error: ErrorCode) -> Prepare:
 
 
 def exception_for(state: ClientState, flight: InFlight, error: ErrorCode) -> str:
-    """Return the exception that ends a commitSync after a refusal that is not retried (4.5)."""
+    """Return the exception that ends a commitSync after a refusal that is not retried."""
     match error:
         case ErrorCode.REBALANCE_IN_PROGRESS:
             return REBALANCING

@@ -1,4 +1,4 @@
-"""The heartbeat thread, and leaving when the application stopped polling (spec 2).
+"""The heartbeat thread, the coordinator lookup, and leaving when the application stops polling.
 
 Source: ``AbstractCoordinator.HeartbeatThread``, ``Heartbeat``. The thread turns at multiples of
 ``retry.backoff.ms`` after it was enabled, or last sent a heartbeat; a poll wakes it when one is
@@ -28,8 +28,7 @@ from protocols.consumer.classic.state import (
     Membership,
 )
 from protocols.consumer.reader import MS, backoff_us
-from protocols.consumer.requests import LOSES_COORDINATOR, Known, Unknown, look_up
-from protocols.consumer.requests import back_off_lookup as asked_in_vain
+from protocols.consumer.requests import LOSES_COORDINATOR, Known, Unknown, back_off_lookup, look_up
 from protocols.machine import SetTimer, Step
 from protocols.messages import (
     FindCoordinatorResponse,
@@ -47,7 +46,7 @@ POLL_EXPIRED = "consumer poll timeout has expired."
 
 
 def enable(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Start the thread with all three timers reset (a JoinGroup succeeded, N5)."""
+    """Start the thread with all three timers reset (a JoinGroup succeeded)."""
     settings = consumer.settings
     consumer.clock.polled_us = now
     beat = Beat(
@@ -88,9 +87,9 @@ def next_turn(state: ClientState, consumer: Consumer, now: int) -> SetTimer:
 
 
 def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> Step[ClientState]:
-    """Run one turn of the thread; what has arrived was handled just before (2.3).
+    """Run one turn of the thread; responses that have arrived were handled just before.
 
-    A thread that gets to send ``late_us`` after it was woken sleeps from then on.
+    *late_us*: how long after its wake-up the thread sends; its next sleep begins then.
     """
     beat = state.beat
     if beat is None:
@@ -116,7 +115,7 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
 
 
 def _asleep(state: ClientState, now: int) -> Step[ClientState]:
-    """Sleep from here on, as after a lookup: the answer has all of ``retry.backoff.ms`` to come."""
+    """Let the sleep of the thread begin now, so that the lookup has ``retry.backoff.ms`` to end."""
     beat = state.beat
     return Step(state if beat is None else replace(state, beat=replace(beat, phase_us=now)))
 
@@ -124,7 +123,7 @@ def _asleep(state: ClientState, now: int) -> Step[ClientState]:
 def _send_heartbeat(
     state: ClientState, beat: Beat, consumer: Consumer, now: int, late_us: int
 ) -> Step[ClientState]:
-    """Send a heartbeat; the thread sleeps from here on, so one that comes late delays the next."""
+    """Send a heartbeat; the sleep begins now, so a late heartbeat delays the next one."""
     phase = now + late_us
     due = phase + consumer.settings.heartbeat_interval_ms * MS
     request = HeartbeatRequest(
@@ -144,7 +143,7 @@ def on_response(
     response: HeartbeatResponse,
     now: int,
 ) -> Step[ClientState]:
-    """Handle a Heartbeat response (2.5); errors for an older generation are ignored."""
+    """Handle a Heartbeat response; errors for an older generation are ignored."""
     error = response.error
     match error:
         case ErrorCode.NONE:
@@ -178,7 +177,7 @@ def _session_reset(state: ClientState, consumer: Consumer, now: int) -> ClientSt
 
 
 def _failed(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:
-    """Forget the coordinator and back the next heartbeat off."""
+    """Forget the coordinator and delay the next heartbeat by the back-off."""
     if isinstance(state.coordinator, Known):
         step = forget_coordinator(state, consumer, reason, now)
     else:
@@ -197,14 +196,14 @@ def on_failure(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 
 
 def _on_fenced(state: ClientState, error: ErrorCode) -> Step[ClientState]:
-    """Let the thread die; the next poll throws (a newer process has our instance id)."""
+    """End the thread; the next poll throws, because a newer process has the instance id."""
     step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
     failed = Failed("FencedInstanceIdException", error)
     return Step(replace(step.state, died=failed), step.effects)
 
 
 def leave(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:
-    """Leave the group by oneself: LeaveGroup for dynamic members, best effort, then a reset."""
+    """Leave the group proactively: LeaveGroup for dynamic members, best effort, then a reset."""
     return send_leave(state, consumer, reason, now).then(
         lambda s: reset(s, LEFT_BY_ITSELF, keep_member_id=False)
     )
@@ -230,16 +229,16 @@ def send_leave(
 
 
 def _leaves(consumer: Consumer, operation: CloseOperation) -> bool:
-    """Say whether a member says that it goes: by default dynamic members do (KIP-1092)."""
+    """Say whether a member sends LeaveGroup: by default dynamic members do (KIP-1092)."""
     if operation is CloseOperation.DEFAULT:
         return consumer.settings.group_instance_id is None
     return operation is CloseOperation.LEAVE_GROUP
 
 
 def look_up_again(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Let the heartbeat thread look up; what its last turn asked in vain it forgets first (2.3).
+    """Look the coordinator up from the heartbeat thread; an unanswered lookup is forgotten first.
 
-    So a lookup that got lost is followed by another within two turns, not one request timeout.
+    A lost lookup is therefore repeated within two turns, not after a request timeout.
     """
     unknown = state.coordinator
     assert isinstance(unknown, Unknown)
@@ -255,9 +254,9 @@ def on_coordinator_found(
     response: FindCoordinatorResponse,
     now: int,
 ) -> Step[ClientState]:
-    """Take an answer, of a forgotten lookup too.
+    """Take the response to a lookup, also to a forgotten one.
 
-    A coordinator whose connection still backs off is unknown again.
+    A coordinator whose connection still backs off remains unknown.
     """
     if not isinstance(state.coordinator, Unknown):
         return Step(state)
@@ -274,8 +273,8 @@ def on_coordinator_found(
 
 
 def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Try again after the back-off; commits do not wait for that."""
+    """Look up again after the back-off; commits that wait for the lookup end."""
     unknown = state.coordinator
     assert isinstance(unknown, Unknown)
-    step = asked_in_vain(unknown, consumer, now)
+    step = back_off_lookup(unknown, consumer, now)
     return end_pending(replace(state, coordinator=step.state), now).also(*step.effects)

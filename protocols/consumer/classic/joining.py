@@ -1,4 +1,4 @@
-"""JoinGroup and SyncGroup responses, and the leader's part (spec 3.2-3.4).
+"""JoinGroup and SyncGroup responses, and the assignment that the leader computes.
 
 Source: ``JoinGroupResponseHandler``, ``SyncGroupResponseHandler``,
 ``ConsumerCoordinator.onLeaderElected``.
@@ -55,7 +55,7 @@ _FATAL_TO_JOIN = _FATAL | {
     ErrorCode.GROUP_MAX_SIZE_REACHED,
     ErrorCode.UNSUPPORTED_VERSION,
 }
-"""Errors with an exception of their own; what else is not expected becomes a KafkaException."""
+"""Errors with an exception of their own; other unexpected errors become a KafkaException."""
 
 
 def _fail(
@@ -126,9 +126,9 @@ def _joined(
 def on_leader_elected(
     state: ClientState, consumer: Consumer, response: JoinGroupResponse, now: int
 ) -> Step[ClientState]:
-    """Act as leader: watch everybody's topics, assign, send the result (3.3).
+    """Act as leader: watch the topics of all members, assign, send the result.
 
-    Topics the client has no metadata of are fetched first; the leader waits for them.
+    The leader first waits for metadata of topics that it does not know.
     """
     wanted = frozenset(topic for member in response.members for topic in member.metadata.topics)
     state = membership.watch_topics(state, consumer, wanted)
@@ -164,7 +164,7 @@ def _assign(
     violation = _violation(consumer, assignor, subscriptions, checked.assignment)
     if violation:
         return _assignor_failed(state, assignor, violation, "IllegalStateException")
-    odd = tuple(
+    given_twice = tuple(
         Tell(
             AssignmentWarning(
                 assignor=assignor.name,
@@ -176,15 +176,15 @@ def _assign(
         for given in checked.given_twice
     )
     step = _send_sync(state, consumer, tuple(checked.assignment.items()), now)
-    return Step(step.state, (*odd, *step.effects))
+    return Step(step.state, (*given_twice, *step.effects))
 
 
 def _assignor_failed(
     state: ClientState, assignor: Assignor, message: str, exception: str
 ) -> Step[ClientState]:
     """Throw from poll: the leader's own assignor failed."""
-    told = Tell(AssignorFailed(assignor=assignor.name, message=message))
-    return Step(_fail(state, exception, Reaction.THROW), (told,))
+    failed = Tell(AssignorFailed(assignor=assignor.name, message=message))
+    return Step(_fail(state, exception, Reaction.THROW), (failed,))
 
 
 def _violation(
@@ -193,7 +193,10 @@ def _violation(
     subscriptions: Mapping[str, Subscription],
     assignment: Assignment,
 ) -> str | None:
-    """Check a custom cooperative assignor as the leader does; the built-in one is trusted."""
+    """Return how a custom cooperative assignor broke its rules; the built-in one is exempt.
+
+    Source: ``ConsumerCoordinator.validateCooperativeAssignment``.
+    """
     if consumer.protocol is not RebalanceProtocol.COOPERATIVE:
         return None
     if is_built_in(assignor):

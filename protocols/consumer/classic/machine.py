@@ -1,4 +1,4 @@
-"""The Java consumer's classic client: verbs in, steps out (spec consumer-client).
+"""The Java consumer's client of the classic protocol (``ClassicKafkaConsumer``).
 
 The control plane is a frozen :class:`~protocols.consumer.classic.state.ClientState`, changed by
 the functions of this package; this class owns the data plane, knows whether poll is waiting,
@@ -47,7 +47,7 @@ POLL = "poll"
 """Timer: a waiting poll turns, or returns empty."""
 
 Records = tuple[Handed, ...]
-"""What poll returns: ranges of records, in the order the application meets them."""
+"""The result of poll: ranges of records, in the order in which the application gets them."""
 
 NO_RECORDS: Final = Return(())
 
@@ -105,7 +105,7 @@ class Client:
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
-        """Read these topics instead of what was subscribed to; the next poll joins with them."""
+        """Replace the subscription by these topics; the next poll joins with them."""
         self.consumer = replace(self.consumer, topics=topics, matches=None)
         step = membership.change_subscription(self.state, self.consumer, now)
         self.consumer.fetcher.pending = membership.unsubscribed_partitions(step.state)
@@ -116,7 +116,7 @@ class Client:
         return self._took(application.unsubscribe(self.state, self.consumer, now), now)
 
     def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
-        """Go on after a listener call has returned, or thrown; close() makes nothing of that."""
+        """Continue after a listener call returned, or threw; close() ignores the exception."""
         calling = self.state.app
         if not isinstance(calling, Calling):
             raise IllegalCallError(f"no listener call is running: {call}")
@@ -153,7 +153,7 @@ class Client:
     # -- for a host that polls in our place ------------------------------------------------------
 
     def quiet_until(self, now: int) -> int | None:
-        """Return until when a poll would do nothing but look at its records; None: not now.
+        """Return until when (us) a poll would only look at its records; None: not now.
 
         Until then a host may play the poll loop itself (fetch, hand out, work), as long as
         nothing but records arrives; it says so by ``waits`` and ``arrived_at`` when it stops.
@@ -176,7 +176,7 @@ class Client:
     # -- the network ---------------------------------------------------------------------------
 
     def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
-        """Take a response that has arrived; it is handled now only if somebody pumps."""
+        """Take a response that has arrived; it is handled now only if a thread pumps."""
         body = envelope.body
         if type(body) is FetchResponse:
             return self._fetched(body, now)
@@ -191,7 +191,7 @@ class Client:
         return Step(self.state, self._become(Step(after, effects)))
 
     def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
-        """Buffer records at once if poll waits for them, else when somebody pumps."""
+        """Buffer records at once if poll waits for them, else when a thread pumps."""
         if self._poll_until is None:
             self._arrived.append((now, response))
             return Step(self.state)
@@ -199,7 +199,7 @@ class Client:
         return Step(self.state, effects + self._again(now))
 
     def _pumping(self) -> bool:
-        """Whether the application thread is inside a call that waits for the network (N1)."""
+        """Whether the application thread is inside a call that waits for the network."""
         if self._poll_until is not None:
             return True
         return isinstance(self.state.app, CommittingSync | Closing)
@@ -209,7 +209,7 @@ class Client:
         return step.then(lambda s: responses.pump(s, self.consumer, now))
 
     def _absorb(self, state: ClientState, until_us: int) -> Step[ClientState]:
-        """Buffer the fetch responses that somebody has pumped by ``until_us``."""
+        """Buffer the fetch responses that a thread has pumped by ``until_us``."""
         step = Step(state)
         while self._arrived and self._arrived[0][0] <= until_us:
             _, response = self._arrived.pop(0)
@@ -229,7 +229,7 @@ class Client:
     # -- timers ----------------------------------------------------------------------------------
 
     def wake(self, timer: str, now: int) -> Step[ClientState]:
-        """A timer has run out."""
+        """Handle the end of a timer."""
         if timer in (POLL, rejoin.RETRY):
             if self._poll_until is None:
                 return Step(self.state)
@@ -298,7 +298,7 @@ class Client:
         )
 
     def _again(self, now: int) -> tuple[Effect, ...]:
-        """Turn once more: what was pumped changed something."""
+        """Turn once more, because the pump changed the state."""
         if self._poll_until is None:
             return ()
         return self._turn(now)
@@ -311,7 +311,7 @@ class Client:
     # -- carrying a step over --------------------------------------------------------------------
 
     def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
-        """Take a step and let whoever waited for it go on."""
+        """Take a step and continue the call that waits."""
         effects = self._become(step)
         if any(isinstance(effect, Return) for effect in effects):
             self._poll_until = None
@@ -339,7 +339,7 @@ class Client:
         return step.effects
 
     def check(self) -> None:
-        """Assert what always holds (tests, and the world in debug runs)."""
+        """Assert the invariants (in tests, and in debug runs of the world)."""
         state = self.state
         self.consumer.fetcher.check()
         assert set(self.consumer.positions.assigned) == set(state.assignment)

@@ -1,4 +1,8 @@
-"""Dropping out of the group, and asking to come back (``AbstractCoordinator``, spec 3.1)."""
+"""Generation, coordinator and subscription of a member of a classic group.
+
+Source: ``AbstractCoordinator.requestRejoin``, ``resetStateAndRejoin``, ``markCoordinatorUnknown``;
+``ConsumerCoordinator.rejoinNeededOrPending``, ``updatePatternSubscription``.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,7 @@ def request_rejoin(state: ClientState, reason: str) -> ClientState:
 
 
 def reset(state: ClientState, reason: str, *, keep_member_id: bool) -> Step[ClientState]:
-    """Drop generation, and member id unless kept: the partitions are lost at the next poll.
+    """Drop the generation, and the member id unless kept: the next poll loses the partitions.
 
     The heartbeat thread stops, and onJoinPrepare will run (again). Source:
     ``resetStateAndRejoin``.
@@ -64,9 +68,9 @@ def reset(state: ClientState, reason: str, *, keep_member_id: bool) -> Step[Clie
 
 
 def _outdated(future: JoinFuture) -> JoinFuture:
-    """End the join of a leader that waits for metadata: nothing it could send is awaited any more.
+    """End the join of a leader that waits for metadata: its SyncGroup would be outdated.
 
-    Other joins end by the answer to the request in flight.
+    Other joins end with the response to their request in flight.
     """
     if not isinstance(future, AwaitingMetadata):
         return future
@@ -83,11 +87,14 @@ def reset_by(
 
 
 JOIN_GRACE_MS = 5_000
-"""What a JoinGroup may take beyond the rebalance timeout (``JOIN_GROUP_TIMEOUT_LAPSE``)."""
+"""How much longer than the rebalance timeout a JoinGroup may take.
+
+Source: ``JoinGroupRequest``, ``AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE``.
+"""
 
 
 def timeout_us(consumer: Consumer, asked: Asked) -> int:
-    """Return how long a request may stay unanswered (spec 2.6), in microseconds."""
+    """Return how long a request may stay unanswered, in microseconds."""
     settings = consumer.settings
     if asked is Asked.JOIN:
         longest = settings.max_poll_interval_ms + JOIN_GRACE_MS
@@ -117,7 +124,7 @@ def forget_coordinator(
 ) -> Step[ClientState]:
     """Mark the coordinator unknown and break its connection (``markCoordinatorUnknown``).
 
-    What is in flight there fails at the next pump.
+    Requests in flight to it fail at the next pump.
     """
     assert isinstance(state.coordinator, Known)
     node = coordinator_node(state.coordinator.broker)
@@ -164,7 +171,7 @@ def watch_topics(
 
 
 def note_new_metadata(state: ClientState, consumer: Consumer) -> ClientState:
-    """Take note of a new version (step 2a): the pattern, the snapshot, and what they change."""
+    """Take a new version of the metadata: update the pattern's topics and the snapshot."""
     known = state.metadata
     if known.seen == known.version:
         return state
@@ -179,7 +186,7 @@ def note_new_metadata(state: ClientState, consumer: Consumer) -> ClientState:
 
 
 def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Go on with another subscription by names: the next poll joins with it (J3)."""
+    """Change the subscription to other topics: the next poll joins with them."""
     state = watch_topics(state, consumer, state.group_topics)
     state = replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))
     if state.rejoin is None and state.membership is Membership.UNJOINED:
@@ -188,14 +195,14 @@ def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Ste
 
 
 def unsubscribed_partitions(state: ClientState) -> frozenset[TopicPartition]:
-    """Return what is still assigned of topics that the subscription has not any more."""
+    """Return the assigned partitions of topics that are no longer subscribed."""
     return frozenset(tp for tp in state.assignment if tp.topic not in state.subscribed)
 
 
 def rejoin_if_changed(state: ClientState) -> ClientState:
-    """Ask for a rejoin if the metadata or the subscription demand one (J3, J4).
+    """Request a rejoin if the leader's metadata or the subscription have changed.
 
-    One that is asked for already keeps its reason.
+    A rejoin that is already requested keeps its reason.
     """
     if state.rejoin is not None:
         return state
@@ -207,9 +214,9 @@ def rejoin_if_changed(state: ClientState) -> ClientState:
 
 
 def snapshot(topics: Iterable[str], known: Metadata, consumer: Consumer) -> Snapshot:
-    """Return what the leader compares: partition counts, and racks if the client has one.
+    """Return the partition counts, and the racks if the client has one, for the leader to compare.
 
-    Racks are kept in the order of the replicas, so an offline one is no change (J4).
+    Racks are kept in the order of the replicas, so an offline replica is no change.
     """
     found = (known.topics[name] for name in sorted(topics) if name in known.topics)
     racked = bool(consumer.settings.client_rack)

@@ -1,4 +1,4 @@
-"""Committed offsets of new partitions, fetched by the application thread in poll (spec 5).
+"""Committed offsets of new partitions, fetched by the application thread in poll .
 
 Source: ``ConsumerCoordinator.initWithCommittedOffsetsIfNeeded``.
 """
@@ -28,7 +28,7 @@ from protocols.messages.errors import ErrorCode
 
 
 def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask for what positions still need (step 3): validation, committed offsets, resets."""
+    """Request the validations, committed offsets and resets that positions need."""
     step = on_reads(state, lambda reads: validation.validate_positions(reads, consumer, now))
     thrown = any(isinstance(effect, Return) for effect in step.effects)
     if thrown or consumer.positions.all_reading():
@@ -55,9 +55,9 @@ def _initialise(state: ClientState, consumer: Consumer, now: int) -> Step[Client
 
 
 def _next_try_us(state: ClientState, consumer: Consumer, now: int) -> int | None:
-    """Return when the next question about positions may be asked, if one has to wait.
+    """Return when (us) the next request about positions may be sent, if one has to wait.
 
-    One that became due in this turn waits for the network no longer than rho.
+    One that became due in this turn waits at most ``retry.backoff.ms``.
     """
     waits = [consumer.positions.next_due_us(now)]
     if waiting_for_committed(consumer):
@@ -90,7 +90,7 @@ def on_fetch_response(
 ) -> Step[ClientState]:
     """Take committed offsets as positions; where there is none the reset policy decides.
 
-    A leader epoch newer than the metadata's says that they are out of date.
+    A leader epoch newer than in the metadata shows that the metadata are out of date.
     """
     error = offset_fetcher.fetch_error(response)
     if error is not ErrorCode.NONE:
@@ -106,9 +106,9 @@ def on_fetch_response(
 def on_fetch_failed(
     state: ClientState, consumer: Consumer, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Try the OffsetFetch again after the back-off, or let poll throw what no try would mend."""
+    """Retry the OffsetFetch after the back-off; let poll throw an error that is not retriable."""
     asked = state.offsets_asked
-    assert asked is not None, "an OffsetFetch that nobody waits for fails nobody"
+    assert asked is not None, "no OffsetFetch is in flight"
     if not error.retriable:
         failure = OffsetsFailure(
             Failed("KafkaException", error), asked.generation, asked.partitions

@@ -1,7 +1,8 @@
-"""The rejoin flow of the application thread: prepare, join, apply (spec 3.1, 3.5).
+"""The rejoin flow of the application thread: prepare, join, apply the assignment.
 
-Source: ``joinGroupIfNeeded``, ``ConsumerCoordinator.onJoinPrepare``, ``onJoinComplete``. Each
-call goes on until the network or the listener has to answer.
+Each call continues until the network or the listener has to answer. Source:
+``AbstractCoordinator.joinGroupIfNeeded``, ``ConsumerCoordinator.onJoinPrepare``,
+``ConsumerCoordinator.onJoinComplete``.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def pauses(state: ClientState) -> bool:
 def advance(
     state: ClientState, consumer: Consumer, now: int, poll_until_us: int
 ) -> Step[ClientState]:
-    """Go one network step further, or start the listener call that comes next."""
+    """Take the next step of a join: a request, a listener call, or the finished assignment."""
     if not isinstance(state.coordinator, Known):
         return Step(state)
     match state.future:
@@ -114,7 +115,7 @@ def _prepare(
 def _commit_first(
     state: ClientState, consumer: Consumer, deadline: int, now: int, poll_until_us: int
 ) -> Step[ClientState]:
-    """Send the automatic commit of onJoinPrepare; without one go on at once.
+    """Send the automatic commit of onJoinPrepare; continue at once if there is none.
 
     An eager client stops handing out records first, so the commit covers all it returned.
     """
@@ -152,13 +153,13 @@ def _before_joining(
 def on_prepared(
     state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
 ) -> Step[ClientState]:
-    """Go on after the listener call of onJoinPrepare: what it was told of goes, then JoinGroup."""
+    """Continue after the listener call of onJoinPrepare: drop its partitions, send JoinGroup."""
     return _send_join(_without(state, gone), consumer, now)
 
 
 def _without(state: ClientState, gone: tuple[TopicPartition, ...]) -> ClientState:
-    given_up = frozenset(gone)
-    kept = tuple(tp for tp in state.assignment if tp not in given_up)
+    dropped = frozenset(gone)
+    kept = tuple(tp for tp in state.assignment if tp not in dropped)
     return replace(state, app=Outside(), assignment=kept, revoking=False)
 
 
@@ -208,7 +209,7 @@ def _protocols(state: ClientState, consumer: Consumer) -> tuple[Protocol, ...]:
 def _on_join_complete(
     state: ClientState, consumer: Consumer, synced: Synced, now: int, poll_until_us: int
 ) -> Step[ClientState]:
-    """Apply a finished join (onJoinComplete), unless the generation was reset meanwhile."""
+    """Apply a finished join (``onJoinComplete``), unless the generation was reset meanwhile."""
     if state.generation.id != synced.generation or state.membership is not Membership.STABLE:
         now_is = f"{state.generation.id}/{state.membership.name}"
         reason = (
@@ -239,7 +240,7 @@ def _subscribes(state: ClientState, consumer: Consumer, tp: TopicPartition) -> b
 def on_revoked(
     state: ClientState, consumer: Consumer, calling: Calling, now: int
 ) -> Step[ClientState]:
-    """Go on after the revocation of a cooperative onJoinComplete: another join will follow."""
+    """Continue a cooperative onJoinComplete after its revocation; another join follows."""
     assert calling.synced is not None
     assert calling.poll_until_us is not None
     state = request_rejoin(replace(state, app=Outside()), "need to revoke partitions and re-join")
@@ -249,12 +250,12 @@ def on_revoked(
 def on_listener_threw(
     state: ClientState, consumer: Consumer, call: Call, failed: Failed, now: int
 ) -> Step[ClientState]:
-    """Go on after a listener call in poll that threw: poll throws it once the calls are over.
+    """Continue after a listener call that threw; poll throws its exception after the last call.
 
-    In onJoinPrepare what the call was told of goes all the same, and the next poll joins without
-    another call. In onJoinComplete the assignment is taken all the same, but the join stays to be
-    applied (``resetJoinGroupFuture`` comes after it): the next poll does so again, with nothing
-    new in it, before it looks for records.
+    In onJoinPrepare the partitions of the call are dropped all the same, and the next poll joins
+    without another call. In onJoinComplete the assignment is taken all the same, but the join is
+    not finished (``resetJoinGroupFuture`` comes after the call): the next poll applies it again,
+    with no new partitions, before it looks for records.
     """
     calling = state.app
     assert isinstance(calling, Calling), f"no listener call is running: {call}"
@@ -276,7 +277,7 @@ def _take(
     poll_until_us: int,
     thrown: Failed | None = None,
 ) -> Step[ClientState]:
-    """Take the new assignment and tell the listener what is new in it."""
+    """Take the new assignment and call the listener with its new partitions."""
     owned = frozenset(state.assignment)
     assignment = tuple(sorted(synced.assignment))
     state = _extended(state, consumer, assignment)
@@ -299,7 +300,10 @@ def _take(
 def _extended(
     state: ClientState, consumer: Consumer, assignment: tuple[TopicPartition, ...]
 ) -> ClientState:
-    """Subscribe to assigned topics that match the pattern but were not seen yet (3.5, 6.11)."""
+    """Subscribe to assigned topics that match the pattern but were not seen yet.
+
+    Source: ``ConsumerCoordinator.maybeUpdateJoinedSubscription``.
+    """
     if consumer.matches is None:
         return state
     given = {tp.topic for tp in assignment}

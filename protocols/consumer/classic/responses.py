@@ -1,6 +1,8 @@
-"""What arrived from the network, handled by whoever pumps it (spec 0.3).
+"""Responses, lost connections and timers of the classic client.
 
-:func:`pump` empties the inbox; handling one response may put losses of others into it.
+:func:`pump` empties the inbox for the thread that polls the network, the application thread or
+the heartbeat thread; handling one response may add lost connections to the inbox. Source:
+``ConsumerNetworkClient``.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ def pump(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
 def respond(
     state: ClientState, consumer: Consumer, envelope: Envelope, now: int
 ) -> Step[ClientState]:
-    """Handle one response; one that nobody waits for any more is dropped."""
+    """Handle one response; drop it if its request is no longer in flight."""
     number = envelope.header.correlation_id
     body = envelope.body
     match body:
@@ -123,7 +125,7 @@ def _from_coordinator(
 
 
 def _connected(state: ClientState, broker: int) -> ClientState:
-    """Count failures to connect anew: the broker has answered."""
+    """Reset the count of failed connections: the broker has answered."""
     if not state.reconnect.failures or state.reconnect.broker != broker:
         return state
     return replace(state, reconnect=state.reconnect._replace(failures=0))
@@ -141,7 +143,7 @@ def _commit_answered(
     body: OffsetCommitResponse,
     now: int,
 ) -> Step[ClientState]:
-    """Handle an OffsetCommit response: its first error decides (4.5)."""
+    """Handle an OffsetCommit response: its first error decides."""
     error = first_error(body)
     step = commits.on_commit_response(state, consumer, number, flight, error, now)
     return step.then(
@@ -155,7 +157,7 @@ def _commit_answered(
 def on_disconnected(
     state: ClientState, consumer: Consumer, node: int, now: int
 ) -> Step[ClientState]:
-    """Handle a broken connection: what was in flight on it has failed retriably (N8)."""
+    """Handle a broken connection: its requests in flight have failed with a retriable error."""
     broker = broker_of(node)
     if node == coordinator_node(broker):
         known = state.coordinator
@@ -170,7 +172,7 @@ def on_disconnected(
 
 
 def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:
-    """Settle every request in flight to ``broker`` as failed."""
+    """Fail every request in flight to *broker*."""
     flights = state.in_flight
     return fail_requests(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
 
@@ -203,7 +205,7 @@ def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Ste
 
 
 def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """The back-off of a lookup ended, or its request got no answer."""
+    """Look the coordinator up: the back-off ended, or the request got no answer."""
     if not isinstance(state.coordinator, Unknown):
         return Step(state)
     if state.coordinator.lookup is not None:
@@ -212,7 +214,7 @@ def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[C
 
 
 def _on_heartbeat_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """The heartbeat thread turns: it pumps, then looks at its clocks."""
+    """Run one turn of the heartbeat thread: pump, then check its deadlines."""
     if state.beat is None:
         return Step(state)
     step = pump(state, consumer, now)
@@ -220,7 +222,7 @@ def _on_heartbeat_timer(state: ClientState, consumer: Consumer, now: int) -> Ste
 
 
 def _no_action(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Only whoever waits has to go on."""
+    """Do nothing: the call that waits continues after every timer."""
     del consumer, now
     return Step(state)
 

@@ -1,7 +1,11 @@
-"""How far one rebalance has come, as the application thread goes through it.
+"""The state of a classic client, and its configuration.
 
-First the preparation (``ConsumerCoordinator.onJoinPrepare``), then the join whose end lies in
-``joinFuture`` until the application thread looks (``AbstractCoordinator.joinGroupIfNeeded``).
+Three parties act inside one consumer. The *application thread* runs poll, commits and listener
+calls, one at a time (:data:`App`). The *heartbeat thread* exists while the client completes a
+rebalance or is stable (:class:`Beat`). The *network*: responses stay in ``inbox`` until one of the
+two threads pumps it. A rebalance is first prepared (``ConsumerCoordinator.onJoinPrepare``); the
+result of its join stays in ``future`` until the application thread takes it
+(``AbstractCoordinator.joinGroupIfNeeded``).
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ class PrepareCommitting:
 
 @dataclass(frozen=True, slots=True)
 class PrepareCommitted:
-    """That commit is settled, for better or worse; the listener calls come next."""
+    """That commit has ended, successfully or not; the listener calls come next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class JoinFailed:
 
 
 class Reaction(enum.Enum):
-    """What the application thread does about a failed join (``joinGroupIfNeeded``)."""
+    """Reactions of the application thread to a failed join (``joinGroupIfNeeded``)."""
 
     AT_ONCE = "join again at once"
     LATER = "join again at the next turn"
@@ -103,7 +107,7 @@ JoinFuture = Joining | AwaitingMetadata | Synced | JoinFailed | None
 
 
 class Resume(enum.Enum):
-    """Where the application thread goes on after a listener call."""
+    """Where the application thread continues after a listener call."""
 
     JOIN = "after onJoinPrepare"
     REVOKED = "in onJoinComplete, before the assignment changes"
@@ -131,7 +135,7 @@ class Calling:
     """The close() that made the call."""
 
     thrown: Failed | None = None
-    """What the call before it in the same poll threw."""
+    """The exception of the call before it in the same poll."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +181,7 @@ class Membership(enum.Enum):
 
 
 class Generation(NamedTuple):
-    """What the coordinator calls this member (``AbstractCoordinator.Generation``)."""
+    """Generation and member id from the coordinator (``AbstractCoordinator.Generation``)."""
 
     id: int = UNKNOWN_GENERATION
     member_id: str = UNKNOWN_MEMBER_ID
@@ -211,7 +215,7 @@ class Beat:
 
 
 class Asked(enum.Enum):
-    """What a request in flight to the coordinator was for."""
+    """Kinds of requests to the coordinator."""
 
     JOIN = "JoinGroup"
     SYNC = "SyncGroup"
@@ -234,7 +238,7 @@ class InFlight(NamedTuple):
 
 
 class OffsetsAsked(NamedTuple):
-    """An OffsetFetch whose answer is waited for, as long as nobody has to ask for more."""
+    """An OffsetFetch in flight, valid while no other partitions are needed."""
 
     number: int
     generation: Generation
@@ -242,7 +246,7 @@ class OffsetsAsked(NamedTuple):
 
 
 class OffsetsFailure(NamedTuple):
-    """Why these partitions got no position; the application thread throws it in this generation."""
+    """Why these partitions got no position; poll throws it in this generation."""
 
     failed: Failed
     generation: Generation
@@ -250,7 +254,7 @@ class OffsetsFailure(NamedTuple):
 
 
 Snapshot = tuple[tuple[str, int, tuple[tuple[str, ...], ...]], ...]
-"""Topic, partition count and racks, as compared by the leader (J4)."""
+"""Topic, partition count and racks, as compared by the leader (``MetadataSnapshot``)."""
 
 
 class Reconnect(NamedTuple):
@@ -267,7 +271,7 @@ NEVER_BROKEN = Reconnect(-1, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class ClientState:
-    """Everything of a classic client but its data plane."""
+    """The whole state of a classic client, except its data plane."""
 
     membership: Membership = Membership.UNJOINED
     generation: Generation = NO_GENERATION
@@ -283,7 +287,7 @@ class ClientState:
     """Topics of the subscription, or those its pattern matches; sorted."""
 
     joined_with: tuple[str, ...] | None = None
-    """The topics last sent in a JoinGroup (J3)."""
+    """The topics last sent in a JoinGroup (``joinedSubscription``)."""
 
     snapshot: Snapshot = ()
     leader_snapshot: Snapshot | None = None
@@ -314,20 +318,20 @@ class ClientState:
     """The OffsetFetch in flight for new partitions."""
 
     offsets_failure: OffsetsFailure | None = None
-    """What the next poll throws if it still needs the same positions."""
+    """The exception of the next poll, if it still needs the same positions."""
 
     offsets_retry_us: int = 0
     offsets_attempt: int = 0
     reads: Reads = NOTHING_ASKED
     died: Failed | None = None
-    """What the heartbeat thread died of; the next poll throws it."""
+    """Why the heartbeat thread ended; the next poll throws it."""
 
     poisoned: Failed | None = None
     """An error every later call throws (a fenced asynchronous commit)."""
 
     @property
     def metadata(self) -> Metadata:
-        """What the client knows of topics and leaders."""
+        """The topics and leaders that the client knows."""
         return self.reads.metadata
 
 
@@ -348,7 +352,7 @@ def punctual(now: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """What a client is built with; only its data plane (fetcher, clock) ever changes."""
+    """The configuration of a client; only its data plane (fetcher, clock) changes."""
 
     name: str
     group_id: str
@@ -362,7 +366,7 @@ class Consumer:
     """Whether a topic name matches the pattern; None with topics."""
 
     jitter: Callable[[str, int], float]
-    """A draw in [0, 1) for (what it is for, when)."""
+    """A draw in [0, 1) by purpose and time (us)."""
 
     epoch_ms: int
     """Wall clock, in epoch ms, at time 0."""

@@ -1,4 +1,4 @@
-"""One turn of the poll loop up to the data: coordinator.poll and positions (spec 1.1, 2-3).
+"""One turn of the poll loop up to the records: the coordinator, then the positions.
 
 Source: ``ClassicKafkaConsumer.updateAssignmentMetadataIfNeeded``, ``ConsumerCoordinator.poll``.
 """
@@ -17,7 +17,7 @@ from protocols.machine import Return, Step
 
 
 def calm(state: ClientState, consumer: Consumer) -> bool:
-    """Say whether a turn would do nothing but look at its clocks."""
+    """Say whether a turn would only check its deadlines."""
     return (
         state.membership is Membership.STABLE
         and state.rejoin is None
@@ -44,7 +44,7 @@ def due_us(state: ClientState, consumer: Consumer) -> int:
 
 
 def wait_until_us(state: ClientState, consumer: Consumer, until: int) -> int:
-    """Return when a client that is not calm turns again by itself, at the latest at ``until``."""
+    """Return when (us) the poll of a client that is not calm turns next, at most *until*."""
     if state.beat is not None:
         until = min(until, state.beat.due_us)
     commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
@@ -101,10 +101,10 @@ def _wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
 def _join(
     state: ClientState, consumer: Consumer, now: int, poll_until_us: int
 ) -> Step[ClientState]:
-    """Advance the join machine; each of its network steps pumps once, never waiting (2e).
+    """Advance the join machine; each of its network steps pumps once and never waits.
 
-    A pattern subscriber asks for fresh metadata first, as often as the back-off allows, and
-    waits for them: so most members learn of a new topic in one rebalance.
+    A pattern subscriber first requests fresh metadata, as often as the back-off allows, and waits
+    for them, so that most members see a new topic in one rebalance (``ConsumerCoordinator.poll``).
     """
     step = Step(state)
     if consumer.topics is None:

@@ -1,6 +1,6 @@
-"""The passes of ``poll`` up to the records: the event, and what the background wants called.
+"""The application thread: the passes of ``poll`` up to the records, close() and unsubscribe().
 
-Source: ``AsyncKafkaConsumer.poll``, ``checkInflightPoll`` (spec kip848 3.10, steps 1 to 4).
+Source: ``AsyncKafkaConsumer.poll``, ``checkInflightPoll``, ``close``, ``unsubscribe``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from protocols.messages.errors import ErrorCode
 def enter_poll(
     state: ClientState, consumer: Consumer, timeout_us: int, now: int
 ) -> Step[ClientState]:
-    """Enter poll: an event of the last one that is over and did its part makes room."""
+    """Enter poll: a handled event of an earlier poll that timed out is dropped."""
     if state.subscribed is None:
         failed = Failed("IllegalStateException", message="nothing is subscribed")
         return Step(state, (Return(failed),))
@@ -53,9 +53,9 @@ def enter_poll(
 
 
 def begin_pass(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Begin a pass: issue an event if none is there, then call what is to be called.
+    """Begin a pass: issue an event if there is none, then make the listener calls.
 
-    An event that is complete stays while whole fetches are buffered: then none is issued.
+    A complete event stays while whole fetches are buffered; no new event is issued then.
     """
     polling = state.app
     assert isinstance(polling, Polling), "a pass is made in poll"
@@ -74,7 +74,7 @@ def begin_pass(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 
 
 def call_needed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Make the listener calls that were wanted by now, one after the other."""
+    """Make the listener calls that are requested by now, one after the other."""
     needed = state.needed
     if not needed:
         return throw(state)
@@ -105,7 +105,7 @@ def _call(
 def on_called(
     state: ClientState, consumer: Consumer, now: int, *, threw: Failed | None
 ) -> Step[ClientState]:
-    """Tell the background that a listener call has ended, and make the next one."""
+    """Report the end of a listener call to the background thread, and make the next call."""
     calling = state.app
     assert isinstance(calling, Calling), "no listener call is running"
     thrown = replace(state, thrown=state.thrown or threw)
@@ -115,7 +115,7 @@ def on_called(
 def _end_call(
     state: ClientState, consumer: Consumer, calling: Calling, now: int, *, threw: bool
 ) -> Step[ClientState]:
-    """Go on after a call, or after one that unsubscribe() does not make: it assigns nothing."""
+    """Continue after a call, also after one that unsubscribe() has skipped."""
     outer = calling.outer
     step = queue(replace(state, app=outer), consumer, Called(calling.needed, threw), now)
     if calling.rest and not isinstance(outer, Closing):
@@ -124,7 +124,7 @@ def _end_call(
 
 
 def throw(state: ClientState) -> Step[ClientState]:
-    """Throw from poll what there is to throw, after all listener calls; its event is given up."""
+    """Throw the pending exception from poll after all listener calls, and drop its event."""
     if not isinstance(state.app, Polling):
         return Step(state)
     failed = state.thrown or state.died
@@ -134,7 +134,7 @@ def throw(state: ClientState) -> Step[ClientState]:
 
 
 def end_pass(state: ClientState) -> ClientState:
-    """Make room for the next event if this one is complete (step 4)."""
+    """Make room for the next event if this one is complete."""
     slot = state.slot
     if slot is None or slot.progress is not Progress.COMPLETE or slot.failed is not None:
         return state
@@ -142,29 +142,29 @@ def end_pass(state: ClientState) -> ClientState:
 
 
 POLL = "poll"
-"""Timer: the wait of poll is over."""
+"""Timer: the wait of poll ends."""
 
 
 class Wait(enum.Enum):
-    """What a poll that found nothing does."""
+    """The wait of a poll that found no records."""
 
     NONE = "it turns"
     RECORDS = "it waits for records"
-    WOKEN = "it was woken and has not looked yet"
+    WOKEN = "it was woken and has not looked for records yet"
 
 
 def held_back(state: ClientState, consumer: Consumer) -> bool:
-    """Say whether records wait for the background thread to take the event of this poll.
+    """Say whether records wait until the background thread has taken the event of this poll.
 
-    They do while there is a target to come to, and while some position is in doubt.
+    They do during a reconciliation, and while some position is not confirmed.
     """
     positions = consumer.positions
     if state.slot is None or state.slot.progress is not Progress.QUEUED:
         return False
     if state.member.state is MemberState.RECONCILING:
         return True
-    in_doubt = positions.behind or not positions.all_reading()
-    return in_doubt and not consumer.fetcher.idle
+    unconfirmed = positions.behind or not positions.all_reading()
+    return unconfirmed and not consumer.fetcher.idle
 
 
 def raced(state: ClientState, consumer: Consumer, now: int) -> bool:
@@ -180,7 +180,7 @@ def raced(state: ClientState, consumer: Consumer, now: int) -> bool:
 
 
 def wait_until(state: ClientState, consumer: Consumer, polling: Polling, now: int) -> int:
-    """Return when a wait without records ends: something is due, or rho has passed."""
+    """Return when (us) a wait for records ends: at a duty, or after ``retry.backoff.ms``."""
     settings = consumer.settings
     moments = [polling.until_us, now + max(settings.retry_backoff_ms, 1) * MS]
     duties = [state.beat.due_us, now + (state.poll_due_us - now) // 2]
@@ -190,13 +190,13 @@ def wait_until(state: ClientState, consumer: Consumer, polling: Polling, now: in
 
 
 CLOSE = "close"
-"""Timer: the budget of close() or unsubscribe() is used up."""
+"""Timer: the timeout of close() or unsubscribe() has run out."""
 
 
 def begin_close(
     state: ClientState, consumer: Consumer, timeout_us: int, operation: CloseOperation, now: int
 ) -> Step[ClientState]:
-    """Enter close(): the final automatic commit first, within the budget."""
+    """Enter close(): the final automatic commit comes first, within the timeout."""
     budget = min(timeout_us, consumer.settings.request_timeout_ms * MS)
     deadline = now + budget
     state = replace(state, app=Closing(CloseStage.COMMIT, deadline, operation), needed=())
@@ -210,7 +210,7 @@ def begin_close(
 
 
 def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Go on as far as possible: nothing but a listener call takes longer than the budget."""
+    """Take the steps that need not wait; only a listener call takes longer than the timeout."""
     app = state.app
     if isinstance(app, Unsubscribing):
         return _unsubscribing(state, consumer, app, now)
@@ -242,13 +242,13 @@ def _committing(state: ClientState, consumer: Consumer) -> bool:
 
 
 def _has_left(state: ClientState) -> bool:
-    """Say whether the background has seen to it that the member leaves, and has its answer."""
+    """Say whether the background thread has handled the leaving and has its response."""
     waiting = any(isinstance(event, LeaveWanted | Unsubscribed) for event in state.events)
     return not waiting and membership.has_left(state)
 
 
 def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Make the last listener call: revoked, or lost if the member is none any more."""
+    """Make the last listener call: revoked, or lost if the member is outside the group."""
     closing = state.app
     assert isinstance(closing, Closing)
     if not state.assignment or not consumer.listener:
@@ -260,7 +260,7 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 
 
 def on_last_call(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Go on after that call, whatever it threw."""
+    """Continue after that call, even if it threw."""
     calling = state.app
     assert isinstance(calling, Calling)
     assert isinstance(calling.outer, Closing)
@@ -288,7 +288,7 @@ def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[Client
 def _unsubscribing(
     state: ClientState, consumer: Consumer, app: Unsubscribing, now: int
 ) -> Step[ClientState]:
-    """Wait for the last heartbeat's answer; what a listener threw is thrown before that."""
+    """Wait for the response to the last heartbeat; throw a listener's exception before that."""
     if state.needed:
         return call_needed(state, consumer, now)
     failed, state = state.thrown, replace(state, thrown=None)
@@ -317,7 +317,7 @@ class Taking:
         self.ends_us = moment
 
     def catch_up(self, now: int) -> None:
-        """Take what is taken by *now*."""
+        """Take the records that are taken by *now* (us)."""
         while self._moments and self._moments[0] <= now:
             del self._moments[0]
             share = self._fetcher.share(self._left)
@@ -328,11 +328,11 @@ class Taking:
             self._taken.append(share)
 
     def finish(self) -> tuple[Handed, ...]:
-        """Return all that was taken, in the order in which the application meets it."""
+        """Return all that was taken, in the order in which the application gets it."""
         return in_record_order(self._taken)
 
     def put_back(self) -> None:
-        """Move the positions back to where they were: nothing of it was returned."""
+        """Move the positions back, because none of these records were returned."""
         positions = self._fetcher.positions
         for share in self._taken:
             if positions.reads_at(share.partition, share.next_offset):

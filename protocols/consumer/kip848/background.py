@@ -1,4 +1,4 @@
-"""The background thread: what it does with an event, and in each of its rounds (spec kip848 3.1).
+"""The background thread: its events, its rounds, responses, lost connections, and its timers.
 
 Source: ``ConsumerNetworkThread``, ``ApplicationEventProcessor``.
 """
@@ -42,6 +42,7 @@ from protocols.consumer.requests import (
     REQUESTS,
     Known,
     Unknown,
+    back_off_lookup,
     fail_requests,
     look_up,
     on_data_connection_lost,
@@ -50,7 +51,6 @@ from protocols.consumer.requests import (
     on_request_timeout,
     without_request,
 )
-from protocols.consumer.requests import back_off_lookup as asked_in_vain
 from protocols.machine import Send, SetTimer, Step
 from protocols.messages import (
     ConsumerGroupHeartbeatResponse,
@@ -69,7 +69,7 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 
 WOKEN = "woken"
-"""Timer: the application thread goes on, having waited for records or for a check.
+"""Timer: the application thread continues after a wait for records or for a check.
 
 Timers of one instant run out by name: then the background thread is first.
 """
@@ -96,7 +96,7 @@ def take_event(state: ClientState, consumer: Consumer, event: Event, now: int) -
 
 
 def _polled(state: ClientState, consumer: Consumer, event: Polled, now: int) -> Step[ClientState]:
-    """Do what poll wants done: the seven steps of spec kip848 3.1."""
+    """Handle a poll event (``ApplicationEventProcessor.process(AsyncPollEvent)``)."""
     step = reconciliation.advance(state, consumer, now, polled=True)
     if step.state.commits is not state.commits:
         step = step.then(lambda s: commits.send_due_commits(s, consumer, now))
@@ -109,7 +109,7 @@ def _polled(state: ClientState, consumer: Consumer, event: Polled, now: int) -> 
 
 
 def _take_part(state: ClientState) -> Step[ClientState]:
-    """Join if the application has subscribed, or is back (steps 4 and 5).
+    """Join if the application has subscribed, or polls again.
 
     A pattern that matches no topic yet joins too: names follow when metadata have some.
     """
@@ -126,9 +126,9 @@ def _take_part(state: ClientState) -> Step[ClientState]:
 def _look_at_positions(
     state: ClientState, consumer: Consumer, event: Polled, now: int
 ) -> Step[ClientState]:
-    """Begin the poll interval anew; validate and initialise positions (steps 5 and 6).
+    """Restart the poll interval; validate and initialise positions.
 
-    Fetches follow when that is done. An event that the application has given up does no more.
+    Fetches follow after that. An event that the application has dropped does no more.
     """
     poll_due_us = event.at_us + consumer.settings.max_poll_interval_ms * MS
     slot = state.slot
@@ -145,13 +145,13 @@ def _look_at_positions(
 
 
 def _fetch(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask the brokers for records (step 7)."""
+    """Send fetches to the brokers."""
     sends = [Send(broker, request) for broker, request in consumer.fetcher.requests(now)]
     return Step(state, tuple(sends))
 
 
 def _called(state: ClientState, consumer: Consumer, event: Called, now: int) -> Step[ClientState]:
-    """Go on after a listener call."""
+    """Continue after a listener call."""
     match event.needed.purpose:
         case Purpose.REVOKE:
             return reconciliation.on_revoked(state, consumer, now, threw=event.threw)
@@ -167,7 +167,7 @@ def _called(state: ClientState, consumer: Consumer, event: Called, now: int) -> 
 
 
 def run_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Let everything that the thread looks after do what is due."""
+    """Run the request managers once (``ConsumerNetworkThread.runOnce``)."""
     step = _look_up(state, consumer, now)
     step = step.then(lambda s: commits.send_due_commits(s, consumer, now))
     step = step.then(lambda s: heartbeat.advance(s, consumer, now))
@@ -179,7 +179,7 @@ def run_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSt
 
 
 def _look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Look the coordinator up, but not any more once close() has committed."""
+    """Look the coordinator up, unless close() has finished its commit."""
     if not isinstance(state.coordinator, Unknown) or makes_last_calls(state.app):
         return Step(state)
     return look_up(state, consumer, now)
@@ -206,7 +206,7 @@ def complete_poll_event(state: ClientState, consumer: Consumer, now: int) -> Ste
 def respond(
     state: ClientState, consumer: Consumer, envelope: Envelope, now: int
 ) -> Step[ClientState]:
-    """Handle one response; one that nobody waits for any more is dropped."""
+    """Handle one response; drop it if its request is no longer in flight."""
     number = envelope.header.correlation_id
     body = envelope.body
     match body:
@@ -269,7 +269,7 @@ def on_coordinator_found(
 def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Look up again after the back-off."""
     assert isinstance(state.coordinator, Unknown)
-    step = asked_in_vain(state.coordinator, consumer, now)
+    step = back_off_lookup(state.coordinator, consumer, now)
     return Step(replace(state, coordinator=step.state), step.effects)
 
 
@@ -279,7 +279,7 @@ def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[C
 def on_disconnected(
     state: ClientState, consumer: Consumer, node: int, now: int
 ) -> Step[ClientState]:
-    """Handle a broken connection: what was in flight on it has failed retriably."""
+    """Handle a broken connection: its requests in flight have failed with a retriable error."""
     broker = broker_of(node)
     if node == coordinator_node(broker):
         step = Step(state)
@@ -292,7 +292,7 @@ def on_disconnected(
 
 
 def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:
-    """Settle every request in flight to ``broker`` as failed."""
+    """Fail every request in flight to *broker*."""
     flights = state.in_flight
     return fail_requests(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
 
@@ -318,7 +318,7 @@ def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Ste
 
 
 def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """A lookup got no answer, or its back-off has ended."""
+    """Handle a lookup without an answer; the next round looks up again."""
     unknown = state.coordinator
     if isinstance(unknown, Unknown) and unknown.lookup is not None:
         return on_lookup_failed(state, consumer, now)
@@ -329,7 +329,7 @@ def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
 
 
 def _only_a_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Do nothing: the round that follows every timer does what is due."""
+    """Do nothing: a round follows every timer of the background thread."""
     del consumer, now
     return Step(state)
 

@@ -1,10 +1,10 @@
-"""Polls of a calm member, as arithmetic: until something is due, nothing but records can happen.
+"""Polls of a calm member, as arithmetic: until a duty is due, only records can arrive.
 
-What a pass of poll and a round of the background thread do then is all here, on a handful of
-numbers instead of a whole state: the poll event goes through its slot, records are taken, waits
-end, fetches are asked for (spec kip848 3.10). A host may let it poll in the client's place, as
-long as nothing but records arrives. It is what :mod:`~protocols.consumer.kip848.application`,
-:mod:`~protocols.consumer.kip848.background` and the machine would do; a test compares the two.
+This does what a pass of poll and a round of the background thread do then, on a few numbers
+instead of a whole state: the poll event passes through its slot, records are taken, waits end,
+fetches are sent. A host may let it poll in place of the client while only records arrive. It
+follows :mod:`~protocols.consumer.kip848.application`,
+:mod:`~protocols.consumer.kip848.background` and the machine; a test compares the two.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from protocols.consumer.requests import Known
 from protocols.machine import Effect, SetTimer, Step
 
 NEVER = 1 << 62
-"""Later than anything that is due."""
+"""A time (us) after every deadline."""
 
 _FETCHES_WANTED = FetchesWanted()
 
 
 def quiet_until(state: ClientState, consumer: Consumer, now: int) -> int | None:
-    """Return until when nothing but records can happen to a consumer between two polls.
+    """Return until when (us) only records can arrive at a consumer between two polls.
 
-    Then a heartbeat, a commit or an update of metadata is due. None: something may happen now.
+    Then a heartbeat, a commit or an update of metadata is due. None: something else may happen now.
     """
     if not (_settled(state) and _reads_all(state, consumer)):
         return None
@@ -55,7 +55,7 @@ def quiet_until(state: ClientState, consumer: Consumer, now: int) -> int | None:
 
 
 def _settled(state: ClientState) -> bool:
-    """Say whether the member stands where it is to stand, and waits for nothing."""
+    """Say whether the member is stable, with no request, commit or call pending."""
     return (
         type(state.app) is Outside
         and state.member.state is MemberState.STABLE
@@ -71,7 +71,7 @@ def _settled(state: ClientState) -> bool:
 
 
 def _goes_well(slot: Slot | None, events: tuple[Event, ...]) -> bool:
-    """Say whether all that is queued is to fetch, and the poll event if it was not taken yet."""
+    """Say whether only fetches are queued, and the poll event if it was not taken yet."""
     queued = [event for event in events if type(event) is not FetchesWanted]
     if slot is None:
         return not queued
@@ -81,7 +81,7 @@ def _goes_well(slot: Slot | None, events: tuple[Event, ...]) -> bool:
 
 
 def _reads_all(state: ClientState, consumer: Consumer) -> bool:
-    """Say whether there is no doubt about any position, nor about who leads what."""
+    """Say whether every position is valid and every leader known."""
     reads, positions = state.reads, consumer.positions
     return (
         state.offsets_asked is None
@@ -102,7 +102,7 @@ def _reads_all(state: ClientState, consumer: Consumer) -> bool:
 class CalmPoll:
     """Both threads of one consumer while it is calm; changed in place.
 
-    The application thread is outside poll, or it waits till ``wait_us``; the background thread
+    The application thread is outside poll, or it waits until ``wait_us``; the background thread
     takes what is queued for it at ``events_us``.
     """
 
@@ -127,9 +127,9 @@ class CalmPoll:
     )
 
     def __init__(self, state: ClientState, consumer: Consumer, *, answered: bool) -> None:
-        """Begin where *state* stands, outside poll.
+        """Begin with *state*, outside poll.
 
-        *answered*: a fetch was answered since the last wait that ended for that.
+        *answered*: a fetch was answered since the last wait that it ended.
         """
         settings, slot = consumer.settings, state.slot
         self._fetcher: Fetcher = consumer.fetcher
@@ -207,7 +207,7 @@ class CalmPoll:
     # -- the background thread -----------------------------------------------------------------
 
     def take_events(self) -> None:
-        """Take what is queued; free brokers are asked for records after that."""
+        """Take the queued events; the caller then sends fetches to free brokers."""
         for event in self._events:
             if type(event) is Polled:
                 self._poll_due_us = event.at_us + self._interval_us
@@ -240,11 +240,11 @@ class CalmPoll:
 
     @property
     def marks(self) -> tuple[Wait, bool]:
-        """What poll does, and whether a fetch was answered since the last wait that ended so."""
+        """The wait of poll, and whether a fetch was answered since the last wait that it ended."""
         return self._wait, self._answered
 
     def leave(self, state: ClientState) -> Step[ClientState]:
-        """Return *state*, from which this began, as it is by now, with its timers set."""
+        """Return *state*, with which this began, brought up to date, with its timers set."""
         slot = None
         if self._progress is not None:
             slot = Slot(self._at_us, self._deadline_us, self._progress)

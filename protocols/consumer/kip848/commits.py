@@ -1,7 +1,7 @@
-"""Commits of the consumer protocol: automatic ones, commitSync, commitAsync (spec kip848 4).
+"""Commits of the consumer protocol: automatic ones, commitSync, commitAsync.
 
 Source: ``CommitRequestManager``. Each is sent once a coordinator is known, with the epoch known
-then; what was asked for waits in ``commits`` till that, and between two tries.
+then; until then, and between two tries, it waits in ``commits``.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 
 COMMITS = "commits"
-"""Timer: a commit is tried again, or given up."""
+"""Timer: a commit is retried, or has reached its deadline."""
 
-# -- what is to be committed -------------------------------------------------------------------------
+# -- new commits -------------------------------------------------------------------------
 
 
 def interval_due(
     state: ClientState, consumer: Consumer, polled_us: int, now: int
 ) -> Step[ClientState]:
-    """Commit all positions if the interval was over when the application polled (4.3).
+    """Commit all positions if the interval was over when the application polled.
 
     One is under way at a time, and none beside the first try of the commit before a
-    reconciliation; with nothing owned only the interval begins anew.
+    reconciliation; with no position to commit only the interval restarts.
     """
     settings = consumer.settings
     if not settings.enable_auto_commit or polled_us < state.autocommit_us or _auto(state):
@@ -74,9 +74,9 @@ def _auto(state: ClientState) -> bool:
 def wanted(
     state: ClientState, consumer: Consumer, event: CommitWanted, now: int
 ) -> Step[ClientState]:
-    """Commit what the application asked for."""
-    heard = ((entry.partition, entry.leader_epoch) for entry in event.offsets)
-    step = on_reads(state, lambda reads: metadata.note_epochs(reads, consumer, heard, now))
+    """Handle a commit of the application."""
+    epochs = ((entry.partition, entry.leader_epoch) for entry in event.offsets)
+    step = on_reads(state, lambda reads: metadata.note_epochs(reads, consumer, epochs, now))
     commit = Commit(event.key, event.kind, event.offsets, event.deadline_us)
     state = replace(step.state, commits=(*step.state.commits, commit))
     return Step(state, step.effects)
@@ -86,7 +86,7 @@ def wanted(
 
 
 def send_due_commits(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send what may be sent now; give up what has waited too long."""
+    """Send the commits that may be sent now; end those that have reached their deadline."""
     if not state.commits:
         return Step(state)
     step = Step(replace(state, commits=()))
@@ -142,7 +142,7 @@ def _send(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> S
 def on_commit_response(
     state: ClientState, consumer: Consumer, number: int, commit: Commit, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Take the fate of a commit that was sent; NETWORK_EXCEPTION stands for a lost connection."""
+    """Handle the end of a commit that was sent; a lost connection is NETWORK_EXCEPTION."""
     fact = CommitEnded(correlation_id=number, kind=commit.kind, error=error, offsets=commit.offsets)
     if error in LOSES_COORDINATOR or error is ErrorCode.REQUEST_TIMED_OUT:
         step = mark_unknown(state, f"commit answered {error.name}", now)
@@ -155,7 +155,7 @@ def on_commit_response(
 
 
 def _tries_again(state: ClientState, commit: Commit, error: ErrorCode, now: int) -> bool:
-    """Say whether a commit is sent again by itself (the table of spec kip848 4.2)."""
+    """Say whether the client retries a commit by itself (``RetriableRequestState``)."""
     if commit.deadline_us is None or now >= commit.deadline_us:
         return False
     if error is ErrorCode.STALE_MEMBER_EPOCH:
@@ -166,7 +166,7 @@ def _tries_again(state: ClientState, commit: Commit, error: ErrorCode, now: int)
 
 
 def _again(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:
-    """Try again after the back-off: what was asked for, but before a reconciliation all positions."""
+    """Retry after the back-off: the same offsets, but all positions before a reconciliation."""
     retry = now + backoff_us(consumer, "commit", commit.attempt, now)
     offsets = commit.offsets
     if commit.kind is CommitKind.PREPARE:
@@ -178,7 +178,7 @@ def _again(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> 
 def _end(
     state: ClientState, consumer: Consumer, commit: Commit, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Let whoever waits for a commit go on."""
+    """Continue after the end of a commit: a reconciliation, or the call that waits."""
     match commit.kind:
         case CommitKind.AUTO if error in RETRIED or error.retriable:
             retry = now + consumer.settings.retry_backoff_ms * MS
@@ -194,7 +194,7 @@ def _end(
 
 
 COMMIT_SYNC = "commit-sync"
-"""Timer: commitSync gives up."""
+"""Timer: commitSync ends with a TimeoutException."""
 
 _THROWN_AS_IT_IS = frozenset(
     {
@@ -233,7 +233,7 @@ def begin_commit_sync(
 def begin_commit_async(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
-    """Queue a commit and go on; nothing to commit is not asked for."""
+    """Queue a commit and return; without offsets nothing is queued."""
     if not offsets:
         return Step(state)
     key, state = take_number(state)
@@ -241,7 +241,7 @@ def begin_commit_async(
 
 
 def on_commit_ended(state: ClientState, commit: Commit, error: ErrorCode) -> Step[ClientState]:
-    """Take the end of a commit that the application thread waits for."""
+    """Handle the end of a commit that the application thread waits for."""
     app = state.app
     if not isinstance(app, CommittingSync) or app.key != commit.key:
         return Step(state)
@@ -253,7 +253,7 @@ def on_commit_ended(state: ClientState, commit: Commit, error: ErrorCode) -> Ste
 
 
 def on_commit_abandoned(state: ClientState, commit: Commit) -> Step[ClientState]:
-    """Take the end of a commit that close() has no coordinator for, and looks for none."""
+    """Handle the end of a commit in close() when the coordinator is unknown."""
     app = state.app
     if isinstance(app, CommittingSync) and app.key == commit.key:
         result = CommitResult(app.offsets, "CommitFailedException")
@@ -289,7 +289,7 @@ def unanswered(state: ClientState) -> list[Commit]:
 
 
 def on_commit_sync_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Give up waiting; the commit may be stored all the same."""
+    """End commitSync at its deadline; the commit may still be stored."""
     del consumer
     app = state.app
     if not isinstance(app, CommittingSync) or now < app.deadline_us:

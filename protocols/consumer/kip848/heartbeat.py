@@ -1,4 +1,4 @@
-"""When a member sends a heartbeat, what is in it, and what an answer means (spec kip848 2, 3.5).
+"""Heartbeats of the consumer protocol (KIP-848): when they are sent, their fields, their responses.
 
 Source: ``ConsumerHeartbeatRequestManager``, ``AbstractHeartbeatRequestManager``.
 """
@@ -35,11 +35,11 @@ HEARTBEAT = "heartbeat"
 """Timer: a heartbeat is due, or the application has been away from poll for too long."""
 
 _AT_ONCE = frozenset({MemberState.JOINING, MemberState.ACKNOWLEDGING})
-_PUT_OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
+_FENCED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
 
 
 def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send what is due: a heartbeat, or the last one of a member that leaves."""
+    """Send the heartbeat that is due, or the last one of a member that leaves."""
     member = state.member
     if not isinstance(state.coordinator, Known) or not member.state.in_group:
         return membership.on_heartbeat_skipped(state)
@@ -58,7 +58,7 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
 
 
 def _arm(state: ClientState, now: int) -> Step[ClientState]:
-    """Have the thread wake up for what comes next, if nothing wakes it before that."""
+    """Set the timer for the next heartbeat or the end of the poll interval."""
     beat = state.beat
     moments = [] if state.member.state.leaving else [state.poll_due_us]
     if beat.number is None:
@@ -82,7 +82,7 @@ def _leave(
 
 
 def forgotten(state: ClientState) -> ClientState:
-    """Return the state with nothing said and nothing in flight: the next heartbeat says all."""
+    """Return the state with no heartbeat in flight; the next one sends all fields."""
     fresh = Beat(interval_us=state.beat.interval_us)
     return replace(state, beat=fresh)
 
@@ -91,7 +91,7 @@ def forgotten(state: ClientState) -> ClientState:
 
 
 def _send(state: ClientState, consumer: Consumer, asked: Asked, now: int) -> Step[ClientState]:
-    """Send a heartbeat: what it need not say again it leaves out."""
+    """Send a heartbeat without the fields that have not changed since the last one."""
     number = state.reads.next_correlation_id
     request, said = _request(state, consumer)
     beat = state.beat._replace(said=said, number=number, due_us=now + state.beat.interval_us)
@@ -135,7 +135,7 @@ def on_response(
     response: ConsumerGroupHeartbeatResponse,
     now: int,
 ) -> Step[ClientState]:
-    """Take the answer to a heartbeat; one to a heartbeat from before a reset tells nothing."""
+    """Handle the response to a heartbeat; ignore one that was sent before a reset."""
     if state.beat.number != number:
         return Step(state)
     if response.error is not ErrorCode.NONE:
@@ -148,7 +148,7 @@ def on_response(
 
 
 def on_failure(state: ClientState, consumer: Consumer, number: int, now: int) -> Step[ClientState]:
-    """A heartbeat got no answer: the next one says all, after the back-off."""
+    """Handle a heartbeat without an answer: the next one sends all fields, after the back-off."""
     if state.beat.number != number:
         return Step(state)
     return Step(_backed_off(state, consumer, now))
@@ -164,11 +164,11 @@ def _backed_off(state: ClientState, consumer: Consumer, now: int) -> ClientState
 def _refused(
     state: ClientState, consumer: Consumer, response: ConsumerGroupHeartbeatResponse, now: int
 ) -> Step[ClientState]:
-    """React to an error (spec kip848 2.4)."""
+    """Handle an error response (``AbstractHeartbeatRequestManager.onErrorResponse``)."""
     error = response.error
     if error in LOSES_COORDINATOR:
         return mark_unknown(forgotten(state), f"heartbeat answered {error.name}", now)
-    if error in _PUT_OUT:
+    if error in _FENCED:
         return membership.on_fenced(forgotten(state), consumer, error, now)
     state = _backed_off(state, consumer, now)
     if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or not state.member.state.in_group:

@@ -1,4 +1,4 @@
-"""The Java consumer's client of the consumer protocol: verbs in, steps out (spec kip848 3).
+"""The Java consumer's client of the consumer protocol (``AsyncKafkaConsumer``).
 
 The control plane is a frozen :class:`~protocols.consumer.kip848.state.ClientState`, changed by
 the functions of this package; this class owns the data plane, and plays the two threads: the
@@ -33,7 +33,7 @@ from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 
 Records = tuple[Handed, ...]
-"""What poll returns: ranges of records, in the order the application meets them."""
+"""The result of poll: ranges of records, in the order in which the application gets them."""
 
 Effects = tuple[Effect, ...]
 
@@ -47,7 +47,7 @@ class Client:
         self._taking: Taking | None = None
         self._wait = Wait.NONE
         self._answered = False
-        """A fetch was answered since the last wait that ended for that: the next one ends at once."""
+        """A fetch was answered since the last wait that it ended: the next wait ends at once."""
 
     # -- the application's calls ---------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class Client:
         return self._took(commits.begin_commit_async(self.state, self.consumer, wanted, now), now)
 
     def _to_commit(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
-        """Return what a commit covers: the caller waits until its positions are read."""
+        """Return the offsets of a commit: the caller waits until its positions are read."""
         return explicit_order(all_consumed(self.consumer) if offsets is None else offsets)
 
     def close(
@@ -82,7 +82,7 @@ class Client:
         return self._took(Step(step.state, stopped + step.effects), now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
-        """Read these topics instead of what was subscribed to; nobody is called for it."""
+        """Replace the subscription by these topics; no listener is called."""
         self.consumer = replace(self.consumer, topics=topics, matches=None, regex=None)
         return self._took(membership.change_subscription(self.state, self.consumer, now), now)
 
@@ -91,7 +91,7 @@ class Client:
         return self._took(application.unsubscribe(self.state, self.consumer, now), now)
 
     def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
-        """Go on after a listener call has returned, or thrown."""
+        """Continue after a listener call returned, or threw."""
         calling = self.state.app
         if not isinstance(calling, Calling):
             raise IllegalCallError(f"no listener call is running: {call}")
@@ -104,9 +104,9 @@ class Client:
     # -- for a host that polls in our place ----------------------------------------------------
 
     def calm(self, now: int) -> tuple[int, CalmPoll] | None:
-        """Return what may poll in our place, and until when it may; None: not now.
+        """Return a poller that replaces this client, and until when (us); None: not now.
 
-        Till then nothing but records may arrive; else :meth:`resume` is called first.
+        Until then only records may arrive; before anything else :meth:`resume` is called.
         """
         due = quiet_until(self.state, self.consumer, now)
         if due is None or self._taking is not None:
@@ -114,7 +114,7 @@ class Client:
         return due, CalmPoll(self.state, self.consumer, answered=self._answered)
 
     def resume(self, calm: CalmPoll) -> Step[ClientState]:
-        """Go on from where that has come to."""
+        """Continue from the state of that poller."""
         self._wait, self._answered = calm.marks
         step = calm.leave(self.state)
         return Step(step.state, self._become(step))
@@ -122,7 +122,7 @@ class Client:
     # -- the passes of poll ----------------------------------------------------------------------
 
     def _pass(self, step: Step[ClientState], now: int) -> Step[ClientState]:
-        """Go on with a pass after its calls: throw, or look for records."""
+        """Continue a pass after its calls: throw, or look for records."""
         effects = self._become(step)
         if any(isinstance(effect, Return) for effect in effects):
             return self._leave_poll(effects)
@@ -133,7 +133,7 @@ class Client:
         return Step(self.state, effects)
 
     def _look(self, polling: Polling, now: int) -> Effects:
-        """Look for records, unless the background thread has to look at something first."""
+        """Look for records, unless the background thread has to check the reconciliation first."""
         if held_back(self.state, self.consumer):
             return self._become(Step(replace(self.state, app=AwaitingCheck(polling.until_us))))
         return self._take(polling, now)
@@ -179,14 +179,14 @@ class Client:
         return Step(self.state, effects)
 
     def _stop_polling(self) -> Effects:
-        """Break poll off, for close(): records that were not returned are not taken."""
+        """Abort poll for close(): records that were not returned are not consumed."""
         taking, self._taking, self._wait = self._taking, None, Wait.NONE
         if taking is not None:
             taking.put_back()
         return (CancelTimer(POLL), CancelTimer(background.WOKEN))
 
     def _turn(self, now: int) -> Effects:
-        """Go on in poll when its wait is over: look once more, then make another pass."""
+        """Continue poll after a wait: look for records, then make another pass."""
         state = self.state
         if self._taking is not None:
             taking, self._taking = self._taking, None
@@ -220,10 +220,10 @@ class Client:
         if type(body) is FetchResponse:
             effects = self._fetched(body, now)
         else:
-            untold = not self.state.beat.interval_us
+            first = not self.state.beat.interval_us
             effects = self._become(background.respond(self.state, self.consumer, envelope, now))
             effects += self._round(now)
-            if untold and self.state.beat.interval_us:
+            if first and self.state.beat.interval_us:
                 effects += self._end_wait(now)
         effects += self._become(advance_wakeup(self.state, self.consumer, now))
         return self._took(Step(self.state, effects), now)
@@ -242,7 +242,7 @@ class Client:
         return effects + self._end_wait(now)
 
     def _end_wait(self, now: int) -> Effects:
-        """End a wait for records: there are some, or it was none (until the interval is told)."""
+        """End a wait for records: some arrived, or the first heartbeat interval is known."""
         if self._wait is not Wait.RECORDS:
             return ()
         self._wait = Wait.WOKEN
@@ -250,7 +250,7 @@ class Client:
         return (CancelTimer(POLL), woken)
 
     def wake(self, timer: str, now: int) -> Step[ClientState]:
-        """A timer has run out."""
+        """Handle the end of a timer."""
         if timer in {POLL, background.WOKEN}:
             is_over = timer != POLL or self._wait is Wait.RECORDS
             effects = self._turn(now) if is_over else ()
@@ -266,7 +266,7 @@ class Client:
         return self._took(Step(self.state, effects), now)
 
     def _catch_up(self, now: int) -> None:
-        """Let the application have taken what it has taken by now: positions are looked at."""
+        """Move positions past the records that the application has taken by now."""
         if self._taking is not None:
             self._taking.catch_up(now)
 
@@ -286,7 +286,7 @@ class Client:
     # -- carrying a step over --------------------------------------------------------------------
 
     def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
-        """Take a step and let close() or unsubscribe() go on."""
+        """Take a step and continue close() or unsubscribe()."""
         effects = self._become(step)
         effects += self._become(application.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects)
@@ -303,7 +303,7 @@ class Client:
         return step.effects
 
     def check(self) -> None:
-        """Assert what always holds (tests, and the world in debug runs)."""
+        """Assert the invariants (in tests, and in debug runs of the world)."""
         state = self.state
         self.consumer.fetcher.check()
         assert set(self.consumer.positions.assigned) == set(state.assignment) - set(state.awaiting)

@@ -1,4 +1,7 @@
-"""What the member's own log would say."""
+"""Membership in a group of the consumer protocol: join, assignment, fencing, leaving.
+
+Source: ``AbstractMembershipManager``, ``ConsumerMembershipManager``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
-from protocols.consumer.calls import CloseOperation, Failed, exception_name
+from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError, exception_name
 from protocols.consumer.kip848.requests import request_call
 from protocols.consumer.kip848.state import (
     NO_ASSIGNMENT,
@@ -35,7 +38,7 @@ from protocols.messages.errors import ErrorCode
 
 
 def transition(state: ClientState, member: Membership) -> Step[ClientState]:
-    """Return the state with the member changed, and say so if it stands elsewhere now."""
+    """Return the state with the changed member; report a change of the member state."""
     after = state.becoming(member)
     before = state.member.state
     if before is member.state:
@@ -47,7 +50,7 @@ def transition(state: ClientState, member: Membership) -> Step[ClientState]:
 
 
 def join(state: ClientState) -> Step[ClientState]:
-    """Be about to join with epoch 0; a reconciliation under way has lost its sense."""
+    """Prepare to join with epoch 0; a running reconciliation is aborted."""
     member = abort_reconciliation(state.member)._replace(
         epoch=JOIN_EPOCH, target=NO_ASSIGNMENT, current=NO_ASSIGNMENT
     )
@@ -55,7 +58,7 @@ def join(state: ClientState) -> Step[ClientState]:
 
 
 def abort_reconciliation(member: Membership) -> Membership:
-    """Return the member with its reconciliation, if there is one, due to end without effect."""
+    """Return the member with its running reconciliation aborted."""
     if not isinstance(member.reconciling, Reconciling):
         return member
     return member._replace(reconciling=AbortedReconciliation(member.reconciling.stage))
@@ -64,7 +67,7 @@ def abort_reconciliation(member: Membership) -> Membership:
 def on_heartbeat_success(
     state: ClientState, response: ConsumerGroupHeartbeatResponse
 ) -> Step[ClientState]:
-    """Take a good answer: the epoch, and an assignment if there is one."""
+    """Take the epoch of a response without error, and its assignment if there is one."""
     member = state.member
     outside = not member.state.in_group or member.state is MemberState.LEAVING
     if outside or response.member_epoch < 0:
@@ -75,8 +78,8 @@ def on_heartbeat_success(
     return _take_assignment(state, member, by_id(response.assignment))
 
 
-def _take_assignment(state: ClientState, member: Membership, told: Ids) -> Step[ClientState]:
-    member = member._replace(target=member.target.with_target(told))
+def _take_assignment(state: ClientState, member: Membership, partitions: Ids) -> Step[ClientState]:
+    member = member._replace(target=member.target.with_target(partitions))
     if not member.reconciled:
         return transition(state, member.to(MemberState.RECONCILING))
     if member.state in (MemberState.RECONCILING, MemberState.JOINING):
@@ -85,7 +88,7 @@ def _take_assignment(state: ClientState, member: Membership, told: Ids) -> Step[
 
 
 def on_heartbeat_generated(state: ClientState) -> Step[ClientState]:
-    """Go on once a heartbeat was made: it tells what the member owns."""
+    """Continue after a heartbeat was created: it acknowledges the owned partitions."""
     member = state.member
     if member.state is not MemberState.ACKNOWLEDGING:
         return Step(state)
@@ -96,7 +99,7 @@ def on_heartbeat_generated(state: ClientState) -> Step[ClientState]:
 def release_assignment(
     state: ClientState, consumer: Consumer, release: ReleaseStage, now: int
 ) -> Step[ClientState]:
-    """Stop reading everything that is owned, and have the application told that it is lost."""
+    """Stop reading all owned partitions, and request the call of onPartitionsLost."""
     if not state.assignment:
         return on_released(state.becoming(state.member._replace(release=release)))
     member = state.member._replace(release=release)
@@ -105,7 +108,7 @@ def release_assignment(
 
 
 def on_released(state: ClientState) -> Step[ClientState]:
-    """Own nothing any more; join again if that was waited for."""
+    """Drop all partitions; join again if the member was to."""
     then = state.member.release
     member = state.member._replace(current=NO_ASSIGNMENT, release=ReleaseStage.DONE)
     state = replace(
@@ -118,9 +121,9 @@ def on_released(state: ClientState) -> Step[ClientState]:
 def on_fenced(
     state: ClientState, consumer: Consumer, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """React to having been removed: give everything up, then join again with the same id.
+    """Handle a removal by the coordinator: release all partitions, then join with the same id.
 
-    A member that is leaving has left by that.
+    A member that is leaving has left (``transitionToFenced``).
     """
     member = state.member
     if member.state.leaving:
@@ -130,10 +133,10 @@ def on_fenced(
         return transition(state, gone.to(MemberState.UNSUBSCRIBED))
     if not member.state.in_group:
         return Step(state)
-    put_out = abort_reconciliation(member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
-    step = transition(state, put_out.to(MemberState.FENCED))
-    told = Tell(ClientDropped(reason=f"heartbeat answered {error.name}"))
-    return step.also(told).then(
+    fenced = abort_reconciliation(member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
+    step = transition(state, fenced.to(MemberState.FENCED))
+    dropped = Tell(ClientDropped(reason=f"heartbeat answered {error.name}"))
+    return step.also(dropped).then(
         lambda s: release_assignment(s, consumer, ReleaseStage.THEN_JOIN, now)
     )
 
@@ -141,23 +144,23 @@ def on_fenced(
 def on_fatal(
     state: ClientState, consumer: Consumer, error: ErrorCode, message: str, now: int
 ) -> Step[ClientState]:
-    """React to an error that no heartbeat mends: everything is lost, and every poll throws.
+    """Handle a fatal error: all partitions are lost, and every poll throws.
 
-    A member that is leaving gives up what it owns by that, and is not called for it again.
+    For a member that is leaving the listener is not called again (``transitionToFatal``).
     """
     failed = Failed(exception_name(error), error, message)
     member = abort_reconciliation(state.member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
     step = transition(replace(state, died=failed), member.to(MemberState.FATAL))
-    told = Tell(ClientDropped(reason=f"heartbeat answered {error.name}"))
+    dropped = Tell(ClientDropped(reason=f"heartbeat answered {error.name}"))
     if state.member.state.leaving:
-        return step.also(told)
-    return step.also(told).then(
+        return step.also(dropped)
+    return step.also(dropped).then(
         lambda s: release_assignment(s, consumer, ReleaseStage.RUNNING, now)
     )
 
 
 def throw_once(state: ClientState, error: ErrorCode) -> ClientState:
-    """Let the next poll throw; the member goes on."""
+    """Let the next poll throw; the member continues."""
     failed = Failed(exception_name(error), error)
     return replace(state, thrown=failed)
 
@@ -166,7 +169,7 @@ POLL_EXPIRED = "consumer poll timeout has expired."
 
 
 def leave_epoch(consumer: Consumer, operation: CloseOperation) -> int | None:
-    """Return the epoch a member leaves with; None: it says nothing."""
+    """Return the epoch of the leaving heartbeat; None: none is sent."""
     static = consumer.settings.group_instance_id is not None
     match operation:
         case CloseOperation.LEAVE_GROUP:
@@ -178,7 +181,7 @@ def leave_epoch(consumer: Consumer, operation: CloseOperation) -> int | None:
 
 
 def leave_after_unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Leave because the subscription was dropped: first the listener is called."""
+    """Leave because the application unsubscribed: first the listener is called."""
     state = replace(state, subscribed=None)
     if not state.member.state.in_group:
         return discard_assignment(state)
@@ -192,7 +195,7 @@ def leave_after_unsubscribe(state: ClientState, consumer: Consumer, now: int) ->
 
 
 def on_leave_prepared(state: ClientState, consumer: Consumer) -> Step[ClientState]:
-    """Go on after that listener call, unless the member was put out meanwhile."""
+    """Continue after that listener call, unless the member was fenced meanwhile."""
     if state.member.state is not MemberState.PREPARE_LEAVING:
         return discard_assignment(state)
     return begin_leaving(state, leave_epoch(consumer, CloseOperation.DEFAULT))
@@ -212,7 +215,7 @@ def leave_at_close(state: ClientState, epoch: int | None) -> Step[ClientState]:
 
 
 def begin_leaving(state: ClientState, epoch: int | None) -> Step[ClientState]:
-    """Own nothing any more, and be about to say so with *epoch*; None: without a word."""
+    """Drop all partitions and prepare the heartbeat with *epoch*; None: send none."""
     member = state.member._replace(
         epoch=JOIN_EPOCH if epoch is None else epoch, current=NO_ASSIGNMENT
     )
@@ -224,7 +227,7 @@ def _owning_nothing(state: ClientState) -> ClientState:
 
 
 def discard_assignment(state: ClientState) -> Step[ClientState]:
-    """Own nothing in a member that is in no group as it is."""
+    """Drop all partitions of a member that is already outside the group."""
     after = _owning_nothing(state)
     if state.member.state is not MemberState.FENCED:
         return Step(after)
@@ -232,9 +235,9 @@ def discard_assignment(state: ClientState) -> Step[ClientState]:
 
 
 def on_poll_expired(state: ClientState, consumer: Consumer) -> Step[ClientState]:
-    """Leave because the application has not polled for too long: no call, no commit."""
+    """Leave because ``max.poll.interval.ms`` has passed without a poll: no call, no commit."""
     epoch = leave_epoch(consumer, CloseOperation.DEFAULT)
-    assert epoch is not None, "by default a member says that it leaves"
+    assert epoch is not None, "by default a member sends a leaving heartbeat"
     step = transition(state, abort_reconciliation(state.member).to(MemberState.PREPARE_LEAVING))
     member = step.state.member._replace(epoch=epoch, current=NO_ASSIGNMENT)
     step = step.then(lambda s: transition(s, member.to(MemberState.LEAVING)))
@@ -242,19 +245,19 @@ def on_poll_expired(state: ClientState, consumer: Consumer) -> Step[ClientState]
 
 
 def on_left(state: ClientState, after: MemberState) -> Step[ClientState]:
-    """Count as gone, as soon as the heartbeat that leaves is made or cannot be sent."""
+    """End the leaving once its heartbeat was created or cannot be sent."""
     return transition(state, state.member.to(after))
 
 
 def on_heartbeat_skipped(state: ClientState) -> Step[ClientState]:
-    """Leave without a word where no heartbeat can be sent."""
+    """Leave without a heartbeat because none can be sent (``onHeartbeatRequestSkipped``)."""
     if state.member.state is not MemberState.LEAVING:
         return Step(state)
     return on_left(state, MemberState.UNSUBSCRIBED)
 
 
 def has_left(state: ClientState) -> bool:
-    """Say whether nothing has to be waited for any more by who wanted to leave."""
+    """Say whether the member has left and no leaving heartbeat is in flight."""
     asked = (flight.asked for flight in state.in_flight.values())
     return not state.member.state.leaving and Asked.LEAVE not in asked
 
@@ -274,12 +277,13 @@ def initial_state(consumer: Consumer) -> ClientState:
 
 
 def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Go on with another subscription: the next heartbeat names it, the next poll joins if need be.
+    """Change the subscription: the next heartbeat sends it, the next poll joins if necessary.
 
-    What is owned of topics that it has not is not read any more, but stays owned until the
-    coordinator takes it back; so long their names have to be known (``assignedTopicNamesCache``).
+    Partitions of other topics are no longer read, but stay owned until the coordinator revokes
+    them; until then the names of these topics stay known (``assignedTopicNamesCache``).
     """
-    assert consumer.topics is not None, "only names take the place of another subscription"
+    if consumer.topics is None:
+        raise IllegalCallError("a subscription can only be replaced by topic names")
     watched = tuple(sorted({*consumer.topics, *(tp.topic for tp in state.assignment)}))
     known = replace(state.metadata, watched=watched)
     reads = replace(state.reads, metadata=known)
@@ -289,14 +293,14 @@ def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Ste
 
 
 def unsubscribed_partitions(state: ClientState, consumer: Consumer) -> frozenset[TopicPartition]:
-    """Return what is owned of topics that the subscription, if it is by names, has not."""
+    """Return the owned partitions of topics that are no longer subscribed by name."""
     if consumer.topics is None or state.subscribed is None:
         return frozenset()
     return frozenset(tp for tp in state.assignment if tp.topic not in state.subscribed)
 
 
 def refresh_subscription(state: ClientState, consumer: Consumer) -> ClientState:
-    """Take note of new metadata: a pattern of the client's own may match other topics now."""
+    """Take new metadata: a pattern that the client evaluates may match other topics."""
     known = state.metadata
     if known.seen == known.version or state.subscribed is None:
         return state

@@ -1,4 +1,4 @@
-"""Positions of new partitions: committed offsets first, then resets (spec kip848 4.2).
+"""Positions of new partitions: committed offsets first, then resets.
 
 Source: ``OffsetsRequestManager.updateFetchPositions``, ``OffsetFetchRequestState``.
 """
@@ -24,7 +24,7 @@ OFFSETS = "offsets"
 
 
 def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask for what positions need, as a poll event has it done; no failure is thrown here."""
+    """Request what positions need, for a poll event; failures are thrown by the next poll."""
     step = on_reads(state, lambda reads: validation.validate_positions(reads, consumer, now))
     if consumer.positions.all_reading():
         return step
@@ -39,7 +39,7 @@ def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[C
 
 
 def initializing(state: ClientState, consumer: Consumer) -> tuple[TopicPartition, ...]:
-    """Return the partitions that wait for their committed offset and are not to be given up."""
+    """Return the partitions that wait for their committed offset and are not being revoked."""
     waiting = consumer.positions.in_phase(Phase.INITIALIZING)
     return tuple(tp for tp in waiting if tp not in state.pending)
 
@@ -100,9 +100,9 @@ def _without_offset(
 def on_fetch_failed(
     state: ClientState, consumer: Consumer, number: int, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Try again after the back-off, or let poll throw what no try would mend.
+    """Retry after the back-off, or let poll throw an error that is not retriable.
 
-    A member whose epoch was not the newest asks again with the one it has by then.
+    A member with a stale epoch retries with its current one.
     """
     asked = state.offsets_asked
     if asked is None or asked.number != number:
@@ -122,7 +122,7 @@ def on_fetch_failed(
 
 
 def _fail(state: ClientState, failure: Failed) -> ClientState:
-    """Let the poll event end in an exception; one that was given up tells nobody."""
+    """End the poll event with an exception, unless the application has dropped the event."""
     if state.slot is None:
         return state
     return replace(state, slot=state.slot._replace(failed=failure))

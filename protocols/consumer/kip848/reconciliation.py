@@ -1,7 +1,8 @@
-"""Beginning to own what the coordinator told (``maybeReconcile``, spec kip848 3.4).
+"""Reconciliation of the owned partitions with the target assignment.
 
-Pause what goes, commit, onPartitionsRevoked, take what comes, onPartitionsAssigned, acknowledge.
-A newer target waits until the reconciliation under way has ended.
+Pause the revoked partitions, commit, call onPartitionsRevoked, take the assignment, call
+onPartitionsAssigned, acknowledge. A newer target waits until the current reconciliation has ended.
+Source: ``AbstractMembershipManager.maybeReconcile``, ``revokeAndAssign``.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from protocols.machine import Step
 
 
 def advance(state: ClientState, consumer: Consumer, now: int, *, polled: bool) -> Step[ClientState]:
-    """Begin a reconciliation if there is one to begin and nothing forbids it.
+    """Begin a reconciliation if the target differs and none is running.
 
-    *polled*: the application is in poll, so that its positions may be committed.
+    A commit that it begins with is only queued (``state.commits``). *polled*: the application is in
+    poll, so that its positions may be committed.
     """
     member = state.member
     if member.state is not MemberState.RECONCILING or member.reconciled:
@@ -41,7 +43,7 @@ def advance(state: ClientState, consumer: Consumer, now: int, *, polled: bool) -
     if member.reconciling is not None:
         return Step(state)
     names = {topic.topic_id: topic.name for topic in state.metadata.topics.values()}
-    known = tuple(told for told in member.target.partitions if told.topic_id in names)
+    known = tuple(ids for ids in member.target.partitions if ids.topic_id in names)
     step = Step(state)
     if known != member.target.partitions:
         step = on_reads(state, lambda reads: metadata.request_update(reads, consumer, now))
@@ -55,7 +57,7 @@ def advance(state: ClientState, consumer: Consumer, now: int, *, polled: bool) -
 
 
 def _owned_already(state: ClientState, resolved: LocalAssignment) -> Step[ClientState]:
-    """Acknowledge, once for each target, that all of it that can be resolved is owned."""
+    """Acknowledge, once for each target, that all partitions with known topics are owned."""
     member = state.member
     if member.current.epoch == resolved.epoch:
         return Step(state)
@@ -77,11 +79,11 @@ def _difference(
     )
 
 
-def _by_name(told: Ids, names: dict[str, str]) -> tuple[TopicPartition, ...]:
+def _by_name(ids: Ids, names: dict[str, str]) -> tuple[TopicPartition, ...]:
     return tuple(
         sorted(
             TopicPartition(names[topic_id], number)
-            for topic_id, numbers in told
+            for topic_id, numbers in ids
             for number in numbers
         )
     )
@@ -90,7 +92,7 @@ def _by_name(told: Ids, names: dict[str, str]) -> tuple[TopicPartition, ...]:
 def _begin(
     state: ClientState, consumer: Consumer, found: Reconciling, now: int
 ) -> Step[ClientState]:
-    """Pause what goes and commit all positions, of what stays too (steps 6 and 7)."""
+    """Pause the revoked partitions and commit all positions, also of partitions that stay."""
     state = replace(
         state.becoming(state.member._replace(reconciling=found)),
         pending=unsubscribed_partitions(state, consumer).union(found.revoked),
@@ -103,7 +105,7 @@ def _begin(
 
 
 def on_committed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Go on after the commit, however it ended: what goes is revoked next."""
+    """Continue after the commit, whether it succeeded or not: revoke, or assign."""
     found = _running(state)
     if found is None:
         return Step(_without_reconciliation(state))
@@ -116,7 +118,7 @@ def on_committed(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
 def on_revoked(
     state: ClientState, consumer: Consumer, now: int, *, threw: bool
 ) -> Step[ClientState]:
-    """Go on after onPartitionsRevoked; if it threw, the next poll begins anew."""
+    """Continue after onPartitionsRevoked; if it threw, the next poll begins again."""
     found = _running(state)
     if found is None or threw:
         return Step(_without_reconciliation(state))
@@ -133,8 +135,8 @@ def _assign(
 def apply_assignment(state: ClientState, consumer: Consumer) -> ClientState | None:
     """Take the assignment, as the application does in poll just before onPartitionsAssigned.
 
-    What is new in it is not read before that call has ended well, nor is what was new to an
-    earlier call that threw. None: it has lost its sense.
+    New partitions are not read before that call has succeeded; those of an earlier call that threw
+    wait too. None: the reconciliation was aborted.
     """
     found = _running(state)
     if found is None or found.stage is not Stage.ASSIGNING:
@@ -148,10 +150,10 @@ def apply_assignment(state: ClientState, consumer: Consumer) -> ClientState | No
 def on_assigned(
     state: ClientState, consumer: Consumer, now: int, *, threw: bool
 ) -> Step[ClientState]:
-    """Go on after onPartitionsAssigned: acknowledge; if it threw, begin anew.
+    """Continue after onPartitionsAssigned: acknowledge; if it threw, begin again.
 
-    What it was called with is owned by then, so that the next call has none of it, and lets it
-    be read if it ends well.
+    The partitions of a call that threw are owned, so the next call does not list them; they are
+    read once it succeeds.
     """
     found = _running(state)
     if found is None or threw:
@@ -163,7 +165,7 @@ def on_assigned(
 
 
 def _running(state: ClientState) -> Reconciling | None:
-    """Return the reconciliation, unless it is to be given up (``maybeAbortReconciliation``)."""
+    """Return the reconciliation, unless it was aborted (``maybeAbortReconciliation``)."""
     found = state.member.reconciling
     if not isinstance(found, Reconciling) or state.member.state is not MemberState.RECONCILING:
         return None

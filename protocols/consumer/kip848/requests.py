@@ -1,4 +1,8 @@
-"""Requests to the coordinator, and losing it."""
+"""Requests to the coordinator, and the two queues between the application and background threads.
+
+Source: ``NetworkClientDelegate``, ``CoordinatorRequestManager.markCoordinatorUnknown``,
+``ApplicationEventHandler``, ``BackgroundEventHandler``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from protocols.machine import SetTimer, Step, Tell
 from protocols.messages import Message
 
 BY_TOPIC_ID = 10
-"""The version of OffsetCommit and OffsetFetch in which members speak: topics go by their ids."""
+"""The version of OffsetCommit and OffsetFetch that members use: topics are given by id."""
 
 
 def ask(
@@ -37,7 +41,7 @@ def ask(
 def mark_unknown(state: ClientState, reason: str, now: int) -> Step[ClientState]:
     """Forget the coordinator, to look it up at once (``markCoordinatorUnknown``).
 
-    Unlike the classic client's, its connection is kept: what is in flight there is still answered.
+    Unlike in the classic client the connection is kept: requests in flight are still answered.
     """
     if isinstance(state.coordinator, Unknown):
         return Step(state)
@@ -65,7 +69,7 @@ BACKGROUND = "background"
 
 
 def queue(state: ClientState, consumer: Consumer, event: Event, now: int) -> Step[ClientState]:
-    """Queue an event; the background thread wakes up, unless it is about to anyway."""
+    """Queue an event and wake the background thread, unless its wake-up is already set."""
     events = (*state.events, event)
     if state.events_us is not None:
         return Step(replace(state, events=events))
@@ -74,7 +78,7 @@ def queue(state: ClientState, consumer: Consumer, event: Event, now: int) -> Ste
 
 
 def advance_wakeup(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Take what is queued at the end of this round: the thread is awake, for an answer."""
+    """Move the wake-up to the end of this round: a response has woken the thread."""
     if state.events_us is None:
         return Step(state)
     when = now + consumer.lags(Lag.ROUND, now)
@@ -91,9 +95,9 @@ def request_call(
     purpose: Purpose,
     now: int,
 ) -> Step[ClientState]:
-    """Have the application call the listener; without a listener the call counts as made.
+    """Request a listener call of the application; without a listener it ends at once.
 
-    An assignment waits for the application all the same: it is applied in poll.
+    An assignment still waits for the application, which applies it in poll.
     """
     needed = Needed(listener, tuple(sorted(partitions)), purpose)
     if consumer.listener or purpose is Purpose.ASSIGN:

@@ -1,4 +1,10 @@
-"""Where a member stands with its group, and which ways lead on (``MemberState``, spec kip848 3.2)."""
+"""The state of a client of the consumer protocol, its member states, and its configuration.
+
+Two parties act inside one consumer. The *application thread* runs poll, commits and listener calls
+(:data:`~protocols.consumer.kip848.threads.App`). The *background thread* owns the network and the
+membership. They communicate through two queues: ``events`` to the background thread, ``needed`` to
+the application. Source: ``MemberState``, ``AbstractMembershipManager``, ``AsyncKafkaConsumer``.
+"""
 
 from __future__ import annotations
 
@@ -23,29 +29,29 @@ class MemberState(enum.Enum):
     """``MemberState`` of the Java client."""
 
     UNSUBSCRIBED = "in no group"
-    JOINING = "to send epoch 0"
-    RECONCILING = "told to own something else"
-    ACKNOWLEDGING = "to say that it owns it"
-    STABLE = "owns what it was told to"
-    FENCED = "removed; gives up what it owned, to join again"
-    PREPARE_LEAVING = "gives up what it owns, to leave"
-    LEAVING = "to send that it leaves"
-    STALE = "left because nobody polled; waits for a poll"
-    FATAL = "can never go on"
+    JOINING = "sends epoch 0"
+    RECONCILING = "has a new target assignment"
+    ACKNOWLEDGING = "sends the assignment it owns"
+    STABLE = "owns its target assignment"
+    FENCED = "removed; releases its partitions, then joins again"
+    PREPARE_LEAVING = "releases its partitions, then leaves"
+    LEAVING = "sends its leaving heartbeat"
+    STALE = "left because the application did not poll; joins at the next poll"
+    FATAL = "ended by a fatal error"
 
     @property
     def in_group(self) -> bool:
-        """Whether the coordinator's answers to its heartbeats mean anything to it."""
+        """Whether the member uses the responses to its heartbeats."""
         return self not in _OUTSIDE
 
     @property
     def leaving(self) -> bool:
-        """Whether it is on its way out."""
+        """Whether it is leaving."""
         return self in {MemberState.PREPARE_LEAVING, MemberState.LEAVING}
 
     @property
     def takes_assignments(self) -> bool:
-        """Whether it may be told to own something else."""
+        """Whether it accepts a new target assignment."""
         return MemberState.RECONCILING in TRANSITIONS[self]
 
 
@@ -70,16 +76,16 @@ TRANSITIONS: Final[dict[MemberState, frozenset[MemberState]]] = {
     _S.STALE: frozenset({_S.JOINING}),
     _S.FATAL: frozenset(),
 }
-"""Where each state may lead."""
+"""The allowed next states of each state."""
 
 Ids = tuple[TopicPartitions, ...]
 """Partitions by topic id, sorted, without topics that have none."""
 
 
-def by_id(told: Iterable[TopicPartitions]) -> Ids:
-    """Return partitions by topic id in one form, however they were told."""
+def by_id(partitions_of: Iterable[TopicPartitions]) -> Ids:
+    """Return partitions by topic id in one canonical form."""
     found: dict[str, set[int]] = {}
-    for topic_id, partitions in told:
+    for topic_id, partitions in partitions_of:
         found.setdefault(topic_id, set()).update(partitions)
     return tuple(
         TopicPartitions(topic_id, tuple(sorted(numbers)))
@@ -89,23 +95,23 @@ def by_id(told: Iterable[TopicPartitions]) -> Ids:
 
 
 class LocalAssignment(NamedTuple):
-    """Partitions with a count of the client's own, so that equal ones can be told apart."""
+    """Partitions with a count by the client, to distinguish equal assignments."""
 
     epoch: int
     partitions: Ids
 
-    def with_target(self, told: Ids) -> LocalAssignment:
-        """Return what follows when the coordinator tells *told*."""
-        if self != NO_ASSIGNMENT and told == self.partitions:
+    def with_target(self, partitions: Ids) -> LocalAssignment:
+        """Return the assignment after the coordinator sent *partitions*."""
+        if self != NO_ASSIGNMENT and partitions == self.partitions:
             return self
-        return LocalAssignment(self.epoch + 1, told)
+        return LocalAssignment(self.epoch + 1, partitions)
 
 
 NO_ASSIGNMENT = LocalAssignment(-1, ())
 
 
 class Stage(enum.Enum):
-    """What a reconciliation waits for."""
+    """The steps of a reconciliation, by what it waits for."""
 
     COMMITTING = "the commit before it"
     REVOKING = "onPartitionsRevoked"
@@ -123,18 +129,18 @@ class Reconciling(NamedTuple):
 
 
 class AbortedReconciliation(NamedTuple):
-    """A reconciliation that has lost its sense: the member was put out meanwhile, or left.
+    """A reconciliation of a member that was fenced meanwhile, or left.
 
-    What it waits for ends it; nothing of it is applied.
+    It ends with the step that it waits for; its assignment is not applied.
     """
 
     stage: Stage
 
 
 class ReleaseStage(enum.Enum):
-    """How far a member is that has to give everything up (onPartitionsLost)."""
+    """The progress of releasing all partitions (onPartitionsLost)."""
 
-    DONE = "nothing is left to give up"
+    DONE = "nothing to release"
     RUNNING = "the listener has to be called"
     THEN_JOIN = "the listener has to be called; then the member joins again"
 
@@ -151,12 +157,14 @@ class Membership(NamedTuple):
 
     @property
     def reconciled(self) -> bool:
-        """Whether it owns what it was last told to."""
+        """Whether it owns its target assignment."""
         return self.target == self.current
 
     def to(self, state: MemberState) -> Membership:
         """Return the member in another state."""
-        assert state in TRANSITIONS[self.state], f"no way from {self.state.name} to {state.name}"
+        assert state in TRANSITIONS[self.state], (
+            f"no transition from {self.state.name} to {state.name}"
+        )
         return self._replace(state=state)
 
 
@@ -167,7 +175,7 @@ NO_MEMBER = Membership()
 
 
 class Progress(enum.Enum):
-    """How far the background thread is with a poll event."""
+    """The progress of a poll event in the background thread."""
 
     QUEUED = "not taken yet"
     TAKEN = "waits for positions"
@@ -181,14 +189,14 @@ class Slot(NamedTuple):
     deadline_us: int
     progress: Progress = Progress.QUEUED
     failed: Failed | None = None
-    """What the next poll throws of it."""
+    """The exception that the next poll throws for it."""
 
 
 # -- the heartbeat ---------------------------------------------------------------------------------
 
 
 class Said(NamedTuple):
-    """What the coordinator was told last; nothing of it is known to have arrived after an error."""
+    """The fields of the last heartbeat; after an error all are sent again (``SentFields``)."""
 
     rebalance_timeout_ms: int = -1
     names: tuple[str, ...] | None = None
@@ -221,7 +229,7 @@ NO_BEAT = Beat()
 
 
 class Asked(enum.Enum):
-    """What a request in flight to the coordinator was for."""
+    """Kinds of requests to the coordinator."""
 
     HEARTBEAT = "ConsumerGroupHeartbeat"
     LEAVE = "ConsumerGroupHeartbeat of a member that leaves"
@@ -251,7 +259,7 @@ class InFlight(NamedTuple):
 
 
 class OffsetsAsked(NamedTuple):
-    """The committed offsets that somebody waits for."""
+    """An OffsetFetch that is wanted or in flight (``OffsetFetchRequestState``)."""
 
     partitions: tuple[TopicPartition, ...]
     number: int | None = None
@@ -260,7 +268,7 @@ class OffsetsAsked(NamedTuple):
 
 
 class Generation(NamedTuple):
-    """What the coordinator calls this member, in the words of the classic client."""
+    """Epoch and id of the member, by the names of the classic client."""
 
     id: int
     member_id: str
@@ -271,7 +279,7 @@ class Generation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClientState:
-    """Everything of a client of the consumer protocol but its data plane."""
+    """The whole state of a client of the consumer protocol, except its data plane."""
 
     member_id: str
     member: Membership = NO_MEMBER
@@ -281,10 +289,10 @@ class ClientState:
 
     assignment: tuple[TopicPartition, ...] = ()
     awaiting: tuple[TopicPartition, ...] = ()
-    """Assigned, but onPartitionsAssigned has not ended: not read yet."""
+    """Assigned, but not read before onPartitionsAssigned has ended."""
 
     pending: frozenset[TopicPartition] = frozenset()
-    """About to be given up: not read any more."""
+    """About to be revoked: no longer read."""
 
     beat: Beat = NO_BEAT
     poll_due_us: int = 0
@@ -311,11 +319,11 @@ class ClientState:
     """The fatal error that every poll throws."""
 
     thrown: Failed | None = None
-    """What the next poll throws, once."""
+    """The exception that the next poll throws, once."""
 
     @property
     def metadata(self) -> Metadata:
-        """What the client knows of topics and leaders."""
+        """The topics and leaders that the client knows."""
         return self.reads.metadata
 
     @property
@@ -331,7 +339,7 @@ class ClientState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """What a client is built with; only its data plane ever changes."""
+    """The configuration of a client; only its data plane changes."""
 
     name: str
     group_id: str
@@ -349,13 +357,13 @@ class Consumer:
     """The pattern that the coordinator evaluates (``SubscriptionPattern``), if it is by that."""
 
     server_assignor: str | None = None
-    """``group.remote.assignor``: the assignor it would have the coordinator use."""
+    """``group.remote.assignor``: the assignor that the coordinator is asked to use."""
 
     listener: bool = True
     """Whether the application has a rebalance listener, which only it can call."""
 
     jitter: Callable[[str, int], float]
-    """A draw in [0, 1) for (what it is for, when)."""
+    """A draw in [0, 1) by purpose and time (us)."""
 
     lags: Lags = at_once
     """How long its threads take to run."""

@@ -1,8 +1,9 @@
-"""How long the two threads of a consumer take to run once there is something for them to do.
+"""The two threads of a consumer: where each is, what they send each other, how long they take.
 
 The application thread and the background thread share positions and the buffer of records, and
-nothing orders what they do with them but time. What an automatic commit covers is therefore a
-matter of fractions of a millisecond (spec kip848 3.10), which the host draws by address.
+only time orders their access. Fractions of a millisecond, which the host draws by address, decide
+which positions an automatic commit covers. Source: ``AsyncKafkaConsumer``,
+``ConsumerNetworkThread``, ``ApplicationEvent``, ``BackgroundEvent``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from protocols.messages import OffsetToCommit
 
 
 class Lag(enum.StrEnum):
-    """What a thread needs its time for."""
+    """The delays of the two threads."""
 
     EVENT = "background thread: from the queuing of an event to taking it"
     ROUND = "background thread: from an answer to taking events that are queued"
@@ -30,10 +31,10 @@ class Lag(enum.StrEnum):
 
 
 Lags = Callable[[Lag, int], int]
-"""Microseconds a thread needs, by what it needs them for and when that begins."""
+"""The delay of a thread in microseconds, by its kind and the time (us) at which it begins."""
 
 EACH_RECORD_US = 4
-"""What taking one record costs the application thread."""
+"""How long the application thread takes for one record."""
 
 MEDIAN_US = 1_400
 """Of the time a thread needs to wake up, as measured on a busy machine; about 500 on a quiet one."""
@@ -49,7 +50,7 @@ _ROUNDS_US = (50, 300)
 
 
 def at_once(lag: Lag, now: int) -> int:
-    """Let both threads run as soon as there is something to do: 0."""
+    """Return no delay: both threads run at once."""
     del lag, now
     return 0
 
@@ -59,7 +60,7 @@ def measured(
 ) -> Lags:
     """Return lags as they were measured: waking up is lognormal, the rest uniform.
 
-    *draw*: a number in [0, 1) for (what it is for, when); *median_us*: of a wake-up; *spread*:
+    *draw*: a number in [0, 1) by kind and time (us); *median_us*: of a wake-up; *spread*:
     standard deviation of its logarithm.
 
     >>> lags = measured(lambda _what, _when: 0.5, median_us=500)
@@ -87,11 +88,11 @@ def _uniform(bounds: tuple[int, int], drawn: float) -> int:
 
 
 class Purpose(enum.Enum):
-    """What goes on in the background once a listener call has ended."""
+    """What continues in the background after a listener call."""
 
     REVOKE = "a reconciliation, before its revocation"
     ASSIGN = "a reconciliation, after its assignment"
-    RELEASE = "a member that was put out, or has left by itself"
+    RELEASE = "a member that was fenced, or left because the application did not poll"
     LEAVE = "unsubscribe"
 
 
@@ -193,7 +194,7 @@ class Closing(NamedTuple):
 
 
 class Calling(NamedTuple):
-    """In a listener call; ``rest`` come after it, then ``outer`` goes on or throws."""
+    """In a listener call; ``rest`` follow, then ``outer`` continues or throws."""
 
     needed: Needed
     rest: tuple[Needed, ...]

@@ -29,7 +29,7 @@ def led(broker: int, epoch: int = 0) -> LeaderAndEpoch:
 def reading(positions: dict[int, int], brokers: int = 1) -> Fetcher:
     """A fetcher of partitions at these positions, their leaders in turn."""
     fetcher = Fetcher()
-    fetcher.positions.leaders_changed({tp(n): led(1 + n % brokers) for n in range(20)})
+    fetcher.positions.update_leaders({tp(n): led(1 + n % brokers) for n in range(20)})
     fetcher.assign(tp(n) for n in positions)
     for number, offset in positions.items():
         fetcher.positions.seek(tp(number), offset)
@@ -249,7 +249,7 @@ def test_that_order_survives_a_metadata_refresh():
     fetcher.requests()
     arrive(fetcher, {0: 1})
     fetcher.collect(10)
-    fetcher.positions.leaders_changed({tp(n): led(1) for n in range(20)})
+    fetcher.positions.update_leaders({tp(n): led(1) for n in range(20)})
     assert {1: [1, 2, 0]} == asked(fetcher)
     assert (tp(1), tp(2), tp(0)) == fetcher.positions.assigned
 
@@ -266,7 +266,7 @@ def test_a_lost_broker_is_asked_again_after_a_metadata_update():
     assert fetcher.positions.leaderless
     assert {} == asked(fetcher)
 
-    fetcher.positions.leaders_changed({tp(0): led(2), tp(1): led(2)})
+    fetcher.positions.update_leaders({tp(0): led(2), tp(1): led(2)})
     fetcher.arrived(FetchResponse(2, ()))
     assert {2: [0, 1]} == asked(fetcher)
 
@@ -276,7 +276,7 @@ def test_a_lost_broker_is_asked_again_when_its_back_off_is_over():
     fetcher = reading({0: 0})
     fetcher.requests(0)
     fetcher.disconnected(1, 50)
-    fetcher.positions.leaders_changed({tp(0): led(1)})
+    fetcher.positions.update_leaders({tp(0): led(1)})
     assert [] == fetcher.requests(49)
     assert (1, False) == (fetcher.failures(1), fetcher.connected)
     assert (50, None) == (fetcher.next_ready_us(49), fetcher.next_ready_us(50))

@@ -31,7 +31,7 @@ def led(broker: int, epoch: int = 0) -> LeaderAndEpoch:
 def reading(offset: int) -> Fetcher:
     """A fetcher of one partition at this offset, which broker 1 leads in epoch 0."""
     fetcher = Fetcher()
-    fetcher.positions.leaders_changed({tp(0): led(1)})
+    fetcher.positions.update_leaders({tp(0): led(1)})
     fetcher.assign([tp(0)])
     fetcher.positions.seek(tp(0), offset)
     fetcher.requests()
@@ -57,7 +57,7 @@ def test_a_fetch_tells_in_which_epoch_its_broker_is_taken_to_lead():
     """So that a leader of another epoch can refuse it."""
     fetcher = reading(7)
     arrive(fetcher, FetchedRecords(tp(0), 7, 7))
-    fetcher.positions.leaders_changed({tp(0): led(1, 4)})
+    fetcher.positions.update_leaders({tp(0): led(1, 4)})
     ((_, request),) = fetcher.requests()
 
     assert (FetchPartition(tp(0), 7, 4),) == request.partitions
@@ -93,7 +93,7 @@ def test_buffered_records_are_not_handed_out_while_their_position_is_validated()
     fetcher = reading(0)
     arrive(fetcher, FetchedRecords(tp(0), 0, 4, epochs=ONE_EPOCH))
     fetcher.collect(2)
-    fetcher.positions.leaders_changed({tp(0): led(2, 1)})
+    fetcher.positions.update_leaders({tp(0): led(2, 1)})
     fetcher.positions.follow_leaders()
     assert (tp(0),) == fetcher.positions.in_phase(Phase.VALIDATING)
     assert (0, (), []) == (fetcher.buffered, fetcher.collect(10), asked(fetcher))
@@ -115,7 +115,7 @@ def test_the_old_leader_names_the_new_one_with_its_refusal():
 def test_a_refusal_that_names_an_older_leader_or_none_tells_nothing(named):
     """Metadata knew better."""
     fetcher = reading(5)
-    fetcher.positions.leaders_changed({tp(0): led(1, 3)})
+    fetcher.positions.update_leaders({tp(0): led(1, 3)})
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
     arrive(fetcher, FetchedRecords(tp(0), -1, -1, refused, current_leader=named))
 

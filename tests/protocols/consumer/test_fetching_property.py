@@ -68,7 +68,7 @@ class Reader:
     def metadata(self, number: int, count: int) -> None:
         del number, count
         led = {tp(n): LeaderAndEpoch(BROKERS[n % 2], 0) for n in range(20)}
-        self.fetcher.positions.leaders_changed(led)
+        self.fetcher.positions.update_leaders(led)
 
     def check(self) -> None:
         self.fetcher.check()

@@ -13,7 +13,7 @@ def reading(*counts: int) -> Fetcher:
     """A fetcher that has so many records of each partition buffered, read from 0."""
     fetcher = Fetcher()
     parts = [TopicPartition("t", number) for number in range(len(counts))]
-    fetcher.positions.leaders_changed({tp: LeaderAndEpoch(1, 0) for tp in parts})
+    fetcher.positions.update_leaders({tp: LeaderAndEpoch(1, 0) for tp in parts})
     fetcher.assign(parts)
     for tp in parts:
         fetcher.positions.seek(tp, 0)

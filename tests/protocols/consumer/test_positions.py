@@ -23,7 +23,7 @@ def led(broker: int, epoch: int = 0) -> LeaderAndEpoch:
 def reading(at: dict[int, int], epoch: int = -1, leader: LeaderAndEpoch = FIRST) -> Positions:
     """Partitions read at these offsets, after records of this epoch, their leader known."""
     positions = Positions()
-    positions.leaders_changed(dict.fromkeys(map(tp, range(10)), leader))
+    positions.update_leaders(dict.fromkeys(map(tp, range(10)), leader))
     positions.assign(map(tp, at))
     positions.follow_leaders()
     for number, offset in at.items():
@@ -35,7 +35,7 @@ def reading(at: dict[int, int], epoch: int = -1, leader: LeaderAndEpoch = FIRST)
 
 def learn(positions: Positions, *leaders: LeaderAndEpoch) -> None:
     """Let metadata tell of these leaders of partitions 0, 1, ..., and poll look at it."""
-    positions.leaders_changed({tp(number): led for number, led in enumerate(leaders)})
+    positions.update_leaders({tp(number): led for number, led in enumerate(leaders)})
     positions.follow_leaders()
     positions.check()
 
@@ -130,7 +130,7 @@ def test_a_leader_without_an_epoch_is_followed_unasked():
 def test_positions_are_compared_with_metadata_only_when_poll_looks():
     """Until then they are valid, and committed."""
     positions = reading({0: 8}, epoch=0)
-    positions.leaders_changed({tp(0): led(2, 1)})
+    positions.update_leaders({tp(0): led(2, 1)})
     assert positions.behind
     assert {tp(0): 8} == positions.valid()
 
@@ -189,7 +189,7 @@ def test_metadata_of_an_older_epoch_tell_nothing():
 def test_a_recreated_topic_begins_with_old_epochs():
     """Its epochs have nothing to do with those before."""
     positions = reading({0: 8}, leader=led(2, 3))
-    positions.leaders_changed({tp(0): led(1, 0)}, recreated={"t"})
+    positions.update_leaders({tp(0): led(1, 0)}, recreated={"t"})
 
     assert led(1, 0) == positions.leader(tp(0))
 
@@ -197,8 +197,8 @@ def test_a_recreated_topic_begins_with_old_epochs():
 def test_a_newer_epoch_heard_of_makes_the_leader_unknown():
     """Somebody was elected since the metadata were made: old ones do not bring the leader back."""
     positions = reading({0: 8}, leader=led(1, 2))
-    assert not positions.heard_epoch(tp(0), 2)
-    assert positions.heard_epoch(tp(0), 3)
+    assert not positions.update_epoch(tp(0), 2)
+    assert positions.update_epoch(tp(0), 3)
     assert led(NO_LEADER, 3) == positions.leader(tp(0))
     learn(positions, led(1, 2))
     assert led(NO_LEADER, 3) == positions.leader(tp(0))
@@ -211,7 +211,7 @@ def test_an_epoch_of_an_unknown_partition_is_no_news():
     """Nothing is known that it could be compared with."""
     positions = Positions()
 
-    assert not positions.heard_epoch(tp(0), 3)
+    assert not positions.update_epoch(tp(0), 3)
 
 
 # -- going back ----------------------------------------------------------------------------------

@@ -17,13 +17,13 @@ from protocols.messages import TopicPartitions
 
 @pytest.mark.parametrize("before", MemberState)
 @pytest.mark.parametrize("after", MemberState)
-def test_only_the_ways_of_the_table_are_gone(before, after):
+def test_only_the_transitions_of_the_table_are_allowed(before, after):
     """A member goes where the table says, and going elsewhere is a defect of ours."""
     member = NO_MEMBER._replace(state=before)
     if after in TRANSITIONS[before]:
         assert after is member.to(after).state
     else:
-        with pytest.raises(AssertionError, match=f"no way from {before.name}"):
+        with pytest.raises(AssertionError, match=f"no transition from {before.name}"):
             member.to(after)
 
 
