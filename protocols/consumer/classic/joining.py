@@ -21,7 +21,13 @@ from assignors.types import (
 )
 from protocols.consumer.calls import exception_name
 from protocols.consumer.classic import heartbeat, membership
-from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
+from protocols.consumer.classic.membership import (
+    ask,
+    forget_coordinator,
+    invalid_assignor,
+    request_rejoin,
+    reset_by,
+)
 from protocols.consumer.classic.state import (
     Asked,
     AwaitingMetadata,
@@ -150,7 +156,7 @@ def _assign(
 ) -> Step[ClientState]:
     assignor = consumer.assignor(response.protocol_name)
     if assignor is None:
-        invalid = consumer.invalid_assignor(response.protocol_name)
+        invalid = invalid_assignor(consumer, response.protocol_name)
         failed = JoinFailed(invalid.exception, Reaction.THROW, message=invalid.message)
         return Step(replace(state, future=failed))
     subscriptions = {

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
+from protocols.consumer.calls import Failed
 from protocols.consumer.classic.state import (
     Asked,
     AwaitingMetadata,
@@ -221,3 +222,13 @@ def snapshot(topics: Iterable[str], known: Metadata, consumer: Consumer) -> Snap
     found = (known.topics[name] for name in sorted(topics) if name in known.topics)
     racked = bool(consumer.settings.client_rack)
     return tuple((topic.name, len(topic.leaders), topic.racks if racked else ()) for topic in found)
+
+
+def invalid_assignor(consumer: Consumer, name: str | None) -> Failed:
+    """Return the exception for a coordinator that selected an assignor not configured here.
+
+    Source: ``ConsumerCoordinator.onLeaderElected``, ``onJoinComplete``.
+    """
+    supported = ", ".join(assignor.name for assignor in consumer.assignors)
+    message = f"Coordinator selected invalid assignment protocol: {name}; supported: {supported}"
+    return Failed("IllegalStateException", message=message)

@@ -14,6 +14,7 @@ from protocols.consumer.calls import Failed
 from protocols.consumer.classic.commits import commit_automatically
 from protocols.consumer.classic.membership import (
     ask,
+    invalid_assignor,
     rejoin_if_changed,
     request_rejoin,
     reset,
@@ -219,7 +220,7 @@ def _on_join_complete(
         step = reset(replace(state, future=None), reason, keep_member_id=False)
         return step.then(lambda s: advance(s, consumer, now, poll_until_us))
     if consumer.assignor(synced.protocol) is None:
-        return Step(state, (Return(consumer.invalid_assignor(synced.protocol)),))
+        return Step(state, (Return(invalid_assignor(consumer, synced.protocol)),))
     if any(not _subscribes(state, consumer, tp) for tp in synced.assignment):
         reason = "received assignments that do not match the current subscription"
         again = replace(state, future=None, prepare=PrepareNeeded())

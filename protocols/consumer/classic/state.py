@@ -196,9 +196,6 @@ class Generation(NamedTuple):
 NO_GENERATION = Generation()
 
 
-# -- the heartbeat thread ----------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Beat:
     """The heartbeat thread while it is enabled; it turns at ``phase_us`` plus multiples of rho."""
@@ -209,9 +206,6 @@ class Beat:
     """The client's own copy of its session: past it the coordinator counts as unknown."""
 
     failures: int = 0
-
-
-# -- requests in flight ------------------------------------------------------------------------
 
 
 class Asked(enum.Enum):
@@ -386,14 +380,6 @@ class Consumer:
     def assignor(self, name: str | None) -> Assignor | None:
         """Return the configured assignor of this name, if there is one (``lookupAssignor``)."""
         return next((assignor for assignor in self.assignors if assignor.name == name), None)
-
-    def invalid_assignor(self, name: str | None) -> Failed:
-        """Return the exception for a coordinator that selected an assignor not configured here."""
-        supported = ", ".join(assignor.name for assignor in self.assignors)
-        message = (
-            f"Coordinator selected invalid assignment protocol: {name}; supported: {supported}"
-        )
-        return Failed("IllegalStateException", message=message)
 
     @property
     def positions(self) -> Positions:
