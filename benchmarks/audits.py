@@ -32,7 +32,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from emulator.cli.main import GC_THRESHOLD
-from emulator.logs.audit.auditing import Audited, Engine, InProcess, Terms, audit
+from emulator.logs.audit.passes import Audited, Engine, InProcess, Terms, audit
 from emulator.logs.audit.reading import Source, find_files, open_source
 
 PARTITIONS = 12

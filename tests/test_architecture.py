@@ -41,6 +41,15 @@ MEASURED = {"assignors", "emulator.events", "emulator.ledger", "emulator.metrics
 PLAYED = MEASURED | {"protocols", "emulator.scenario", "emulator.world", "emulator.playing"}
 LIBRARY = {"emulator.comparison", "emulator.explanation", "emulator.loading", "emulator.sweeps"}
 FILES = {"emulator.output_files", "emulator.parquet_file", "emulator.versions"}
+LOGS = FILES | {
+    "emulator.metrics",
+    "emulator.tables",
+    "emulator.engines",
+    "emulator.logs",
+    "emulator.spark",
+    "emulator.processes",
+    "emulator.report",
+}
 
 ARROWS: Mapping[str, set[str]] = {
     "assignors": set(),
@@ -100,8 +109,14 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.logs": MEASURED
     | FILES
     | {"protocols", "emulator", "emulator.scenario", "emulator.report", "emulator.study"},
+    "emulator.engines": {"emulator.processes", "emulator.spark"},
+    "emulator.logs.importing": LOGS,
+    "emulator.logs.group_scenario": LOGS | {"emulator.logs.importing"},
+    "emulator.logs.auditing": LOGS,
     "emulator.spark": {"assignors", "protocols", "emulator", "emulator.logs", "emulator.study"},
     "emulator.cli": {"assignors", "protocols", "emulator", "emulator.spark", "emulator.logs"}
+    | {"emulator.engines", "emulator.logs.importing", "emulator.logs.group_scenario"}
+    | {"emulator.logs.auditing"}
     | {"emulator.study", "emulator.conformance", "emulator.report", "emulator.processes"}
     | {"emulator.assignment", "emulator.run_files", "emulator.subjects"}
     | LIBRARY

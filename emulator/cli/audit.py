@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from emulator.cli.options import EngineName, Examples, JsonOption, MasterOption, with_examples
+from emulator.cli.output import Progress, say_all, say_json
+
+if TYPE_CHECKING:
+    from emulator.logs.auditing import Audit
 
 EXPECTATION_FAILED = 1
 
@@ -155,8 +161,8 @@ def audit(
 
     Exit status: 0 fine; 1 an expectation failed; 2 bad input.
     """
-    from emulator.cli.audit_request import Request
-    from emulator.cli.audit_telling import run_audit
+    from emulator.logs.audit.request import Request
+    from emulator.logs.auditing import run_audit
 
     request = Request(
         logs=tuple(logs),
@@ -173,5 +179,30 @@ def audit(
         engine=engine.value,
         master=master,
     )
-    if not run_audit(request, as_json=as_json):
+    with Progress("rows", time_left=True) as progress:
+        done = run_audit(request, progress=progress.show)
+    if as_json:
+        say_json(done.document())
+    else:
+        say_all([*done.lines(), "", f"Read by: {done.engine}", *_next_steps(done)])
+    if not done.ok:
         raise typer.Exit(EXPECTATION_FAILED)
+
+
+def _next_steps(done: Audit) -> Iterator[str]:
+    """Yield the folder, and the commands to continue with."""
+    from emulator.report.wording import counted
+
+    request, ledger = done.request, done.ledger
+    if request.output is not None:
+        yield f"Tables:  {request.output}"
+    if not ledger.entries:
+        return
+    if request.output is None:
+        ranges = counted(len(ledger.entries), "range")
+        yield f"Next:    -o DIR writes the {ranges} as Parquet and JSON"
+    logs = [path for path in request.commits if path.suffix != ".parquet"]
+    if len(logs) == 1:
+        source, group = shlex.quote(str(logs[0])), shlex.quote(ledger.group)
+        yield "To try out remedies, with this group as a scenario:"
+        yield f"  rebalance import {source} --scenario {group} -o group.toml"

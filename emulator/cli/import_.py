@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,9 +16,15 @@ from emulator.cli.options import (
     MasterOption,
     with_examples,
 )
+from emulator.cli.output import Progress, say, say_json
+from emulator.errors import RefusedError, reason_of
 
-NOT_ALL_READ = 1
-MINUTE_US = 60_000_000
+if TYPE_CHECKING:
+    from emulator.logs.importing import Import
+    from emulator.logs.imports.request import Request
+
+INCOMPLETE = 1
+"""Exit status if something could not be read."""
 
 
 SourcesArgument = Annotated[
@@ -153,13 +160,10 @@ def import_(
 
     Exit status: 0 fine; 1 not all could be read, see gaps; 2 bad input, or no room.
     """
-    from emulator.cli.import_findings import Wanted
-    from emulator.cli.import_playing import play_import, play_scenario
-    from emulator.cli.import_request import Request
-    from emulator.errors import RefusedError
+    from emulator.logs.imports.request import Request, retention_ms_of
 
     request = Request(
-        retention_ms=_retention_ms(retention),
+        retention_ms=retention_ms_of(retention),
         sources=tuple(sources or ()),
         output=output,
         bootstrap=bootstrap,
@@ -174,25 +178,77 @@ def import_(
     )
     if scenario is not None:
         if request.groups:
-            raise RefusedError("--scenario reads one group alone: leave --group out")
-        all_read = play_scenario(request, Wanted(scenario, generation), as_json=as_json)
+            raise RefusedError("--scenario reads one group: leave --group out")
+        complete = _scenario(request, scenario, generation, as_json=as_json)
     elif generation is not None:
-        raise RefusedError("--generation is for --scenario GROUP: give it, too")
+        raise RefusedError("--generation needs --scenario GROUP")
     else:
-        all_read = play_import(request, as_json=as_json)
-    if not all_read:
-        raise typer.Exit(NOT_ALL_READ)
+        complete = _import(request, as_json=as_json)
+    if not complete:
+        raise typer.Exit(INCOMPLETE)
 
 
-def _retention_ms(text: str) -> int:
-    """Return a time in milliseconds; raise RefusedError if it is none, or nothing."""
-    from emulator.errors import RefusedError
-    from emulator.scenario.units import parse_duration
+def _import(request: Request, *, as_json: bool) -> bool:
+    """Import, and print the result; return whether everything could be read."""
+    from emulator.logs.importing import run_import
+
+    with _progress(request) as progress:
+        done = run_import(request, progress=progress.show)
+    if as_json:
+        say_json({"folder": str(done.folder), "engine": done.engine.name, **done.manifest})
+    else:
+        say(*_lines(done))
+    return done.complete
+
+
+def _lines(done: Import) -> Iterator[str]:
+    from emulator.logs.importing import FINDINGS, PAGE
+    from emulator.logs.imports.screen import findings_screen, import_lines, next_steps
+    from emulator.report.wording import printable
+
+    yield from import_lines(done.planned, done.manifest)
+    yield f"Read by: {done.engine.words}"
+    yield f"Tables:  {done.folder}"
+    if done.shortlist is None:
+        return
+    yield from ("", *map(printable, findings_screen(done.shortlist)), "")
+    yield f"Findings: {done.folder / FINDINGS}"
+    page = done.folder / PAGE
+    missing = "none, plotly is missing: pip install 'rebalance-emulator[pictures]'"
+    yield f"Page:     {page if page.is_file() else missing}"
+    yield from map(printable, next_steps(done.shortlist, done.folder))
+
+
+def _scenario(request: Request, group: str, generation: int | None, *, as_json: bool) -> bool:
+    """Write a group as a scenario; return whether everything could be read."""
+    from emulator.logs.group_scenario import run_scenario
+
+    output = request.output
+    if output is not None and (output.exists() or output.is_symlink()):
+        raise RefusedError(f"-o {output}: exists already; name a new file")
+    with _progress(request) as progress:
+        found = run_scenario(request, group, generation, progress=progress.show)
+    if output is not None:
+        _write(output, found.text)
+    if as_json:
+        file = None if output is None else str(output)
+        say_json({"group": group, "file": file, "text": found.text})
+    elif output is None:
+        say(found.text.removesuffix("\n"))
+    else:
+        say(f"{output}: {group} as a scenario; run it with: rebalance run {output}")
+    return found.complete
+
+
+def _write(path: Path, text: str) -> None:
+    from emulator.output_files import put
 
     try:
-        taken_us = parse_duration(text)
-    except ValueError as error:
-        raise RefusedError(f"--offsets-retention {text}: {error}") from None
-    if taken_us < MINUTE_US:
-        raise RefusedError(f"--offsets-retention {text}: Kafka keeps offsets for a minute at least")
-    return taken_us // 1_000
+        put(path, text.encode())
+    except (OSError, ValueError) as error:
+        raise RefusedError(f"-o {path}: cannot be written: {reason_of(error)}") from None
+
+
+def _progress(request: Request) -> Progress:
+    unit = "bytes" if request.bootstrap is None else "log offsets"
+    return Progress(f"{unit} read", time_left=True)

@@ -14,8 +14,7 @@ from emulator.logs.offsets_log.columns_file import ColumnsFile, Written
 from emulator.logs.offsets_log.columns_left_out import Unreadable
 from emulator.logs.offsets_log.finding import Log, LogFileError, Segment, logs_of
 from emulator.logs.offsets_log.recognising import read_segment
-from emulator.logs.offsets_log.words import printable
-from emulator.report.wording import counted
+from emulator.report.wording import counted, printable
 from emulator.run_files import parquet_objection
 from protocols.offsets_topic.segments.reader import Gap
 

@@ -18,7 +18,8 @@ from emulator.logs.offsets_log.faults import Tally
 from emulator.logs.offsets_log.finding import Log, LogFileError, Segment, logs_of
 from emulator.logs.offsets_log.opening import OnRead
 from emulator.logs.offsets_log.recognising import read_segment
-from emulator.logs.offsets_log.words import Words, printable
+from emulator.logs.offsets_log.words import Words
+from emulator.report.wording import printable
 from protocols.offsets_topic.partition import partition_for
 from protocols.offsets_topic.replay import Loaded
 

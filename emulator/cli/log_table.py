@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from rich import box
 from rich.table import Table
 
-from emulator.logs.offsets_log.words import Words, printable
+from emulator.logs.offsets_log.words import Words
 from emulator.report.figures_shown import as_lines, cells
-from emulator.report.wording import counted, width
+from emulator.report.wording import counted, printable, width
 
 UNKNOWN = "?"
 

@@ -6,21 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from emulator.cli.on_spark import refuse_master_without_spark, spark, where_it_runs
+from emulator import engines
+from emulator.engines import EngineRequest, open_spark
 from emulator.errors import ProcessKilledError
-from emulator.processes import cores, parallel_map
-from emulator.spark.environment import is_decided
+from emulator.processes import parallel_map
 from emulator.study.attempts import ProcessDiedError
 from emulator.study.plan import Chunk, Plan
 from emulator.study.rows import Task
 from emulator.study.store import keep, seed_in_progress
-
-POOL_BEST_S = 60.0
-"""Work of one minute on all cores: below it Spark's start would not come back in."""
 
 Player = Callable[[Sequence[Task], Path], Iterator[Chunk]]
 """Plays chunks and keeps them in a folder; yields each that is done.
@@ -54,20 +50,12 @@ class Wish:
 
 
 def choose_engine(plan: Plan, wish: Wish, environment: Any) -> Engine:
-    """Return who plays a study: who was asked for, else the quicker one."""
-    jobs = wish.jobs or cores()
-    chosen_elsewhere = is_decided(environment)
-    wanted = wish.engine
-    refuse_master_without_spark(wanted, wish.master)
-    if wanted == "auto":
-        large = plan.work_s / jobs > POOL_BEST_S and find_spec("pyspark") is not None
-        wanted = "spark" if large or wish.master or chosen_elsewhere else "pool"
-    if wanted == "spark":
-        where = where_it_runs(wish.master, is_decided=chosen_elsewhere)
-        told = f"{where} (--engine pool takes processes)"
-        return Engine("spark", told, partial(_spark, plan.study.title, wish))
-    told = f"{jobs} process{'es' if jobs > 1 else ''} (--engine spark takes Spark)"
-    return Engine("pool", told, partial(_pool, jobs, wish.folder))
+    """Return the engine that plays a study: the one asked for, else the faster one."""
+    request = EngineRequest(wish.engine, wish.master, wish.jobs)
+    chosen = engines.choose_engine(request, environment, work_s=plan.work_s)
+    if chosen.name == engines.SPARK:
+        return Engine(chosen.name, chosen.words, partial(_spark, plan.study.title, wish))
+    return Engine(chosen.name, chosen.words, partial(_pool, chosen.jobs, wish.folder))
 
 
 @contextmanager
@@ -90,7 +78,7 @@ def _spark(title: str, wish: Wish) -> Iterator[Player]:
     from emulator.spark.errors import WorkerDiedError
     from emulator.spark.study_runs import play_on_spark
 
-    with spark(f"rebalance study: {title}", wish.master) as session:
+    with open_spark(f"rebalance study: {title}", wish.master) as session:
 
         def play(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
             try:

@@ -90,3 +90,13 @@ def listed(words: list[str]) -> str:
     ('a', 'a and b', 'a, b and c')
     """
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def printable(text: str) -> str:
+    r"""Return what a log says as a terminal can be trusted with it.
+
+    >>> print(printable("a group\nof \x1b[31mtwo\x1b[0m lines"))
+    a group\nof \x1b[31mtwo\x1b[0m lines
+    """
+    shown = (each if each.isprintable() else repr(each)[1:-1] for each in text)
+    return text if text.isprintable() else "".join(shown)

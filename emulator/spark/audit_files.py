@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
 
-from emulator.logs.audit.auditing import Counts, Terms, ranges_of
 from emulator.logs.audit.csv_text import CsvLayout
+from emulator.logs.audit.passes import Counts, Terms, ranges_of
 from emulator.logs.audit.ranges import RANGES, CutsOf
 from emulator.logs.audit.reading import CHUNK_ROWS, LogFile, Part, Source, layout_of, parts_of
 from emulator.logs.audit.text import Seen, Span, lines_cut, look, rows_cut, stretches_of

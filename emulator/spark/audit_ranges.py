@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
-from emulator.logs.audit.auditing import Counts, Look, Terms
+from emulator.logs.audit.passes import Counts, Look, Terms
 from emulator.logs.audit.ranges import CutsOf, PartitionName
 from emulator.logs.audit.reading import Source
 from emulator.logs.audit.text import CHUNK_BYTES

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emulator.logs.audit.auditing import Counts, Terms, ranges_of_rows
 from emulator.logs.audit.columns import unit_of
 from emulator.logs.audit.csv_text import layout_in
+from emulator.logs.audit.passes import Counts, Terms, ranges_of_rows
 from emulator.logs.audit.ranges import CutsOf
 from emulator.logs.audit.reading import CHUNK_ROWS, LONGEST_HEADER, format_of
 from emulator.logs.audit.rows import Mapped, map_columns, rows_of

@@ -7,19 +7,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from emulator.ledger.entries import EntryKind
-from emulator.logs.audit.auditing import Audited, Counts
 from emulator.logs.audit.causes import AuditCause, Judgement, judge_again, judge_never
 from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.partitions import PartitionLedger, Stretch
+from emulator.logs.audit.passes import Audited, Counts
 from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.errors import AuditError
-from emulator.metrics.checks import RELATIONS, Expected
 from emulator.scenario.problems import hint, listed
+
+if TYPE_CHECKING:
+    from emulator.metrics.checks import Expected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +207,9 @@ Expectation = tuple[str, str, int]
 
 
 def read_expectation(text: str) -> Expectation:
-    """Read one expectation; raise AuditError if it is none."""
+    """Parse one expectation; raise AuditError if it is invalid."""
+    from emulator.metrics.checks import RELATIONS  # noqa: PLC0415  only where something is expected
+
     match = _WRITTEN.fullmatch(text)
     if match is None:
         raise AuditError(
@@ -226,11 +230,13 @@ def read_expectation(text: str) -> Expectation:
 
 
 def check(expectations: Sequence[Expectation], ledger: AuditLedger) -> tuple[Expected, ...]:
-    """Hold expectations against a ledger, in order."""
+    """Compare a ledger with expectations, in their order."""
     return tuple(_check(each, ledger) for each in expectations)
 
 
 def _check(expectation: Expectation, ledger: AuditLedger) -> Expected:
+    from emulator.metrics.checks import RELATIONS, Expected  # noqa: PLC0415  the same
+
     name, relation, bound = expectation
     measured = _figure(name, ledger)
     text = f"{name} is {measured:,}, expected {relation} {bound:,}"

@@ -7,16 +7,18 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import emulator
 from emulator.logs.audit.ledger import TOTALS, AuditLedger, entries_table, partitions_table
-from emulator.metrics.checks import Expected
 from emulator.output_files import beside
 from emulator.versions import KAFKA, SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from emulator.metrics.checks import Expected
 
 Asked = dict[str, Any]
 """What the user asked for, by the names of options, as JSON values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich import box
 from rich.table import Table
@@ -13,9 +13,11 @@ from emulator.logs.audit.causes import AuditCause
 from emulator.logs.audit.columns import shown
 from emulator.logs.audit.ledger import AuditEntry, AuditLedger
 from emulator.logs.audit.partitions import PartitionLedger
-from emulator.metrics.checks import Expected
 from emulator.report.figures_shown import as_lines, cells
 from emulator.report.wording import counted, paragraph, span
+
+if TYPE_CHECKING:
+    from emulator.metrics.checks import Expected
 
 MOST_OWNERS = 5
 MOST_PARTITIONS = 10

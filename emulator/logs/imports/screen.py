@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
-from typing import Final
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Final
 
 from rich import box
 from rich.table import Table
 
+from emulator.logs.imports.folder import rows_in
 from emulator.logs.imports.notices import clock, notices, weight
-from emulator.logs.imports.values import CadenceFinding, GroupFindings
+from emulator.logs.imports.values import CadenceFinding, GroupFindings, State
 from emulator.report.figures_shown import as_lines, cells
-from emulator.report.wording import counted, figure, listed, paragraph, span
+from emulator.report.wording import counted, figure, listed, paragraph, printable, span
 
+if TYPE_CHECKING:
+    from emulator.logs.imports.request import Planned
+
+MOST_GAPS: Final = 3
 MOST_ROWS: Final = 40
 MOST_MEMBERS: Final = 40
 MOST_TOLD: Final = 10
@@ -183,3 +190,66 @@ def _row(found: GroupFindings) -> Iterable[str]:
 
 def _ms(value: int | None) -> str:
     return "" if value is None else span(value / 1000)
+
+
+# -- what was imported -------------------------------------------------------------------------
+
+
+def import_lines(plan: Planned, manifest: dict[str, Any]) -> Iterator[str]:
+    """Yield what was read: rows, groups, times, and what could not be read."""
+    rows, times = manifest["tables"], manifest["times_ms"]
+    yield (
+        f"{counted(rows['commits'], 'commit')} and {counted(rows['groups'], 'other record')} of "
+        f"{counted(manifest['groups'], 'group')}, in "
+        f"{counted(manifest['log_partitions'], 'partition')} of the offsets topic"
+    )
+    if times is not None:
+        yield f"from {_utc(times[0])} to {_utc(times[1])}"
+    if not manifest["groups"] and not plan.selection.is_everything:
+        yield "no record matches --group, --from and --to"
+    transactions = manifest["transactions"]
+    if transactions:
+        counts = ", ".join(f"{number:,} {outcome}" for outcome, number in transactions.items())
+        yield f"commits in transactions: {counts}; aborted and pending ones do not count"
+    if rows["gaps"]:
+        yield from _gap_lines(plan, rows["gaps"])
+    if manifest["unknown_parts"]:
+        commits = counted(manifest["unknown_parts"], "commit")
+        yield f"{commits} contain more than the columns do: headers, or fields of a newer Kafka"
+    for path in plan.empty:
+        yield printable(f"{path}: an empty segment")
+
+
+def _gap_lines(plan: Planned, number: int) -> Iterator[str]:
+    """Yield that not everything could be read, and the first gaps."""
+    yield f"{counted(number, 'gap')}: not everything could be read"
+    for gap in rows_in(plan.folder, "gaps").head(MOST_GAPS).to_pylist():
+        yield printable(f"  {gap['source']}{_place(gap, plan)}: {gap['reason']}")
+    if number > MOST_GAPS:
+        yield f"  and {number - MOST_GAPS:,} more; see the table gaps"
+
+
+def _place(gap: Mapping[str, Any], plan: Planned) -> str:
+    """Return where a gap is; empty for one record, whose reason names its offset."""
+    if not gap["length"]:
+        return ""
+    unit = "log offset" if plan.is_live else "byte"
+    start = f"{gap['position']:,}" if plan.is_live else f"byte {gap['position']:,}"
+    return f", {counted(gap['length'], unit)} from {start}"
+
+
+def _utc(time_ms: int) -> str:
+    """Return a time of a record, which may have any value."""
+    text = clock(time_ms)
+    return text if text.endswith("ms") else f"{text} UTC"
+
+
+def next_steps(shortlist: Shortlist, folder: Path) -> Iterator[str]:
+    """Yield the commands to continue with, for the group to look at first."""
+    groups = [each for each in shortlist.first() if each.state is not State.OFFSETS_ONLY]
+    if groups:
+        source, group = quote(str(folder)), quote(groups[0].group)
+        yield f"Next:     rebalance import {source} --scenario {group} -o group.toml"
+        yield "          writes a group as a scenario, to simulate its next deploy or failure;"
+        yield f"          rebalance audit LOGS --commits {source} --group {group}"
+        yield "          counts which of its records were reprocessed or lost."

@@ -42,16 +42,6 @@ _LONGEST_REMEMBERED: Final = 1_024
 _VERSION_BYTES: Final = 2
 
 
-def printable(text: str) -> str:
-    r"""Return what a log says as a terminal can be trusted with it.
-
-    >>> print(printable("a group\nof \x1b[31mtwo\x1b[0m lines"))
-    a group\nof \x1b[31mtwo\x1b[0m lines
-    """
-    shown = (each if each.isprintable() else repr(each)[1:-1] for each in text)
-    return text if text.isprintable() else "".join(shown)
-
-
 def time_word(batch: Batch) -> str:
     """Return what the times of a batch's records are."""
     return "LogAppendTime" if batch.header.has_append_time else "CreateTime"

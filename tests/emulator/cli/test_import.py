@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.cli import import_engines
-from emulator.logs.imports import rows, store
+from emulator.logs import importing
+from emulator.logs.imports import reading, store
 from emulator.logs.imports.tables import TABLES
 
 from ..logs.imports.logs import (
@@ -62,7 +62,7 @@ def test_segments_become_tables(tmp_path):
     assert rows == manifest["tables"]
     assert f"{rows['commits']:,} commits and {rows['groups']:,} other records of 10 groups" in out
     assert "from 2026-11-21 10:52:09 UTC to 2026-11-21 11:31:00 UTC" in out
-    assert "1 process (--engine spark takes Spark)" in out
+    assert "1 process (--engine spark uses Spark)" in out
     assert [folder] == list(tmp_path.iterdir())
 
 
@@ -120,8 +120,8 @@ def test_gaps_are_rows_and_a_status(tmp_path):
     (gap,) = table(tmp_path / "imported", "gaps").to_pylist()
     assert (1, 2) == (status, table(tmp_path / "imported", "commits").num_rows)
     assert (len(whole[0]), 90, str(path)) == (gap["position"], gap["length"], gap["source"])
-    assert "1 gap: not all could be read\n" in out
-    assert f"  {path}, 90 bytes from byte {len(whole[0])} on: " in out
+    assert "1 gap: not everything could be read\n" in out
+    assert f"  {path}, 90 bytes from byte {len(whole[0])}: " in out
 
 
 def test_a_selection_that_takes_nothing_is_said(tmp_path):
@@ -130,7 +130,7 @@ def test_a_selection_that_takes_nothing_is_said(tmp_path):
     status, out, _ = rebalance("import", path, "--group", "nobody*", "-o", tmp_path / "imported")
 
     assert 0 == status
-    assert "nothing of what was read is asked for by --group, --from and --to" in out
+    assert "no record matches --group, --from and --to" in out
 
 
 def test_a_compressed_file_that_is_cut_off_has_a_gap_at_its_end(tmp_path):
@@ -167,7 +167,7 @@ def test_several_processes_write_the_same_bytes(broker, tmp_path):
     two = rebalance("import", *sources, "-o", tmp_path / "two", "--jobs", 2)
 
     assert (0, 0) == (one.status, two.status)
-    assert "2 processes (--engine spark takes Spark)" in two.out
+    assert "2 processes (--engine spark uses Spark)" in two.out
     assert files_in(tmp_path / "one") == files_in(tmp_path / "two")
 
 
@@ -180,9 +180,9 @@ def test_an_interrupted_import_goes_on(broker, tmp_path, monkeypatch):
         if len(read) == 1:
             raise KeyboardInterrupt
         read.append(task.piece.name)
-        return rows.keep(task, part)
+        return reading.keep(task, part)
 
-    monkeypatch.setattr(import_engines, "keep", keep)
+    monkeypatch.setattr(importing, "keep", keep)
     interrupted = rebalance("import", broker, "-o", tmp_path / "imported")
     read.insert(0, "")
     resumed = rebalance("import", broker, "-o", tmp_path / "imported")

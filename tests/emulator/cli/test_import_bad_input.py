@@ -7,8 +7,7 @@ import socket
 
 import pytest
 
-from emulator.cli import import_request
-from emulator.logs.imports import live, store
+from emulator.logs.imports import live, request, store
 
 from ..logs.imports.logs import batch, commit, segment_of, written
 from .commands import rebalance
@@ -29,7 +28,10 @@ def refused(tmp_path, *arguments):
         (["-o", "imported"], "give either SOURCE"),
         ([segment_of(4), "--bootstrap", "h:1", "-o", "imported"], "give either SOURCE"),
         ([segment_of(4), "--set", "a=b", "-o", "imported"], "are for a live cluster"),
-        ([segment_of(4), "--from", "noon", "-o", "imported"], "--from noon: no time; one is 2026-"),
+        (
+            [segment_of(4), "--from", "noon", "-o", "imported"],
+            "--from noon: not a time; expected such as 2026-",
+        ),
         (
             [segment_of(4), "--from", "2026-05-05", "--to", "2026-05-04", "-o", "imported"],
             "--from 2026-05-05 is not before --to 2026-05-04",
@@ -107,7 +109,7 @@ def test_a_full_disk_is_told_and_the_import_can_go_on(tmp_path, monkeypatch):
 
 def test_without_the_client_it_says_what_to_install(tmp_path, monkeypatch):
     """Segment files need none."""
-    monkeypatch.setattr(import_request, "find_spec", lambda _: None)
+    monkeypatch.setattr(request, "find_spec", lambda _: None)
 
     reason = refused(tmp_path, "--bootstrap", "h:1", "-o", tmp_path / "imported")
 
@@ -131,7 +133,7 @@ def test_a_broker_that_goes_away_is_told_and_the_import_can_go_on(tmp_path, monk
     monkeypatch.setattr(live, "PATIENCE_S", 0.4)
     with socket.create_server(("127.0.0.1", 0)) as held:
         address = f"127.0.0.1:{held.getsockname()[1]}"
-    gone = live.Stretch(live.TOPIC, 3, 0, 10)
+    gone = live.LogRange(live.TOPIC, 3, 0, 10)
     monkeypatch.setattr(live, "stretches_of", lambda *_, **__: [gone])
 
     reason = refused(tmp_path, "--bootstrap", address, "-o", tmp_path / "imported")

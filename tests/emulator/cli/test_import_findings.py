@@ -85,16 +85,16 @@ def test_a_file_that_is_there_is_not_written_over(imported, tmp_path):
     status, _, err = rebalance("import", imported[0], "--scenario", GROUP, "-o", path)
 
     assert (2, "mine") == (status, path.read_text())
-    assert "is there already" in err
+    assert "exists already" in err
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--scenario", "rolling-static-1"), f"no such group; in it there are {GROUP}"),
+        (("--scenario", "rolling-static-1"), f"no such group; there are {GROUP}"),
         (("--scenario", GROUP, "--generation", "9"), "no generation 9 with members; there are 1"),
         (("--scenario", GROUP, "--group", "x*"), "leave --group out"),
-        (("--generation", "1"), "--generation is for --scenario"),
+        (("--generation", "1"), "--generation needs --scenario"),
         (("--offsets-retention", "soon"), "--offsets-retention soon:"),
         (("--offsets-retention", "1s"), "for a minute at least"),
     ],
@@ -113,5 +113,6 @@ def test_a_log_of_nobody_known_names_what_is_missing(tmp_path):
 
     assert 2 == status
     assert (
-        "--scenario nobody: no such group that was read; which there are: rebalance import" in err
+        "--scenario nobody: no such group that was read; to list the groups: rebalance import"
+        in err
     )

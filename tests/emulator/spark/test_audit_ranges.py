@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.logs.audit.auditing import InProcess, Terms, audit
+from emulator.logs.audit.passes import InProcess, Terms, audit
 from emulator.logs.errors import AuditError
 from emulator.spark.audit_ranges import OnSpark
 from emulator.spark.audit_tables import SparkTable

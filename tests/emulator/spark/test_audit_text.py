@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.logs.audit.auditing import InProcess, Terms, audit
+from emulator.logs.audit.passes import InProcess, Terms, audit
 from emulator.logs.audit.reading import find_files, open_source
 from emulator.logs.errors import AuditError
 from emulator.spark.audit_files import parts_on

@@ -13,7 +13,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.cli import output, study_engines, study_playing
+from emulator import engines
+from emulator.cli import output, study_playing
 from emulator.cli.study_engines import Wish, choose_engine
 from emulator.cli.study_request import Request
 from emulator.errors import RefusedError
@@ -38,7 +39,7 @@ def test_a_study_is_played_and_told(tmp_path):
     assert (0, "") == (status, err)
     assert "how long a session? | 12 runs | 2 cells" in out
     assert "| commit interval |" in out
-    assert "Played by: 1 process (--engine spark takes Spark)" in out
+    assert "Played by: 1 process (--engine spark uses Spark)" in out
     names = {path.name for path in (tmp_path / "out").iterdir()}
     files = {
         f"{name}.parquet" for name in ("cells", "summary", "differences", "sensitivity", "pareto")
@@ -244,7 +245,7 @@ def test_the_engine_is_chosen_by_size_or_as_the_user_says(
 
 def test_without_pyspark_a_large_study_takes_the_pool(tmp_path, monkeypatch):
     """Nothing has to be installed for it."""
-    monkeypatch.setattr(study_engines, "find_spec", lambda _: None)
+    monkeypatch.setattr(engines, "find_spec", lambda _: None)
     plan = plan_of(study_of(("seeds = 6", "seeds = 600000")))
 
     assert "pool" == choose_engine(plan, wish(tmp_path), {}).name
@@ -315,7 +316,7 @@ def test_who_plays_it_is_said_before_it_is_played(tmp_path, monkeypatch):
     study_playing.play_study(request(tmp_path), as_json=True)
 
     assert "12 runs, in 2 cells, about " in terminal.getvalue()
-    assert "1 process (--engine spark takes Spark)" in terminal.getvalue()
+    assert "1 process (--engine spark uses Spark)" in terminal.getvalue()
 
 
 def request(folder: Path) -> Request:

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from emulator.conformance.captured.capture import Capture
 from emulator.events import Event, Processed, RunEnded
-from emulator.logs.audit.auditing import Audited, InProcess, Terms, audit
 from emulator.logs.audit.partitions import Limits
+from emulator.logs.audit.passes import Audited, InProcess, Terms, audit
 from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.audit.reading import Source, find_files, open_source
 

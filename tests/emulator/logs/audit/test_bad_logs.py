@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.logs.audit.auditing import InProcess, Terms, audit
 from emulator.logs.audit.columns import time_us
 from emulator.logs.audit.partitions import Limits
+from emulator.logs.audit.passes import InProcess, Terms, audit
 from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.audit.reading import find_files, open_source
 from emulator.logs.errors import AuditError

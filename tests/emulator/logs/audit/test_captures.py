@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.conformance.captured.capture import Capture, find_runs, read_capture
-from emulator.logs.audit.auditing import Audited
+from emulator.logs.audit.passes import Audited
 
 from .logs import audited, terms_of, write_captured
 

@@ -37,7 +37,7 @@ def test_a_repeat_is_told(log):
     assert "D1: orders-0 20..29 by m1 at 2023-11-14T22:13:40.000Z, again by m2 at" in out
     assert "m1 > m2" in out
     assert "With the group's offsets log (--commits) more causes can be told." in out
-    assert "Read by: one process" in out
+    assert "Read by: 1 process" in out
 
 
 def test_a_loss_is_told(tmp_path):
@@ -133,7 +133,7 @@ def test_a_full_disk_leaves_nothing(log, tmp_path, monkeypatch):
         (["--expect", "repeats <= 1"], "there is no figure 'repeats'"),
         (["--expect", "reprocessed"], 'such as "reprocessed <= 100"'),
         (["--expect", "lost.by_cause[rewnd] == 0"], 'did you mean "rewind"?'),
-        (["--engine", "pool", "--master", "local[2]"], "--master is Spark's"),
+        (["--engine", "pool", "--master", "local[2]"], "--master is for Spark"),
         (["--engine", "pool", "--format", "table"], "leave out --engine pool"),
     ],
 )
@@ -234,7 +234,7 @@ def test_what_to_do_is_said(log, tmp_path):
 
     assert "Processed again: 10 records, at 2023-11-14T22:15:00.000Z" in out
     assert "  - rewind: Find out who committed the lower offset" in out
-    assert "Next:    1 range, one by one, as Parquet and JSON: the same command with -o DIR" in out
+    assert "Next:    -o DIR writes the 1 range as Parquet and JSON" in out
     assert f"rebalance import {segments} --scenario billing -o group.toml" in out
     assert "Next:" not in kept
 

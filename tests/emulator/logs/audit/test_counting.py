@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.ledger import accounts
-from emulator.logs.audit import auditing, reading
-from emulator.logs.audit.auditing import Audited
+from emulator.logs.audit import passes, reading
+from emulator.logs.audit.passes import Audited
 from emulator.logs.errors import AuditError
 
 from .logs import (
@@ -177,7 +177,7 @@ def test_records_of_many_workers_make_ranges(tmp_path):
     ]
     source = source_of(write(tmp_path / "log.parquet", rows, 1000))
     (part,) = reading.parts_of(source, 1 << 30)
-    ((ranges, _),) = auditing.ranges_of(source, part, auditing.Terms(), None)
+    ((ranges, _),) = passes.ranges_of(source, part, passes.Terms(), None)
 
     assert 1 == ranges.num_rows
     hold_counts(audited(tmp_path / "log.parquet"), rows)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import emulator
 from emulator.ledger import coverage
 from emulator.ledger.entries import EntryKind, Ledger
-from emulator.logs.audit.auditing import Audited, Terms
+from emulator.logs.audit.passes import Audited, Terms
 from emulator.playing import Run
 from emulator.scenario.catalogue import path_of
 from emulator.scenario.load import scenario_of

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.logs.audit.auditing import Audited, InProcess, Terms, audit
+from emulator.logs.audit.passes import Audited, InProcess, Terms, audit
 from emulator.logs.audit.reading import find_files, open_source
 
 from .logs import EPOCH, SECOND, Row, audited, records, write

@@ -1,4 +1,4 @@
-"""What a user asks of ``rebalance import``, and what there is to read for it."""
+"""The options of an import, checked, and the pieces that have to be read for it."""
 
 from __future__ import annotations
 
@@ -23,31 +23,34 @@ from emulator.logs.imports.pieces import (
 from emulator.logs.imports.reading import Task
 from emulator.logs.imports.values import WEEK_MS
 from emulator.logs.offsets_log.finding import LogFileError
-from emulator.logs.offsets_log.words import printable
+from emulator.report.wording import printable
+from emulator.scenario.units import parse_duration
+
+MINUTE_US = 60_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The options of the command."""
+    """The options of an import, as the user gives them."""
 
-    sources: tuple[str, ...]
+    sources: tuple[str, ...] = ()
     output: Path | None
-    bootstrap: str | None
-    config: Path | None
-    settings: tuple[str, ...]
-    groups: tuple[str, ...]
-    begin: str | None
-    end: str | None
-    engine: str
-    master: str | None
-    jobs: int | None
+    bootstrap: str | None = None
+    config: Path | None = None
+    settings: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    begin: str | None = None
+    end: str | None = None
+    engine: str = "auto"
+    master: str | None = None
+    jobs: int | None = None
     retention_ms: int = WEEK_MS
     """``offsets.retention.minutes`` of the brokers, for findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An import that can be made."""
+    """An import that can be carried out."""
 
     folder: Path
     sources: tuple[str, ...]
@@ -57,20 +60,20 @@ class Planned:
     selection: Selection
     is_live: bool
     empty: tuple[str, ...] = ()
-    """Segments that nothing is in."""
+    """Paths of segments without a record."""
 
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def tasks(self) -> list[Task]:
-        """What is to be read, piece by piece."""
+        """The work, one task a piece."""
         return [Task(piece, self.selection, self.settings) for piece in self.pieces]
 
 
 def planned(request: Request, far: Finder | None = None) -> Planned:
-    """Return what is to be read; raise RefusedError if it cannot be.
+    """Return the pieces to read; raise RefusedError if there are none, or they cannot be read.
 
-    *far*: finds segments on other file systems than this machine's, and has seen to their sizes.
+    *far*: lists segments on remote file systems, with their sizes; None: pyarrow does.
     """
     folder, selection = checked(request)
     if request.bootstrap is None:
@@ -84,7 +87,7 @@ def planned(request: Request, far: Finder | None = None) -> Planned:
 
 
 def checked(request: Request) -> tuple[Path, Selection]:
-    """Return the folder, and what is wanted; raise RefusedError for options that make no sense."""
+    """Return the folder and the selection; raise RefusedError for options that contradict each other."""
     if request.output is None:
         raise RefusedError("-o DIR is missing: a folder for the tables, such as -o imported")
     if bool(request.sources) == (request.bootstrap is not None):
@@ -121,7 +124,7 @@ def _from_files(
 
 
 def _holds_nothing(segment: Segment, far: Finder | None) -> bool:
-    """Say whether a segment is empty; what is far is opened once only, by who reads it."""
+    """Return whether a segment is empty; a remote one is opened only once, when it is read."""
     return not segment.size if far and is_far(segment.path) else is_empty(segment)
 
 
@@ -131,7 +134,7 @@ def _from_cluster(request: Request, folder: Path, bootstrap: str, selection: Sel
             "confluent-kafka is not installed: pip install 'rebalance-emulator[live]'; segment "
             "files can be imported without it"
         )
-    from emulator.logs.imports.live import stretches_of
+    from emulator.logs.imports.live import stretches_of  # noqa: PLC0415  needs confluent-kafka
 
     settings = merged(bootstrap, _given(request))
     pieces = stretches_of(settings, begin_ms=selection.begin_ms)
@@ -160,6 +163,17 @@ def _time_ms(option: str, text: str | None) -> int | None:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise RefusedError(
-            f"{option} {text}: no time; one is 2026-05-04 or 2026-05-04T09:00:00+02:00"
+            f"{option} {text}: not a time; expected such as 2026-05-04 or 2026-05-04T09:00:00+02:00"
         ) from None
     return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
+
+
+def retention_ms_of(text: str) -> int:
+    """Return a retention time such as ``7d`` in milliseconds; raise RefusedError if it is invalid."""
+    try:
+        retention_us = parse_duration(text)
+    except ValueError as error:
+        raise RefusedError(f"--offsets-retention {text}: {error}") from None
+    if retention_us < MINUTE_US:
+        raise RefusedError(f"--offsets-retention {text}: Kafka keeps offsets for a minute at least")
+    return retention_us // 1_000

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from emulator.cli.import_engines import choose_engine, spark_for_far
-from emulator.cli.import_request import Planned, Request
 from emulator.errors import RefusedError
+from emulator.logs.importing import engine_for, spark_for_far
 from emulator.logs.imports.pieces import Selection, segment_at
+from emulator.logs.imports.request import Planned, Request
 from emulator.spark import session as sessions
 from emulator.spark.errors import SparkError
 
@@ -96,18 +96,18 @@ def test_the_quicker_engine_reads_what_any_can(source, size, engine, environment
     """Unless somebody has chosen. What processes open far away stays theirs."""
     pytest.importorskip("pyspark")
 
-    assert name == choose_engine(planned(source, size), request(engine=engine), environment).name
+    assert name == engine_for(planned(source, size), request(engine=engine), environment).name
 
 
 def test_a_session_that_runs_reads():
     """And is told."""
     asked = request("hdfs://host/logs", master="local[2]")
 
-    chosen = choose_engine(planned("hdfs://host/logs", 1), asked, {}, "a session")
+    chosen = engine_for(planned("hdfs://host/logs", 1), asked, {}, "a session")
 
     assert ("spark", "Spark on local[2], through its own file systems") == (
         chosen.name,
-        chosen.told,
+        chosen.words,
     )
 
 

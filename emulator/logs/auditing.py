@@ -1,0 +1,290 @@
+"""Audit processing logs of real consumers: which records were reprocessed or lost, and why.
+
+``audit`` is the library behind ``rebalance audit``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from emulator.engines import (
+    POOL,
+    POOL_BEST_S,
+    SPARK,
+    EngineRequest,
+    choose_engine,
+    open_spark,
+    refuse_master_without_spark,
+    spark_words,
+)
+from emulator.errors import RefusedError, reason_of
+from emulator.logs.audit import passes
+from emulator.logs.audit.ledger import (
+    AuditLedger,
+    check,
+    draw_up,
+    entries_table,
+    partitions_table,
+)
+from emulator.logs.audit.output import audit_document, manifest, write
+from emulator.logs.audit.passes import InProcess
+from emulator.logs.audit.reading import Source, find_files, open_source
+from emulator.logs.audit.request import (
+    Parsed,
+    Request,
+    parse_request,
+    refuse_other_topics,
+    remarks,
+)
+from emulator.logs.errors import AuditError
+from emulator.tables import pandas_frame
+from emulator.report.wording import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from emulator.metrics.checks import Expected
+
+ROWS_PER_S: Final = 100_000_000 / POOL_BEST_S
+"""About what one process reads of Parquet."""
+
+BYTES_PER_S: Final = (1 << 32) / POOL_BEST_S
+"""The same of text."""
+
+OnProgress = Callable[[int, int], None]
+"""Called with the rows that have been read, and with all of them."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Audit:
+    """A finished audit: its ledger and the checked expectations."""
+
+    request: Request
+    ledger: AuditLedger
+    expectations: tuple[Expected, ...]
+    remarks: tuple[str, ...]
+    """Sentences on what the given begin and end offsets leave open."""
+
+    engine: str
+    """Description of the engine that read the rows."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all expectations are met."""
+        return all(expected.ok for expected in self.expectations)
+
+    @property
+    def reprocessed(self) -> int:
+        """Records that were reprocessed; each further processing counts one."""
+        return self.ledger.total("reprocessed")
+
+    @property
+    def lost(self) -> int:
+        """Records that were never processed, though a later offset was processed or committed."""
+        return self.ledger.total("lost")
+
+    def document(self) -> dict[str, Any]:
+        """Return the audit as JSON values, as ``rebalance audit --json`` prints it."""
+        return audit_document(self.request.document(), self.ledger, self.expectations)
+
+    def to_arrow(self, table: str = "entries") -> pa.Table:
+        """Return a table: ``entries`` (ranges reprocessed or lost) or ``partitions``."""
+        tables = {"entries": entries_table, "partitions": partitions_table}
+        if table not in tables:
+            raise RefusedError(f"no table {table!r}; there are entries and partitions")
+        return tables[table](self.ledger)
+
+    def to_pandas(self, table: str = "entries") -> pd.DataFrame:
+        """Return a table as a pandas data frame; see ``to_arrow``. Raises ``RefusedError`` without pandas."""
+        return pandas_frame(self.to_arrow(table))
+
+    def write(self, folder: str | Path) -> None:
+        """Write tables, JSON and a manifest into a folder; replace an earlier audit in it.
+
+        Raises ``RefusedError`` if that is not possible; the folder is then as it was.
+        """
+        asked, path = self.request.document(), Path(folder)
+        tables = {"entries": self.to_arrow(), "partitions": self.to_arrow("partitions")}
+        try:
+            write(path, tables, self.document(), manifest(asked, self.ledger))
+        except OSError as error:
+            raise RefusedError(
+                f"-o {path}: cannot be written: {reason_of(error)}; nothing of it is left"
+            ) from None
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report as lines of at most 100 columns."""
+        from emulator.logs.audit.screen import audit_screen  # noqa: PLC0415  only if shown
+
+        logs = self.request.logs
+        source = logs[0] + (f" and {len(logs) - 1} more" if len(logs) > 1 else "")
+        has_commits = bool(self.request.commits)
+        yield from map(
+            printable,
+            audit_screen(
+                source,
+                self.ledger,
+                self.expectations,
+                has_commits=has_commits,
+                remarks=self.remarks,
+            ),
+        )
+
+    def __repr__(self) -> str:
+        counts = f"reprocessed={self.reprocessed:,}, lost={self.lost:,}"
+        return f"<Audit of {self.ledger.rows:,} rows: {counts}, {self.engine}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(chr(10).join(self.lines()))}</pre>"
+
+
+def audit(  # noqa: PLR0913  one keyword an option
+    logs: str | Path | Sequence[str | Path],
+    *,
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
+    format: str | None = None,  # noqa: A002  the option's name
+    ends: str | Path | None = None,
+    begins: str | Path | None = None,
+    t_end: str | datetime | None = None,
+    commits: str | Path | Sequence[str | Path] = (),
+    group: str | None = None,
+    expect: str | Sequence[str] = (),
+    output: str | Path | None = None,
+    engine: str = "auto",
+    master: str | None = None,
+    progress: OnProgress | None = None,
+) -> Audit:
+    """Count which records real consumers reprocessed or lost, with causes.
+
+    *logs*: Parquet, JSON lines or CSV, or folders of them; for Spark also URIs and tables.
+    *columns*: the log's names of columns, such as ``{"offset": "msg_offset"}``. *time_unit*: of
+    numeric times, ``s``, ``ms``, ``us`` or ``ns``. *ends*, *begins*: files with the end and begin
+    offsets of partitions. *t_end*: rows that finished later are left out. *commits*: the offsets
+    log, for causes; *group*: whose commits. *expect*: bounds such as ``"lost == 0"``. *output*: a
+    folder for the tables. *engine*: ``auto``, ``pool`` (one process) or ``spark``.
+
+    Raises ``RefusedError`` or ``AuditError`` for input that cannot be used.
+    """
+    request = Request(
+        logs=_texts(logs),
+        columns=tuple(map("=".join, (columns or {}).items())),
+        time_unit=time_unit,
+        format=format,
+        ends=None if ends is None else Path(ends),
+        begins=None if begins is None else Path(begins),
+        cut=t_end.isoformat() if isinstance(t_end, datetime) else t_end,
+        commits=tuple(map(Path, _texts(commits))),
+        group=group,
+        expect=(expect,) if isinstance(expect, str) else tuple(expect),
+        output=None if output is None else Path(output),
+        engine=engine,
+        master=master,
+    )
+    return run_audit(request, progress=progress)
+
+
+def _texts(paths: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
+    return tuple(map(str, [paths] if isinstance(paths, str | Path) else paths))
+
+
+def run_audit(request: Request, *, progress: OnProgress | None = None) -> Audit:
+    """Carry out an audit, and write its folder if the request names one.
+
+    Raises ``RefusedError`` for input that cannot be used.
+    """
+    try:
+        parsed = parse_request(request)
+        chosen = engine_for(request, parsed)
+        with _opened(chosen, request, parsed, progress) as engine:
+            audited = passes.audit(engine, parsed.terms)
+        refuse_other_topics(audited, parsed.terms, parsed.committed)
+    except AuditError as error:
+        raise RefusedError(printable(str(error))) from None
+    group = parsed.committed.group if parsed.committed is not None else ""
+    ledger = draw_up(audited, parsed.committed, group)
+    done = Audit(
+        request=request,
+        ledger=ledger,
+        expectations=check(parsed.expectations, ledger),
+        remarks=tuple(remarks(audited, parsed.terms)),
+        engine=chosen.words,
+    )
+    if request.output is not None:
+        done.write(request.output)
+    return done
+
+
+# -- the engine --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The engine that reads."""
+
+    name: str
+    """``pool`` (one process) or ``spark``."""
+
+    words: str
+    source: Source | None
+    """The files; None where only Spark can reach the logs."""
+
+
+def engine_for(request: Request, parsed: Parsed) -> Engine:
+    """Return the engine that the user asked for, else the faster one.
+
+    Raises ``AuditError`` if a log cannot be read, ``RefusedError`` if options contradict each other.
+    """
+    wanted = EngineRequest(request.engine, request.master, jobs=1)
+    refuse_master_without_spark(wanted)
+    if request.format == "table" or any("://" in log for log in request.logs):
+        if request.engine == POOL:
+            raise AuditError("tables and URIs are read by Spark: leave out --engine pool")
+        return Engine(SPARK, spark_words(wanted, os.environ), None)
+    files = find_files([Path(log) for log in request.logs], request.format)
+    source = open_source(files, parsed.columns, request.time_unit)
+    rows = source.rows
+    work_s = source.size / BYTES_PER_S if rows is None else rows / ROWS_PER_S
+    chosen = choose_engine(wanted, os.environ, work_s=work_s, most_jobs=1)
+    return Engine(chosen.name, chosen.words, source)
+
+
+@contextmanager
+def _opened(
+    chosen: Engine, request: Request, parsed: Parsed, progress: OnProgress | None
+) -> Iterator[passes.Engine]:
+    """Give what reads the rows."""
+    source = chosen.source
+    if chosen.name == SPARK:
+        with _on_spark(source, request, parsed) as engine:
+            yield engine
+    elif source is not None:
+        yield InProcess(source, parsed.terms, _progress_of(source, progress))
+
+
+def _progress_of(source: Source, progress: OnProgress | None) -> Callable[[int], None]:
+    total = source.rows
+
+    def on_rows(rows: int) -> None:
+        if progress is not None and total:
+            progress(min(rows, total), total)
+
+    return on_rows
+
+
+@contextmanager
+def _on_spark(source: Source | None, request: Request, parsed: Parsed) -> Iterator[passes.Engine]:
+    from emulator.spark.audit_ranges import SETTINGS, on_spark  # noqa: PLC0415  only with Spark
+    from emulator.spark.audit_tables import SparkTable  # noqa: PLC0415
+
+    with open_spark("rebalance audit", request.master, SETTINGS) as session:
+        table = SparkTable(request.logs, request.format, parsed.columns, request.time_unit)
+        yield on_spark(session, source or table, parsed.terms)

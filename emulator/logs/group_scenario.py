@@ -1,0 +1,97 @@
+"""Write a group of a real cluster as a scenario: ``rebalance import --scenario``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from glob import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from emulator.errors import RefusedError
+from emulator.logs.errors import NoScenarioError
+from emulator.logs.importing import OnProgress, run_import
+from emulator.logs.imports.folder import explore_group, groups_in
+from emulator.logs.imports.request import Request
+from emulator.logs.imports.scenario_file import scenario_text
+from emulator.logs.imports.scenario_sketch import sketch
+from emulator.report.wording import printable
+
+
+@dataclass(frozen=True, slots=True)
+class GroupScenario:
+    """A group of a real cluster as a scenario."""
+
+    group: str
+    text: str
+    """TOML, with a comment on what was measured and what is assumed."""
+
+    complete: bool
+    """Whether all of the log could be read."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def group_scenario(
+    source: str | Path, group: str, *, generation: int | None = None
+) -> GroupScenario:
+    """Return a group of an offsets log as a scenario.
+
+    *source*: the folder of an import, or segments. *generation*: which one; None: the newest that
+    lasted. Raises ``RefusedError`` if there is no such group, or none that can be played.
+    """
+    request = Request(sources=(str(source),), output=None)
+    return run_scenario(request, group, generation)
+
+
+def run_scenario(
+    request: Request,
+    group: str,
+    generation: int | None,
+    *,
+    progress: OnProgress | None = None,
+) -> GroupScenario:
+    """Return a group as a scenario; what has to be read for it is deleted afterwards."""
+    if is_import(request.sources):
+        text = _scenario_text(Path(request.sources[0]), group, generation)
+        return GroupScenario(group, text, complete=True)
+    with TemporaryDirectory(prefix="rebalance-import-") as folder:
+        only = replace(request, output=Path(folder) / "tables", groups=(escape(group),))
+        done = run_import(only, with_findings=False, progress=progress)
+        return GroupScenario(group, _scenario_text(done.folder, group, generation), done.complete)
+
+
+def is_import(sources: Sequence[str]) -> bool:
+    """Return whether the only source is the folder of an earlier import."""
+    if len(sources) != 1:
+        return False
+    try:
+        manifest = json.loads((Path(sources[0]) / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("kind") == "import"
+
+
+def _scenario_text(folder: Path, group: str, generation: int | None) -> str:
+
+    found = explore_group(folder, group)
+    if found is None:
+        reason = f"--scenario {group}: no such group{_hint(group, groups_in(folder))}"
+        raise RefusedError(printable(reason))
+    try:
+        return scenario_text(sketch(*found, generation))
+    except NoScenarioError as error:
+        raise RefusedError(printable(f"--scenario {error}")) from None
+
+
+def _hint(group: str, known: list[str]) -> str:
+    if not known:
+        return (
+            " that was read; to list the groups: rebalance import with -o DIR, without --scenario"
+        )
+    near = get_close_matches(group, known, 3) or known[:5]
+    more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
+    return f"; there are {', '.join(near)}{more}"
