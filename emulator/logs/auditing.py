@@ -44,8 +44,8 @@ from emulator.logs.audit.request import (
     remarks,
 )
 from emulator.logs.errors import AuditError
-from emulator.tables import pandas_frame
 from emulator.report.wording import printable
+from emulator.tables import pandas_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -41,9 +41,9 @@ from emulator.logs.imports.values import GroupFindings
 from emulator.logs.offsets_log.finding import LogFileError
 from emulator.output_files import put
 from emulator.processes import parallel_map
-from emulator.tables import pandas_frame
 from emulator.report.wording import counted, printable
 from emulator.spark.environment import is_decided
+from emulator.tables import pandas_frame
 
 if TYPE_CHECKING:
     import pandas as pd
