@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from emulator.errors import EmulatorError
     from emulator.explanation import Explanation, explain
     from emulator.loading import load, loads
+    from emulator.logs.auditing import Audit, audit
+    from emulator.logs.group_scenario import GroupScenario, group_scenario
+    from emulator.logs.importing import Import, import_log
     from emulator.playing import Run, run
     from emulator.scenario.model import Scenario
     from emulator.scenario.problems import ScenarioError
@@ -55,17 +58,23 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Comparison",
     "EmulatorError",
     "Explanation",
+    "GroupScenario",
+    "Import",
     "Run",
     "Scenario",
     "ScenarioError",
     "Sweep",
     "Verification",
     "assign",
+    "audit",
     "compare",
     "explain",
+    "group_scenario",
+    "import_log",
     "load",
     "loads",
     "run",
@@ -74,6 +83,12 @@ __all__ = [
 ]
 
 _PLACES = {
+    "Audit": "emulator.logs.auditing",
+    "GroupScenario": "emulator.logs.group_scenario",
+    "Import": "emulator.logs.importing",
+    "audit": "emulator.logs.auditing",
+    "group_scenario": "emulator.logs.group_scenario",
+    "import_log": "emulator.logs.importing",
     "Comparison": "emulator.comparison",
     "EmulatorError": "emulator.errors",
     "Explanation": "emulator.explanation",

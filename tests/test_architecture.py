@@ -125,6 +125,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.__main__": {"emulator.cli"},
     "emulator": {"assignors", "emulator.assignment", "emulator.playing", "emulator.scenario"}
     | {"emulator.conformance"}
+    | {"emulator.logs.auditing", "emulator.logs.group_scenario", "emulator.logs.importing"}
     | LIBRARY,
 }
 """Each room, and the rooms it may import besides itself; a package stands for all below it."""
