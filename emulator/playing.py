@@ -24,7 +24,7 @@ from emulator.world.run import NOTHING_REPLAYED, Replay
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Run:
-    """What came of one scenario and one seed."""
+    """The result of one scenario and one seed."""
 
     scenario: Scenario
     seed: int
@@ -37,7 +37,7 @@ class Run:
     """Laws that were broken, and warnings."""
 
     events: tuple[Event, ...]
-    """Everything that happened; empty if the run was told not to keep it."""
+    """Everything that happened; empty if *keep_events* was False."""
 
     def __repr__(self) -> str:
         """Return one line; the parts say more."""
@@ -46,7 +46,7 @@ class Run:
         return f"<Run of {self.scenario.title!r}, seed {self.seed}: {told}, digest={self.digest}>"
 
     def expectations(self) -> tuple[Expected, ...]:
-        """Hold the scenario's ``[expect]`` against this run."""
+        """Compare this run with the scenario's ``[expect]``."""
         return check_expectations(bounds_of(self.scenario), (self.metrics,))
 
     @property
@@ -114,7 +114,7 @@ def shared_assignors(scenario: Scenario) -> frozenset[str]:
 
 
 def is_mistaken(scenario: Scenario) -> bool:
-    """Say whether some commit policy or record of the scenario repeats or loses by itself."""
+    """Return whether some commit policy or record of the scenario repeats or loses by itself."""
     policies = (commit_policy(g, member) for g in scenario.group for member in g.members)
     return any(_mistaken(policy) for policy in policies) or any(g.poison for g in scenario.group)
 

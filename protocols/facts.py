@@ -351,7 +351,7 @@ class CoordinatorLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientStateChanged:
-    """A client of the consumer protocol stands elsewhere with its group now.
+    """A client of the consumer protocol changed the state of its membership.
 
     ``before`` and ``after``: names of ``MemberState`` of the Java client, as its log has them.
     """

@@ -26,7 +26,7 @@ class BrokerUnfenced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderChanged:
-    """The controller chose who leads a partition; ``broker`` -1: nobody can."""
+    """The controller chose the leader of a partition; ``broker`` -1: no broker can lead it."""
 
     partition: TopicPartition
     broker: int
@@ -48,14 +48,14 @@ class IsrChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStalled:
-    """A partition gives nobody anything new: its leader, or a replica in sync, is away.
+    """A partition stalled: its leader, or a replica in sync, is away.
 
     One of the offsets topic takes no commit: that, or no coordinator serves there.
     """
 
     partition: TopicPartition
     broker: int
-    """Its leader by the controller; -1: nobody."""
+    """Its leader by the controller; -1: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class CoordinatorLoaded:
 
     records: int
     high_watermark: int
-    """As far as this leader knows; what lies above it is not safe yet."""
+    """The one that this leader knows; what lies above it is not safe yet."""
 
     waited_us: int
     """For the loads before it."""

@@ -93,7 +93,7 @@ class EpochOpened:
 class ReadOn:
     """A consumer that began before a truncation is handed records from after it.
 
-    It did not set its position anew: all its records below ``offset`` are of the log it began
+    It did not reset its position: all its records below ``offset`` are of the log it began
     in, those from there on of the given incarnation.
     """
 
@@ -108,7 +108,7 @@ class ReadOn:
 class Processed:
     """The handler returned for the records ``first`` up to ``next_offset``.
 
-    One event may stand for many polls; it is written before anything that reads progress.
+    One event may cover many polls; it is written before anything that reads progress.
     """
 
     consumer: str
@@ -122,7 +122,7 @@ class Processed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyProcessed:
-    """One record was under work when its process died."""
+    """One record was in progress when its process died."""
 
     consumer: str
     group: str
@@ -133,7 +133,7 @@ class PartlyProcessed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotProcessed:
-    """Records were handed out and let go; ``why``: ``skipped`` or ``discarded``."""
+    """Records were handed out and not processed; ``why``: ``skipped`` or ``discarded``."""
 
     consumer: str
     group: str
@@ -162,7 +162,7 @@ class EpochClosed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Polled:
-    """What one poll handed out; written only when asked for, not part of the digest."""
+    """The records of one poll; written only on request, not part of the digest."""
 
     consumer: str
     group: str

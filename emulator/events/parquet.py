@@ -13,7 +13,7 @@ group      which consumer group
 generation of that group
 topic      with ``partition``: which partition
 partition
-first      first offset of a range that was processed or let go
+first      first offset of a range that was processed, skipped or discarded
 next       the offset after its last
 rest       every other field of the event, as a JSON object
 ========== ================================================================================

@@ -77,7 +77,7 @@ class FaultEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultMissed:
-    """A fault or act of the scenario never took effect; told at the end of the run.
+    """A fault or act of the scenario never took effect; written at the end of the run.
 
     ``why``: its moment never came, or how many messages like the chosen one were sent.
     """
@@ -129,7 +129,7 @@ class LagSampled:
     """-1 where nothing is committed."""
 
     processed: tuple[int, ...]
-    """How far its present or last owner has come; -1 where nobody ever owned it."""
+    """How far its present or last owner has come; -1 where it never had an owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

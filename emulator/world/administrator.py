@@ -66,7 +66,7 @@ class Administrator:
         self._node = NOBODY
         self._answered = self._env.event()
         self._known = list(world.brokers.numbers)
-        """Brokers in the order in which it asks them what any can tell."""
+        """Brokers in the order in which it asks them for metadata and coordinators."""
 
     # -- calls -----------------------------------------------------------------------------------
 
@@ -75,7 +75,7 @@ class Administrator:
     ) -> Call[Message | None]:
         """Ask the coordinator of a group until it gives an answer that counts.
 
-        *sending* is told the correlation id of each request before it is sent.
+        *sending* is called with the correlation id of each request before it is sent.
         """
         until_us, coordinator, failures = self._until_us(), NOBODY, 0
         while self._run.kernel.now < until_us:
@@ -154,7 +154,7 @@ class Administrator:
     def _leaders(
         self, partitions: tuple[TopicPartition, ...], until_us: int
     ) -> Call[list[tuple[int, list[TopicPartition]]]]:
-        """Ask who leads which of these partitions; who has no leader is left out."""
+        """Return the leaders of these partitions; partitions without a leader are left out."""
         topics = tuple(dict.fromkeys(partition.topic for partition in partitions))
         described = yield from self._describe(topics, until_us)
         known = {} if described is None else {topic.name: topic for topic in described.topics}
@@ -194,7 +194,7 @@ class Administrator:
         return answer
 
     def receive(self, envelope: Envelope) -> None:
-        """Take what comes back; an answer that nobody waits for any more is dropped."""
+        """Take a response; one that is not awaited any more is dropped."""
         header, body = envelope
         if isinstance(body, Disconnected):
             mine, answer = body.node == self._node, None

@@ -1,4 +1,4 @@
-"""Puts one run together and plays it."""
+"""Wires the parts of one run, and plays it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KAFKA = "4.4.0"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a finished run leaves besides its events."""
+    """The result of a finished run besides its events."""
 
     digest: str
     kernel_events: int
@@ -257,7 +257,7 @@ def _start_later(world: World, consumer: str, when: int) -> None:
 
 
 def _end(world: World) -> None:
-    """Write what is still to be told: progress, request counts, the ends of all logs."""
+    """Write the last events: progress, request counts, the ends of all logs."""
     positions = []
     for process in world.consumers.everyone():
         process.unfold(before_arrivals=True)
@@ -272,7 +272,7 @@ def _end(world: World) -> None:
 
 
 def _keep_logs(world: World) -> None:
-    """Hand over the offsets log as it is in the end, if somebody wants it."""
+    """Hand over the final offsets log, if it was asked for."""
     log_files = world.run.replay.log_files
     if log_files is None:
         return

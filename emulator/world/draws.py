@@ -1,4 +1,4 @@
-"""Random numbers by address: a pure function of seed, stream, who and when (DESIGN 4.3).
+"""Random numbers by address: a pure function of seed, stream, party and time.
 
 There is no generator whose order of use could matter, so the same seed gives the same world
 under any protocol, and a comparison of two runs is a paired difference.
@@ -27,7 +27,7 @@ _MASK = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15
 _SCALE = 2.0**-53
 _APART = 1 << 40
-"""Between an address and the next one to look at, where what is drawn first may not be used."""
+"""The distance to the next address to try, where the first draw cannot be used."""
 
 
 def stream_key(seed: int, stream: str, who: str) -> int:

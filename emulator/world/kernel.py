@@ -18,7 +18,7 @@ import simpy
 
 
 class Rank(enum.IntEnum):
-    """What goes first at one and the same microsecond."""
+    """The order of what happens at the same microsecond."""
 
     FAULT = 1
     AT_BROKER = 2
@@ -88,9 +88,9 @@ class Kernel:
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Let Python look for cycles of garbage seldom: a run makes hardly any.
+    """Let Python collect cyclic garbage rarely: a run makes hardly any.
 
-    With thousands of members alive, looking every 700 allocations costs a third of a run.
+    With thousands of members, a collection every 700 allocations costs a third of a run.
     """
     before = gc.get_threshold()
     often = before[0] and max(before[0], ALLOCATIONS_BETWEEN_COLLECTIONS)
@@ -131,11 +131,11 @@ class Deadlines:
         self._due.pop(name, None)
 
     def __contains__(self, name: str) -> bool:
-        """Say whether ``name`` has a deadline."""
+        """Return whether ``name`` has a deadline."""
         return name in self._due
 
     def due(self, now: int) -> bool:
-        """Say whether some deadline may have come and its wake-up has not."""
+        """Return whether some deadline may have come and its wake-up has not."""
         return bool(self._heap) and self._heap[0][0] <= now
 
     def close(self) -> None:

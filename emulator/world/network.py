@@ -14,7 +14,7 @@ from emulator.scenario.model import Network
 from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
 
 Way = Sampler | int
-"""How long messages of a link are under way: always as long, or drawn by when they were sent."""
+"""The delay of messages of a link: constant, or drawn by the time of sending."""
 
 
 class Party(NamedTuple):
@@ -55,12 +55,12 @@ class Wire:
     # -- delays --------------------------------------------------------------------------------
 
     def delay(self, sender: Party, receiver: Party, now: int) -> int:
-        """Return how long a message sent now is under way, in microseconds."""
+        """Return the delay of a message sent now, in microseconds."""
         way = self.link(sender, receiver)
         return way if isinstance(way, int) else way(now)
 
     def link(self, sender: Party, receiver: Party) -> Way:
-        """Return how long messages from one party to another are under way."""
+        """Return the delay of messages from one party to another."""
         way = self._samplers.get((sender.name, receiver.name))
         return self._make_link(sender, receiver) if way is None else way
 
@@ -85,7 +85,7 @@ class Wire:
     # -- losses --------------------------------------------------------------------------------
 
     def loses(self, sender: Party, receiver: Party, now: int) -> bool:
-        """Say whether a group message sent now is lost by chance."""
+        """Return whether a group message sent now is lost by chance."""
         pair = (sender.name, receiver.name)
         known = self._losses.get(pair)
         if known is None:
@@ -119,7 +119,7 @@ class Wire:
         return bool(self._cuts)
 
     def passes(self, sender: str, receiver: str) -> bool:
-        """Say whether a message sent now gets through."""
+        """Return whether a message sent now gets through."""
         if not self._cuts:
             return True
         return not any(sender in c.senders and receiver in c.receivers for c in self._cuts)

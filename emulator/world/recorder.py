@@ -1,7 +1,7 @@
-"""Writes events: numbers them, links them to their causes, feeds whoever counts.
+"""Writes events: numbers them, links them to their causes, passes them to the sinks.
 
 The digest is taken over every event but those that only a detailed trace has; the same
-scenario and seed give the same digest on any machine, under any hash seed (law 8).
+scenario and seed give the same digest on any machine, under any hash seed.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class Recorder:
 
 @dataclass(slots=True, eq=False)
 class Causes:
-    """The latest event that explains what may come next, by whom it concerns."""
+    """The latest event of each kind that may be the cause of a later one."""
 
     disturbed: dict[str, int] = field(default_factory=dict)
     """Consumer: the last fault or act on it, or its end."""
 
     dropped: dict[str, int] = field(default_factory=dict)
-    """Consumer: when it last let go of the group, or was told to."""
+    """Consumer: its last :class:`~emulator.events.ClientDropped`."""
 
     started: dict[str, int] = field(default_factory=dict)
     """Consumer: its last start."""
@@ -68,7 +68,7 @@ class Causes:
     """Group: the last member that came or went."""
 
     rebalance: dict[str, int] = field(default_factory=dict)
-    """Group: the rebalance under way, or the last one."""
+    """Group: the rebalance in progress, or the last one."""
 
     joined: dict[str, int] = field(default_factory=dict)
     """Group: the end of the last join phase."""
@@ -86,7 +86,7 @@ class Causes:
     """Consumer: when it was last taken out of the group."""
 
     commits: dict[str, int] = field(default_factory=dict)
-    """Commit under way: the last event about it."""
+    """Commit in flight: the last event about it."""
 
     refused: dict[str, int] = field(default_factory=dict)
     """Consumer: the last refusal of a commit of its."""

@@ -48,7 +48,7 @@ from protocols.messages.errors import ErrorCode
 
 
 class Caller(Protocol):
-    """Who sends requests and is answered: a consumer's process, or an administrator's tool."""
+    """A sender of requests: a consumer's process, or an administrator's tool."""
 
     @property
     def name(self) -> str:
@@ -180,7 +180,7 @@ class Router:
         run.kernel.at(arrival, Rank.AT_BROKER, process.index, arrive)
 
     def _refuse(self, process: Caller, node: int) -> None:
-        """Nobody listens there: the connection attempt fails after a round trip."""
+        """Refuse a connection to a dead broker: the attempt fails after a round trip."""
         there = Party(broker_name(broker_of(node)), "brokers")
         now = self._run.kernel.now
         self._break(process, node, now + 2 * self._run.wire.delay(process.party, there, now))
@@ -232,7 +232,7 @@ class Router:
     # -- responses -------------------------------------------------------------------------------
 
     def answer(self, broker: int, header: Header, message: Message) -> None:
-        """Send a response to whoever asked, if that process still exists."""
+        """Send a response to the sender of the request, if it still exists."""
         run = self._run
         process: Caller | None = self._processes.get(header.client) or self._tools.get(
             header.client

@@ -39,7 +39,7 @@ class _Awaited:
 
 
 class Triggers:
-    """Who waits for which member to reach which step."""
+    """The faults that wait for members to reach a step."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -48,11 +48,11 @@ class Triggers:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody waits for any step."""
+        """Whether no fault waits for a step."""
         return not self._awaited
 
     def awaited(self, member: str, step: str) -> bool:
-        """Say whether anybody waits for a member to reach a step."""
+        """Return whether a fault waits for a member to reach a step."""
         return bool(self._awaited) and (member, step) in self._awaited
 
     def wait(self, step: Step, action: Callable[[], object]) -> None:
@@ -66,7 +66,7 @@ class Triggers:
             self._later.append((member, step))
 
     def coordinator_done(self) -> None:
-        """Let the steps count that a coordinator has passed."""
+        """Count the steps that a coordinator has passed."""
         reached, self._later = self._later, []
         for member, step in reached:
             self.reached(member, step)

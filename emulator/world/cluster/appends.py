@@ -7,7 +7,7 @@ set that would not fit has what is open written first and begins another, and on
 large for any batch fails.
 
 Source: ``CoordinatorRuntime.CoordinatorContext`` (append, flushCurrentBatch) and
-``UnifiedLog`` of Kafka 4.4.0 (spec classic-coordinator 0.2b).
+``UnifiedLog`` of Kafka 4.4.0.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Records = tuple[Record, ...]
 
 
 class Rejected(NamedTuple):
-    """What could not be appended; all that was proposed after it goes with it."""
+    """A failed append; all records proposed after it fail with it."""
 
     log_offset: int
     error: ErrorCode
 
 
 class Part(NamedTuple):
-    """What a batch has of one group."""
+    """The records of one group in a batch."""
 
     group: str
     log_offset: int
@@ -64,7 +64,7 @@ class Appends:
         log: LeaderLog,
         written: Callable[[object], None],
     ) -> None:
-        """Tell *written* whenever a disk that is slow has written a batch of partition *number*."""
+        """Call *written* whenever a slow disk has written a batch of partition *number*."""
         self._run = run
         self._brokers = brokers
         self._number = number
@@ -133,7 +133,7 @@ class Appends:
             self._write_failed(records, size, error)
 
     def drop(self) -> None:
-        """Let go of the open batch: its coordinator is gone."""
+        """Discard the open batch: its coordinator is gone."""
         self._open.clear()
         self._size = HEADER_BYTES
         self._busy_us = 0

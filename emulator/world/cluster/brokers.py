@@ -1,7 +1,7 @@
-"""The brokers as processes: who is up, who runs, whose disk is slow or full, who reaches whom.
+"""The brokers as processes: which are up, paused, slow or full, and which reach each other.
 
-What follows from that (who leads, who is in sync, what is durable) is the controller's and the
-replicas' business: they are told whenever anything here changes.
+The consequences (leaders, in-sync replicas, durable records) are the controller's and the
+replicas' task: they are called whenever anything here changes.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Brokers:
     # -- queries ---------------------------------------------------------------------------------
 
     def up(self, broker: int) -> bool:
-        """Say whether a broker's process exists."""
+        """Return whether a broker's process exists."""
         return broker not in self._down
 
     def answers(self, broker: int) -> bool:
-        """Say whether a broker exists and runs."""
+        """Return whether a broker exists and runs."""
         return broker not in self._down and broker not in self._paused
 
     def ran_until(self, broker: int) -> int:
@@ -85,7 +85,7 @@ class Brokers:
         return min(ran_until, self._full.get(broker, ran_until))
 
     def disk_is_full(self, broker: int) -> bool:
-        """Say whether a broker can write nothing."""
+        """Return whether a broker can write nothing."""
         return broker in self._full
 
     def disk_us(self, broker: int) -> int:
@@ -93,7 +93,7 @@ class Brokers:
         return self._slow.get(broker, 0) if self._slow else 0
 
     def reach(self, one: int, other: int) -> bool:
-        """Say whether two brokers run and requests pass between them, there and back."""
+        """Return whether two brokers run and requests pass between them, there and back."""
         if not (self.answers(one) and self.answers(other)):
             return False
         wire = self._run.wire
@@ -103,11 +103,11 @@ class Brokers:
         return wire.passes(here, there) and wire.passes(there, here)
 
     def heard(self, broker: int) -> bool:
-        """Say whether a broker's heartbeats reach the controller."""
+        """Return whether a broker's heartbeats reach the controller."""
         return self.answers(broker) and self._run.wire.passes(broker_name(broker), CONTROLLER)
 
     def informed(self, broker: int) -> bool:
-        """Say whether a broker also learns what the controller has decided."""
+        """Return whether a broker also learns what the controller has decided."""
         name = broker_name(broker)
         return self.heard(broker) and self._run.wire.passes(CONTROLLER, name)
 
@@ -118,7 +118,7 @@ class Brokers:
         return not trouble and not self._run.wire.is_cut
 
     def hold(self, broker: int, action: Callable[[], None]) -> bool:
-        """Keep a request for when a paused broker runs again; say whether it is paused."""
+        """Keep a request for when a paused broker runs again; return whether it is paused."""
         if broker not in self._paused:
             return False
         self._held.setdefault(broker, []).append(action)
@@ -137,7 +137,7 @@ class Brokers:
         self._on_death(broker)
 
     def stop(self, broker: int, cause: int) -> None:
-        """Stop a broker in order: it hands over what it leads, and is missed by nobody.
+        """Stop a broker by a controlled shutdown: it hands over what it leads first.
 
         Source: the controlled shutdown of ``BrokerServer`` and ``ReplicationControlManager``.
         """
@@ -157,8 +157,8 @@ class Brokers:
     def restart(self, broker: int, cause: int) -> None:
         """Start a dead broker again: it registers, and fetches what it has missed.
 
-        While the session of its last process lives it may not register, and serves nobody; one
-        that was stopped in order leaves no session (KAFKA-19047).
+        While the session of its last process lives it may not register, and serves no request; a
+        controlled shutdown leaves no session (KAFKA-19047).
 
         Source: ``ClusterControlManager.registerBroker``, ``BrokerServer.startup``.
         """
@@ -206,7 +206,7 @@ class Brokers:
     # -- disks -----------------------------------------------------------------------------------
 
     def slow_disk(self, broker: int, by_us: int, cause: int) -> None:
-        """Let every append and every fetch of a broker take so much longer; 0: no longer."""
+        """Let every append and every fetch of a broker take *by_us* longer; 0: as fast as usual."""
         if by_us:
             self._slow[broker] = by_us
         else:
@@ -214,7 +214,7 @@ class Brokers:
         self._changed(cause)
 
     def fill_disk(self, broker: int, cause: int) -> None:
-        """Let a broker be able to write nothing."""
+        """Fill a broker's disk: it can write nothing."""
         self._full.setdefault(broker, self._run.kernel.now)
         self._changed(cause)
 

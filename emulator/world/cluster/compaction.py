@@ -1,4 +1,4 @@
-"""The bytes of a stored log, for when somebody asks: batches as written, and compaction.
+"""The bytes of a stored log: batches as written, and compaction.
 
 Imported when it is first needed: most runs end before a segment is full.
 """

@@ -1,9 +1,9 @@
-"""The controller: which brokers are alive, who leads each partition, which replicas are in sync.
+"""The controller: the living brokers, the leader and the in-sync replicas of each partition.
 
 One quorum of KRaft controllers, seen as one party that is never down. A broker it has not heard
 for ``broker.session.timeout.ms`` is fenced: it is taken out of every ISR, and another replica
-leads what it led. Leaders come from the ISR, in the order of the replicas; where nobody in the
-ISR is left, nobody leads, unless ``unclean.leader.election.enable`` lets any living replica.
+leads what it led. Leaders come from the ISR, in the order of the replicas; a partition without a
+living replica in the ISR has no leader, unless ``unclean.leader.election.enable`` is set.
 
 Not modelled: eligible leader replicas (KIP-966), by which a replica that left an ISR below
 ``min.insync.replicas`` may still be elected cleanly; leaders that go back to the preferred
@@ -43,7 +43,7 @@ class Followers(Protocol):
 
 
 class Controller:
-    """Decides on leaders and in-sync replicas; whoever is in touch with it knows at once."""
+    """Decides on leaders and in-sync replicas; brokers with current metadata know at once."""
 
     def __init__(self, run: Run, brokers: Brokers, peers: Callable[[], Iterable[Peer]]) -> None:
         """Begin with every broker alive; *peers* yields the partitions, those of topics first."""
@@ -81,15 +81,15 @@ class Controller:
         return tuple(b for b in self._brokers.numbers if b not in self._fenced)
 
     def in_touch(self, broker: int) -> bool:
-        """Say whether a broker runs and knows everything that was decided."""
+        """Return whether a broker runs and knows everything that was decided."""
         return self._brokers.answers(broker) and broker not in self._stale_metadata
 
     def may_lead(self, broker: int) -> bool:
-        """Say whether a broker is alive and will stay."""
+        """Return whether a broker is alive and will stay."""
         return broker not in self._fenced and broker not in self._leaving
 
     def has_session(self, broker: int) -> bool:
-        """Say whether a broker that is not heard any more still counts as alive."""
+        """Return whether a broker that is not heard any more still counts as alive."""
         return broker in self._session_timers
 
     # -- sessions --------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class Controller:
         self._replication.reevaluate(cause)
 
     def _update_broker(self, broker: int, cause: int) -> bool:
-        """Take note of whether a broker is heard and informed; say whether it is unfenced."""
+        """Take note of whether a broker is heard and informed; return whether it is unfenced."""
         if self._brokers.heard(broker):
             self._session_timers.pop(broker, None)
         elif broker not in self._session_timers and broker not in self._fenced:
@@ -158,7 +158,7 @@ class Controller:
         self._replication.reevaluate(cause)
 
     def adopt(self, cause: int | None) -> None:
-        """Let partitions that are new get leaders who are alive."""
+        """Elect living leaders for new partitions."""
         if self._fenced or not self._brokers.sound:
             self._review(cause)
             self._replication.reevaluate(cause)
@@ -166,7 +166,7 @@ class Controller:
     # -- leaders and in-sync replicas --------------------------------------------------------------
 
     def _review(self, cause: int | None) -> None:
-        """Take who is gone out of every ISR, and elect where a leader is gone or can be found."""
+        """Remove dead brokers from every ISR; elect a leader where one is gone or can be found."""
         for peer in self.peers():
             replicas = peer.replicas
             left = tuple(b for b in replicas.isr if self.may_lead(b))
@@ -177,7 +177,7 @@ class Controller:
                 self._elect(peer, leader, cause)
 
     def _successor(self, replicas: ReplicaSet) -> int:
-        """Return who leads from now on: the present leader if it can, else the next in order."""
+        """Return the leader from now on: the present one if it can, else the next in order."""
         alive = [b for b in (replicas.leader, *replicas.brokers) if self.may_lead(b)]
         in_sync = [b for b in alive if b in replicas.isr]
         if in_sync:
@@ -199,7 +199,7 @@ class Controller:
             self._truncated(replicas, cut, event, clean=clean)
 
     def _truncated(self, replicas: ReplicaSet, cut: Truncation, cause: int, *, clean: bool) -> None:
-        """Tell that a new leader lacks records."""
+        """Write that a new leader lacks records."""
         truncated = RecordsTruncated(
             partition=replicas.partition,
             broker=replicas.leader,
@@ -220,7 +220,7 @@ class Controller:
     def alter_isr(
         self, replicas: ReplicaSet, isr: tuple[int, ...], why: str, cause: int | None
     ) -> None:
-        """Set who is in sync; *why*: ``gone``, ``lagging`` or ``caught up``."""
+        """Set the in-sync replicas; *why*: ``gone``, ``lagging`` or ``caught up``."""
         replicas.set_isr(isr, leader_knows=replicas.leader not in self._stale_metadata)
         changed = IsrChanged(partition=replicas.partition, isr=isr, why=why)
         self._run.recorder.write(changed, cause)

@@ -1,7 +1,7 @@
-"""Which of the records that were ever appended are still in a log, and where truncation left it.
+"""The records that are still in a log after truncations.
 
-A record's *serial* is its place among all that were appended to its partition, whatever became of
-them; its offset is its place among those that are left. An unclean election takes a run of serials
+A record's *serial* is its position among all records ever appended to its partition; its offset is
+its position among those that are left. An unclean election takes a run of serials
 out, and the records after it move up: they have offsets that others had before.
 """
 
@@ -13,7 +13,7 @@ from protocols.messages import EpochStart
 
 
 class History(NamedTuple):
-    """What is missing from a log: runs of serials, rising and apart from each other."""
+    """The truncated records of a log: runs of serials, rising and apart from each other."""
 
     gone: tuple[tuple[int, int], ...] = ()
     """The first serial of each run, and the first after it."""
@@ -62,7 +62,7 @@ WHOLE = History()
 
 
 class Truncation(NamedTuple):
-    """What an unclean election has taken from a log."""
+    """The records that an unclean election removed from a log."""
 
     first: int
     """The first offset that is gone; the next record takes it."""

@@ -38,7 +38,7 @@ from protocols.machine import Append, CancelTimer, Send, SetTimer, Step, Tell
 from protocols.messages import Envelope, Header, Message
 
 MOST_BROKERS = 1_001
-"""More than there can be: tells the hosts of one partition apart where times are equal."""
+"""More than there can be: orders the hosts of one partition where times are equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class Host:
         """Timers that ran out while the broker was paused or busy."""
 
         self._queue: deque[Callable[[], None]] = deque()
-        """What waits for the disk."""
+        """Actions that wait for the disk."""
 
         self._appends = Appends(run, context.brokers, shard.number, broker, log, self._go_on)
         self._began_us = run.kernel.now
@@ -163,7 +163,7 @@ class Host:
         self._carry_out(coordinator.loaded(now, log.end))
 
     def unload(self, cause: int | None) -> None:
-        """Let the coordinator go: somebody else leads. Every parked request is answered."""
+        """Unload the coordinator: another broker leads. Every parked request is answered."""
         self._context.loaders.of(self.broker).give_up(self._shard.number)
         loading = self.coordinator.phase is Phase.LOADING
         self._carry_out(self.coordinator.unload(self._run.kernel.now))
@@ -180,7 +180,7 @@ class Host:
             action()
 
     def discard(self) -> None:
-        """Let the coordinator go without a word: its broker died."""
+        """Discard the coordinator: its broker died."""
         self._timers.close()
         self._late.clear()
         self._queue = deque()
@@ -244,7 +244,7 @@ class Host:
     # -- a slow disk -----------------------------------------------------------------------------
 
     def _waits(self, action: Callable[[], None]) -> bool:
-        """Let something wait while an append is under way; say whether it does."""
+        """Queue an action while an append is in progress; return whether it is queued."""
         if not self._appends.is_busy:
             return False
         self._queue.append(action)

@@ -1,13 +1,13 @@
 """An offsets partition's log as its leader knows it: how far followers are, what is safe.
 
-Every append is under way to the followers for half of a replication, and their next fetch, the
-other half, tells the leader that they have it: when all in the ISR do, the high watermark passes
+Every append takes half of a replication to the followers, and their next fetch, the
+other half, shows the leader that they have it: when all in the ISR do, the high watermark passes
 it. Followers learn of that with the answer to that fetch, one more half later, so a new leader
 may have records above the high watermark it knows.
 
-A leader that is alone in the ISR waits for nobody: the append itself moves the high watermark.
+A leader that is alone in the ISR waits for no follower: the append itself moves the high watermark.
 
-A leader that nobody follows any more goes on appending: nothing of it ever becomes safe.
+A leader without followers goes on appending: nothing of that ever becomes safe.
 
 Source: ``Partition``, ``Replica`` and ``ReplicaFetcherThread`` of Kafka 4.4.0.
 """
@@ -27,7 +27,7 @@ from protocols.offsets_topic.records import Record
 
 
 class Copy:
-    """What one replica has of the log, as of when it was last looked at."""
+    """The log of one replica at its last update."""
 
     __slots__ = ("broker", "end", "high_watermark", "log")
 
@@ -36,7 +36,7 @@ class Copy:
         self.log = log
         self.end = log.end
         self.high_watermark = log.end
-        """Below it, as far as this replica knows, everything is safe."""
+        """The high watermark that this replica knows."""
 
     def detach(self) -> None:
         """Have a log of its own: the one it shares goes on without it."""
@@ -83,7 +83,7 @@ class LeaderLog:
         self._replication_us = replication_us
         self._durable = durable
         self._rolled = rolled
-        """Told of every batch that begins a new segment."""
+        """Called with every batch that begins a new segment."""
 
         self._epoch_ms = epoch_ms
         """The wall clock at time 0."""
@@ -157,7 +157,7 @@ class LeaderLog:
 
     @property
     def _alone(self) -> bool:
-        """Whether nobody else is in the ISR (``Partition.maybeIncrementLeaderHW``)."""
+        """Whether the leader is alone in the ISR (``Partition.maybeIncrementLeaderHW``)."""
         return len(self._awaited) == 1
 
     def _replicated(self, entry: OpenAppend, spell: int, _: object) -> None:
@@ -173,7 +173,7 @@ class LeaderLog:
         self._durable(to)
 
     def forget(self, now: int) -> None:
-        """Let go of what everybody has and knows to be safe."""
+        """Discard what every replica has and knows to be safe."""
         known = self._known
         while len(known) > 1 and known[1][0] <= now:
             known.popleft()
@@ -186,7 +186,7 @@ class LeaderLog:
         self.log.settle(min(limit, self._known[0][1]))
 
     def _may_lag(self, follower: Follower) -> bool:
-        """Say whether a follower may lack what is safe: nobody waits for it."""
+        """Return whether a follower may lack what is safe, as one outside the ISR may."""
         if follower.copy.broker in self.isr:
             return False
         return follower.late_us > 0 or (self._alone and follower.from_us < NEVER)
@@ -199,7 +199,7 @@ class LeaderLog:
         return self._late_us == NEVER
 
     def gate(self, late_us: int) -> None:
-        """Say how late appends are replicated from now on; ``NEVER``: not at all, for now.
+        """Return how late appends are replicated from now on; ``NEVER``: not at all, for now.
 
         By whom they are is known from :meth:`lead`.
         """
@@ -229,7 +229,7 @@ class LeaderLog:
                 copy.high_watermark = max(copy.high_watermark, min(known, copy.end))
 
     def follow(self, copy: Copy, late_us: int, now: int) -> int:
-        """Let a replica fetch from this leader; return to where its log is cut off.
+        """Let a replica fetch from this leader; return the end to which its log is truncated.
 
         One in the ISR has lacked nothing it could have. Another has caught up after one
         replication, however much that is; until then it has what was settled long ago.
@@ -269,9 +269,9 @@ class LeaderLog:
         return NEVER if follower is None else follower.from_us
 
     def caught_up(self, broker: int, now: int) -> bool:
-        """Say whether a follower has all that is safe, and all from before this epoch.
+        """Return whether a follower has all that is safe, and all from before this epoch.
 
-        What a leader alone has had for less than half of a replication is on its way.
+        Records that a leader alone has had for less than half of a replication count as replicated.
         """
         follower = self._followers.get(broker)
         if follower is None or follower.from_us > now:
@@ -280,7 +280,7 @@ class LeaderLog:
         return self._end_of(follower, now) >= max(safe, self.epoch_start)
 
     def is_behind(self, broker: int, now: int) -> bool:
-        """Say whether a follower lacks something of the log."""
+        """Return whether a follower lacks something of the log."""
         follower = self._followers.get(broker)
         return follower is None or self._end_of(follower, now) < self.end
 

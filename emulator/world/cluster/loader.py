@@ -2,7 +2,7 @@
 
 A load takes a fixed time, and time for every byte and record that lies in the log, down to its
 end (not its high watermark). Partitions that a broker begins to lead together wait for each
-other (spec classic-coordinator 4.3).
+other (``CoordinatorLoaderImpl`` has one thread).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Loader:
             self._next()
 
     def give_up(self, number: int) -> None:
-        """Let a partition be: its leadership is lost. One under way fails at its next read."""
+        """Cancel the load of a partition: its leadership is lost. A running load fails next."""
         self._waiting = deque(load for load in self._waiting if load.number != number)
         if self._running is not None and self._running.number == number:
             self._next()
@@ -85,7 +85,7 @@ class Loaders:
 
 
 def reading_us(cluster: Cluster, amount: Amount) -> int:
-    """Return how long it takes to read and apply so much of a log, in microseconds."""
+    """Return how long it takes to read and apply a part of a log, in microseconds."""
     bytes_us = amount.size / cluster.load_bytes if cluster.load_bytes else 0
     records_us = amount.records / cluster.load_records if cluster.load_records else 0
     return math.ceil((bytes_us + records_us) * US_PER_S)

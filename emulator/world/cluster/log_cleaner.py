@@ -1,12 +1,11 @@
-"""The log cleaner, as far as one offsets partition is concerned: when it looks, what it compacts.
+"""The log cleaner of one offsets partition: when it runs, what it compacts.
 
 A cleaner's thread looks every ``log.cleaner.backoff.ms`` for a log that is worth it. Nothing
 becomes worth it but by a segment that is full, by a high watermark that passes its end, or by a
 lag that is over, so only the looks after these are taken, at the instants at which all of them
 would be. A compaction takes no time: of a log this size it is over long before the next look.
 
-Source: ``LogCleaner.CleanerThread``, ``LogCleanerManager`` of Kafka 4.4.0 (spec
-classic-coordinator 5.8).
+Source: ``LogCleaner.CleanerThread``, ``LogCleanerManager`` of Kafka 4.4.0.
 """
 
 from __future__ import annotations

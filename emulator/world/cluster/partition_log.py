@@ -1,9 +1,9 @@
 """The log of one topic partition as arithmetic: what is in it, what is visible, who leads it.
 
-A record is visible to consumers when its high watermark has passed it: one replication delay
-after it was appended, at once where the leader is alone in the ISR, unless a replica that counts
-as in sync has stopped (real-kafka 2.8): then nothing of the partition becomes visible until that
-is noticed or over.
+A record is visible to consumers when its high watermark has passed it: one replication delay after
+it was appended, at once where the leader is alone in the ISR, unless a replica that counts as in
+sync has stopped (``Partition.maybeIncrementLeaderHW``): then nothing of the partition becomes
+visible until that is noticed or over.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class PartitionLog:
     def visible_us(self, offset: int) -> int:
         """Return when the record at ``offset`` becomes visible.
 
-        ``NEVER`` while the high watermark is stopped and nobody knows for how long.
+        ``NEVER`` while the high watermark is stalled for an unknown time.
         """
         if self._history is not WHOLE:
             offset = self._history.serial(offset)
@@ -117,7 +117,7 @@ class PartitionLog:
         return self._visibility.when(self._serial_appended_at(serial))
 
     def led_by(self, broker: int) -> bool:
-        """Say whether a broker believes that it leads this partition."""
+        """Return whether a broker believes that it leads this partition."""
         return self.replicas.led_by(broker)
 
     @property
@@ -172,7 +172,7 @@ class PartitionLog:
         """Let the high watermark move, so much later than on disks that are not slow.
 
         *word_us*: where it stood, it takes so long until the leader hears that it may. A leader
-        alone in the ISR waits for nobody (``Partition.maybeIncrementLeaderHW``).
+        alone in the ISR waits for no follower (``Partition.maybeIncrementLeaderHW``).
         """
         if len(self.replicas.isr_of_leader) == 1:
             late_us -= self._replication_us
@@ -199,19 +199,19 @@ class PartitionLog:
     def copied_by(self, since_us: int, late_us: int = 0) -> int:
         """Return up to which append time a follower has the records that fetched until then.
 
-        Half of a replication is under way to it, the other half back.
+        A record takes half of a replication to the follower; the news takes the other half back.
         """
         return since_us - self._replication_us // 2 - late_us
 
     def is_behind(self, broker: int, until_us: int, now: int) -> bool:
-        """Say whether a follower that has everything appended until then lacks something."""
+        """Return whether a follower that has everything appended until then lacks something."""
         del broker
         return self.end(now) > self.end(until_us)
 
     def caught_up(self, broker: int, until_us: int, now: int) -> bool:
-        """Say whether a follower that has everything appended until then has all that is safe.
+        """Return whether a follower that has everything appended until then has all that is safe.
 
-        What a leader alone has had for less than half of a replication is on its way.
+        Records that a leader alone has had for less than half of a replication count as replicated.
         """
         del broker
         on_its_way_us = self.copied_by(now)
@@ -227,11 +227,11 @@ class PartitionLog:
     ) -> Truncation | None:
         """Learn that another replica leads, whose copy is complete up to an append time.
 
-        What producers had been told was safe and is not in the copy is gone: with ``acks=all``
-        what was visible, with ``acks=1`` all that the last leader had appended until it ceased to;
-        what came at that very instant it did not live to answer.
-        Of the rest they had not been told; they send it again, and the new leader has it first.
-        Return what is gone, None if nothing is.
+        Records that producers had an acknowledgement for and that are not in the copy are lost:
+        with ``acks=all`` what was visible, with ``acks=1`` all that the last leader had appended
+        until it ceased to; what came at that very instant it did not live to answer. The others
+        were not acknowledged: producers send them again, and the new leader has them first. Return
+        what is gone, None if nothing is.
         """
         epochs, visible_us = self.epochs, self.safe_us(now)
         safe_before_us = (
@@ -256,14 +256,14 @@ class PartitionLog:
         return next((era for era in self._eras if era.until_us >= at_us), now)
 
     def retain(self, oldest_us: int) -> bool:
-        """Drop what was appended before ``oldest_us``; say whether there was any."""
+        """Drop what was appended before ``oldest_us``; return whether there was any."""
         before = self.start
         self.start = max(before, self.end(oldest_us - 1) if oldest_us > 0 else 0)
         return self.start > before
 
 
 class StaleLog:
-    """A partition as a broker shows it that no longer leads it and does not know: it stands."""
+    """A partition as shown by a broker with stale metadata that no longer leads it: it has stalled."""
 
     __slots__ = ("_epoch", "_era", "_log", "_until_us", "record_size", "replicas")
 
@@ -299,7 +299,7 @@ class StaleLog:
         return self._log.first_at_or_after(instant_us, min(now, self._until_us))
 
     def led_by(self, broker: int) -> bool:
-        """Say whether a broker believes that it leads this partition."""
+        """Return whether a broker believes that it leads this partition."""
         return self._log.led_by(broker)
 
     @property

@@ -19,7 +19,7 @@ NOBODY = -1
 
 
 class Belief(NamedTuple):
-    """What a broker that is out of touch with the controller knows of a partition."""
+    """What a broker with stale metadata knows of a partition."""
 
     leader: int
     epoch: int
@@ -28,7 +28,7 @@ class Belief(NamedTuple):
 
 
 class ReplicaSet:
-    """Who has a copy of one partition, who leads it, who is in sync."""
+    """The replicas of one partition, its leader, its in-sync replicas."""
 
     __slots__ = (
         "_beliefs",
@@ -44,18 +44,18 @@ class ReplicaSet:
     def __init__(self, partition: TopicPartition, brokers: tuple[int, ...]) -> None:
         self.partition = partition
         self.brokers = brokers
-        """Who has a copy, the preferred leader first."""
+        """The replicas, the preferred leader first."""
 
         self.leader = brokers[0]
         self.epoch = 0
         self.elections: tuple[tuple[int, int], ...] = ((0, 0),)
-        """The leader epochs in which somebody led, and when each began."""
+        """The leader epochs with a leader, and when each began."""
 
         self.isr = brokers
         """In the order of ``brokers``."""
 
         self.leaders_isr: tuple[int, ...] | None = None
-        """What a leader out of touch takes for the ISR, where the controller has another."""
+        """The ISR that a leader with stale metadata knows, where the controller has another."""
 
         self._beliefs: dict[int, Belief] | None = None
 
@@ -66,7 +66,7 @@ class ReplicaSet:
         return None if self._beliefs is None else self._beliefs.get(broker)
 
     def leader_known_to(self, broker: int) -> int:
-        """Return who leads by the metadata of one broker."""
+        """Return the leader by the metadata of one broker."""
         belief = self.belief(broker)
         return self.leader if belief is None else belief.leader
 
@@ -76,7 +76,7 @@ class ReplicaSet:
         return self.epoch if belief is None else belief.epoch
 
     def led_by(self, broker: int) -> bool:
-        """Say whether a broker believes that it leads."""
+        """Return whether a broker believes that it leads."""
         if self._beliefs is None:
             return self.leader == broker
         return self.leader_known_to(broker) == broker
@@ -94,14 +94,14 @@ class ReplicaSet:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def freeze_beliefs(self, brokers: Iterable[int], now: int) -> None:
-        """Let these brokers go on by what is true now: it is about to change."""
+        """Keep the present metadata for these brokers: it is about to change."""
         for broker in brokers:
             if self._beliefs is None:
                 self._beliefs = {}
             self._beliefs.setdefault(broker, Belief(self.leader, self.epoch, now))
 
     def inform(self, broker: int) -> None:
-        """Let a broker know how things are."""
+        """Give a broker current metadata."""
         if self._beliefs is not None:
             self._beliefs.pop(broker, None)
             self._beliefs = self._beliefs or None
@@ -144,7 +144,7 @@ class Peer(Protocol):
 
     @property
     def replicas(self) -> ReplicaSet:
-        """Who has a copy, who leads, who is in sync."""
+        """The replicas, the leader, the in-sync replicas."""
 
     @property
     def replication_us(self) -> int:
@@ -163,10 +163,10 @@ class Peer(Protocol):
         """Return up to which append time a follower has what there is, fetching until then."""
 
     def is_behind(self, broker: int, until_us: int, now: int) -> bool:
-        """Say whether a follower that has everything appended until then lacks something."""
+        """Return whether a follower that has everything appended until then lacks something."""
 
     def caught_up(self, broker: int, until_us: int, now: int) -> bool:
-        """Say whether a follower that has everything appended until then has all that is safe."""
+        """Return whether a follower that has everything appended until then has all that is safe."""
 
 
 class Readers(Protocol):

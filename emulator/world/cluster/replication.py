@@ -1,10 +1,10 @@
-"""Who fetches from whom, and what follows: high watermarks that stand, ISRs that shrink and grow.
+"""Replication: which follower fetches from which leader, stalled high watermarks, changes of ISRs.
 
 A follower fetches while it and its leader run, can reach each other, it knows who leads, and its
-disk has room. One in the ISR that does not holds the high watermark back, whatever keeps it
-(real-kafka 2.8), until the controller has fenced it, or its leader has taken it out of the ISR:
+disk has room. A replica in the ISR that does not fetch holds the high watermark back
+until the controller fences it, or its leader removes it from the ISR:
 it looks every half of ``replica.lag.time.max.ms`` for those that have not caught up for that
-long. Whoever is back has caught up after one replication, and is then in sync again.
+long. A follower that fetches again has caught up after one replication, and is then in sync.
 
 Source: ``ReplicaManager.maybeShrinkIsr``, ``Partition.maybeExpandIsr``,
 ``Partition.maybeIncrementLeaderHW`` of Kafka 4.4.0.
@@ -47,7 +47,7 @@ class Stop(NamedTuple):
 
 
 class LastLeader(NamedTuple):
-    """Who led a partition before it was handed over, and until when it could append."""
+    """The leader of a partition before the hand-over, and until when it could append."""
 
     broker: int
     wrote_until_us: int
@@ -84,13 +84,13 @@ class Replication:
         """Followers out of the ISR that fetch, since when; ``AGAIN``: were not taken in."""
 
         self._led_last: dict[Peer, LastLeader] = {}
-        """Who led a partition that was handed over before."""
+        """By partition: its leader before the last hand-over."""
 
         self._coming: dict[int, list[Peer]] = {}
-        """Of each broker, the partitions whose leader it has just begun to fetch from."""
+        """By broker: the partitions whose leader it has just begun to fetch from."""
 
         self._ticking: set[int] = set()
-        """Leaders that will look at their followers again."""
+        """Leaders with a scheduled check of their followers."""
 
     # -- when something changes ------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class Replication:
         self._return_later(cause, now)
 
     def hand_over(self, peer: Peer, leader: int, *, clean: bool) -> Truncation | None:
-        """A new leader is about to be elected: it counts from now who has not caught up.
+        """Prepare a partition for a new leader: it measures the lag of followers from now on.
 
         Return what it lacks of a topic's records.
         """
@@ -152,9 +152,9 @@ class Replication:
             log.move(now, late, metadata_us)
 
     def _metadata_delay_us(self, leader: int, now: int) -> int:
-        """Return how long the word is under way that lets a leader's high watermarks move again.
+        """Return how long the metadata takes that lets a leader's high watermarks move again.
 
-        What the controller has decided comes to each broker with a fetch of its own (in the
+        Decisions of the controller reach each broker with a fetch of its own (in the
         capture coordinator-kill the second leader went on some 0.07 s after the first).
         """
         wire, receiver = self._run.wire, Party(broker_name(leader), "brokers")
@@ -199,13 +199,13 @@ class Replication:
             self._schedule_isr_check(leader, now)
 
     def _may_lag(self, peer: Peer) -> bool:
-        """Say whether some follower in the ISR does not fetch, or only slowly."""
+        """Return whether some follower in the ISR does not fetch, or only slowly."""
         replicas, stopped = peer.replicas, self._stopped.get(peer, {})
         followers = (broker for broker in replicas.isr if broker != replicas.leader)
         return any(broker in stopped or self._is_slow(peer, broker) for broker in followers)
 
     def _fetches(self, broker: int, leader: int, replicas: ReplicaSet) -> bool:
-        """Say whether a broker fetches from a leader."""
+        """Return whether a broker fetches from a leader."""
         return (
             leader != NOBODY
             and replicas.leader_known_to(broker) == leader
@@ -216,8 +216,8 @@ class Replication:
     def _late_us(self, replicas: ReplicaSet, leader: int, isr: tuple[int, ...]) -> int:
         """Return how much later than usual a leader's appends are safe; ``NEVER``: they are not.
 
-        The high watermark stands while too few replicas are in sync; more than there are copies
-        are never asked for.
+        The high watermark is stalled while fewer than ``min.insync.replicas`` are in sync, at most
+        as many as there are replicas.
         """
         if not self._brokers.answers(leader) or leader == NOBODY:
             return NEVER
@@ -252,7 +252,7 @@ class Replication:
             self._schedule_isr_check(peer.replicas.leader, self._run.kernel.now)
 
     def _add_to_isr(self, peer: Peer, broker: int, cause: int | None) -> bool:
-        """Let a follower that has caught up be in sync again; say whether it is."""
+        """Let a follower that has caught up be in sync again; return whether it is."""
         replicas, now = peer.replicas, self._run.kernel.now
         until = self._copied_by(peer, broker, now)
         knows = self._controller.in_touch(replicas.leader)
@@ -267,7 +267,7 @@ class Replication:
     # -- the ISR shrinks -------------------------------------------------------------------------
 
     def _schedule_isr_check(self, leader: int, now: int) -> None:
-        """Let a leader look at its followers at its next turn (``isr-expiration``)."""
+        """Schedule a leader's next check of its followers (``isr-expiration``)."""
         if leader in self._ticking:
             return
         self._ticking.add(leader)
@@ -299,7 +299,7 @@ class Replication:
             self._schedule_isr_check(leader, now)
 
     def _review_followers(self, peer: Peer, now: int) -> list[int | None]:
-        """Take out who lags, take in who has caught up; return what made them."""
+        """Remove lagging followers, add followers that have caught up; return their causes."""
         replicas = peer.replicas
         causes: list[int | None] = []
         for broker in replicas.isr:
@@ -320,7 +320,7 @@ class Replication:
         return behind and self._is_slow(peer, broker)
 
     def _is_slow(self, peer: Peer, broker: int) -> bool:
-        """Say whether a follower's disk alone makes it lag too far behind."""
+        """Return whether a follower's disk alone makes it lag too far behind."""
         late = self._brokers.disk_us(broker)
         return late > 0 and late + peer.replication_us > self._lag_us
 

@@ -62,7 +62,7 @@ class Shard:
 
         self._missing: dict[tuple[str, TopicPartition], str] = {}
 
-    # -- who leads -------------------------------------------------------------------------------
+    # -- leaders --------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Let the first leader serve: the log is empty, or was loaded before the run."""
@@ -74,7 +74,7 @@ class Shard:
             log.settle(now)
 
     def take_roles(self, cause: int | None) -> None:
-        """Let every broker that knows how things are lead or follow as was decided."""
+        """Let every broker with current metadata lead or follow by it."""
         leader = self.replicas.leader
         for broker in self.replicas.brokers:
             if not self._context.controller.in_touch(broker):
@@ -128,7 +128,7 @@ class Shard:
             log.gate(NEVER)
 
     def discard(self, broker: int) -> None:
-        """Let the coordinator on a broker go without a word: the broker died."""
+        """Discard the coordinator on a broker: the broker died."""
         host = self.hosts.pop(broker, None)
         if host is not None:
             host.discard()
@@ -151,19 +151,19 @@ class Shard:
         return since_us - late_us
 
     def is_behind(self, broker: int, until_us: int, now: int) -> bool:
-        """Say whether a follower lacks something of its leader's log."""
+        """Return whether a follower lacks something of its leader's log."""
         del until_us
         log = self.led.get(self.replicas.leader)
         return log is not None and log.is_behind(broker, now)
 
     def caught_up(self, broker: int, until_us: int, now: int) -> bool:
-        """Say whether a follower has all that is safe, and all from before this epoch."""
+        """Return whether a follower has all that is safe, and all from before this epoch."""
         del until_us
         log = self.led.get(self.replicas.leader)
         return log is not None and log.caught_up(broker, now)
 
     def follow(self, log: LeaderLog, broker: int, late_us: int, cause: int | None) -> None:
-        """Let a replica fetch from a leader; what it has beyond their common history is cut off."""
+        """Let a replica fetch from a leader; records beyond their common history are truncated."""
         copy = self._copies[broker]
         before = copy.end
         agreed = log.follow(copy, late_us, self._run.kernel.now)
@@ -215,7 +215,7 @@ class Shard:
             host.topic_deleted(topic, topic_id)
 
     def emit(self, host: Host, fact: Fact) -> None:
-        """Take what a coordinator tells."""
+        """Write a fact that a coordinator reports."""
         if isinstance(fact, OffsetsDropped):
             for partition in fact.partitions:
                 self._missing[fact.group, partition] = fact.why
@@ -224,7 +224,7 @@ class Shard:
     # -- queries ---------------------------------------------------------------------------------
 
     def serves(self, broker: int) -> bool:
-        """Say whether a broker has a coordinator that has loaded the log."""
+        """Return whether a broker has a coordinator that has loaded the log."""
         host = self.hosts.get(broker)
         return host is not None and host.serves
 

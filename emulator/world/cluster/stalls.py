@@ -1,7 +1,7 @@
-"""Which partitions give nobody anything new, and since when: what brokers that fail do to readers.
+"""Stalled partitions: those whose readers get no new records because of failed brokers.
 
-A topic's partition is stalled while its high watermark stands: nobody leads it, or a replica in
-sync does not fetch (real-kafka 2.8). One of the offsets topic is also stalled while no
+A topic's partition is stalled while its high watermark does not move: it has no leader, or a
+replica in sync does not fetch. A partition of the offsets topic is also stalled while no
 coordinator serves its groups, or its leader can write nothing: then nothing can be committed.
 """
 
@@ -16,7 +16,7 @@ from emulator.world.run import Run
 
 
 class Stalls:
-    """Tells when a partition stalls, and when it goes on."""
+    """Writes when a partition stalls, and when it resumes."""
 
     def __init__(
         self, run: Run, brokers: Brokers, topics: Topics, offsets_topic: OffsetsTopic
@@ -28,7 +28,7 @@ class Stalls:
         self._stalled: set[Peer] = set()
 
     def reevaluate(self, cause: int | None) -> None:
-        """Something has happened to brokers or replicas: tell what that changed."""
+        """Write which partitions stalled or resumed by a change of brokers or replicas."""
         for _, log in self._topics.partitions():
             self._update(log, cause, stalled=log.is_stalled)
         for shard in self._offsets_topic:
@@ -39,7 +39,7 @@ class Stalls:
         self._update_shard(self._offsets_topic.partition(number), cause)
 
     def _update_shard(self, shard: Shard, cause: int | None) -> None:
-        """Tell of one offsets partition: its coordinator may have come or gone."""
+        """Write whether one offsets partition stalled or resumed: its coordinator came or went."""
         leader = shard.leader
         log = shard.led.get(leader)
         is_stalled = log is None or log.is_stalled

@@ -1,11 +1,11 @@
-"""What lies on the disks of an offsets partition's replicas: the batches of one branch of its log.
+"""The stored log of an offsets partition's replicas: the batches of one branch.
 
 Replicas whose logs agree share one :class:`StoredLog` and differ only in how far they have it.
 Where histories part (a new leader begins below the end of the old one's log, or a leader goes on
 that does not know it is none any more) one of them forks.
 
 The log is that of Kafka: record batches of format 2 in segments that roll and are compacted, all
-of it to the byte. But what nobody will look at is only counted: of what every replica has and
+of it to the byte. Records that are not read again are only counted: of what every replica has and
 knows to be safe, the newest record of each key in each segment is held, so memory does not grow
 with simulated time. With a spool every batch is also written out.
 
@@ -106,7 +106,7 @@ class StoredLog:
         is_compacted: bool = True,
         spool: Spool | None = None,
     ) -> None:
-        """Begin behind a *backlog*. *is_compacted*: False where nobody will ever ask to clean."""
+        """Begin behind a *backlog*. *is_compacted*: False where the cleaner is off."""
         self.end = backlog.records
         """The log offset the next record gets."""
 
@@ -168,7 +168,7 @@ class StoredLog:
         return spool.add(data)
 
     def settle(self, below: int) -> None:
-        """Let older records of a key go below an offset: nobody will read or fork below it."""
+        """Discard older records of each key below an offset: no replica reads or forks below it."""
         batches, newest = self._batches, self._newest
         while batches and batches[0].end <= below:
             batch = batches.popleft()
@@ -261,7 +261,7 @@ class StoredLog:
     def clean(
         self, what: LogToClean, high_watermark: int, now_ms: int, entries: int = MOST_ENTRIES
     ) -> Amount:
-        """Compact once, as far as *entries* keys go; return what that took away."""
+        """Compact once, up to *entries* keys; return what was removed."""
         from emulator.world.cluster.compaction import compacted  # noqa: PLC0415  few runs need it
 
         before, settings = self._segments, self._settings
@@ -294,7 +294,8 @@ class StoredLog:
     def agreed_end(self, end: int, other: StoredLog, other_end: int) -> int:
         """Return up to where two replicas' logs are the same (KIP-101, KIP-279).
 
-        An epoch has one leader and one history, so two logs agree as far as their epochs do.
+        An epoch has one leader and one history, so two logs agree up to the end of their last
+        common epoch.
         """
         if other is self:
             return min(end, other_end)

@@ -1,7 +1,7 @@
 """One segment of a stored log: what the rules ask of it, and what compaction will ask.
 
 A record that a newer one of its key follows in the same segment is gone after the segment's
-first compaction, whatever else is in the log. So only the newest record of each key is held,
+first compaction. So only the newest record of each key is held,
 and the bytes of the others are only counted: what the cleaner makes of the batches that are
 written from the held ones is, byte for byte, what it would make of all of them.
 """
@@ -22,7 +22,7 @@ _PIECE_BYTES = 2**20
 
 
 class Spool(Protocol):
-    """Where the bytes of batches are put that somebody will ask for at the end."""
+    """Takes the bytes of batches that are read at the end of the run."""
 
     def add(self, data: bytes) -> int:
         """Put some bytes behind those already there; return where they begin."""

@@ -1,10 +1,10 @@
-"""How far a high watermark has come when it may stand still or lag, as arithmetic.
+"""The position of a high watermark that may stall or lag, as arithmetic.
 
 Undisturbed, all that was appended by ``now - replication`` is visible at ``now``. While the high
-watermark stands nothing more becomes visible; while it lags, everything does so much later.
+watermark is stalled nothing becomes visible; while it lags, everything becomes visible later.
 
 Producers that want their records acknowledged by all wait with it. Of the few requests that they
-may have under way a leader takes one at a time, each when the one before is safe; all the rest
+may have in flight a leader takes one at a time, each when the one before is safe; all the rest
 comes behind them. So when a high watermark moves again, it passes one request after the other
 first: the first polls bring single records of each partition. (Real producers share these few
 among the partitions of a leader: in the capture coordinator-kill two were for one, three for the
@@ -18,14 +18,14 @@ from collections.abc import Sequence
 from emulator.world.cluster.arrivals import NEVER
 
 _KEPT = 32
-"""So many spells are remembered: only the recent past is asked for."""
+"""The number of spells that are kept: only the recent past is asked for."""
 
 
 IN_FLIGHT = 5
-"""``max.in.flight.requests.per.connection``: so many requests a producer has under way."""
+"""``max.in.flight.requests.per.connection``: the most requests that a producer has in flight."""
 
 TURNS = IN_FLIGHT + 1
-"""So many replications after the first of them is all the rest safe: one is its way."""
+"""After so many replications the remaining records are safe: one replication is their own."""
 
 
 class Visibility:
@@ -57,7 +57,7 @@ class Visibility:
         return now - self._replication_us
 
     def when(self, appended_us: int) -> int:
-        """Return when what was appended then becomes visible; ``NEVER`` while nobody knows."""
+        """Return when what was appended then becomes visible; ``NEVER`` while that is not known."""
         visible = appended_us + self._replication_us
         for index, (begin, reached, lag) in enumerate(self._spells):
             if visible < begin:
@@ -71,11 +71,11 @@ class Visibility:
         return min(visible, NEVER)
 
     def stall(self, now: int) -> None:
-        """Let nothing more become visible from now on, nor what is appended at this instant."""
+        """Stall: from now on nothing becomes visible, nor what is appended at this instant."""
         self._go_on(now, NEVER, now - 1)
 
     def move(self, now: int, late_us: int = 0, under_way: Sequence[int] = ()) -> None:
-        """Let it move again from now on, so much later than it would.
+        """Let it move again from now on, later than usual by *late_us*.
 
         *late_us*: minus a replication where there is none to wait for: then all comes at once.
         *under_way*: when the records were appended that come first, one a replication; rising.

@@ -20,7 +20,7 @@ from protocols.machine import Call
 
 
 class Application:
-    """What runs in a process beside the client."""
+    """The application thread of a process."""
 
     def __init__(self, process: ConsumerProcess) -> None:
         self._process = process
@@ -91,23 +91,23 @@ class Application:
 
     @property
     def calm(self) -> bool:
-        """Whether nobody wants anything of the handler but work."""
+        """Whether the handler has only to work on records."""
         return self.ending is Ending.NOT_ASKED and not self._pending_hang_us
 
     def work_on(self, batch: Batch) -> None:
-        """Begin a batch whose end somebody else looks after."""
+        """Begin a batch whose end the poll loop awaits."""
         self._batch = batch
         self.doing = Doing.WORKING
 
     def end_uncounted(self) -> None:
-        """End a batch that somebody else has counted."""
+        """End a batch whose records are counted already."""
         self._batch = None
         self.doing = Doing.POLLING
 
     def end_counted(self) -> None:
         """End that batch."""
         batch = self._batch
-        assert batch is not None, "work ended that nobody had begun"
+        assert batch is not None, "work ended that was not begun"
         self._count(batch, batch.count)
         self._batch = None
         self.doing = Doing.POLLING
@@ -138,7 +138,7 @@ class Application:
         self.go_on(batch)
 
     def go_on(self, batch: Batch) -> None:
-        """Wait for the end of the batch, or of its next record if something looks at each."""
+        """Wait for the end of the batch, or of its next record if each is watched."""
         if batch.reported == batch.count:
             self._batch_done(batch)
             return
@@ -153,7 +153,7 @@ class Application:
         if token != self._token or not process.alive or process.paused:
             return
         batch = self._batch
-        assert batch is not None, "work ended that nobody had begun"
+        assert batch is not None, "work ended that was not begun"
         flaw = batch.flaws.get(batch.reported) if batch.flaws else None
         if flaw is None:
             self._report(batch, self._kernel.now)
@@ -167,7 +167,7 @@ class Application:
 
     @property
     def _each_record(self) -> bool:
-        """Whether something looks at each record: the policy, or a fault that waits for one."""
+        """Whether each record is watched: by the policy, or by a fault that waits for one."""
         if self._blueprint.per_record or self._run.recorder.by_record:
             return True
         return self._run.triggers.awaited(self._blueprint.name, "record done")
@@ -204,13 +204,13 @@ class Application:
         self.poll()
 
     def settle(self) -> None:
-        """Count what is finished by now, for someone who is about to read it."""
+        """Count what is finished by now, before it is read."""
         if self.doing is Doing.WORKING and self._batch is not None and not self._batch.flaws:
             now = self._kernel.now
             self._report(self._batch, now if self._paused_us is None else self._paused_us)
 
     def record_in_progress(self) -> tuple[TopicPartition, int, int] | None:
-        """Return partition, offset and begin of the record under work, if there is one."""
+        """Return partition, offset and begin of the record in progress, if there is one."""
         batch = self._batch
         if self.doing is not Doing.WORKING or batch is None or batch.reported >= batch.count:
             return None
@@ -302,7 +302,7 @@ class Application:
         self._paused_us = self._kernel.now
 
     def resume(self) -> None:
-        """Go on with the record under work."""
+        """Continue with the record in progress."""
         self._paused_us = None
         batch = self._batch
         if self.doing is Doing.WORKING and batch is not None:
@@ -310,7 +310,7 @@ class Application:
             self.go_on(batch)
 
     def leave(self, *, mid_batch: bool) -> None:
-        """Stop after the batch, or after the record under work, and close."""
+        """Stop after the batch, or after the record in progress, and close."""
         if self.ending is not Ending.NOT_ASKED:
             return
         self.ending = Ending.AFTER_RECORD if mid_batch else Ending.AFTER_BATCH

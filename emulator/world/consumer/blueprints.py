@@ -22,7 +22,7 @@ from protocols.settings import ConsumerSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
-    """One consumer of the scenario, whatever its incarnation."""
+    """One consumer of the scenario, the same for each of its starts."""
 
     name: str
     index: int
@@ -92,7 +92,7 @@ def make_assignors(settings: ConsumerSettings, member: Member) -> tuple[Assignor
 
 
 def common_protocol(assignors: tuple[Assignor, ...]) -> RebalanceProtocol:
-    """Return the highest protocol all assignors support (spec consumer-client 3.6)."""
+    """Return the highest protocol all assignors support (``ConsumerCoordinator``)."""
     shared = set(assignors[0].rebalance_protocols)
     for assignor in assignors[1:]:
         shared &= set(assignor.rebalance_protocols)
@@ -100,7 +100,7 @@ def common_protocol(assignors: tuple[Assignor, ...]) -> RebalanceProtocol:
 
 
 def _work_times(group: Group, member: Member, seed: int) -> WorkTimes:
-    """Return the work of each record: drawn by its address, the same for whoever does it."""
+    """Return the work of each record: drawn by its address, the same for every consumer."""
     distribution = work_of(group, member)
     samplers: dict[TopicPartition, Sampler] = {}
     poison = {(p.topic, p.partition, p.offset): p for p in group.poison}
@@ -179,7 +179,7 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
 
 
 def resubscribed(old: Blueprint, topics: tuple[str, ...]) -> Blueprint:
-    """Return a blueprint whose consumer subscribes to these topics, whatever its group does."""
+    """Return a blueprint whose consumer subscribes to these topics instead of its group's."""
     other = {"topics": topics, "pattern": None}
     group, member = old.as_written
     return replace(

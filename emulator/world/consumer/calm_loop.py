@@ -1,9 +1,9 @@
-"""The poll loop of a calm consumer of the consumer protocol: played when somebody asks for it.
+"""The poll loop of a calm consumer of the consumer protocol, computed on demand.
 
 While nothing but records can happen to a process, what its two threads, its handler and its
 fetches do until its next heartbeat or commit is arithmetic. So nothing of it is an event of the
-kernel: whoever looks at the process, or is about to change what it reads, first has it played up
-to that instant (:meth:`CalmLoop.catch_up`), and whatever else happens to it first unfolds it. The
+kernel. Code that reads the state of the process, or changes what it reads, first calls
+:meth:`CalmLoop.catch_up`; every other event of the process first unfolds the loop. The
 client, the handler and the wire then are exactly where they would have been. What a run does is
 the same with and without it; a test says so.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from protocols.consumer.kip848.machine import Client
 
 _ARRIVAL, _EVENTS, _WAIT, _WORK, _ALL = range(5)
-"""What goes first at one and the same instant, as :class:`~emulator.world.kernel.Rank` has it:
+"""The order of what happens at the same instant, as :class:`~emulator.world.kernel.Rank` has it:
 an answer arrives, then timers by name (background, poll or woken), then the end of a batch."""
 
 
@@ -107,7 +107,7 @@ class CalmLoop:
         self._unfold(_ARRIVAL if before_arrivals else _EVENTS)
 
     def on_timer(self, timer: str) -> bool:
-        """Let the client take one of its timers that runs out now: of several, they go by name."""
+        """Let the client take one of its timers that fires now; several fire in order of name."""
         if self._calm is not None:
             self._play(self._kernel.now, _EVENTS)
             waits_for = self._calm.waits_for or POLL
@@ -132,12 +132,12 @@ class CalmLoop:
         self._fetches.give_back()
 
     def catch_up(self, now: int) -> None:
-        """Play everything up to now: somebody is about to look."""
+        """Play everything up to now, before the state is read."""
         if self._calm is not None:
             self._play(now, _ALL)
 
     def is_overtaken(self, now: int) -> bool:
-        """Say whether retention has overtaken what this reads."""
+        """Return whether retention has overtaken what this reads."""
         self.catch_up(now)
         return self._calm is not None and self._fetches.overtaken
 
@@ -196,7 +196,7 @@ class CalmLoop:
     def _worked(self) -> None:
         """The batch is done."""
         batch = self._batch
-        assert batch is not None, "work ended that nobody had begun"
+        assert batch is not None, "work ended that was not begun"
         self._batch, self._work_us = None, NEVER
         self._finished.end(batch)
 
@@ -206,7 +206,7 @@ class CalmLoop:
 
 
 class CalmFetches:
-    """What one process has asked its brokers for, and will ask them."""
+    """The fetches of one calm process, as its loop plays them."""
 
     __slots__ = ("_behind", "_by_broker", "_counts", "_fetcher", "_next", "_process", "_under_way")
 
@@ -215,7 +215,7 @@ class CalmFetches:
         self._fetcher = fetcher
         self._counts = process.request_counts
         self._by_broker: dict[int, FetchInFlight] = {}
-        """Of each broker its fetch, under way or not."""
+        """By broker: its fetch, in flight or not."""
 
         self._under_way: dict[int, FetchInFlight] = {}
         """In the order in which they were sent."""
@@ -226,7 +226,7 @@ class CalmFetches:
         self._next: FetchInFlight | None = None
 
     def take_over(self, now: int) -> bool:
-        """Let no answer arrive as an event any more, if that can be; say whether it can."""
+        """Let no answer arrive as an event any more, if that can be; return whether it can."""
         fetches, fetcher = self._process.fetches, self._fetcher
         by_broker = fetches.undisturbed(self._process, fetcher.positions.by_leader, now)
         under_way = fetches.of(self._process)
@@ -263,7 +263,7 @@ class CalmFetches:
         return self.next_us
 
     def arrive(self) -> bool:
-        """Buffer what the next answer brings; say whether that is anything."""
+        """Buffer what the next answer brings; return whether that is anything."""
         fetch = self._next
         assert fetch is not None, "an answer arrives"
         del self._under_way[fetch.broker]

@@ -113,9 +113,9 @@ class ClientEvents:
         self._causes.dropped[consumer] = self._write(dropped, cause)
 
     def handed(self, process: ConsumerProcess, ranges: Iterable[Handed]) -> None:
-        """Write that a poisoned record is about to be worked on: the root of what follows.
+        """Write that work on a poisoned record is about to begin: the root of what follows.
 
-        Whoever else gets the record later is disturbed by the same event.
+        Every consumer that gets the record later is disturbed by the same event.
         """
         consumer = process.blueprint.name
         for number, poison in enumerate(process.blueprint.group.poison, 1):

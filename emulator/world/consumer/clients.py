@@ -1,6 +1,6 @@
 """The client in a process: which of Kafka's two consumers, and what it is built with.
 
-``group.protocol`` decides. Whatever is random in a client is drawn by address, so the same seed
+``group.protocol`` decides. All random values of a client are drawn by address, so the same seed
 gives both kinds the same world.
 """
 
@@ -47,7 +47,7 @@ def topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
 
 
 def is_wake_up(client: AnyClient, timer: str) -> bool:
-    """Say whether a timer holds how long a thread takes to run: it is not late besides."""
+    """Return whether a timer holds how long a thread takes to run: it is not late besides."""
     return not isinstance(client, ClassicClient) and timer in consumer.async_client.WAKE_UPS
 
 

@@ -1,4 +1,4 @@
-"""All consumers of a run: who runs in which incarnation, who was started, who is gone."""
+"""All consumers of a run: the running processes, and the number of starts of each consumer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Consumers:
         return self.owners(self._blueprints[consumer].group.id)
 
     def truncated(self, partition: TopicPartition, first: int) -> None:
-        """Let whoever reads a partition take note of where its log has lost its end."""
+        """Note for the readers of a partition that its log was truncated at *first*."""
         for owners in self._owners.values():
             owners.truncated(partition, first)
 

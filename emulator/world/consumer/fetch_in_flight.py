@@ -1,4 +1,4 @@
-"""One fetch under way as arithmetic: when it is answered, and what a poll gets of the answer."""
+"""One fetch in flight as arithmetic: when it is answered, and what a poll gets of the answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from protocols.consumer.positions import Reading
 
 AT_ONCE = -1
-"""When a partition answers that has an error to tell."""
+"""The time at which a partition answers that has an error."""
 
 
 class Reader(Protocol):
@@ -72,7 +72,7 @@ class Want:
 
 
 Found = list[tuple[Want, int, int]]
-"""How many records an answer brings of what, and from when on there are more."""
+"""By partition: how many records an answer brings, and from when on there are more."""
 
 
 class FetchInFlight:
@@ -131,7 +131,7 @@ class FetchInFlight:
         self.arrives_us = ready + (back if type(back) is int else back(ready))  # type: ignore[operator]
 
     def bring_up(self, readings: Mapping[TopicPartition, Reading]) -> None:
-        """Let the session want what its consumer reads next of the same partitions."""
+        """Move the session to what its consumer reads next of the same partitions."""
         for tp, want in self.wants.cached.items():
             reading = readings[tp]
             want.offset, want.epoch = reading.position, reading.current.epoch
@@ -183,8 +183,8 @@ class FetchInFlight:
 def seen_by_one_poll(arrived: list[FetchInFlight], tick_us: int) -> list[FetchInFlight]:
     """Return which of several answers one poll sees, in order of arrival.
 
-    Those that the heartbeat thread has handled, at its last turn *tick_us*, lie in the buffer; a
-    poll that finds records there does not look at what came later (N2).
+    Those that the heartbeat thread has handled, at its last turn *tick_us*, are in the buffer; a
+    poll that finds records there does not read what came later.
     """
     arrived.sort(key=lambda flight: flight.arrives_us)
     early = [flight for flight in arrived if flight.arrives_us <= tick_us]

@@ -1,8 +1,8 @@
-"""Fetches as arithmetic: when a broker answers, and with what (spec consumer-client 1.4).
+"""Fetches as arithmetic: when a broker answers, and with what.
 
-A broker answers a fetch when there is enough to answer, or after ``fetch.max.wait.ms`` (F3).
-When that will be is known as soon as the fetch is sent, because arrivals are arithmetic; it is
-worked out again for what is under way whenever something stops or changes hands.
+A broker answers a fetch when it has ``fetch.min.bytes``, or after ``fetch.max.wait.ms``
+(``DelayedFetch``). When that will be is known as soon as the fetch is sent, because arrivals are
+arithmetic; it is computed again for fetches in flight whenever a broker stops or a leader changes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NO_HEADER = Header("", -1)
 
 
 class Fetches:
-    """All fetches under way, and the fetch sessions of the brokers."""
+    """All fetches in flight, and the fetch sessions of the brokers."""
 
     def __init__(self, run: Run, topics: Topics, brokers: Brokers) -> None:
         self._run = run
@@ -79,7 +79,7 @@ class Fetches:
         return wire.link(process.party, party), wire.link(party, process.party)
 
     def _hold(self, fetch: FetchInFlight) -> None:
-        """Let no answer come where the broker does not run or the way is cut."""
+        """Hold the answer back while the broker does not run or the link is cut."""
         if not self._reachable(fetch):
             fetch.ready_us = fetch.arrives_us = NEVER
 
@@ -95,7 +95,7 @@ class Fetches:
     # -- arrival ---------------------------------------------------------------------------------
 
     def _await(self, fetch: FetchInFlight) -> None:
-        """Let the answer arrive as an event; without one the connection times out (N8)."""
+        """Let the answer arrive as an event; without one the request times out (``NetworkClient``)."""
         fetch.live = True
         index = fetch.process.blueprint.index
         if fetch.arrives_us < NEVER:
@@ -158,16 +158,16 @@ class Fetches:
     # -- fetches that a poll loop looks for itself -------------------------------------------------
 
     def of(self, process: Reader) -> dict[int, FetchInFlight]:
-        """Return the fetches of one process that are under way, by broker."""
+        """Return the fetches of one process that are in flight, by broker."""
         return self._under_way.setdefault(process.name, {})
 
     def undisturbed(
         self, process: Reader, by_leader: Mapping[int, Mapping[TopicPartition, Reading]], now: int
     ) -> dict[int, FetchInFlight] | None:
-        """Return the fetches of one process by broker, those that are not under way too.
+        """Return the fetches of one process by broker, also those that are not in flight.
 
-        None: some broker has yet to be asked for just what is read from it, would not answer, or
-        not with records alone.
+        None: some broker was not asked for exactly what is read from it, would not answer, or not
+        with records alone.
         """
         mine = self.of(process)
         sessions = self._sessions.get(process.name, {})
@@ -189,7 +189,7 @@ class Fetches:
     def _is_readable(
         self, fetch: FetchInFlight, readings: Mapping[TopicPartition, Reading], now: int
     ) -> bool:
-        """Say whether a broker shows all that is read from it, now and when it was last asked."""
+        """Return whether a broker shows all that is read from it, now and when it was last asked."""
         for tp, want in fetch.wants.cached.items():
             log, reading = want.log, readings[tp]
             if log is None or log is not self._topics.shown_by(fetch.broker, tp):
@@ -225,7 +225,7 @@ class Fetches:
                     self._await(fetch)
 
     def overtaken(self) -> bool:
-        """Say whether retention has overtaken what some fetch asks for, or will ask for."""
+        """Return whether retention has overtaken what some fetch asks for, or will ask for."""
         return any(
             want.log is not None and want.offset < want.log.start
             for mine in self._under_way.values()
@@ -257,7 +257,7 @@ class Fetches:
 
 
 def _asks_for(fetch: FetchInFlight, readings: Mapping[TopicPartition, Reading]) -> bool:
-    """Say whether a fetch asks for what is read next: a position may have been reset since."""
+    """Return whether a fetch asks for what is read next: a position may have been reset since."""
     wants = fetch.wants.cached.values()
     return all(want.offset == readings[want.partition].position for want in wants)
 
@@ -276,7 +276,7 @@ def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:
 def _refused(
     partition: TopicPartition, replicas: ReplicaSet, broker: int, error: ErrorCode
 ) -> FetchedRecords:
-    """Return a refusal with who leads, as far as the broker knows (KIP-951)."""
+    """Return a refusal with the leader that the broker knows of (KIP-951)."""
     current = LeaderAndEpoch(replicas.leader_known_to(broker), replicas.epoch_known_to(broker))
     return FetchedRecords(partition, -1, -1, error, current_leader=current)
 

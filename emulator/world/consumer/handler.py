@@ -1,7 +1,7 @@
-"""The serial handler: one batch of records, worked off one after the other, as arithmetic.
+"""The serial handler: the records of a batch, one after the other, as arithmetic.
 
-A batch is one event at its end, however many records it has. Who interrupts it asks how far it
-is: a crash, a pause, a close that leaves after the record under work, a handler that hangs.
+A batch is one event at its end, however many records it has. Interruptions (a crash, a pause, a
+close after the record in progress, a handler that hangs) ask how many records are finished.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ WorkTimes = Callable[[TopicPartition, int], int]
 
 
 class Flaw(enum.Enum):
-    """How the work on a record ends, if not well."""
+    """How the work on a poisoned record ends."""
 
     SKIP = "the handler goes on with the next"
     STOP = "the process dies"
 
 
 class Batch:
-    """What one poll handed out, and how far the handler is with it."""
+    """The records of one poll, and the progress of the handler in them."""
 
     __slots__ = ("_each", "_ends", "begin_us", "count", "flaws", "ranges", "reported")
 
@@ -141,7 +141,7 @@ class Batch:
 
 
 class Doing(enum.Enum):
-    """What the application thread is in the middle of."""
+    """The current activity of the application thread."""
 
     POLLING = "poll"
     WORKING = "its handler"
@@ -156,5 +156,5 @@ class Ending(enum.Enum):
 
     NOT_ASKED = "not asked to"
     AFTER_BATCH = "when its batch is done"
-    AFTER_RECORD = "after the record under work"
+    AFTER_RECORD = "after the record in progress"
     BEGUN = "close was called"

@@ -29,7 +29,7 @@ class Listener:
         self._kernel = process.run.kernel
         self._began_us = 0
         self._failing: FailListener | None = None
-        """What let its last call fail that threw."""
+        """The fault behind its last call that threw."""
 
         listened_us = process.run.replay.listened_us or {}
         self._not_before_us = iter(listened_us.get(process.name, ()))
@@ -90,7 +90,7 @@ class Listener:
     # -- calls that fail -------------------------------------------------------------------------
 
     def _threw(self, call: Call, event: int) -> None:
-        """End a call in an exception: what the client gives up all the same goes, and no more."""
+        """End a call in an exception: only partitions that the client gives up are closed."""
         process = self._process
         threw = ListenerThrew(
             consumer=self._blueprint.name,

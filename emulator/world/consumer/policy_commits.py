@@ -92,11 +92,11 @@ class PolicyCommits:
     def committed(self, result: CommitResult) -> None:
         """Take the end of a commitSync."""
         then, self._then = self._then, None
-        assert then is not None, "a commit ended that nobody waited for"
+        assert then is not None, "a commit ended that was not awaited"
         then(result)
 
     def refused(self, result: CommitResult) -> bool:
-        """React to a failed commit; say whether the rest of the batch is to be thrown away."""
+        """React to a failed commit; return whether the rest of the batch is to be thrown away."""
         if result.exception is None:
             return False
         if self._policy.on_refusal == "stop":
@@ -104,7 +104,7 @@ class PolicyCommits:
         return self._policy.on_refusal == "discard"
 
     def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
-        """Make the mistake of sending a failed commit again later, whatever came since."""
+        """Send a failed commit again later, also after newer ones: the mistake of ``retry_older``."""
         pause = self._policy.retry_older
         if pause is not None:
             when = self._kernel.now + pause

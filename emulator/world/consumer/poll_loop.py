@@ -2,10 +2,10 @@
 
 While a group is stable and nothing is on its way to a consumer but records, a poll does nothing
 that the client has to be asked about. This loop then polls in its place: it looks which fetches
-have been answered, hands the records out by the client's own rules (``Fetcher``), sends the
-next fetches, and lets the handler work. Whatever else happens to the process first unfolds the
-loop: the client then finds itself exactly where it would have been. What a run does is the same
-with and without it; a test says so.
+have been answered, hands the records out by the client's own rules (``Fetcher``), sends the next
+fetches, and lets the handler work. Every other event of the process first unfolds the loop: the
+client is then in exactly the state in which it would have been. What a run does is the same with
+and without it; a test says so.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class PollLoop:
         self._fetches.go_live(self._process)
 
     def _sync(self) -> None:
-        """Let the client and the books know how far this loop has come."""
+        """Pass the progress of this loop to the client and to the ownership epochs."""
         self.write()
         for flight in self._flights.values():
             for want in flight.wants.cached.values():
@@ -140,7 +140,7 @@ class PollLoop:
                     self._progress.handed(want.partition, want.offset)
 
     def _give_back_work(self, until_us: int) -> None:
-        """Let the handler end its batch by itself; what has arrived meanwhile lies unread."""
+        """Let the handler end its batch by events; responses that arrived meanwhile are unread."""
         unread = [flight for flight in self._flights.values() if flight.arrives_us <= until_us]
         for flight in sorted(unread, key=lambda flight: flight.arrives_us):
             self._client.arrived_at(flight.arrives_us, self._fetches.take(flight))
@@ -181,7 +181,7 @@ class PollLoop:
     def _look_ahead(self, soonest: int, flight: FetchInFlight) -> None:
         """Wait for the end of the batch that the next answer will bring: one event for both.
 
-        Nothing of it has happened yet; who looks in between makes it happen (:meth:`catch_up`).
+        Nothing of it has happened yet; :meth:`catch_up` makes it happen when it is read earlier.
         """
         found = flight.brings(self._limit)
         if not found:
@@ -193,7 +193,7 @@ class PollLoop:
         self._awaited = self._push(when, self._as_application, self._worked)
 
     def catch_up(self, now: int) -> None:
-        """Let the answer that was looked ahead to arrive, if its time has come by ``now``."""
+        """Let the answer of the look-ahead arrive, if it is due by ``now``."""
         if self._ahead is None or self._ahead[0] > now:
             return
         soonest, flight, found, batch = self._ahead
@@ -226,14 +226,14 @@ class PollLoop:
         return True
 
     def is_overtaken(self, now: int) -> bool:
-        """Say whether retention has overtaken a position not asked for yet: all are."""
+        """Return whether retention has overtaken a position not asked for yet: all are."""
         del now
         return False
 
     def on_timer(self, timer: str) -> bool:
-        """Let the client take a timer that runs out now, if it means anything while it is calm.
+        """Let the client take a timer that fires now, if it has an effect while it is calm.
 
-        Of equal times, timers go by name: a poll that ends now may be first.
+        Timers of equal times fire in order of name: a poll that ends now may be first.
         """
         if timer in (POLL, RETRY):
             return False
@@ -327,7 +327,7 @@ class PollLoop:
         now = self._kernel.now
         self.catch_up(now)
         batch, self._batch = self._batch, None
-        assert batch is not None, "work ended that nobody had begun"
+        assert batch is not None, "work ended that was not begun"
         self._finished.end(batch)
         if not self.poll(now):
             self._app.poll()

@@ -102,7 +102,7 @@ class Process:
         self._held: list[Callable[[], None]] | None = None
         self._unread: list[Envelope] = []
         self.wanted: tuple[str, ...] | None = None
-        """What the application is to subscribe to before its next poll; None: what it has."""
+        """The topics to subscribe to before the next poll; None: no change."""
 
     def _poll_loop(self) -> PollLoop | CalmLoop | None:
         """Return what polls by arithmetic, if anything is to."""
@@ -152,7 +152,7 @@ class Process:
         return event
 
     def polls(self, now: int) -> bool:
-        """Poll by arithmetic if the consumer is calm; say whether it is."""
+        """Poll by arithmetic if the consumer is calm; return whether it is."""
         return self._loop is not None and self._loop.poll(now)
 
     def unfold(self, *, before_arrivals: bool = False) -> None:
@@ -161,7 +161,7 @@ class Process:
             self._loop.unfold(before_arrivals=before_arrivals)
 
     def is_overtaken(self) -> bool:
-        """Say whether retention has overtaken what it polls by arithmetic."""
+        """Return whether retention has overtaken what it polls by arithmetic."""
         return self._loop is not None and self._loop.is_overtaken(self.run.kernel.now)
 
     @property
@@ -190,7 +190,7 @@ class Process:
         self.carry_out(self.client.close(self.run.kernel.now, timeout_us, operation))
 
     def settle(self) -> None:
-        """Count what the handler has finished by now, for someone who is about to read it."""
+        """Count what the handler has finished by now, before it is read."""
         if self._loop is not None:
             self._loop.catch_up(self.run.kernel.now)
             self._loop.write()
@@ -228,7 +228,7 @@ class Process:
     def resume(self, cause: int) -> None:
         """Go on: what was held back happens now, in its order, and then what has arrived.
 
-        A Java thread that waited on the network finds its timeout used up before it looks at
+        A Java thread that waited on the network finds its timeout expired before it reads
         what came meanwhile (seen in all captures of paused processes).
         """
         held, self._held = self._held or [], None
@@ -242,7 +242,7 @@ class Process:
             self.receive(envelope)
 
     def hold(self, action: Callable[[], None]) -> bool:
-        """Put an action off if the process is paused; say whether it was."""
+        """Put an action off if the process is paused; return whether it was."""
         if self._held is None:
             return False
         self._held.append(action)
@@ -285,7 +285,7 @@ class Process:
         self._take(envelope)
 
     def _take(self, envelope: Envelope) -> None:
-        """Let the client have a response, unless a fault has just struck the process."""
+        """Pass a response to the client, unless a fault has just paused or ended the process."""
         if self.alive and not self.hold(lambda: self._take(envelope)):
             self.carry_out(self.client.handle(envelope, self.run.kernel.now))
 

@@ -1,6 +1,6 @@
-"""Ownership epochs of one process, and how far its handler is in each (spec client 0.2).
+"""The ownership epochs of one process, and the progress of its handler in each.
 
-Progress is told in ranges, and only when somebody is about to read it: before a commit is sent,
+Progress is written in ranges, and only before it is read: before a commit is sent,
 when an epoch closes, at the end. So the events of a run do not depend on how its polls fell.
 """
 
@@ -42,19 +42,19 @@ class _Epoch:
 
 
 class Owners:
-    """What a group's processes share: who holds an epoch of a partition, how far it is done."""
+    """The owners of a group's partitions: open epochs, and the progress of each partition."""
 
     __slots__ = ("done", "holders")
 
     def __init__(self) -> None:
         self.done: dict[TopicPartition, int] = {}
-        """How far the present or last owner of a partition has come."""
+        """The progress of the present or last owner of a partition."""
 
         self.holders: dict[TopicPartition, list[Progress]] = {}
-        """Who has an open epoch; two while a zombie works on beside the new owner."""
+        """The processes with an open epoch; two while a zombie works on beside the new owner."""
 
     def truncated(self, tp: TopicPartition, first: int) -> None:
-        """Let the holders of a partition know that its log has lost all from ``first`` on."""
+        """Note for the owners of a partition that its log lost all from ``first`` on."""
         if tp in self.done:
             self.done[tp] = min(self.done[tp], first)
         for holder in self.holders.get(tp, ()):
@@ -62,7 +62,7 @@ class Owners:
 
 
 class Progress:
-    """What one process owns, has been handed, has finished, and has told of it."""
+    """The epochs of one process: what it was handed, has finished, and has written."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Progress:
         """Counts what the handler has finished by now."""
 
         self._unfold = unfold
-        """From now on each batch is told."""
+        """From now on each batch is written."""
 
         self._log_of = log_of
         self.behind: set[TopicPartition] = set()
@@ -118,7 +118,7 @@ class Progress:
         self._epochs[tp].position = next_offset
 
     def read_on(self, part: Handed, epoch: int) -> None:
-        """Tell if records are the first of an incarnation that began after this epoch did.
+        """Write an event if records are the first of an incarnation that began after this epoch did.
 
         *epoch*: the leader epoch of the last record that was handed out.
         """
@@ -175,7 +175,7 @@ class Progress:
         self._owners.done[tp] = part.next_offset
 
     def partly(self, tp: TopicPartition, offset: int, began_us: int, cause: int) -> None:
-        """Note the record under work when the process died."""
+        """Write the record in progress when the process died."""
         cut_off = PartlyProcessed(
             consumer=self._consumer,
             group=self._group,
@@ -240,7 +240,7 @@ class Progress:
 
     @property
     def alone(self) -> bool:
-        """Whether nobody else has an epoch of anything owned."""
+        """Whether no other process has an epoch of a partition that this one owns."""
         holders = self._owners.holders
         return all(len(holders[tp]) == 1 for tp in self._epochs)
 
@@ -276,7 +276,7 @@ class Unreported:
         self._ends: dict[TopicPartition, list[int]] = {}
 
     def end(self, batch: Batch) -> None:
-        """End the work on a batch; who reads progress gets it told."""
+        """End the work on a batch; its records are counted before progress is read."""
         if batch.reported:
             self._worker.end_counted()
             return

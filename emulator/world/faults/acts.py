@@ -184,7 +184,7 @@ class Faults:
         self._world.brokers.on_network_change(began)
 
     def _names(self, party: str, began: int) -> list[str]:
-        """Return the names a party of a cut stands for; consumers among them are disturbed."""
+        """Return the names that a party of a cut means; consumers among them are disturbed."""
         run, world = self._run, self._world
         if party == BROKERS:
             return [broker_name(number) for number in world.brokers.numbers]
@@ -231,6 +231,6 @@ class Faults:
 
 
 def _is_of_cluster(party: str) -> bool:
-    """Say whether a party of a cut is a broker, all of them, or the controller."""
+    """Return whether a party of a cut is a broker, all of them, or the controller."""
     known = party in (BROKERS, CONTROLLER) or party.startswith(COORDINATOR_OF)
     return known or broker_number(party) is not None

@@ -10,7 +10,7 @@ from emulator.world.cluster.arrivals import NEVER
 
 
 class Interference(NamedTuple):
-    """What becomes of one message."""
+    """The effect of faults on one message."""
 
     fault: int | None = None
     """The event of the fault that chose it; None: none did."""
@@ -36,7 +36,7 @@ class Chosen:
         """Takes the time at which the message is sent."""
 
     def counts(self, kind: str, part: str, member: str) -> bool:
-        """Count a message that is sent now, if it is like this one; say whether it is this one."""
+        """Count a message that is sent now, if it is like this one; return whether it is this one."""
         match = self.match
         if (match.kind, match.part, match.member) != (kind, part, member):
             return False
@@ -44,7 +44,7 @@ class Chosen:
         return self.seen == match.nth
 
     def __str__(self) -> str:
-        """Say how many messages like it there were, for one that never came."""
+        """Return how many messages like it there were, for one that never came."""
         if not self.seen:
             return "no such message was sent"
         return f"only {self.seen} such message{'s were' if self.seen > 1 else ' was'} sent"

@@ -1,4 +1,4 @@
-"""What an administrator does to committed offsets, each act a short script in virtual time."""
+"""Acts of an administrator on committed offsets, each a short script in virtual time."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class OffsetScripts:
     # -- resetting -------------------------------------------------------------------------------
 
     def reset_offsets(self, act: model.ResetOffsets, began: int, tool: Administrator) -> Script:
-        """Look whether the group is at rest and where its offsets are to go, then commit them."""
+        """Check that the group has no members, compute the new offsets, and commit them."""
         group = yield from tool.ask_coordinator(act.group, DescribeGroupRequest(group_id=act.group))
         goals: Offsets | Refusal
         if not isinstance(group, DescribeGroupResponse):
@@ -184,7 +184,7 @@ class OffsetScripts:
     def _commit(
         self, act: model.ResetOffsets, began: int, tool: Administrator, goals: Offsets
     ) -> Script:
-        """Commit as one who is no member may to a group that has none."""
+        """Commit as a client without membership to a group without members."""
         offsets = tuple(sorted(goals.items()))
         request = OffsetCommitRequest(
             group_id=act.group, offsets=tuple(OffsetToCommit(*entry) for entry in offsets)
@@ -213,10 +213,10 @@ class OffsetScripts:
             )
             self._run.recorder.write(answered, began)
 
-    # -- what people are told --------------------------------------------------------------------
+    # -- refusals --------------------------------------------------------------------------------
 
     def _end(self, act: Act, began: int, tool: Administrator, answer: Message | None) -> list[str]:
-        """Tell what was refused; return the errors."""
+        """Write what was refused; return the errors."""
         errors = [tool.trouble] if answer is None else [each.name for each in errors_of(answer)]
         for error in errors:
             self._refuse(act, began, Refusal(error))

@@ -1,4 +1,4 @@
-"""What faults and acts are done to, as text; and whether there is anything to do."""
+"""The targets of faults and acts, as text; and why a fault would have no effect."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def target_of(fault: model.Fault) -> str:
 
 
 def _new_settings(act: Deploy) -> str:
-    """Say what a deploy changes; nothing where it changes nothing."""
+    """Return what a deploy changes; nothing where it changes nothing."""
     given = [f"{name}={_plain(value)}" for name, value in (act.settings or {}).items()]
     changes = [*given, *(f"without {name}" for name in act.unset)]
     return f" ({', '.join(changes)})" if changes else ""
@@ -95,7 +95,7 @@ def broker_of(party: str, world: World) -> int:
 
 
 def next_leader(fault: model.MoveCoordinator, world: World) -> int:
-    """Return who is to lead a group's offsets partition; ``NOBODY`` if nobody can."""
+    """Return the next leader of a group's offsets partition; ``NO_BROKER``: none can lead."""
     replicas = world.offsets_topic.shard_of(fault.group).replicas
     wanted = replicas.brokers if fault.to is None else (broker_of(fault.to, world),)
     able = (b for b in wanted if b in replicas.isr and world.controller.may_lead(b))
@@ -103,7 +103,7 @@ def next_leader(fault: model.MoveCoordinator, world: World) -> int:
 
 
 def why_ineffective(fault: model.Fault, world: World) -> str:
-    """Say why a fault would do nothing at this moment; empty if it would do something."""
+    """Return why a fault would do nothing at this moment; empty if it would do something."""
     running = world.consumers.running
     match fault:
         case model.Crash() | model.Close() | model.Pause() | model.Hang():
@@ -126,7 +126,7 @@ def _is_there(coordinator: str, world: World) -> bool:
 
 
 def why_not_reached(when: model.Step | model.After | None, consumers: Consumers) -> str:
-    """Say why a fault's moment never came, as far as the member's protocol tells."""
+    """Return why a fault's step was not reached, by the member's protocol."""
     came = "its moment never came"
     process = consumers.running(when.member) if isinstance(when, model.Step) else None
     if not isinstance(when, model.Step) or process is None:

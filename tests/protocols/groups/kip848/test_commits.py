@@ -223,10 +223,10 @@ def test_offsets_of_a_deleted_topic_go_at_once(it):
 
 def test_a_quiet_member_is_known_as_such(it):
     """Its next heartbeat, or commit, would be nothing but accepted."""
-    quiet = it.coordinator.quiet
-    assert quiet(GROUP, "A", 3, Request.HEARTBEAT)
-    assert quiet(GROUP, "A", 3, Request.OFFSET_COMMIT)
-    assert not quiet(GROUP, "A", 2, Request.HEARTBEAT)
+    quiet_member = it.coordinator.quiet_member
+    assert quiet_member(GROUP, "A", 3, Request.HEARTBEAT)
+    assert quiet_member(GROUP, "A", 3, Request.OFFSET_COMMIT)
+    assert not quiet_member(GROUP, "A", 2, Request.HEARTBEAT)
     it.join("C")
-    assert not quiet(GROUP, "A", 3, Request.HEARTBEAT)
+    assert not quiet_member(GROUP, "A", 3, Request.HEARTBEAT)
     it.beat("A", topic_partitions=owned(0, 1, 2))
