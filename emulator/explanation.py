@@ -18,9 +18,9 @@ from emulator.report.explain import explain as explain_entry
 from emulator.report.group_screen import group_document, group_screen
 from emulator.report.refrains import Line
 from emulator.report.run_document import entry_document, timed
-from emulator.scenario.manifest import manifest
 from emulator.scenario.model import Scenario
 from emulator.scenario.units import format_moment
+from emulator.scenario.writing import manifest
 from emulator.subjects import clock_of
 from emulator.versions import KAFKA
 

@@ -1,9 +1,10 @@
-"""One run of a scenario, measured: what ``emulator.run`` does."""
+"""Play a scenario once and measure it: ``emulator.run``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from assignors.plugin import is_exclusive
 from emulator.events import Event
@@ -12,14 +13,18 @@ from emulator.metrics.checks import Expected, check_expectations
 from emulator.metrics.laws import Finding
 from emulator.metrics.measurement import Measurement
 from emulator.metrics.metrics import Metrics
-from emulator.scenario.deploys import ever_running
 from emulator.scenario.model import CommitPolicy, Scenario
-from emulator.scenario.resolution import commit_policy, consumer_settings
+from emulator.scenario.resolution import commit_policy, consumer_settings, ever_running
+from emulator.tables import html_table, pandas_frame
 from emulator.world.build import play
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
 from emulator.world.recorder import Sink
 from emulator.world.run import NOTHING_REPLAYED, Replay
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -34,16 +39,18 @@ class Run:
     ledger: Ledger
     metrics: Metrics
     findings: tuple[Finding, ...]
-    """Laws that were broken, and warnings."""
+    """Violated invariants, and warnings."""
 
     events: tuple[Event, ...]
-    """Everything that happened; empty if *keep_events* was False."""
+    """Every event; empty with ``keep_events=False``."""
 
     def __repr__(self) -> str:
-        """Return one line; the parts say more."""
+        """Return one line."""
         ledger = self.ledger
-        told = f"reprocessed={ledger.reprocessed}, lost={ledger.lost}, events={len(self.events)}"
-        return f"<Run of {self.scenario.title!r}, seed {self.seed}: {told}, digest={self.digest}>"
+        figures = f"reprocessed={ledger.reprocessed}, lost={ledger.lost}, events={len(self.events)}"
+        return (
+            f"<Run of {self.scenario.title!r}, seed {self.seed}: {figures}, digest={self.digest}>"
+        )
 
     def expectations(self) -> tuple[Expected, ...]:
         """Compare this run with the scenario's ``[expect]``."""
@@ -53,6 +60,37 @@ class Run:
     def ok(self) -> bool:
         """Whether every expectation of the scenario holds."""
         return all(expected.ok for expected in self.expectations())
+
+    def _repr_html_(self) -> str:
+        """Return the ledger's entries as an HTML table."""
+        ledger = self.ledger
+        title = f"{self.scenario.title}, seed {self.seed}"
+        headings = ("entry", "kind", "group", "topic", "partition", "first", "last", "cause")
+        rows = [
+            (
+                one.id,
+                one.kind,
+                one.group,
+                one.topic,
+                one.partition,
+                one.first,
+                one.last,
+                one.cause or "",
+            )
+            for one in ledger.entries
+        ]
+        total = f"{title}: {ledger.reprocessed} reprocessed, {ledger.lost} lost"
+        return html_table(total, headings, rows)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the events as a table with the columns of :mod:`emulator.events.parquet`."""
+        from emulator.events.parquet import table_of  # noqa: PLC0415  a run does not need Arrow
+
+        return table_of(self.events, self.scenario.start)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the events as a pandas data frame; see :meth:`to_arrow`."""
+        return pandas_frame(self.to_arrow())
 
 
 def run(
@@ -65,14 +103,14 @@ def run(
     replay: Replay = NOTHING_REPLAYED,
     log_files: LogFiles | None = None,
 ) -> Run:
-    """Play a scenario and measure it.
+    """Play a scenario once, in virtual time, and return its ledger and metrics.
 
-    *seed*: None takes the scenario's own. *keep_events*: False for long runs, whose memory then
-    does not grow with simulated time. *polls*: also record what each poll handed out. *sink*:
+    *seed*: by default the scenario's own. *keep_events*: False for long runs, whose memory then
+    does not grow with simulated time. *polls*: also record what each poll returned. *sink*:
     called with each event as it happens. *replay*: for replays of a real history. *log_files*:
     takes the bytes of the offsets log (``emulator.logs.offsets_log.writing.LogFolder``).
 
-    Raises ``assignors.errors.AssignorError`` if an assignor of the user's own fails.
+    Raises ``assignors.errors.AssignorError`` if the user's own assignor fails.
     """
     chosen = scenario.seed if seed is None else seed
     kept: list[Event] = []
@@ -103,7 +141,7 @@ def bounds_of(scenario: Scenario) -> dict[str, tuple[str, float]]:
 
 
 def shared_assignors(scenario: Scenario) -> frozenset[str]:
-    """Return the names of assignors that mean to give a partition to several members."""
+    """Return the names of assignors that are meant to assign a partition to several members."""
     shared = set[str]()
     for group, member in ever_running(scenario):
         settings = consumer_settings(group, member)
@@ -114,7 +152,7 @@ def shared_assignors(scenario: Scenario) -> frozenset[str]:
 
 
 def is_mistaken(scenario: Scenario) -> bool:
-    """Return whether some commit policy or record of the scenario repeats or loses by itself."""
+    """Return whether a commit policy or record of the scenario reprocesses or loses by itself."""
     policies = (commit_policy(g, member) for g in scenario.group for member in g.members)
     return any(_mistaken(policy) for policy in policies) or any(g.poison for g in scenario.group)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from emulator.errors import RefusedError, reason_of
 from emulator.events.parquet import EventFile
-from emulator.scenario.manifest import manifest
 from emulator.scenario.model import Scenario
+from emulator.scenario.writing import manifest
 
 PARQUET_MAGIC = b"PAR1"
 

@@ -94,7 +94,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.ledger": {"assignors", "emulator.events"},
     "emulator.metrics": {"assignors", "emulator.events", "emulator.ledger"},
     "emulator.report": MEASURED,
-    "emulator.playing": PLAYED,
+    "emulator.playing": PLAYED | {"emulator.tables"},
     "emulator.loading": {"emulator.metrics", "emulator.scenario"},
     "emulator.tables": set(),
     "emulator.assignment": {"assignors"},

@@ -8,7 +8,7 @@ from typing import Any
 from emulator.scenario.document import Document
 from emulator.scenario.model import Crash, Timed
 from emulator.scenario.schema import file_schema
-from emulator.scenario.spelling import COMMITS, STEPS, TARGETS
+from emulator.scenario.short_forms import COMMITS, STEPS, TARGETS
 from emulator.world.triggers import STEPS_OF
 
 _OPENING = """\

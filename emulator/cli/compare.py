@@ -29,7 +29,7 @@ from emulator.playing import bounds_of
 from emulator.report.comparison_markdown import comparison_markdown
 from emulator.report.comparison_rows import rows_screen
 from emulator.report.comparison_screen import Column, comparison_screen
-from emulator.scenario.manifest import manifest
+from emulator.scenario.writing import manifest
 from emulator.subjects import subject_of
 from emulator.sweeps import seeds_from
 from emulator.versions import KAFKA, SCHEMA_VERSION

@@ -30,7 +30,7 @@ from emulator.playing import run as play
 from emulator.report.chronicle import Chronicle
 from emulator.report.describer import Describer
 from emulator.report.told import Told
-from emulator.scenario.manifest import manifest
+from emulator.scenario.writing import manifest
 from emulator.subjects import clock_of, subject_of
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ and the settings in force. Rows are written in groups, so memory does not grow w
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -69,8 +69,7 @@ class EventFile:
     def __init__(
         self, path: Path, metadata: Mapping[str, str], start: datetime | None = None
     ) -> None:
-        columns = [column for column in COLUMNS if start is not None or column[0] != "clock"]
-        self._schema = pa.schema(columns, metadata=dict(metadata))
+        self._schema = _schema(metadata, start)
         self._start = start
         self._rows: list[Row] = []
         self._output = ParquetOutput(path, self._schema)
@@ -101,10 +100,26 @@ class EventFile:
     def _flush(self) -> None:
         if not self._rows:
             return
-        columns = dict(zip(self._schema.names, zip(*self._rows, strict=True), strict=True))
-        arrays = [pa.array(columns[field.name], field.type) for field in self._schema]
-        self._output.write(pa.Table.from_arrays(arrays, schema=self._schema))
+        self._output.write(_table(self._schema, self._rows))
         self._rows.clear()
+
+
+def table_of(events: Iterable[Event], start: datetime | None = None) -> pa.Table:
+    """Return events as an Arrow table with the columns of the file."""
+    rows = [row_of(event, start) for event in events]
+    schema = _schema({}, start)
+    return _table(schema, rows) if rows else schema.empty_table()
+
+
+def _schema(metadata: Mapping[str, str], start: datetime | None) -> pa.Schema:
+    columns = [column for column in COLUMNS if start is not None or column[0] != "clock"]
+    return pa.schema(columns, metadata=dict(metadata))
+
+
+def _table(schema: pa.Schema, rows: Sequence[Row]) -> pa.Table:
+    columns = dict(zip(schema.names, zip(*rows, strict=True), strict=True))
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def row_of(event: Event, start: datetime | None = None) -> Row:

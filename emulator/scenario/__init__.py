@@ -1,1 +1,1 @@
-"""What a user writes: models, units, overrides, the catalogue."""
+"""Scenario files: model, units, short forms, overrides, checks and the catalogue."""

@@ -1,12 +1,47 @@
-"""How long things take: distributions of times."""
+"""The types of values: times, rates and sizes with units, and distributions of times.
 
-from typing import Annotated, Self
+A file writes quantities with their unit, and a bare number is refused. In Python a bare number has
+the inner unit: microseconds, records a second, bytes.
+"""
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from __future__ import annotations
 
-from emulator.scenario import spelling
+import math
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+
+from emulator.scenario import short_forms
 from emulator.scenario.part import NotEmpty, Part
-from emulator.scenario.quantities import Duration, PositiveDuration
+from emulator.scenario.units import (
+    BYTE_RATE_ALLOWED,
+    LARGEST,
+    LONGEST_US,
+    RATE_ALLOWED,
+    SIZE_ALLOWED,
+    TIME_ALLOWED,
+    US_PER_MS,
+    bounded_rate,
+    format_byte_rate,
+    format_duration,
+    format_rate,
+    format_size,
+    parse_byte_rate,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
 
 
 class Constant(Part):
@@ -87,7 +122,7 @@ class Trace(Part):
 
     trace: Annotated[
         NotEmpty[Duration],
-        BeforeValidator(spelling.trace, json_schema_input_type=str | tuple[Duration, ...]),
+        BeforeValidator(short_forms.trace, json_schema_input_type=str | tuple[Duration, ...]),
     ]
 
 
@@ -95,7 +130,9 @@ def _kind(value: object) -> str | None:
     """Name the distribution a value is: by its class, or by the first known key of a table."""
     if isinstance(value, Part):
         return f"={type(value).__name__.lower()}"
-    return next((f"={key}" for key in spelling.DISTRIBUTIONS if key in spelling.keys(value)), None)
+    return next(
+        (f"={key}" for key in short_forms.DISTRIBUTIONS if key in short_forms.keys(value)), None
+    )
 
 
 Distribution = Annotated[
@@ -106,7 +143,7 @@ Distribution = Annotated[
     | Annotated[Pareto, Tag("=pareto")]
     | Annotated[Trace, Tag("=trace")],
     Discriminator(_kind),
-    BeforeValidator(spelling.distribution),
+    BeforeValidator(short_forms.distribution),
 ]
 """A file also writes a plain duration for a constant, and a path (text file, one duration a
 line, relative to the scenario) for a trace."""
@@ -125,3 +162,159 @@ def mean_us(distribution: Distribution) -> float:
             return shape.minimum * (shape.alpha / (shape.alpha - 1) if shape.alpha > 1.1 else 10)
         case Trace(trace=times):
             return sum(times) / len(times)
+
+
+def _duration(value: object, info: ValidationInfo) -> int:
+    match value:
+        case str():
+            return parse_duration(value)
+        case bool():
+            pass
+        case int() | float():
+            _refuse_bare(value, info, '"{0}s" (or us, ms, min, h, d)')
+            return _whole(value, LONGEST_US, "microseconds")
+    raise ValueError(f"wrong type; allowed is {TIME_ALLOWED}")
+
+
+def _positive(us: int) -> int:
+    if us == 0:
+        raise ValueError("too short; allowed is a time longer than 0s")
+    return us
+
+
+def _at_least_1ms(us: int) -> int:
+    if us < US_PER_MS:
+        raise ValueError("too short; allowed is a time of at least 1ms")
+    return us
+
+
+def _start_time(value: object, info: ValidationInfo) -> int | str:
+    if value == "by act":
+        return "by act"
+    try:
+        return _duration(value, info)
+    except ValueError as error:
+        raise ValueError(f'{error}, or "by act"') from None
+
+
+def _rate(value: object, info: ValidationInfo) -> float:
+    match value:
+        case str():
+            return parse_rate(value)
+        case bool():
+            pass
+        case int() | float() if math.isfinite(value) and value >= 0:
+            _refuse_bare(value, info, '"{0}/s" (or /min, /h)')
+            return bounded_rate(float(value))
+    raise ValueError(f"wrong type; allowed is {RATE_ALLOWED}")
+
+
+def _size(value: object, info: ValidationInfo) -> int:
+    match value:
+        case str():
+            return parse_size(value)
+        case bool():
+            pass
+        case int() | float():
+            _refuse_bare(value, info, '"{0}B" (or kB, KiB, MB, MiB)')
+            return _whole(value, LARGEST, "bytes")
+    raise ValueError(f"wrong type; allowed is {SIZE_ALLOWED}")
+
+
+def _byte_rate(value: object, info: ValidationInfo) -> int:
+    match value:
+        case str():
+            return parse_byte_rate(value)
+        case bool():
+            pass
+        case int() if 1 <= value <= LARGEST:
+            _refuse_bare(value, info, '"{0}B/s" (or kB, KiB, MB, MiB)')
+            return value
+    raise ValueError(f"wrong type; allowed is {BYTE_RATE_ALLOWED}")
+
+
+def _one_record(size: int) -> int:
+    if not 1 <= size <= 2**30:
+        raise ValueError("allowed is a size from 1B to 1GiB")
+    return size
+
+
+def _refuse_bare(value: float, info: ValidationInfo, example: str) -> None:
+    """Refuse a number without a unit in a file; in Python it has the inner unit."""
+    if info.context is not None:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"not a number; write one with its unit, such as {example.format(5)}")
+        raise ValueError(f"a unit is missing, write {example.format(str(value)[:20])}")
+
+
+def _whole(value: float, most: int, unit: str) -> int:
+    if isinstance(value, int) and 0 <= value <= most:
+        return value
+    raise ValueError(f"allowed are whole {unit} from 0 to {most}")
+
+
+def _as_text(us: int | str) -> str:
+    return us if isinstance(us, str) else format_duration(us)
+
+
+SIZE_PATTERN = r"^\s*\d+(\.\d+)?\s*(B|kB|KB|KiB|MB|MiB|GB|GiB)\s*$"
+TIME_PATTERN = r"^\s*\d+(\.\d+)?\s*(us|ms|s|min|h|d)\s*$"
+
+
+def _text(pattern: str, what: str, *examples: str) -> Any:
+    schema = {"type": "string", "pattern": pattern, "description": what, "examples": [*examples]}
+    return WithJsonSchema(schema)
+
+
+Duration = Annotated[
+    int,
+    BeforeValidator(_duration),
+    PlainSerializer(format_duration, return_type=str, when_used="json"),
+    _text(TIME_PATTERN, "A time with its unit.", "45s", "250ms"),
+]
+"""Microseconds; a file writes ``"45s"``, ``"250ms"``, ``"300us"``, ``"10min"``, ``"2h"``, ``"7d"``."""
+
+PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+"""Like a duration, but longer than nothing."""
+
+PollTime = Annotated[Duration, AfterValidator(_at_least_1ms)]
+"""Like a duration, but at least 1 ms: a poll that never waits would stop virtual time."""
+
+StartTime = Annotated[
+    int | Literal["by act"],
+    PlainValidator(_start_time),
+    PlainSerializer(_as_text, return_type=str, when_used="json"),
+    _text(TIME_PATTERN + "|^by act$", 'A time with its unit, or "by act".', "45s", "by act"),
+]
+"""Microseconds, or ``"by act"``: when an act of the scenario says so."""
+
+Rate = Annotated[
+    float,
+    BeforeValidator(_rate),
+    PlainSerializer(format_rate, return_type=str, when_used="json"),
+    _text(r"^\s*\d+(\.\d+)?\s*/\s*(us|ms|s|min|h|d)\s*$", "Records in a time.", "20/s", "3/min"),
+]
+"""Records a second; a file writes ``"20/s"``, ``"3/min"``."""
+
+Size = Annotated[
+    int,
+    BeforeValidator(_size),
+    PlainSerializer(format_size, return_type=str, when_used="json"),
+    _text(SIZE_PATTERN, "A size with its unit.", "1KiB", "5MB"),
+]
+"""Bytes; a file writes ``"100B"``, ``"1KiB"``, ``"5MB"``."""
+
+RecordSize = Annotated[Size, AfterValidator(_one_record)]
+"""Like a size, but one that a record can have."""
+
+ByteRate = Annotated[
+    int,
+    BeforeValidator(_byte_rate),
+    PlainSerializer(format_byte_rate, return_type=str, when_used="json"),
+    _text(
+        r"^\s*\d+(\.\d+)?\s*(B|kB|KB|KiB|MB|MiB|GB|GiB)\s*/\s*(us|ms|s|min|h|d)\s*$",
+        "Bytes in a time.",
+        "100MiB/s",
+    ),
+]
+"""Bytes a second; a file writes ``"100MiB/s"``."""

@@ -10,7 +10,7 @@ import re
 import tomllib
 from typing import Any
 
-from emulator.scenario import spelling
+from emulator.scenario import short_forms
 from emulator.scenario.kafka_settings import flattened
 from emulator.scenario.problems import Problem, ScenarioError
 
@@ -93,9 +93,9 @@ def _name_faults(document: Document) -> None:
     if not isinstance(faults, tuple) or not all(isinstance(fault, dict) for fault in faults):
         return
     given = [fault.get("id") for fault in faults]
-    ids = spelling.number_faults(
+    ids = short_forms.number_faults(
         [
-            (spelling.verb_of(fault) or "fault", name if isinstance(name, str) else "")
+            (short_forms.verb_of(fault) or "fault", name if isinstance(name, str) else "")
             for fault, name in zip(faults, given, strict=True)
         ]
     )

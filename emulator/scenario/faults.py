@@ -7,21 +7,23 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from emulator.scenario import spelling
+from emulator.scenario import short_forms
 from emulator.scenario.broker_faults import (
     CrashBroker,
+    DeleteGroup,
+    DeleteOffsets,
     FillDisk,
     MoveCoordinator,
     PauseBroker,
+    ResetOffsets,
     RollingBrokerRestart,
     SlowDisk,
     StopBroker,
 )
+from emulator.scenario.distributions import Duration, PositiveDuration
 from emulator.scenario.kafka_settings import ConsumerTable
-from emulator.scenario.moments import Timed
-from emulator.scenario.offset_acts import DeleteGroup, DeleteOffsets, ResetOffsets
 from emulator.scenario.part import Part
-from emulator.scenario.quantities import Duration, PositiveDuration
+from emulator.scenario.timing import Timed
 
 
 class Crash(Timed):
@@ -223,7 +225,7 @@ class LoseMessage(Timed):
     @model_validator(mode="before")
     @classmethod
     def _from_the_start(cls, value: Any) -> Any:
-        return spelling.from_the_start(value)
+        return short_forms.from_the_start(value)
 
 
 class DelayMessage(Timed):
@@ -240,7 +242,7 @@ class DelayMessage(Timed):
     @model_validator(mode="before")
     @classmethod
     def _from_the_start(cls, value: Any) -> Any:
-        return spelling.from_the_start(value)
+        return short_forms.from_the_start(value)
 
     @model_validator(mode="after")
     def _delayed_once(self) -> Self:
@@ -250,7 +252,7 @@ class DelayMessage(Timed):
 
 
 def _verb(value: object) -> str:
-    return f"={getattr(value, 'verb', '') or spelling.verb_of(value)}"
+    return f"={getattr(value, 'verb', '') or short_forms.verb_of(value)}"
 
 
 Fault = Annotated[
@@ -279,6 +281,6 @@ Fault = Annotated[
     | Annotated[LoseMessage, Tag("=lose_message")]
     | Annotated[DelayMessage, Tag("=delay_message")],
     Discriminator(_verb),
-    BeforeValidator(spelling.fault),
+    BeforeValidator(short_forms.fault),
 ]
 """A file writes the verb as a key: ``crash = "billing-1"``."""

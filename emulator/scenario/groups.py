@@ -4,11 +4,17 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from emulator.scenario import spelling
-from emulator.scenario.distributions import Distribution, always
+from emulator.scenario import short_forms
+from emulator.scenario.distributions import (
+    Distribution,
+    Duration,
+    PollTime,
+    PositiveDuration,
+    StartTime,
+    always,
+)
 from emulator.scenario.kafka_settings import ConsumerTable
 from emulator.scenario.part import NotEmpty, Part
-from emulator.scenario.quantities import Duration, PollTime, PositiveDuration, StartTime
 
 
 class CommitPolicy(Part):
@@ -73,7 +79,7 @@ class CommitPolicy(Part):
         return self.arguments and self.call in ("sync", "async")
 
 
-Commit = Annotated[CommitPolicy, BeforeValidator(spelling.commit)]
+Commit = Annotated[CommitPolicy, BeforeValidator(short_forms.commit)]
 
 
 class Poison(Part):
@@ -103,7 +109,7 @@ class Poison(Part):
 class Member(Part):
     """One consumer of a group, where it differs from the others."""
 
-    name: str = Field(pattern=spelling.PARTY_NAME)
+    name: str = Field(pattern=short_forms.PARTY_NAME)
     settings: ConsumerTable = Field(default_factory=dict)
     """Kafka's consumer settings by name, over those of the group."""
 
@@ -124,7 +130,7 @@ class Member(Part):
 class Group(Part):
     """A consumer group."""
 
-    id: str = Field(pattern=spelling.GROUP_ID)
+    id: str = Field(pattern=short_forms.GROUP_ID)
     topics: tuple[str, ...] = ()
     pattern: str | None = None
     """A regular expression for topic names, instead of ``topics``."""
@@ -180,4 +186,4 @@ class Group(Part):
     @model_validator(mode="before")
     @classmethod
     def _spelled(cls, value: Any) -> Any:
-        return spelling.group(value)
+        return short_forms.group(value)

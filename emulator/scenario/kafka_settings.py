@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from emulator.scenario.problems import hint, listed, refuse
-from emulator.scenario.spelling import LEGAL_NAME
+from emulator.scenario.short_forms import LEGAL_NAME
 from emulator.scenario.units import kafka_units
 from protocols.settings import (
     BY_DURATION,

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from emulator.scenario.checks import problems_of
 from emulator.scenario.document import Document, read_toml, tidy
 from emulator.scenario.model import Scenario
-from emulator.scenario.part import Source
+from emulator.scenario.part import ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError
 
 
@@ -34,15 +34,15 @@ def loads(
         from emulator.scenario.overrides import override  # noqa: PLC0415  most runs have none
 
         document = override(document, overrides, name)
-    return scenario_of(document, Source(name, folder))
+    return scenario_of(document, ScenarioSource(name, folder))
 
 
-def scenario_of(document: Document, source: Source) -> Scenario:
+def scenario_of(document: Document, source: ScenarioSource) -> Scenario:
     """Return the scenario that a tidy document describes."""
     try:
         scenario = Scenario.model_validate(document, context=source, by_alias=True, by_name=False)
     except ValidationError as error:
-        from emulator.scenario.translate import problems_in  # noqa: PLC0415  most files are right
+        from emulator.scenario.validation_errors import problems_in  # noqa: PLC0415  most files are right
 
         raise ScenarioError(source.name, problems_in(error, document)) from None
     check(scenario, source.name, source.folder)

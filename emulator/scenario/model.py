@@ -1,25 +1,39 @@
-"""A scenario as values: what a user's file says, checked and in microseconds.
+"""The scenario as values: validated, with times in integer microseconds.
 
-TOML is only its spelling; everything here can be built in Python too, where times are integer
-microseconds. The tables live in files of their own, by what they are about; all are found here.
+A TOML file is one way to write it; Python code can build the same classes. Tables are defined in
+modules by subject, and all of them can be imported from here.
 """
+
+from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_serializer
 
-from emulator.scenario import spelling
+from emulator.scenario import short_forms
 from emulator.scenario.broker_faults import (
     CrashBroker,
+    DeleteGroup,
+    DeleteOffsets,
     FillDisk,
     MoveCoordinator,
     PauseBroker,
+    ResetOffsets,
     RollingBrokerRestart,
     SlowDisk,
     StopBroker,
 )
-from emulator.scenario.cluster import Cluster, Link, Network
+from emulator.scenario.cluster import (
+    Arrivals,
+    Bursts,
+    BurstShape,
+    Cluster,
+    Link,
+    Network,
+    Poisson,
+    Topic,
+)
 from emulator.scenario.distributions import (
     Constant,
     Distribution,
@@ -28,6 +42,7 @@ from emulator.scenario.distributions import (
     LognormalShape,
     Pareto,
     ParetoShape,
+    PositiveDuration,
     Trace,
     Uniform,
     mean_us,
@@ -51,13 +66,9 @@ from emulator.scenario.faults import (
     Subscribe,
 )
 from emulator.scenario.groups import CommitPolicy, Group, Member, Poison
-from emulator.scenario.moments import After, Step, Timed
-from emulator.scenario.offset_acts import DeleteGroup, DeleteOffsets, ResetOffsets
 from emulator.scenario.part import NotEmpty, Part
-from emulator.scenario.quantities import PositiveDuration
-from emulator.scenario.topics import Arrivals, Bursts, BurstShape, Poisson, Topic
+from emulator.scenario.timing import After, Step, Timed
 from emulator.scenario.units import format_number
-from emulator.scenario.variants import Variant
 
 __all__ = [
     "AddPartitions",
@@ -132,7 +143,7 @@ class Bound(Part):
 
 def _numbered(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
     """Give every fault without an id its verb and number."""
-    ids = spelling.number_faults([(fault.verb, fault.id) for fault in faults])
+    ids = short_forms.number_faults([(fault.verb, fault.id) for fault in faults])
     return tuple(
         fault if fault.id else fault.model_copy(update={"id": name})
         for fault, name in zip(faults, ids, strict=True)
@@ -152,6 +163,17 @@ def _on_the_clock(start: datetime) -> datetime:
     if not 1970 <= start.year <= 9000:
         raise ValueError("out of range; allowed are the years 1970 to 9000")
     return start if start.tzinfo else start.replace(tzinfo=UTC)
+
+
+class Variant(Part):
+    """The same scenario with some keys changed; ``rebalance compare`` plays them side by side.
+
+    ``rebalance run`` plays the scenario as it is written.
+    """
+
+    name: str = Field(min_length=1, max_length=60)
+    changes: tuple[str, ...] = Field((), alias="set")
+    """``path=value``, as for ``--set``; left out: as it is written."""
 
 
 class Scenario(Part):
@@ -179,9 +201,9 @@ class Scenario(Part):
     """Faults and acts, in the order of the file."""
 
     variant: tuple[Variant, ...] = ()
-    """What ``rebalance compare`` holds against each other unless it is told what."""
+    """What ``rebalance compare`` compares by default."""
 
-    expect: dict[str, Annotated[Bound, BeforeValidator(spelling.bound)]] = Field(
+    expect: dict[str, Annotated[Bound, BeforeValidator(short_forms.bound)]] = Field(
         default_factory=dict
     )
     """Bounds on metrics, by the metric's name."""

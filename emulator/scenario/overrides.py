@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from emulator.scenario import spelling
+from emulator.scenario import short_forms
 from emulator.scenario.document import Document
 from emulator.scenario.kafka_settings import (
     BROKER,
@@ -28,7 +28,7 @@ from emulator.scenario.part import Part
 from emulator.scenario.paths import FREE_TABLES, NAMED_BY, Key, all_paths, file_keys, split
 from emulator.scenario.problems import Problem, ScenarioError, nearest
 
-_SHORT_FORMS = {"commit": spelling.commit, "when": spelling.when}
+_SHORT_FORMS = {"commit": short_forms.commit, "when": short_forms.when}
 
 
 def override(document: Document, overrides: Sequence[str], name: str) -> Document:
@@ -154,7 +154,7 @@ def _in_list(
     index = _index_of(wanted[1:], items, NAMED_BY.get(name))
     if index is None:
         return None
-    table = key.tables.get(f"={spelling.verb_of(items[index])}") or key.tables.get("")
+    table = key.tables.get(f"={short_forms.verb_of(items[index])}") or key.tables.get("")
     changed = _changed(table, items[index], segments, value) if table else None
     if changed is None:
         return None
@@ -176,7 +176,7 @@ def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
     if isinstance(told, tuple) and any(isinstance(item, dict) for item in told):
         tables_of_all = tuple({"name": item} if isinstance(item, str) else item for item in told)
         return "members", {**group, "members": tables_of_all}
-    names = [item.get("name") for item in spelling.group(group)["members"]]
+    names = [item.get("name") for item in short_forms.group(group)["members"]]
     written = [item.get("name") for item in tables if isinstance(item, dict)]
     if wanted in names and wanted not in written:
         return "member", {**group, "member": (*tables, {"name": wanted})}

@@ -1,14 +1,50 @@
-"""What every table of a scenario has in common."""
+"""The base class of all tables of a scenario, in files and in Python."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from emulator.scenario.problems import NOT_GIVEN, Problem, ScenarioError, hint, listed
+
+_WRONG_TYPE = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "datetime_type": "a date and time such as 2026-05-04T09:00:00Z",
+    "dict_type": "a table",
+    "tuple_type": "a list",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+
+
+def wrong_value(kind: str, context: Mapping[str, Any]) -> str | None:
+    """Return in words that a value is out of range or of a wrong type; None: it is another error.
+
+    *kind*, *context*: ``type`` and ``ctx`` of one of pydantic's errors.
+    """
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        return f"out of range; allowed is {words} {context[name]}"
+    return f"wrong type; allowed is {_WRONG_TYPE[kind]}" if kind in _WRONG_TYPE else None
+
 
 Item = TypeVar("Item")
 
 
-class Source(NamedTuple):
+class ScenarioSource(NamedTuple):
     """Where a scenario is read from; given to validators as their context.
 
     With it, text is judged as a file's: a bare number is refused where a unit belongs.
@@ -31,6 +67,42 @@ class Part(BaseModel):
         validate_by_name=True,
         defer_build=True,
     )
+
+    def __init__(self, /, **values: Any) -> None:
+        try:
+            self.__pydantic_validator__.validate_python(_with_tuples(values), self_instance=self)
+        except ValidationError as error:
+            problems = [_problem(type(self), details) for details in error.errors()]
+            raise ScenarioError(type(self).__name__, problems) from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # for values from Python only
+
+
+def _with_tuples(value: Any) -> Any:
+    """Return a value with tuples for lists, also inside: Python code may write either."""
+    match value:
+        case list() | tuple():
+            return tuple(_with_tuples(item) for item in value)
+        case dict():
+            return {key: _with_tuples(below) for key, below in value.items()}
+    return value
+
+
+def _problem(table: type[Part], details: Mapping[str, Any]) -> Problem:
+    """Return one error of pydantic about a table built in Python as a problem."""
+    steps = [step for step in details["loc"] if not str(step).startswith("=")]
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    kind, context = details["type"], details.get("ctx", {})
+    given = NOT_GIVEN if kind == "missing" or not steps else details["input"]
+    reason = wrong_value(kind, context) or _PLAIN.get(kind)
+    if kind == "extra_forbidden" and len(steps) == 1:
+        known = list(table.model_fields)
+        reason = f"unknown key{hint(steps[0], known) or f'; allowed are {listed(known)}'}"
+    own = context.get("error", context.get("reason"))
+    return Problem(path.removeprefix("."), str(reason or own or details["msg"]), given)
+
+
+_PLAIN = {"missing": "is missing", "string_too_short": "empty; a text is needed"}
 
 
 def _not_empty(items: tuple[Item, ...]) -> tuple[Item, ...]:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import Tag, ValidationError
 
-from emulator.scenario import spelling
+from emulator.scenario import short_forms
 from emulator.scenario.groups import Group
 from emulator.scenario.kafka_settings import BROKER, CONSUMER
 from emulator.scenario.model import Scenario
-from emulator.scenario.moments import Timed
 from emulator.scenario.part import Part
+from emulator.scenario.timing import Timed
 
 NAMED_BY = {
     "topic": "name",
@@ -55,7 +55,7 @@ def file_keys(table: type[Part]) -> dict[str, Key]:
     elif issubclass(table, Timed):
         verb = table.model_fields["verb"].default
         del found["verb"]
-        found = {verb: found.pop(spelling.TARGETS[verb])} | found
+        found = {verb: found.pop(short_forms.TARGETS[verb])} | found
     return found
 
 
@@ -139,15 +139,15 @@ def _spelled_key(node: dict[str, Any], step: str) -> str:
     """Return how the file spells a field: members as tables, a fault's target as its verb."""
     if step == "members" and ("member" in node or not isinstance(node.get("members"), int)):
         return "member" if "member" in node else step
-    verb = spelling.verb_of(node)
-    if verb and step == spelling.TARGETS.get(verb) and step not in node:
+    verb = short_forms.verb_of(node)
+    if verb and step == short_forms.TARGETS.get(verb) and step not in node:
         return verb
     return step
 
 
 def _members(group: dict[str, Any]) -> Any:
     try:
-        return spelling.group(group)["members"]
+        return short_forms.group(group)["members"]
     except (ValidationError, KeyError):
         return group.get("member", group.get("members"))
 
@@ -196,7 +196,7 @@ def _paths(table: type[Part], node: Any, prefix: str) -> Iterator[str]:
         elif is_list and tables:
             items = _members(node) if key == "member" else below
             for index, item in enumerate(_items(items)[:20]):
-                kind = tables.get(f"={spelling.verb_of(item)}") or tables.get("")
+                kind = tables.get(f"={short_forms.verb_of(item)}") or tables.get("")
                 if kind:
                     yield from _paths(kind, item, f"{path}[{_name(item, key, index)}].")
         elif key == "settings":

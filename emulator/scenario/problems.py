@@ -1,4 +1,4 @@
-"""What is wrong with a scenario, for people: where, what was given, what is allowed."""
+"""Problems of a scenario, for people: the key, the given value, the allowed ones, the closest match."""
 
 from __future__ import annotations
 

@@ -16,26 +16,26 @@ from typing import Any, get_args
 
 from pydantic import BeforeValidator
 
-from emulator.scenario import spelling
+from emulator.scenario import short_forms
+from emulator.scenario.distributions import SIZE_PATTERN, TIME_PATTERN
 from emulator.scenario.document import Document
 from emulator.scenario.kafka_settings import ASSIGNORS, BROKER, CONSUMER, SERVER_ASSIGNORS
 from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
 from emulator.scenario.part import Part
-from emulator.scenario.quantities import SIZE_PATTERN, TIME_PATTERN
 from emulator.versions import KAFKA, SCHEMA_VERSION
 from protocols.settings import BrokerSettings, ConsumerSettings, Kind, Setting, defaults_of
 
 _TIME = {"type": "string", "pattern": TIME_PATTERN, "examples": ["10ms"]}
 
 _SHORT_FORMS: dict[Callable[..., object], Document] = {
-    spelling.distribution: {**_TIME, "description": "Always this time."},
-    spelling.commit: {"enum": list(spelling.COMMITS)},
-    spelling.when: {
+    short_forms.distribution: {**_TIME, "description": "Always this time."},
+    short_forms.commit: {"enum": list(short_forms.COMMITS)},
+    short_forms.when: {
         "type": "string",
-        "pattern": f" ({'|'.join((*spelling.STEPS, 'begins', 'ends'))})$",
+        "pattern": f" ({'|'.join((*short_forms.STEPS, 'begins', 'ends'))})$",
         "examples": ["billing-1 sent SyncGroup", "crash-1 ends"],
     },
-    spelling.trace: {
+    short_forms.trace: {
         "type": "string",
         "description": "A text file with one time a line, beside the scenario.",
     },
@@ -171,7 +171,7 @@ def _spell_groups(drawn: Document) -> None:
     member = {"$ref": f"#/$defs/{Member.__name__}"}
     drawn["properties"]["members"] = {
         "anyOf": [
-            {"type": "integer", "minimum": 1, "maximum": spelling.MOST_MEMBERS},
+            {"type": "integer", "minimum": 1, "maximum": short_forms.MOST_MEMBERS},
             {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, member]}},
         ],
         "description": "A number (then they are called <id>-0, <id>-1, …) or a list of names.",
@@ -190,7 +190,7 @@ def _spell_faults(definitions: Document) -> None:
     for kind in Timed.__subclasses__():
         drawn = definitions[kind.__name__]
         verb = kind.model_fields["verb"].default
-        target = spelling.TARGETS[verb]
+        target = short_forms.TARGETS[verb]
         properties = drawn["properties"]
         del properties["verb"]
         drawn["properties"] = {verb: properties.pop(target), **properties}

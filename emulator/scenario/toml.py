@@ -8,8 +8,8 @@ import tomlkit
 from tomlkit.items import AoT, Item, Table
 
 from emulator.scenario.document import Document
-from emulator.scenario.manifest import dump
 from emulator.scenario.model import Scenario
+from emulator.scenario.writing import dump
 
 
 def to_toml(scenario: Scenario) -> str:

@@ -14,13 +14,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from emulator.metrics.checks import is_expectable
 from emulator.metrics.metrics import is_metric, unknown_metric
-from emulator.scenario import spelling
+from emulator.scenario import short_forms
 from emulator.scenario.document import read_toml
 from emulator.scenario.load import text_of
 from emulator.scenario.model import Bound
-from emulator.scenario.part import NotEmpty, Part
+from emulator.scenario.part import NotEmpty, Part, wrong_value
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed
-from emulator.scenario.wrong_values import wrong_value
 
 MOST_SEED = 2**63
 """The exclusive upper bound of seeds: the range of integers in Parquet and Spark."""
@@ -162,7 +161,7 @@ class Goal(Part):
 
     expect: dict[
         Annotated[str, AfterValidator(_expectable)],
-        Annotated[Bound, BeforeValidator(spelling.bound)],
+        Annotated[Bound, BeforeValidator(short_forms.bound)],
     ] = Field(default_factory=dict)
     """Constraints, as in a scenario; one without a statistic must hold in every run."""
 

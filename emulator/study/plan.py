@@ -25,7 +25,6 @@ from typing import Any
 from emulator.metrics.checks import split_name
 from emulator.metrics.metrics import is_metric
 from emulator.scenario.estimate import estimate
-from emulator.scenario.manifest import scenario_hash
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError
 from emulator.scenario.units import (
@@ -36,6 +35,7 @@ from emulator.scenario.units import (
     parse_duration,
     parse_rate,
 )
+from emulator.scenario.writing import scenario_hash
 from emulator.study.model import Level, Study, Vary
 from emulator.world.draws import draw, stream_key
 

@@ -33,9 +33,9 @@ from emulator.errors import EmulatorError
 from emulator.metrics.catalogue import VALUES
 from emulator.output_files import put
 from emulator.parquet_file import COMPRESSION, ParquetOutput
-from emulator.scenario.manifest import dump, manifest
-from emulator.scenario.parties import members_of
+from emulator.scenario.names import members_of
 from emulator.scenario.resolution import consumer_settings
+from emulator.scenario.writing import dump, manifest
 from emulator.study.attempts import attempts_at, interrupted_seed
 from emulator.study.plan import Chunk, Plan, metrics_of
 from emulator.study.rows import EVENTS, Task, entries_table, play_chunk, runs_schema

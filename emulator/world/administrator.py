@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import simpy
 
 from assignors.types import TopicPartition
-from emulator.scenario.parties import ADMIN
+from emulator.scenario.names import ADMIN
 from emulator.world.cluster.replicas import NOBODY
 from emulator.world.network import Party
 from emulator.world.world import World

@@ -11,7 +11,7 @@ from docs.pages.__main__ import DOCS, PAGES, PLAYED
 from docs.pages.causes import causes_page
 from docs.pages.scenario_files import scenario_files_page
 from emulator.ledger.entries import Cause
-from emulator.scenario.spelling import TARGETS
+from emulator.scenario.short_forms import TARGETS
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -13,7 +13,7 @@ from emulator.ledger.entries import EntryKind
 from emulator.metrics.laws import Severity
 from emulator.playing import Run
 from emulator.scenario.load import scenario_of
-from emulator.scenario.part import Source
+from emulator.scenario.part import ScenarioSource
 
 from .counting import Count
 from .truncated_worlds import TRUNCATED
@@ -29,7 +29,7 @@ def tidy(value: object) -> object:
 
 def play(document: dict, seed: int) -> Run:
     """Play a scenario given as plain values."""
-    scenario = scenario_of(tidy(document), Source("random", None))
+    scenario = scenario_of(tidy(document), ScenarioSource("random", None))
     return emulator.run(scenario, seed, polls=True)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from emulator.events import Event
 from emulator.scenario.load import scenario_of
 from emulator.scenario.model import Scenario
-from emulator.scenario.part import Source
+from emulator.scenario.part import ScenarioSource
 from emulator.world.build import play
 
 from .test_brute_force import seeds, tidy, unhurried
@@ -25,7 +25,7 @@ def played(scenario: Scenario, seed: int, *, folding: bool) -> tuple[list[Event]
 
 def hold_equal(document: dict, seed: int) -> None:
     """Assert that both ways of polling write the same events."""
-    scenario = scenario_of(tidy(document), Source("random", None))
+    scenario = scenario_of(tidy(document), ScenarioSource("random", None))
     quick, digest = played(scenario, seed, folding=True)
     slow, slow_digest = played(scenario, seed, folding=False)
     for ours, theirs in zip(quick, slow, strict=False):

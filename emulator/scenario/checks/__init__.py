@@ -1,18 +1,12 @@
-"""Checks across the tables of a scenario: everything a single table cannot know."""
+"""Checks that concern several tables of a scenario."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from emulator.scenario.checks.assignors import assignor_problems
-from emulator.scenario.checks.cluster import cluster_problems
-from emulator.scenario.checks.deploys import deploy_problems
-from emulator.scenario.checks.faults import fault_problems
-from emulator.scenario.checks.groups import group_problems
-from emulator.scenario.checks.protocols import protocol_problems
-from emulator.scenario.checks.timeline import timeline_problems
-from emulator.scenario.checks.topics import topic_problems
-from emulator.scenario.checks.variants import variant_problems
+from emulator.scenario.checks.cluster import cluster_problems, topic_problems, variant_problems
+from emulator.scenario.checks.faults import deploy_problems, fault_problems, timeline_problems
+from emulator.scenario.checks.groups import assignor_problems, group_problems, protocol_problems
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem
 
@@ -20,9 +14,9 @@ __all__ = ["problems_of"]
 
 
 def problems_of(scenario: Scenario, folder: Path | None = None) -> list[Problem]:
-    """Return all that is wrong with a scenario; empty if it can be run.
+    """Return the problems of a scenario; none if it can be run.
 
-    ``folder`` is where modules with assignors of one's own are looked for first.
+    *folder*: searched first for modules with the user's own assignors.
     """
     found = [
         *cluster_problems(scenario),

@@ -1,14 +1,14 @@
-"""What can be wrong between the brokers, their settings and the network."""
+"""Check brokers, network, topics and variants, and that names are unique and exist."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from emulator.scenario.checks.names import unknown
-from emulator.scenario.model import Cluster, Scenario
-from emulator.scenario.parties import ADMIN, BROKERS, CLIENTS, Names, broker_names
-from emulator.scenario.problems import Problem
+from emulator.scenario.model import AddPartitions, Cluster, Scenario, Topic
+from emulator.scenario.names import ADMIN, BROKERS, CLIENTS, Names, broker_names
+from emulator.scenario.problems import Problem, hint, listed
 from emulator.scenario.resolution import REPLICATION_FACTORS, broker_settings
+from emulator.scenario.units import format_duration
 
 
 def cluster_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -70,3 +70,85 @@ def _link_problems(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(path, "nothing passes between these two; a link has a consumer's end")
         if link.latency is None and link.loss is None:
             yield Problem(path, 'says neither "latency" nor "loss"')
+
+
+INTERNAL = "__consumer_offsets"
+
+
+def topic_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield what is wrong with each topic, and with their names."""
+    names = [(f"topic[{index}].name", topic.name) for index, topic in enumerate(scenario.topic)]
+    yield from named_twice(names, "topic")
+    for topic in scenario.topic:
+        yield from _name_problems(topic)
+        yield from _layout_problems(topic, scenario)
+        yield from _late_problems(topic, scenario)
+
+
+def most_partitions(topic: Topic, scenario: Scenario) -> int:
+    """Return how many partitions a topic has at the end."""
+    added = [
+        fault.to
+        for fault in scenario.fault
+        if isinstance(fault, AddPartitions) and fault.topic == topic.name
+    ]
+    return max([topic.partitions, *added])
+
+
+def _name_problems(topic: Topic) -> Iterator[Problem]:
+    if topic.name in (".", "..", INTERNAL):
+        yield Problem(f"topic[{topic.name}].name", "not allowed as the name of a topic", topic.name)
+
+
+def _layout_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
+    path, brokers = f"topic[{topic.name}]", scenario.cluster.brokers
+    yield from replication_problems(f"{path}.replicas", topic.replicas, scenario.cluster)
+    for broker in topic.leaders:
+        if not 1 <= broker <= brokers:
+            reason = f"no broker {broker}; allowed are 1 to {brokers}"
+            yield Problem(f"{path}.leaders", reason, topic.leaders)
+    most = most_partitions(topic, scenario)
+    for key, given in (("leaders", topic.leaders), ("skew", topic.skew)):
+        if len(given) > most:
+            yield Problem(f"{path}.{key}", f"more entries than partitions; there are {most}", given)
+
+
+def _late_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
+    end = scenario.run_for
+    for key in ("created", "backlog_at", "produce_from"):
+        at = getattr(topic, key)
+        if isinstance(at, int) and at >= end:
+            yield Problem(
+                f"topic[{topic.name}].{key}",
+                f"after the end of the run; run_for is {format_duration(end)}",
+                format_duration(at),
+            )
+
+
+def named_twice(paths_and_names: Iterable[tuple[str, str]], what: str) -> Iterator[Problem]:
+    """Yield a problem for every name that an earlier one has already."""
+    seen: set[str] = set()
+    for path, name in paths_and_names:
+        if name in seen:
+            yield Problem(path, f"{what} named twice; names must differ", name)
+        seen.add(name)
+
+
+def unknown(path: str, name: str, known: Collection[str], what: str) -> Iterator[Problem]:
+    """Yield a problem if a name is not among the known ones; offer the nearest."""
+    if name in known:
+        return
+    few = f"; there are {listed(known)}" if 0 < len(known) <= 6 else ""
+    yield Problem(path, f"no such {what}{hint(name, known) or few}", name)
+
+
+def variant_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield what is wrong with the variants."""
+    named = [(f"variant[{index}].name", each.name) for index, each in enumerate(scenario.variant)]
+    yield from named_twice(named, "variant")
+    for variant in scenario.variant:
+        for change in variant.changes:
+            path = change.partition("=")[0].strip()
+            if path == change.strip() or path.startswith("variant"):
+                reason = "not understood; allowed is path=value, as for --set"
+                yield Problem(f"variant[{variant.name}].set", reason, change)

@@ -1,12 +1,18 @@
-"""What can be wrong with faults: whom they name, and what they ask for."""
+"""Check faults and deploys: their targets, their settings, and their times."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from emulator.scenario import spelling
-from emulator.scenario.checks.names import named_twice, unknown
-from emulator.scenario.checks.topics import most_partitions
+from emulator.scenario import short_forms
+from emulator.scenario.checks.cluster import most_partitions, named_twice, unknown
+from emulator.scenario.checks.groups import (
+    REFUSED,
+    assignor_problems_of,
+    settings_problems,
+    why_refused,
+)
+from emulator.scenario.kafka_settings import CONSUMER, PROTOCOL
 from emulator.scenario.model import (
     AddPartitions,
     After,
@@ -28,9 +34,18 @@ from emulator.scenario.model import (
     Step,
     Subscribe,
 )
-from emulator.scenario.parties import Names, broker_names, broker_number
-from emulator.scenario.problems import Problem
-from emulator.scenario.resolution import INSTANCE_ID
+from emulator.scenario.names import Names, broker_names, broker_number
+from emulator.scenario.problems import NOT_GIVEN, Problem
+from emulator.scenario.resolution import (
+    INSTANCE_ID,
+    Deploy,
+    broker_settings,
+    consumer_settings,
+    deployed,
+    deploys_of,
+    started_by,
+)
+from emulator.scenario.units import format_duration
 
 
 def fault_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -63,7 +78,7 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
         case RollingBrokerRestart():
             return
         case _:
-            kind = spelling.TARGETS[fault.verb]
+            kind = short_forms.TARGETS[fault.verb]
             known: Collection[str] = getattr(names, kind)
             yield from unknown(path, getattr(fault, kind), known, kind)
 
@@ -195,3 +210,114 @@ def _may_die(group: Group, member: Member) -> bool:
         or policy.on_refusal == "stop"
         or any(poison.error == "stop" for poison in group.poison)
     )
+
+
+def deploy_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield what is wrong with the settings that acts start members with."""
+    brokers = broker_settings(scenario.cluster)
+    for act in deploys_of(scenario):
+        yield from _unset_problems(act)
+        yield from assignor_problems_of(
+            f"{_member_path(act)}.settings", act.settings or {}, brokers
+        )
+        for group, member in started_by(act, scenario):
+            yield from _member_problems(act, group, member)
+
+
+def _member_path(act: Deploy) -> str:
+    return f"fault[{act.id}]"
+
+
+def _unset_problems(act: Deploy) -> Iterator[Problem]:
+    path = f"{_member_path(act)}.unset"
+    for name in act.unset:
+        yield from unknown(path, name, CONSUMER, "setting")
+        if name in (act.settings or {}):
+            yield Problem(path, "stands in settings too; it is one or the other", name)
+
+
+def _member_problems(act: Deploy, group: Group, member: Member) -> Iterator[Problem]:
+    """Yield what is wrong with one member as the act starts it, and is not already before."""
+    new_group, new_member = deployed(group, member, act)
+    protocol = consumer_settings(new_group, new_member).group_protocol
+    for name in REFUSED[protocol]:
+        yield from _refused(act, name, protocol, (new_group, new_member))
+    before = {str(problem) for problem in settings_problems(group, member)}
+    for problem in settings_problems(new_group, new_member):
+        if str(problem) not in before:
+            setting = problem.path.rpartition("[")[2]
+            yield Problem(f"{_member_path(act)}.settings[{setting}", problem.reason, problem.given)
+
+
+def _refused(
+    act: Deploy, name: str, protocol: str, started: tuple[Group, Member]
+) -> Iterator[Problem]:
+    """Yield a setting that the act brings along, or leaves where it is, and Kafka refuses."""
+    group, member = started
+    if name in (act.settings or {}):
+        path = f"{_member_path(act)}.settings[{name}]"
+        yield Problem(path, why_refused(name, protocol), member.settings[name])
+        return
+    own = f"group[{group.id}].member[{member.name}].settings"
+    places = {own: member.settings, f"group[{group.id}].settings": group.settings}
+    for place, settings in places.items():
+        if name in settings:
+            reason = (
+                f"{place}[{name}] stays, and Kafka refuses it with {PROTOCOL}={protocol}; name it "
+                'in "unset"'
+            )
+            yield Problem(f"{_member_path(act)}.settings", reason)
+
+
+def timeline_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield a problem for every fault that comes too late, or that waits for itself."""
+    faults = {fault.id: fault for fault in scenario.fault}
+    for fault in scenario.fault:
+        circle = _circle(fault, faults)
+        if circle:
+            yield Problem(f"fault[{fault.id}].when", f"waits for itself: {' → '.join(circle)}")
+        else:
+            yield from _late_problems(fault, faults, scenario.run_for)
+
+
+def _circle(fault: Fault, faults: dict[str, Fault]) -> list[str]:
+    """Return the ids on the way from a fault back to itself; empty if the way ends."""
+    way = [fault.id]
+    while isinstance(fault.when, After) and fault.when.fault in faults:
+        fault = faults[fault.when.fault]
+        way.append(fault.id)
+        if fault.id == way[0]:
+            return way
+        if fault.id in way[:-1]:
+            return []
+    return []
+
+
+def _late_problems(fault: Fault, faults: dict[str, Fault], end: int) -> Iterator[Problem]:
+    after = f"after the end of the run; run_for is {format_duration(end)}"
+    path = f"fault[{fault.id}]"
+    if fault.between is not None and fault.between[1] + fault.delay > end:
+        window = [format_duration(us) for us in fault.between]
+        yield Problem(f"{path}.between", f"ends {after}", window)
+    elif (begins := _earliest_us(fault, faults)) >= end:
+        key = next(key for key in ("at", "between", "when") if getattr(fault, key) is not None)
+        given = format_duration(fault.at) if fault.at is not None else NOT_GIVEN
+        moment = f" at {format_duration(begins)}," if fault.delay or key == "when" else ""
+        yield Problem(f"{path}.{key}", f"comes{moment} {after}", given)
+
+
+def _earliest_us(fault: Fault, faults: dict[str, Fault]) -> int:
+    """Return the first moment a fault can come; one that waits for a circle comes at once."""
+    begins, seen = 0, set[str]()
+    while fault.id not in seen:
+        seen.add(fault.id)
+        begins += fault.delay
+        match fault.when:
+            case After(fault=aim, phase=phase) if aim in faults:
+                fault = faults[aim]
+                begins += getattr(fault, "lasting", 0) if phase == "ends" else 0
+            case Step(after=after):
+                return begins + after
+            case _:
+                return begins + (fault.at if fault.at is not None else (fault.between or (0,))[0])
+    return 0

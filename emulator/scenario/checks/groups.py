@@ -1,15 +1,21 @@
-"""What can be wrong with groups, their members, and the settings of both together."""
+"""Check groups and members: settings of both protocols, patterns, and the user's own assignors."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from emulator.scenario.checks.names import named_twice, unknown
-from emulator.scenario.checks.patterns import broker_problems, pattern_problems
-from emulator.scenario.checks.topics import most_partitions
-from emulator.scenario.model import Group, Member, Scenario
-from emulator.scenario.parties import (
+from emulator.scenario.checks.cluster import most_partitions, named_twice, unknown
+from emulator.scenario.kafka_settings import (
+    ONLY_CLASSIC,
+    ONLY_CONSUMER,
+    PROTOCOL,
+    REMOTE_ASSIGNOR,
+)
+from emulator.scenario.model import Cluster, Group, Member, Scenario
+from emulator.scenario.names import (
     ADMIN,
     BROKERS,
     CLIENTS,
@@ -18,17 +24,22 @@ from emulator.scenario.parties import (
     broker_number,
     members_of,
 )
-from emulator.scenario.problems import Problem
+from emulator.scenario.problems import Problem, hint, listed
 from emulator.scenario.resolution import (
     AUTO_COMMIT,
     INSTANCE_ID,
+    broker_settings,
     commit_policy,
     consumer_settings,
+    ever_running,
     subscription_of,
 )
-from emulator.scenario.spelling import LEGAL_NAME
+from emulator.scenario.short_forms import LEGAL_NAME
 from emulator.scenario.units import format_duration
-from protocols.settings import ConsumerSettings
+from protocols.settings import BrokerSettings, ConsumerSettings
+
+if TYPE_CHECKING:
+    from assignors.types import Assignor
 
 
 def group_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -161,3 +172,185 @@ def _settings_path(group: Group, member: Member, *names: str) -> str:
     """Return where the settings are said: at the member if it says one of them itself."""
     mine = any(name in member.settings for name in names)
     return f"{_path(group, member) if mine else f'group[{group.id}]'}.settings"
+
+
+INSTEAD = {
+    "session.timeout.ms": "group.consumer.session.timeout.ms in [cluster] settings",
+    "heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms in [cluster] settings",
+    "partition.assignment.strategy": f'"{REMOTE_ASSIGNOR}" here',
+}
+"""Where the consumer protocol has what it refuses of a consumer."""
+
+REFUSED = {"consumer": ONLY_CLASSIC, "classic": ONLY_CONSUMER}
+"""What Kafka refuses of a consumer, by the protocol it speaks."""
+
+BOUNDED = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
+"""Settings of brokers for groups of the consumer protocol that have a least and a most."""
+
+
+def protocol_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield settings that do not go with the protocol of those who have them."""
+    brokers = broker_settings(scenario.cluster)
+    for group in scenario.group:
+        yield from _refused(f"group[{group.id}].settings", group.settings, _protocols(group))
+        yield from assignor_problems_of(f"group[{group.id}].settings", group.settings, brokers)
+        for member in group.members:
+            path = f"group[{group.id}].member[{member.name}].settings"
+            protocol = consumer_settings(group, member).group_protocol
+            yield from _refused(path, member.settings, {protocol})
+            yield from assignor_problems_of(path, member.settings, brokers)
+    yield from _bounds(scenario.cluster, brokers)
+
+
+def _protocols(group: Group) -> set[str]:
+    return {consumer_settings(group, member).group_protocol for member in group.members}
+
+
+def _refused(path: str, given: dict[str, object], protocols: set[str]) -> Iterator[Problem]:
+    both = len(protocols) > 1
+    for name, value in given.items():
+        for protocol in sorted(protocols):
+            if name in REFUSED[protocol]:
+                rest = "; the group speaks both: give it to members one by one" if both else ""
+                yield Problem(f"{path}[{name}]", why_refused(name, protocol) + rest, value)
+
+
+def why_refused(name: str, protocol: str) -> str:
+    """Say why Kafka refuses a setting of a consumer that speaks a protocol."""
+    if protocol == "classic":
+        return f"Kafka refuses it with {PROTOCOL}=classic, where members run the assignor"
+    return (
+        f"Kafka refuses it with {PROTOCOL}=consumer, where the coordinator decides; leave it out, "
+        f"and set {INSTEAD[name]}"
+    )
+
+
+def assignor_problems_of(
+    path: str, given: dict[str, object], brokers: BrokerSettings
+) -> Iterator[Problem]:
+    """Yield a problem if the assignor that is asked for is none of the brokers'."""
+    wanted, offered = given.get(REMOTE_ASSIGNOR), brokers.group_consumer_assignors
+    if isinstance(wanted, str) and wanted not in offered:
+        reason = (
+            f"UNSUPPORTED_ASSIGNOR: the brokers have {listed(offered)} "
+            f"(group.consumer.assignors){hint(wanted, offered)}"
+        )
+        yield Problem(f"{path}[{REMOTE_ASSIGNOR}]", reason, wanted)
+
+
+def _bounds(cluster: Cluster, brokers: BrokerSettings) -> Iterator[Problem]:
+    """Yield times outside their bounds, with which a broker does not start."""
+    for name in BOUNDED:
+        full = f"group.consumer.{name}"
+        field = name.replace(".", "_")
+        least = getattr(brokers, f"group_consumer_min_{field}")
+        most = getattr(brokers, f"group_consumer_max_{field}")
+        value = getattr(brokers, f"group_consumer_{field}")
+        if not least <= value <= most:
+            reason = (
+                f"brokers start only with {least} to {most} (milliseconds), which is what "
+                f"group.consumer.min.{name} and group.consumer.max.{name} say; change one of them"
+            )
+            yield Problem(f"cluster.settings[{full}]", reason, value)
+    session = brokers.group_consumer_session_timeout_ms
+    heartbeat = brokers.group_consumer_heartbeat_interval_ms
+    if heartbeat >= session and cluster.settings:
+        reason = f"not below group.consumer.session.timeout.ms, which is {session} (milliseconds)"
+        name = "group.consumer.heartbeat.interval.ms"
+        yield Problem(f"cluster.settings[{name}]", reason, heartbeat)
+
+
+STRATEGY = "partition.assignment.strategy"
+
+
+def assignor_problems(scenario: Scenario, folder: Path | None) -> Iterator[Problem]:
+    """Yield what is wrong where an assignor is given as ``module:function``.
+
+    Kafka's own need no look: each can run under the eager protocol.
+    """
+    seen = set[tuple[str, str]]()
+    for group, member in ever_running(scenario):
+        names = consumer_settings(group, member).partition_assignment_strategy
+        look = (repr(names), repr(member.assignor_config))
+        if look not in seen and any(":" in name for name in names):
+            seen.add(look)
+            yield from _problems(group, member, names, folder)
+
+
+def _problems(
+    group: Group, member: Member, names: Sequence[str], folder: Path | None
+) -> Iterator[Problem]:
+    from assignors.errors import AssignorError  # noqa: PLC0415  few scenarios need them,
+    from assignors.registry import load_assignor  # noqa: PLC0415  and all would wait for them
+
+    mine = f"group[{group.id}].member[{member.name}]"
+    path = f"{mine if STRATEGY in member.settings else f'group[{group.id}]'}.settings[{STRATEGY}]"
+    folders = (folder, Path()) if folder else (Path(),)
+    made = []
+    for name in names:
+        try:
+            made.append(load_assignor(name, member.assignor_config, folders=folders))
+        except (AssignorError, TypeError, ValueError) as error:
+            yield Problem(path, str(error), name)
+    if len(made) == len(names):
+        yield from _disagreements(path, names, made)
+
+
+def _disagreements(path: str, names: Sequence[str], made: Sequence[Assignor]) -> Iterator[Problem]:
+    own = [assignor.name for assignor in made]
+    twice = next((name for name in own if own.count(name) > 1), None)
+    if twice is not None:
+        yield Problem(path, f'two assignors are called "{twice}"; members vote by name', names)
+    common = set(made[0].rebalance_protocols)
+    for assignor in made:
+        common &= set(assignor.rebalance_protocols)
+    if not common:
+        told = "; ".join(
+            f"{assignor.name}: {', '.join(kind.name for kind in assignor.rebalance_protocols)}"
+            for assignor in made
+        )
+        yield Problem(path, f"no rebalance protocol that all of them support ({told})", names)
+
+
+def pattern_problems(
+    path: str, pattern: str, group: Group, known: Sequence[str]
+) -> Iterator[Problem]:
+    """Yield what is wrong with a pattern of a group: it cannot be read, or it matches nothing."""
+    try:
+        matches = _matcher(pattern, group)
+    except (re.error, RecursionError, OverflowError) as error:
+        yield Problem(path, f"no regular expression: {error}", pattern)
+        return
+    except ValueError as error:
+        reason = (
+            f"INVALID_REGULAR_EXPRESSION: not in the syntax of RE2J, which brokers have: {error}"
+        )
+        yield Problem(path, reason, pattern)
+        return
+    if not any(matches(topic) for topic in known):
+        yield Problem(path, f"matches none of the topics {', '.join(known[:6])}", pattern)
+
+
+def broker_problems(group: Group) -> Iterator[Problem]:
+    """Yield a problem if brokers are to match what they are never told."""
+    if group.pattern_by != "broker":
+        return
+    path = f"group[{group.id}].pattern_by"
+    if group.pattern is None and all(member.pattern is None for member in group.members):
+        yield Problem(path, 'there is no "pattern" to match; name one, or leave this out', "broker")
+    protocols = {consumer_settings(group, member).group_protocol for member in group.members}
+    if "classic" in protocols:
+        reason = (
+            "a consumer of the classic protocol matches its pattern itself; leave this out, or set "
+            "group.protocol=consumer"
+        )
+        yield Problem(path, reason, "broker")
+
+
+def _matcher(pattern: str, group: Group) -> Callable[[str], object]:
+    """Return what asks of a name whether a pattern matches it; raise ValueError for no pattern."""
+    if group.pattern_by == "client":
+        return re.compile(pattern).fullmatch
+    from protocols.groups.kip848.patterns import matcher  # noqa: PLC0415  only such groups need RE2
+
+    return matcher(pattern)

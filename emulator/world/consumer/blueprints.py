@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 from assignors.registry import load_assignor
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
-from emulator.scenario.deploys import Deploy, deployed
 from emulator.scenario.model import CommitPolicy, Group, Member, Poison, Scenario
 from emulator.scenario.resolution import (
+    Deploy,
     commit_policy,
     consumer_settings,
+    deployed,
     poll_timeout_us,
     work_of,
 )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from assignors.types import TopicPartition
-from emulator.scenario.deploys import Deploy, changes_settings
 from emulator.scenario.model import FailListener
+from emulator.scenario.resolution import Deploy, changes_settings
 from emulator.world.consumer.blueprints import Blueprint, redeployed, resubscribed
 from emulator.world.consumer.clients import topics_of
 from emulator.world.consumer.process import ConsumerContext, Process

@@ -15,7 +15,7 @@ import simpy
 
 from emulator import events
 from emulator.scenario import model
-from emulator.scenario.parties import (
+from emulator.scenario.names import (
     ADMIN,
     BROKERS,
     CLIENTS,

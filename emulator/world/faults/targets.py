@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from emulator.scenario import model
-from emulator.scenario.deploys import Deploy
-from emulator.scenario.parties import COORDINATOR_OF, broker_number
+from emulator.scenario.names import COORDINATOR_OF, broker_number
+from emulator.scenario.resolution import Deploy
 from emulator.scenario.units import format_duration
 from emulator.world.cluster.replicas import NOBODY
 from emulator.world.consumer.consumers import Consumers

@@ -10,7 +10,7 @@ import pytest
 import emulator
 from emulator.events import Event
 from emulator.report.wording import WIDTH
-from emulator.scenario.manifest import scenario_hash
+from emulator.scenario.writing import scenario_hash
 
 from .commands import changed, rebalance, written
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from emulator.scenario.document import tidy
 from emulator.scenario.load import scenario_of
-from emulator.scenario.part import Source
-from emulator.scenario.spelling import COMMITS, STEPS
+from emulator.scenario.part import ScenarioSource
+from emulator.scenario.short_forms import COMMITS, STEPS
 
 MEMBERS = ("billing-0", "billing-1", "billing-2")
 CLIENT_SIDE = (*MEMBERS, "clients")
@@ -176,4 +176,4 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
 
 def scenarios() -> st.SearchStrategy[Any]:
     """Draw scenarios."""
-    return files().map(lambda document: scenario_of(tidy(document), Source("drawn")))
+    return files().map(lambda document: scenario_of(tidy(document), ScenarioSource("drawn")))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.scenario.manifest import dump
 from emulator.scenario.model import FailListener, Subscribe
+from emulator.scenario.writing import dump
 
 from .samples import read, refusal
 

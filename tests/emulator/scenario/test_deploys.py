@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.scenario.deploys import deployed, deploys_of, ever_running, started_by
 from emulator.scenario.load import load_with
-from emulator.scenario.resolution import consumer_settings
+from emulator.scenario.resolution import (
+    consumer_settings,
+    deployed,
+    deploys_of,
+    ever_running,
+    started_by,
+)
 
 from .samples import SMALLEST, read, refusal
 

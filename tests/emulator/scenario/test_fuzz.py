@@ -14,12 +14,12 @@ from emulator.scenario import catalogue
 from emulator.scenario.document import tidy
 from emulator.scenario.estimate import estimate
 from emulator.scenario.load import load, loads, scenario_of
-from emulator.scenario.manifest import dump, manifest
 from emulator.scenario.model import Scenario
-from emulator.scenario.part import Source
+from emulator.scenario.part import ScenarioSource
 from emulator.scenario.paths import all_paths
 from emulator.scenario.problems import ScenarioError
-from emulator.scenario.spelling import STEPS, TARGETS
+from emulator.scenario.short_forms import STEPS, TARGETS
+from emulator.scenario.writing import dump, manifest
 
 from .documents import files
 
@@ -128,7 +128,7 @@ def test_a_file_of_mutated_bytes_is_a_scenario_or_refused(data, tmp_path):
 @given(mutated_documents())
 def test_a_mutated_document_is_a_scenario_or_refused(document):
     """Wrong types, missing tables, strange keys: all are refused with a message."""
-    accept(lambda: scenario_of(tidy(document), Source("fuzz.toml")))
+    accept(lambda: scenario_of(tidy(document), ScenarioSource("fuzz.toml")))
 
 
 @pytest.mark.long
@@ -136,7 +136,7 @@ def test_a_mutated_document_is_a_scenario_or_refused(document):
 @settings(max_examples=1_000, deadline=None)
 def test_many_mutated_documents_are_scenarios_or_refused(document):
     """The same as above, for longer."""
-    accept(lambda: scenario_of(tidy(document), Source("fuzz.toml")))
+    accept(lambda: scenario_of(tidy(document), ScenarioSource("fuzz.toml")))
 
 
 @pytest.mark.long
@@ -164,4 +164,4 @@ def test_an_override_of_anything_gives_a_scenario_or_is_refused(text, path, more
 @given(files())
 def test_what_a_file_may_say_is_never_refused(document):
     """Right documents give scenarios: the mutations above start from something."""
-    assert accept(lambda: scenario_of(tidy(document), Source("right.toml"))) is not None
+    assert accept(lambda: scenario_of(tidy(document), ScenarioSource("right.toml"))) is not None

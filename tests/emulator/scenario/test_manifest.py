@@ -8,8 +8,8 @@ from hypothesis import given
 
 from emulator.scenario.document import tidy
 from emulator.scenario.load import scenario_of
-from emulator.scenario.manifest import dump, manifest, scenario_hash
-from emulator.scenario.part import Source
+from emulator.scenario.part import ScenarioSource
+from emulator.scenario.writing import dump, manifest, scenario_hash
 
 from .documents import scenarios
 from .samples import read
@@ -20,8 +20,10 @@ def test_reading_a_dump_gives_the_same_scenario(scenario):
     """A dump says all that the scenario says, in the words of a file."""
     document = dump(scenario)
 
-    assert scenario == scenario_of(tidy(document), Source("dump"))
-    assert scenario_hash(scenario) == scenario_hash(scenario_of(tidy(document), Source("dump")))
+    assert scenario == scenario_of(tidy(document), ScenarioSource("dump"))
+    assert scenario_hash(scenario) == scenario_hash(
+        scenario_of(tidy(document), ScenarioSource("dump"))
+    )
 
 
 def test_spelling_makes_no_difference_to_the_hash():

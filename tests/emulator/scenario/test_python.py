@@ -65,7 +65,7 @@ def test_keys_that_are_words_of_python_have_other_names():
 @pytest.mark.parametrize("us", [-1, 1.5, 2**63, True])
 def test_times_out_of_range_are_refused_in_python_too(us):
     """A time is whole microseconds, not negative, at most a hundred years."""
-    with pytest.raises(ValidationError):
+    with pytest.raises(ScenarioError):
         Constant(constant=us)
 
 

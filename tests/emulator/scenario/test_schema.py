@@ -13,7 +13,7 @@ from hypothesis import given
 from emulator.scenario import catalogue
 from emulator.scenario.kafka_settings import BROKER, CONSUMER
 from emulator.scenario.schema import file_schema
-from emulator.scenario.spelling import TARGETS
+from emulator.scenario.short_forms import TARGETS
 
 from .documents import files
 from .samples import SMALLEST, text

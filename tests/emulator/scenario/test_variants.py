@@ -6,8 +6,8 @@ import pytest
 
 from emulator.scenario import catalogue
 from emulator.scenario.load import load, load_with, loads
-from emulator.scenario.manifest import dump
 from emulator.scenario.problems import ScenarioError
+from emulator.scenario.writing import dump
 
 TEXT = """
 title = "t"

@@ -24,7 +24,7 @@ from emulator.events import (
     Processed,
     RequestsCounted,
 )
-from emulator.scenario.spelling import STEPS as ALL_STEPS
+from emulator.scenario.short_forms import STEPS as ALL_STEPS
 from emulator.world.triggers import STEPS_OF
 
 from .stage import SECOND

@@ -17,7 +17,7 @@ from emulator.logs.audit.passes import Audited, Terms
 from emulator.playing import Run
 from emulator.scenario.catalogue import path_of
 from emulator.scenario.load import scenario_of
-from emulator.scenario.part import Source
+from emulator.scenario.part import ScenarioSource
 
 from ...cli.commands import written
 from ...worlds import DISTURBED
@@ -40,7 +40,7 @@ def play(document: dict | str, seed: int) -> Run:
         patch.setattr(coverage, "MAX_MARKS", ALL_MARKS)
         if isinstance(document, str):
             return emulator.run(emulator.load(document), seed)
-        return emulator.run(scenario_of(tidy(document), Source("random", None)), seed)
+        return emulator.run(scenario_of(tidy(document), ScenarioSource("random", None)), seed)
 
 
 def hold_against_run(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Who takes part in a scenario, by name: members, brokers, groups, and both sides at once."""
+"""Names in a scenario: members, brokers, groups, topics and faults."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from emulator.scenario.model import Cluster, Group, Member, Scenario
 
 CLIENTS, BROKERS = "clients", "brokers"
 CONTROLLER = "controller"
-"""The quorum that elects leaders, seen as one party."""
+"""The controller quorum, modelled as one node."""
 
 ADMIN = "admin"
-"""The administrator, on the side of the clients: who deletes and resets offsets."""
+"""The admin client, which deletes and resets offsets."""
 
 COORDINATOR_OF = "coordinator of "
 
@@ -39,7 +39,7 @@ def broker_names(cluster: Cluster) -> list[str]:
 
 
 class Names(NamedTuple):
-    """All names of a scenario that others may speak of, each in the order of the file."""
+    """All names that a scenario can refer to, in the order of the file."""
 
     member: dict[str, Group]
     """With the group it belongs to."""
@@ -65,15 +65,15 @@ class Names(NamedTuple):
 
     @property
     def party(self) -> tuple[str, ...]:
-        """All who can send and receive."""
+        """Everything that can send and receive."""
         return (CLIENTS, BROKERS, CONTROLLER, ADMIN, *self.member, *self.broker)
 
     def same_side(self, one: str, other: str) -> bool:
-        """Tell whether both are consumers, or neither: no request of a client passes between."""
+        """Return whether both are clients, or neither: no client request passes between them."""
         return self._asks(one) == self._asks(other)
 
     def speak(self, one: str, other: str) -> bool:
-        """Tell whether anything passes between two parties, requests of clients or not."""
+        """Return whether two nodes exchange messages of any kind."""
         if self._asks(one) or self._asks(other):
             return not self.same_side(one, other) and CONTROLLER not in (one, other)
         return one != other

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import ValidationInfo
 
-from emulator.scenario.part import Part, Source
+from emulator.scenario.part import Part, ScenarioSource
 from emulator.scenario.problems import hint, listed, refuse
 from emulator.scenario.units import US_PER_S, parse_duration
 
@@ -135,7 +135,7 @@ def trace(value: object, info: ValidationInfo) -> object:
     if not isinstance(value, str):
         return value
     source = info.context
-    if not isinstance(source, Source) or source.folder is None:
+    if not isinstance(source, ScenarioSource) or source.folder is None:
         raise ValueError("a path needs a scenario file to be relative to; give a list of times")
     try:
         text = (source.folder / value).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a result carries to say what it is the result of: the scenario, and what was in force."""
+"""Write a scenario: as a document, as TOML, and as the manifest that every result carries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from hashlib import sha256
 from typing import Any
 
-from emulator.scenario import spelling
+from emulator.scenario import short_forms
 from emulator.scenario.document import Document
 from emulator.scenario.model import Group, Scenario
 from emulator.scenario.resolution import broker_settings, consumer_settings, settings_in_force
@@ -36,7 +36,7 @@ def _spelled_group(table: Document) -> Document:
 
 
 def _spelled_fault(verb: str, table: Document) -> Document:
-    target = spelling.TARGETS[verb]
+    target = short_forms.TARGETS[verb]
     rest = {key: value for key, value in table.items() if key not in ("verb", target)}
     return {verb: table[target], **rest}
 

@@ -1,4 +1,4 @@
-"""Validation errors of pydantic, in the words of a scenario file."""
+"""Translate validation errors of pydantic into problems of a scenario file."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from emulator.scenario import spelling
+from emulator.scenario import short_forms
 from emulator.scenario.kafka_settings import BROKER, CONSUMER, flattened
+from emulator.scenario.part import wrong_value
 from emulator.scenario.paths import file_keys, render, table_at
 from emulator.scenario.problems import NOT_GIVEN, Problem, hint, listed, shown
-from emulator.scenario.wrong_values import wrong_value
 
 _PLAIN = {
     "missing": "is missing",
@@ -21,8 +21,8 @@ _PLAIN = {
     "union_tag_not_found": "wrong type; allowed is a table",
 }
 _PATTERNS = {
-    spelling.LEGAL_NAME: "1 to 249 letters, digits, dots, underscores and hyphens",
-    spelling.PARTY_NAME: "a name of 1 to 249 characters without brackets",
+    short_forms.LEGAL_NAME: "1 to 249 letters, digits, dots, underscores and hyphens",
+    short_forms.PARTY_NAME: "a name of 1 to 249 characters without brackets",
 }
 
 

@@ -1,22 +1,22 @@
-"""When faults and acts happen: at a time, at random in a window, or aimed at a moment."""
+"""When faults and acts happen: at a time, at random in a window, or at a step of the protocol."""
 
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from emulator.scenario import spelling
+from emulator.scenario import short_forms
+from emulator.scenario.distributions import Duration
 from emulator.scenario.part import Part
 from emulator.scenario.problems import listed
-from emulator.scenario.quantities import Duration
 
 
 class Step(Part):
-    """A moment in the protocol: a member reaches a step."""
+    """A member reaches a step of the protocol."""
 
     member: str
-    step: spelling.StepName
+    step: short_forms.StepName
     nth: int = Field(1, ge=1)
-    """The how many-th time it does."""
+    """Only the n-th time."""
 
     after: Duration = 0
     """Only steps from this time on count."""
@@ -32,21 +32,21 @@ class After(Part):
 
 
 def _kind_of_moment(value: object) -> str:
-    return "=after" if isinstance(value, After) or "fault" in spelling.keys(value) else "=step"
+    return "=after" if isinstance(value, After) or "fault" in short_forms.keys(value) else "=step"
 
 
 Moment = Annotated[
     Annotated[Step, Tag("=step")] | Annotated[After, Tag("=after")],
     Discriminator(_kind_of_moment),
-    BeforeValidator(spelling.when),
+    BeforeValidator(short_forms.when),
 ]
 """A file also writes ``"billing-1 sent SyncGroup"`` or ``"crash-1 ends"``."""
 
 
 class Timed(Part):
-    """What all faults and acts share: an id, and exactly one of the ways to say when."""
+    """The keys of all faults and acts: an id, and exactly one way to give the time."""
 
-    id: str = Field("", pattern=f"^$|{spelling.PARTY_NAME}")
+    id: str = Field("", pattern=f"^$|{short_forms.PARTY_NAME}")
     """Empty in a file: the verb and a number."""
 
     at: Duration | None = None
