@@ -25,16 +25,16 @@ if __package__ is None:
     sys.path.pop(0)
 
 import emulator
-from emulator.cli.study_engines import Wish, choose_engine
+from emulator.engines import EngineRequest
 from emulator.processes import cores
 from emulator.scenario.load import loads as load_scenario
 from emulator.spark.session import open_session
 from emulator.spark.study_runs import play_on_spark
 from emulator.study import store
 from emulator.study.model import loads as load_study
-from emulator.study.plan import Plan, make_plan
+from emulator.study.plan import Plan, make_plan, metrics_of
+from emulator.study.planning import PlannedStudy, choose_engine
 from emulator.study.rows import Task
-from emulator.study.summary import metrics_of
 
 SCENARIO = """
 title = "one of two crashes"
@@ -99,7 +99,7 @@ def measure(plan: Plan, tasks: Sequence[Task], folder: Path) -> None:
     )
     extra = 1000 * (kept.cpu_s - loop.cpu_s) / plan.runs
     print(f"kept, one process {kept.wall_s:8.1f} s, {extra:+.3f} ms of CPU a run")
-    pool = choose_engine(plan, Wish("pool", None, None, folder), {})
+    pool = choose_engine(PlannedStudy(plan, folder), EngineRequest("pool"), {})
 
     def with_pool() -> None:
         with pool.open() as player:

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from emulator.playing import Run, run
     from emulator.scenario.model import Scenario
     from emulator.scenario.problems import ScenarioError
+    from emulator.study.planning import plan_study
+    from emulator.study.running import StudyResult, run_study
     from emulator.sweeps import Sweep, sweep
 
 __version__ = "0.1.0"
@@ -67,6 +69,7 @@ __all__ = [
     "Run",
     "Scenario",
     "ScenarioError",
+    "StudyResult",
     "Sweep",
     "Verification",
     "assign",
@@ -77,7 +80,9 @@ __all__ = [
     "import_log",
     "load",
     "loads",
+    "plan_study",
     "run",
+    "run_study",
     "sweep",
     "verify",
 ]
@@ -95,6 +100,7 @@ _PLACES = {
     "Run": "emulator.playing",
     "Scenario": "emulator.scenario.model",
     "ScenarioError": "emulator.scenario.problems",
+    "StudyResult": "emulator.study.running",
     "Sweep": "emulator.sweeps",
     "Verification": "emulator.conformance.verifying",
     "assign": "emulator.assignment",
@@ -102,7 +108,9 @@ _PLACES = {
     "explain": "emulator.explanation",
     "load": "emulator.loading",
     "loads": "emulator.loading",
+    "plan_study": "emulator.study.planning",
     "run": "emulator.playing",
+    "run_study": "emulator.study.running",
     "sweep": "emulator.sweeps",
     "verify": "emulator.conformance.verifying",
 }

@@ -106,6 +106,13 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.run_files": {"emulator.events", "emulator.scenario"},
     "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
+    "emulator.study.planning": PLAYED
+    | {"emulator.comparison", "emulator.engines", "emulator.loading"}
+    | {"emulator.processes", "emulator.spark", "emulator.study"},
+    "emulator.study.running": PLAYED
+    | FILES
+    | {"emulator.engines", "emulator.report", "emulator.study", "emulator.study.planning"}
+    | {"emulator.tables"},
     "emulator.logs": MEASURED
     | FILES
     | {"protocols", "emulator", "emulator.scenario", "emulator.report", "emulator.study"},
@@ -116,7 +123,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.spark": {"assignors", "protocols", "emulator", "emulator.logs", "emulator.study"},
     "emulator.cli": {"assignors", "protocols", "emulator", "emulator.spark", "emulator.logs"}
     | {"emulator.engines", "emulator.logs.importing", "emulator.logs.group_scenario"}
-    | {"emulator.logs.auditing"}
+    | {"emulator.logs.auditing", "emulator.study.planning", "emulator.study.running"}
     | {"emulator.study", "emulator.conformance", "emulator.report", "emulator.processes"}
     | {"emulator.assignment", "emulator.run_files", "emulator.subjects"}
     | LIBRARY
@@ -124,7 +131,7 @@ ARROWS: Mapping[str, set[str]] = {
     | FILES,
     "emulator.__main__": {"emulator.cli"},
     "emulator": {"assignors", "emulator.assignment", "emulator.playing", "emulator.scenario"}
-    | {"emulator.conformance"}
+    | {"emulator.conformance", "emulator.study.planning", "emulator.study.running"}
     | {"emulator.logs.auditing", "emulator.logs.group_scenario", "emulator.logs.importing"}
     | LIBRARY,
 }

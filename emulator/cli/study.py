@@ -1,7 +1,8 @@
-"""``rebalance study``: one scenario under many settings and seeds; curves, rankings, trade-offs."""
+"""``rebalance study``: one scenario under many settings and seeds; curves, sensitivities, trade-offs."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +17,14 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
+from emulator.cli.output import Progress, say, say_all, say_json
+from emulator.errors import RefusedError
 
 StudyArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="STUDY",
-        help="A study file, or a name of those that come along.",
+        help="A study file, or the name of a built-in study.",
         show_default=False,
     ),
 ]
@@ -30,7 +33,7 @@ OutputOption = Annotated[
     typer.Option("-o", "--output", metavar="DIR", help="Folder for all rows and pictures."),
 ]
 EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="Who plays the runs; auto: by their number.")
+    EngineName, typer.Option("--engine", help="What plays the runs; auto: by their number.")
 ]
 SeedsOption = Annotated[
     int | None,
@@ -47,9 +50,9 @@ def register(app: typer.Typer) -> None:
 
 
 EXAMPLES: Examples = (
-    ("which studies there are to begin with", "rebalance study"),
+    ("list the built-in studies", "rebalance study"),
     (
-        "commit interval against repeats and commit load, over few seeds",
+        "duplicates and commit load by commit interval, over few seeds",
         "rebalance study f3-commit-interval --seeds 2 -o commit-interval",
     ),
 )
@@ -65,32 +68,49 @@ def study(
     as_json: JsonOption = False,
     yes: YesOption = False,
 ) -> None:
-    """Play a study: vary settings of one scenario, every cell under the same seeds.
+    """Run a study: vary settings of one scenario, every cell under the same seeds.
 
-    Without STUDY, the studies that come along are listed. A study that was interrupted goes on
-    where it was when the same command is given again. DIR gets runs, ledger entries and (if the
-    study keeps them) events as Parquet, what they come to as Parquet and as a page with pictures
-    (report.html), and manifest.json.
+    Without STUDY, the built-in studies are listed. An interrupted study continues when the same
+    command is given again. DIR gets runs, ledger entries and (if the study stores them) events as
+    Parquet, the tables of the report as Parquet, the report as a page with pictures (report.html),
+    and manifest.json.
 
     --json prints one line, one JSON object: study, folder, engine, runs, failed, and the tables
     cells, answer, summary, differences, sensitivity, pareto.
 
-    Exit status: 0 fine; 1 some runs failed, each a row with its error; 2 bad input, or no room.
+    Exit status: 0 success; 1 some runs failed, each a row with its error; 2 bad input, or disk full.
     """
-    from emulator.cli.study_playing import list_studies, play_study
-    from emulator.cli.study_request import Request
-
     if name is None:
-        list_studies()
+        _list_studies()
         return
-    request = Request(
-        name=name,
-        output=output,
-        engine=engine.value,
-        master=master,
-        seeds=seeds,
-        jobs=jobs,
-        yes=yes,
-    )
-    if not play_study(request, as_json=as_json):
+    if output is None:
+        raise RefusedError("-o DIR is missing: a folder for the study's rows, such as -o my-study")
+    from emulator.engines import EngineRequest
+    from emulator.study.planning import plan_study
+    from emulator.study.running import run_study
+
+    planned = plan_study(name, seeds=seeds, allow_large=yes)
+    request = EngineRequest(engine.value, master, jobs)
+    with Progress("runs", time_left=True) as progress:
+        result = run_study(planned, output, engine=request, progress=progress.show, notify=_notify)
+    if as_json:
+        say_json(result.as_json())
+    else:
+        say_all(result.lines())
+    if not result.ok:
         raise typer.Exit(1)
+
+
+def _list_studies() -> None:
+    """Print the built-in studies, each with its question."""
+    from emulator.study.model import load, names, path_of
+
+    for name in names():
+        study = load(path_of(name))
+        say(name, f"    {study.title}", *([f"    {study.question}"] if study.question else []))
+
+
+def _notify(text: str) -> None:
+    """Print a message on stderr if it is a terminal."""
+    if sys.stderr.isatty():
+        typer.echo(text, err=True)

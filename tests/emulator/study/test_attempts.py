@@ -10,10 +10,8 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.cli import study_playing
-from emulator.cli.study_request import Planned, Request
 from emulator.errors import RefusedError
-from emulator.study import store
+from emulator.study import running, store
 from emulator.study.attempts import (
     MOST_DEATHS,
     KillsItsProcessError,
@@ -22,6 +20,7 @@ from emulator.study.attempts import (
     interrupted_seed,
     path_of,
 )
+from emulator.study.running import _Rounds, run_study
 
 from ..cli.commands import rebalance
 from .samples import plan_of, tasks_of, written
@@ -152,26 +151,20 @@ def test_what_somebody_breaks_off_is_held_against_no_run(tmp_path, monkeypatch):
     """The processes that were at work were ended with the command."""
     chunk = tasks_of(plan_of())[0].chunk
 
-    def broken_off(asked, _engine):
-        leave_behind(asked.folder, chunk, "1")
+    def broken_off(rounds, _engine):
+        leave_behind(rounds.folder, chunk, "1")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(study_playing, "_play", broken_off)
+    monkeypatch.setattr(running._Rounds, "run", broken_off)
     with pytest.raises(KeyboardInterrupt):
-        study_playing.play_study(
-            Request(
-                name=str(written(tmp_path)),
-                output=tmp_path / "study",
-                engine="pool",
-                master=None,
-                seeds=None,
-                jobs=1,
-                yes=False,
-            ),
-            as_json=False,
-        )
+        run_study(written(tmp_path), tmp_path / "study", engine="pool", jobs=1)
 
     assert store.seed_in_progress(tmp_path / "study", chunk) is None
+
+
+def rounds_in(folder):
+    """Return the rounds of the small study, without reports of progress."""
+    return _Rounds(plan_of(), folder, lambda *_: None, lambda _: None)
 
 
 def test_what_was_at_work_is_tried_again_alone(tmp_path):
@@ -187,8 +180,7 @@ def test_what_was_at_work_is_tried_again_alone(tmp_path):
             store.keep(each, folder)
             yield each.chunk
 
-    asked = Planned(plan_of(), tmp_path, tmp_path)
-    done = list(study_playing._played(asked, tasks, player))
+    done = list(rounds_in(tmp_path).run_tasks(tasks, player))
 
     assert [3, 1, 2] == given
     assert {task.chunk for task in tasks} == set(done)
@@ -203,9 +195,10 @@ def test_processes_that_die_without_end_are_told_with_what_they_played(tmp_path)
         raise ProcessDiedError("a process was killed")
         yield
 
-    asked = Planned(plan_of(), tmp_path, tmp_path)
-    with pytest.raises(RefusedError, match=r"At work last: seed 0 in commit interval=500ms"):
-        list(study_playing._played(asked, tasks, player))
+    with pytest.raises(
+        RefusedError, match=r"Last runs in progress: seed 0 in commit interval=500ms"
+    ):
+        list(rounds_in(tmp_path).run_tasks(tasks, player))
 
 
 @pytest.mark.long

@@ -14,11 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from emulator import engines
-from emulator.cli import output, study_playing
-from emulator.cli.study_engines import Wish, choose_engine
-from emulator.cli.study_request import Request
+from emulator.cli import output
+from emulator.cli import study as command
+from emulator.engines import EngineRequest
 from emulator.errors import RefusedError
 from emulator.study import rows
+from emulator.study.plan import Plan
+from emulator.study.planning import Engine, PlannedStudy, choose_engine, plan_study
+from emulator.study.running import run_study
 
 from ..cli.commands import rebalance
 from .samples import bytes_in, plan_of, study_of, written
@@ -39,7 +42,7 @@ def test_a_study_is_played_and_told(tmp_path):
     assert (0, "") == (status, err)
     assert "how long a session? | 12 runs | 2 cells" in out
     assert "| commit interval |" in out
-    assert "Played by: 1 process (--engine spark uses Spark)" in out
+    assert "Engine:    1 process (--engine spark uses Spark)" in out
     names = {path.name for path in (tmp_path / "out").iterdir()}
     files = {
         f"{name}.parquet" for name in ("cells", "summary", "differences", "sensitivity", "pareto")
@@ -217,9 +220,15 @@ def test_another_studys_folder_is_refused(tmp_path):
 # -- who plays it ------------------------------------------------------------------------------
 
 
-def wish(tmp_path: Path, engine: str = "auto", master: str | None = None) -> Wish:
-    """Return a wish for two processes."""
-    return Wish(engine, master, 2, tmp_path)
+def chosen_engine(
+    plan: Plan,
+    engine: str = "auto",
+    master: str | None = None,
+    environment: dict[str, str] | None = None,
+) -> Engine:
+    """Return the engine for two processes."""
+    request = EngineRequest(engine, master, 2)
+    return choose_engine(PlannedStudy(plan, Path()), request, environment or {})
 
 
 @pytest.mark.parametrize(
@@ -235,26 +244,26 @@ def wish(tmp_path: Path, engine: str = "auto", master: str | None = None) -> Wis
     ],
 )
 def test_the_engine_is_chosen_by_size_or_as_the_user_says(
-    tmp_path, seeds, engine, master, environment, chosen
+    seeds, engine, master, environment, chosen
 ):
     """Spark's start comes back in only when there is work for a minute."""
     plan = plan_of(study_of(("seeds = 6", f"seeds = {seeds}")))
 
-    assert chosen == choose_engine(plan, wish(tmp_path, engine, master), environment).name
+    assert chosen == chosen_engine(plan, engine, master, environment).name
 
 
-def test_without_pyspark_a_large_study_takes_the_pool(tmp_path, monkeypatch):
+def test_without_pyspark_a_large_study_takes_the_pool(monkeypatch):
     """Nothing has to be installed for it."""
     monkeypatch.setattr(engines, "find_spec", lambda _: None)
     plan = plan_of(study_of(("seeds = 6", "seeds = 600000")))
 
-    assert "pool" == choose_engine(plan, wish(tmp_path), {}).name
+    assert "pool" == chosen_engine(plan).name
 
 
-def test_a_master_without_spark_is_refused(tmp_path):
+def test_a_master_without_spark_is_refused():
     """One of both was not meant."""
     with pytest.raises(RefusedError, match="leave one out"):
-        choose_engine(plan_of(), wish(tmp_path, "pool", "local[2]"), {})
+        chosen_engine(plan_of(), "pool", "local[2]")
 
 
 def test_the_core_works_without_spark_and_without_plotly(tmp_path):
@@ -309,25 +318,25 @@ def test_progress_tells_the_time_that_is_left(monkeypatch):
 
 
 def test_who_plays_it_is_said_before_it_is_played(tmp_path, monkeypatch):
-    """Where somebody watches, with how much work it is."""
+    """On a terminal, with the amount of work."""
     terminal = Terminal()
-    monkeypatch.setattr(study_playing.sys, "stderr", terminal)
+    monkeypatch.setattr(sys, "stderr", terminal)
 
-    study_playing.play_study(request(tmp_path), as_json=True)
+    command.study(str(written(tmp_path)), tmp_path / "out", seeds=1, jobs=1, as_json=True)
 
-    assert "12 runs, in 2 cells, about " in terminal.getvalue()
+    assert "2 runs, in 2 cells, about " in terminal.getvalue()
     assert "1 process (--engine spark uses Spark)" in terminal.getvalue()
 
 
-def request(folder: Path) -> Request:
-    """Return what the options come to for the small study."""
-    path = str(written(folder))
-    return Request(
-        name=path,
-        output=folder / "out",
-        engine="auto",
-        master=None,
-        seeds=None,
-        jobs=1,
-        yes=False,
-    )
+def test_the_library_returns_the_findings_as_a_result(tmp_path):
+    """Short as text; every table as Arrow; progress is reported run by run."""
+    seen: list[tuple[int, int]] = []
+    planned = plan_study(written(tmp_path), seeds=1)
+
+    result = run_study(planned, tmp_path / "out", jobs=1, progress=lambda *at: seen.append(at))
+
+    assert "<StudyResult 'how long a session?': 2 runs, 2 cells>" == repr(result)
+    assert [(1, 2), (2, 2)] == seen
+    assert result.ok
+    assert 2 == result.to_arrow("cells").num_rows
+    assert "<td>reprocessed</td>" in result._repr_html_()

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
-from emulator.cli.study_request import Request, planned
 from emulator.study import store
 from emulator.study.findings import find
 from emulator.study.model import load, names, path_of
 from emulator.study.plan import metrics_of
+from emulator.study.planning import plan_study
 from emulator.study.rows import Task
 
 FIRST_LINES = 2
 """A comment says at least what happened to whom."""
 
 
-def plan_of(name: str, folder: Path):
-    """Return what a study plays with two seeds."""
-    request = Request(
-        name=name, output=folder, engine="pool", master=None, seeds=2, jobs=1, yes=False
-    )
-    return planned(request).plan
+def plan_of(name: str):
+    """Return the plan of a study with two seeds."""
+    return plan_study(name, seeds=2).plan
 
 
 @pytest.mark.parametrize("name", names())
@@ -37,9 +33,9 @@ def test_a_study_says_where_its_question_comes_from(name):
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_study_can_be_planned_as_it_stands(name, tmp_path):
+def test_a_study_can_be_planned_as_it_stands(name):
     """Every cell differs from every other one."""
-    plan = plan_of(name, tmp_path)
+    plan = plan_of(name)
 
     assert len(plan.cells) == len({cell.scenario_hash for cell in plan.cells}) > 1
     assert len(metrics_of(plan)) >= len(load(path_of(name)).metrics)
@@ -49,7 +45,7 @@ def test_a_study_can_be_planned_as_it_stands(name, tmp_path):
 @pytest.mark.parametrize("name", names())
 def test_a_study_is_played_without_a_failure_and_finds_something(name, tmp_path):
     """Its first setting or another one moves its first metric."""
-    plan = plan_of(name, tmp_path)
+    plan = plan_of(name)
     corners = [plan.cells[0], plan.cells[len(plan.cells) // 2], plan.cells[-1]]
     for chunk in plan.chunks(0, 1):
         cell = plan.cells[chunk.cell]

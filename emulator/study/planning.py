@@ -1,0 +1,160 @@
+"""Plan a study, and choose the engine that runs its chunks: ``emulator.plan_study``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from emulator import engines
+from emulator.comparison import NAMED
+from emulator.engines import EngineRequest, open_spark
+from emulator.errors import ProcessKilledError, RefusedError
+from emulator.loading import ScenarioText, load_text, read_text
+from emulator.processes import parallel_map
+from emulator.scenario.estimate import MOST_EVENTS, estimate
+from emulator.scenario.model import Scenario
+from emulator.scenario.problems import Problem, ScenarioError, hint, listed
+from emulator.study import store
+from emulator.study.attempts import ProcessDiedError
+from emulator.study.model import Study, load, path_of
+from emulator.study.plan import Chunk, Plan, make_plan
+from emulator.study.rows import Task
+
+ChunkRunner = Callable[[Sequence[Task], Path], Iterator[Chunk]]
+"""Runs chunks and writes them to a folder; yields each one that is complete.
+
+Raises ProcessDiedError if a process was killed.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStudy:
+    """A study whose cells are loaded and checked."""
+
+    plan: Plan
+    scenario_folder: Path
+    """The folder of the scenario's file, which may also hold the user's own assignors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What runs the chunks."""
+
+    name: str
+    """``pool`` or ``spark``."""
+
+    words: str
+    """Description for the user, with the option for the other engine."""
+
+    open: Callable[[], AbstractContextManager[ChunkRunner]]
+
+
+# -- planning ----------------------------------------------------------------------------------
+
+
+def plan_study(
+    study: str | Path, *, seeds: int | None = None, allow_large: bool = False
+) -> PlannedStudy:
+    """Load a study and the scenario of each of its cells.
+
+    *study*: a path, or the name of a built-in study. *seeds*: replaces the file's number of seeds
+    and its stopping rules. *allow_large*: also plan more than 10^9 events.
+
+    Raises ``ScenarioError`` if the study or a cell is invalid, ``RefusedError`` if it is too large.
+    """
+    path = path_of(str(study))
+    loaded = _with_seeds(load(path), seeds)
+    written = _scenario_of(loaded, path)
+    base = load_text(written, loaded.set, allow_large=allow_large).scenario
+    protocols = _overrides_of_protocols(loaded, base, str(path))
+
+    def load_cell(overrides: Sequence[str]) -> Scenario:
+        return load_text(written, overrides, allow_large=allow_large).scenario
+
+    plan = make_plan(loaded, protocols, load_cell, str(path))
+    if not allow_large:
+        _refuse_large(plan)
+    return PlannedStudy(plan, written.folder)
+
+
+def _with_seeds(study: Study, count: int | None) -> Study:
+    if count is None:
+        return study
+    seeds = study.seeds.model_copy(update={"count": count, "most": None})
+    return study.model_copy(update={"seeds": seeds, "until": ()})
+
+
+def _scenario_of(study: Study, path: Path) -> ScenarioText:
+    beside = path.parent / study.scenario
+    return read_text(str(beside) if beside.is_file() else study.scenario)
+
+
+def _overrides_of_protocols(
+    study: Study, base: Scenario, source: str
+) -> Mapping[str, Sequence[str]]:
+    found = {}
+    for name in study.protocols:
+        if name not in NAMED:
+            near = hint(name, NAMED) or f"; there are {listed(NAMED)}"
+            raise ScenarioError(source, [Problem("protocols", f"no protocol {name!r}{near}")])
+        found[name] = NAMED[name](base)
+    return found
+
+
+def _refuse_large(plan: Plan) -> None:
+    events = sum(estimate(cell.scenario).events for cell in plan.cells)
+    most = plan.study.seeds.most or plan.study.seeds.count
+    if events * most > MOST_EVENTS:
+        raise RefusedError(
+            f"{len(plan.cells) * most:,} runs with about {events * most:.1e} events in all; allowed "
+            f"are {MOST_EVENTS:.0e}. Take fewer --seeds or values; --yes plays them all the same"
+        )
+
+
+# -- engines -----------------------------------------------------------------------------------
+
+
+def choose_engine(
+    planned: PlannedStudy, request: EngineRequest, environment: Mapping[str, str]
+) -> Engine:
+    """Return the requested engine, else the faster one."""
+    plan, folder = planned.plan, planned.scenario_folder
+    choice = engines.choose_engine(request, environment, work_s=plan.work_s)
+    if choice.name == engines.SPARK:
+        opened = partial(_spark_runner, plan.study.title, request.master, folder)
+        return Engine(choice.name, choice.words, opened)
+    return Engine(choice.name, choice.words, partial(_pool_runner, choice.jobs, folder))
+
+
+@contextmanager
+def _pool_runner(jobs: int, scenario_folder: Path) -> Iterator[ChunkRunner]:
+    def run_chunks(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
+        work = partial(store.keep, folder=folder)
+        isolated = any(store.seed_in_progress(folder, task.chunk) is not None for task in tasks)
+        done = parallel_map(work, tasks, jobs=jobs, folders=[scenario_folder], isolated=isolated)
+        try:
+            for task, _ in zip(tasks, done, strict=True):
+                yield task.chunk
+        except ProcessKilledError as error:
+            raise ProcessDiedError(str(error)) from None
+
+    yield run_chunks
+
+
+@contextmanager
+def _spark_runner(title: str, master: str | None, scenario_folder: Path) -> Iterator[ChunkRunner]:
+    from emulator.spark.errors import WorkerDiedError  # noqa: PLC0415  Spark is optional
+    from emulator.spark.study_runs import play_on_spark  # noqa: PLC0415  Spark is optional
+
+    with open_spark(f"rebalance study: {title}", master) as session:
+
+        def run_chunks(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
+            try:
+                yield from play_on_spark(session, tasks, folder, folders=[scenario_folder])
+            except WorkerDiedError as error:
+                raise ProcessDiedError(str(error)) from None
+
+        yield run_chunks
