@@ -9,9 +9,10 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
+from protocols.coordinator.durability import HostContractError
 from protocols.facts import OffsetsDropped
 from protocols.groups import deletion, kip848, migration
-from protocols.groups.answers import append_failed_response, error_response, validate_request
+from protocols.groups.answers import append_failed_response, error_response, join_error_response
 from protocols.groups.classic import heartbeat, join, leave, rebalance, sync
 from protocols.groups.classic import lifecycle as classic
 from protocols.groups.classic.group import JOIN, SESSION, SYNC, Group, on_group
@@ -38,6 +39,7 @@ from protocols.messages import (
     DeleteGroupsRequest,
     DescribeGroupRequest,
     Envelope,
+    GroupRequest,
     Header,
     HeartbeatRequest,
     HeartbeatResponse,
@@ -52,6 +54,9 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 from protocols.settings import BrokerSettings
+
+_PROTOCOL_MANDATORY = 5
+"""From this SyncGroup version on protocol type and name must be given (KIP-559)."""
 
 Handler = Callable[[AnyShard, Header, Any, Moment], Turn[AnyShard]]
 InConsumerGroup = Callable[[AnyShard, Any, Header, Any, Moment], Turn[AnyShard]]
@@ -175,7 +180,59 @@ def validate(request: Any, settings: BrokerSettings) -> Message | None:
     """Return the answer to a request that can never be meant, else None."""
     if isinstance(request, ConsumerGroupHeartbeatRequest):
         return kip848.validation.validate_heartbeat(request, settings)
-    return validate_request(request, settings)
+    return _validate_classic(request, settings)
+
+
+def _validate_classic(request: GroupRequest, settings: BrokerSettings) -> Message | None:
+    """Return the answer to a request that no group can have meant, else None.
+
+    Offsets may belong to the group with the empty id; a group with members may not be it.
+    """
+    validator = _VALIDATORS.get(type(request))
+    if validator is None:
+        return None
+    error = validator(request, settings)
+    if error is None:
+        return None
+    if isinstance(request, JoinGroupRequest):
+        return join_error_response(error, request.member_id, request.version)
+    return error_response(request, error)
+
+
+def _join_error(request: JoinGroupRequest, settings: BrokerSettings) -> ErrorCode | None:
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    shortest_ms = settings.group_min_session_timeout_ms
+    longest_ms = settings.group_max_session_timeout_ms
+    fits = shortest_ms <= request.session_timeout_ms <= longest_ms
+    return None if fits else ErrorCode.INVALID_SESSION_TIMEOUT
+
+
+def _sync_error(request: SyncGroupRequest, settings: BrokerSettings) -> ErrorCode | None:
+    named = request.protocol_type is not None and request.protocol_name is not None
+    if request.version >= _PROTOCOL_MANDATORY and not named:
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return _group_error(request, settings)
+
+
+def _group_error(
+    request: SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest | OffsetDeleteRequest,
+    _: BrokerSettings,
+) -> ErrorCode | None:
+    return None if request.group_id else ErrorCode.INVALID_GROUP_ID
+
+
+_VALIDATORS: Final[MappingProxyType[type, Callable[[Any, BrokerSettings], ErrorCode | None]]] = (
+    MappingProxyType(
+        {
+            JoinGroupRequest: _join_error,
+            SyncGroupRequest: _sync_error,
+            HeartbeatRequest: _group_error,
+            LeaveGroupRequest: _group_error,
+            OffsetDeleteRequest: _group_error,
+        }
+    )
+)
 
 
 def reject_unavailable(
@@ -211,7 +268,8 @@ def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
         return _on_classic_timer(shard, timer.removeprefix(SYNC), sync.on_sync_timeout, at)
     if timer == EXPIRE_OFFSETS:
         return deletion.expire(shard, kind_of, at)
-    assert kip848.shard.is_timer(timer), f"no timer {timer!r} was ever set"
+    if not kip848.shard.is_timer(timer):
+        raise HostContractError(f"the coordinator never set a timer {timer!r}")
     return migration.requests.on_timer(shard, timer, at)
 
 

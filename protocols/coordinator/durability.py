@@ -30,6 +30,11 @@ Replay = Callable[[Durable, Iterable[Record]], Durable]
 OPERATION_TIMEOUT: Final = "operation-timeout"
 """The timer that limits how long a turn waits to be durable, one for all groups."""
 
+
+class HostContractError(RuntimeError):
+    """The host of a coordinator called it in a way that its contract rules out."""
+
+
 _MOST_AT_ONCE: Final = 1_024
 """Records that are replayed together: each topic comes many times, all stays in fast memory."""
 
@@ -120,7 +125,10 @@ class Durability:
         safe: list[Entry] = []
         for entry in entries:
             log_offset = entry[0]
-            assert log_offset >= read_to, "a log is read in order"
+            if log_offset < read_to:
+                raise HostContractError(
+                    f"records are replayed in the order of the log: {log_offset} after {read_to - 1}"
+                )
             read_to = log_offset + 1
             is_safe = log_offset < self.high_watermark
             if safe and (not is_safe or len(safe) == _MOST_AT_ONCE):

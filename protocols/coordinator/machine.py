@@ -39,6 +39,7 @@ from protocols.coordinator.durability import (
     OPERATION_TIMEOUT,
     Durability,
     Entry,
+    HostContractError,
     Proposal,
     proposed,
 )
@@ -210,7 +211,7 @@ class GroupCoordinator:
         Raises BrokenLogError at a record by which a load fails. From then on the shard has no
         group and refuses every request.
         """
-        assert self._phase is Phase.LOADING, "only a loading shard replays"
+        self._must_be_loading("replay")
         try:
             durable = self._log.replay(self.state.durable, entries)
         except BrokenLogError:
@@ -223,7 +224,7 @@ class GroupCoordinator:
 
         *log_end*: where the log ends, if that is beyond the last record that was left in it.
         """
-        assert self._phase is Phase.LOADING, "loaded once"
+        self._must_be_loading("loaded")
         self._phase = Phase.ACTIVE
         self._log.load_end(log_end)
         at = Moment(now_us, self._broker)
@@ -284,6 +285,12 @@ class GroupCoordinator:
         if self._phase is Phase.ACTIVE:
             queries.check(self.state)
             self._log.check(self.state.durable)
+
+    def _must_be_loading(self, call: str) -> None:
+        if self._phase is not Phase.LOADING:
+            raise HostContractError(
+                f"{call} is called while the coordinator loads; it is {self._phase.value}"
+            )
 
     # -- how a turn is carried out -----------------------------------------------------------
 

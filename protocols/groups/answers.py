@@ -39,7 +39,6 @@ from protocols.messages import (
     SyncGroupResponse,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.settings import BrokerSettings
 
 _FAILED_WRITES: Final = MappingProxyType(
     {
@@ -192,59 +191,3 @@ def _commit_failed(reply: OffsetCommitResponse, error: ErrorCode) -> OffsetCommi
             for partition, said in reply.errors
         )
     )
-
-
-_PROTOCOL_MANDATORY = 5
-"""From this SyncGroup version on protocol type and name must be given (KIP-559)."""
-
-
-def validate_request(request: GroupRequest, settings: BrokerSettings) -> Message | None:
-    """Return the answer to a request that no group can have meant, else None.
-
-    Offsets may belong to the group with the empty id; a group with members may not be it.
-    """
-    error_of = _ERRORS.get(type(request))
-    if error_of is None:
-        return None
-    error = error_of(request, settings)
-    if error is None:
-        return None
-    if isinstance(request, JoinGroupRequest):
-        return join_error_response(error, request.member_id, request.version)
-    return error_response(request, error)
-
-
-def _join_error(request: JoinGroupRequest, settings: BrokerSettings) -> ErrorCode | None:
-    if not request.group_id:
-        return ErrorCode.INVALID_GROUP_ID
-    shortest_ms = settings.group_min_session_timeout_ms
-    longest_ms = settings.group_max_session_timeout_ms
-    fits = shortest_ms <= request.session_timeout_ms <= longest_ms
-    return None if fits else ErrorCode.INVALID_SESSION_TIMEOUT
-
-
-def _sync_error(request: SyncGroupRequest, settings: BrokerSettings) -> ErrorCode | None:
-    named = request.protocol_type is not None and request.protocol_name is not None
-    if request.version >= _PROTOCOL_MANDATORY and not named:
-        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    return _group_error(request, settings)
-
-
-def _group_error(
-    request: SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest | OffsetDeleteRequest,
-    _: BrokerSettings,
-) -> ErrorCode | None:
-    return None if request.group_id else ErrorCode.INVALID_GROUP_ID
-
-
-_ERRORS: Final[MappingProxyType[type, Callable[[Any, BrokerSettings], ErrorCode | None]]] = (
-    MappingProxyType(
-        {
-            JoinGroupRequest: _join_error,
-            SyncGroupRequest: _sync_error,
-            HeartbeatRequest: _group_error,
-            LeaveGroupRequest: _group_error,
-            OffsetDeleteRequest: _group_error,
-        }
-    )
-)

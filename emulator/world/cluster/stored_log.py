@@ -22,7 +22,13 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from emulator.world.cluster.stored_segment import Held, Spool, StoredSegment
-from protocols.offsets_topic.records import Record, encode_key, encode_value
+from protocols.offsets_topic.records import (
+    ZERO_TOPIC_ID,
+    OffsetCommitValue,
+    Record,
+    encode_key,
+    encode_value,
+)
 from protocols.offsets_topic.segments.batch import NO_VALUE, batch_size
 from protocols.offsets_topic.segments.header import BatchHeader, header_to_be
 from protocols.offsets_topic.segments.segment import (
@@ -35,6 +41,8 @@ from protocols.offsets_topic.segments.segment import (
 )
 
 _KEYS = 16_384
+_OFFSET_COMMIT = 1
+_SOME_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 MOST_ENTRIES = 5_033_164
 """Keys that the offset map of a compaction holds where nothing was set."""
 
@@ -327,7 +335,28 @@ def sizes_of(record: Record) -> tuple[int, int]:
     key, value = record
     if value is None:
         return _key_size(key), NO_VALUE
-    return _key_size(key), len(encode_value(key.record_type, value))
+    return _key_size(key), _value_size(key.record_type, value)
+
+
+def _value_size(record_type: int, value: Any) -> int:
+    """Return the bytes of a value; an offset commit is not encoded to learn them."""
+    if type(value) is OffsetCommitValue and not (value.unknown_tags or value.trailing):
+        has_topic_id = value.topic_id != ZERO_TOPIC_ID
+        return _commit_size(value.metadata, value.value_version, has_topic_id=has_topic_id)
+    return len(encode_value(record_type, value))
+
+
+@lru_cache(_KEYS)
+def _commit_size(metadata: str, version: int, *, has_topic_id: bool) -> int:
+    """Return the bytes of an offset commit, whose other fields have fixed sizes."""
+    value = OffsetCommitValue(
+        offset=0,
+        commit_timestamp=0,
+        metadata=metadata,
+        topic_id=_SOME_TOPIC_ID if has_topic_id else ZERO_TOPIC_ID,
+        value_version=version,
+    )
+    return len(encode_value(_OFFSET_COMMIT, value))
 
 
 def _amount_of(segments: list[StoredSegment]) -> Amount:

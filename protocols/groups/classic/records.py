@@ -34,6 +34,7 @@ from protocols.offsets_topic.records import (
     encode_subscription,
     subscribed_topics,
 )
+from protocols.offsets_topic.records.errors import BrokenLogError
 
 UNKNOWN_TIMESTAMP = -1
 
@@ -146,7 +147,8 @@ def _member_metadata(
 
 
 def _member(group_id: str, place: int, protocol: str | None, stored: MemberMetadata) -> Member:
-    assert protocol is not None, "a record with members names their protocol"
+    if protocol is None:
+        raise BrokenLogError(f"group {group_id} has members but no protocol")
     rebalance_ms = stored.rebalance_timeout
     return Member(
         member_id=stored.member_id,

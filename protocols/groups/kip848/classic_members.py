@@ -19,6 +19,7 @@ from protocols.groups.kip848.group import NO_METADATA, Group, Member, MemberStat
 from protocols.groups.kip848.membership import Arrival, holder, with_member
 from protocols.groups.kip848.soft import Soft, rejoin_timer, resync_timer
 from protocols.groups.kip848.steps import HeartbeatContext, advanced
+from protocols.groups.kip848.target import TargetAssignmentError
 from protocols.groups.shard import Moment, Turn
 from protocols.groups.topics import TopicsImage
 from protocols.machine import CancelTimer, Effect, Send, SetTimer, Tell
@@ -57,7 +58,10 @@ def join(
     """Answer a JoinGroup, at once, when its records are durable."""
     context = arrived(group, soft, header, request, at)
     if isinstance(context, HeartbeatContext):
-        context = advanced(group, context, owned_by(request, at.broker.image), at)
+        try:
+            context = advanced(group, context, owned_by(request, at.broker.image), at)
+        except TargetAssignmentError:  # a JoinGroup's answer has no field for the message
+            context = ErrorCode.UNKNOWN_SERVER_ERROR
     if context is ErrorCode.MEMBER_ID_REQUIRED:
         answer = join_error_response(context, at.broker.new_id(_NO_PREFIX), request.version)
         return Turn(soft, (Send(header, answer),))

@@ -14,7 +14,8 @@ from protocols.groups.kip848.group import Group, Member, MemberState, as_message
 from protocols.groups.kip848.membership import Arrival, arrival, entered, has_room
 from protocols.groups.kip848.soft import Soft, is_stale
 from protocols.groups.kip848.steps import HeartbeatContext, advanced
-from protocols.groups.kip848.validation import heartbeat_error_response
+from protocols.groups.kip848.target import TargetAssignmentError
+from protocols.groups.kip848.validation import heartbeat_error_response, unknown_server_error
 from protocols.groups.shard import Moment, Turn
 from protocols.machine import Send, SetTimer, Tell
 from protocols.messages import (
@@ -40,7 +41,10 @@ def heartbeat(
     if pattern and pattern not in group.pattern_users and not patterns.is_valid(pattern):
         return _refused(soft, header, request, ErrorCode.INVALID_REGULAR_EXPRESSION)
     context = _entered(group, soft, header, request, arrived, member_id or at.broker.new_id(""))
-    moved = advanced(group, context, request.topic_partitions, at)
+    try:
+        moved = advanced(group, context, request.topic_partitions, at)
+    except TargetAssignmentError as error:
+        return Turn(soft, (Send(header, unknown_server_error(str(error))),))
     if isinstance(moved, ErrorCode):
         return _refused(soft, header, request, moved)
     return _answered(moved, header, request, at)

@@ -33,7 +33,7 @@ from protocols.groups.kip848.records import (
     topic_metadata_tombstone,
 )
 from protocols.groups.kip848.soft import Soft, is_stale, rebalance_timer
-from protocols.groups.kip848.target import assignor_of, is_due, targeted
+from protocols.groups.kip848.target import assignor_of, is_due, with_target
 from protocols.groups.shard import Moment
 from protocols.machine import CancelTimer, Effect, SetTimer, Tell
 from protocols.messages import TopicPartitions
@@ -71,12 +71,12 @@ class HeartbeatContext:
 def advanced(
     group: Group, context: HeartbeatContext, owned: tuple[TopicPartitions, ...] | None, at: Moment
 ) -> HeartbeatContext | ErrorCode:
-    """Do all that follows from what a member said; *group* is as it was before."""
+    """Do all that follows from what a member said; *group* is as it was before.
+
+    Raises TargetAssignmentError if the assignor fails.
+    """
     context, resubscribed = _epoch_raised(group, context, at)
-    aimed = _aimed(context, at)
-    if isinstance(aimed, ErrorCode):
-        return aimed
-    return _moved(aimed, owned, resubscribed, at)
+    return _moved(_retargeted(context, at), owned, resubscribed, at)
 
 
 def carried_over(
@@ -162,13 +162,11 @@ def _reason(
 # -- 2: the target -----------------------------------------------------------------------------
 
 
-def _aimed(context: HeartbeatContext, at: Moment) -> HeartbeatContext | ErrorCode:
+def _retargeted(context: HeartbeatContext, at: Moment) -> HeartbeatContext:
     if not is_due(context.group, at):
         return context
     is_new = context.before is None or context.before.member_id != context.member_id
-    draft = targeted(context.draft, context.member_id if is_new else None, at)
-    if isinstance(draft, ErrorCode):
-        return draft
+    draft = with_target(context.draft, context.member_id if is_new else None, at)
     computed = TargetComputed(
         group=draft.group.group_id,
         epoch=draft.group.epoch,

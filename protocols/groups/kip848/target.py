@@ -32,7 +32,6 @@ from protocols.groups.kip848.group import (
 from protocols.groups.kip848.records import Draft, target_epoch_record, target_record
 from protocols.groups.shard import Moment
 from protocols.groups.topics import topic_id_bytes
-from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import Record
 
 
@@ -49,23 +48,33 @@ def is_due(group: Group, at: Moment) -> bool:
     return group.assigned_ms == 0 or interval_ms == 0 or rested
 
 
-def targeted(draft: Draft, newcomer: str | None, at: Moment) -> Draft | ErrorCode:
-    """Return the draft with a new target for its group epoch; an error if the assignor failed.
+class TargetAssignmentError(Exception):
+    """The assignor failed: the request is answered with UNKNOWN_SERVER_ERROR and this message."""
 
-    It also failed if it is one that this broker does not offer (any more).
-    *newcomer*: the member that came with this heartbeat; the assignor meets it last.
+    def __init__(self, epoch: int, reason: object) -> None:
+        """Take the group epoch for which a target was due, and why there is none."""
+        super().__init__(f"Failed to compute a new target assignment for epoch {epoch}: {reason}")
+
+
+def with_target(draft: Draft, new_member: str | None, at: Moment) -> Draft:
+    """Return the draft with a target assignment for its group epoch.
+
+    *new_member*: the member that this heartbeat added; the assignor gets it last. Raises
+    TargetAssignmentError if the assignor fails or is not in ``group.consumer.assignors``.
+
+    Source: ``GroupMetadataManager.updateTargetAssignment``.
     """
-    group = draft.group
-    if assignor_of(group, at) not in at.settings.group_consumer_assignors:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
+    group, name = draft.group, assignor_of(draft.group, at)
+    if name not in at.settings.group_consumer_assignors:
+        raise TargetAssignmentError(group.epoch, f"there is no assignor {name!r}")
     members = list(group)
-    if newcomer is not None:
-        members.sort(key=lambda member: member.member_id == newcomer)
+    if new_member is not None:
+        members.sort(key=lambda member: member.member_id == new_member)
     subscriptions = _subscriptions(group, members, at)
     try:
         assigned = _assigned(group, subscriptions, at)
-    except (AssignorError, AssignorDefectError):
-        return ErrorCode.UNKNOWN_SERVER_ERROR
+    except (AssignorError, AssignorDefectError) as error:
+        raise TargetAssignmentError(group.epoch, error) from error
     records = _changes(group, subscriptions, assigned, at)
     epoch = target_epoch_record(group.group_id, group.epoch, at.now_ms)
     return draft.with_records((*records, epoch))

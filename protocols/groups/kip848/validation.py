@@ -59,7 +59,9 @@ _WORDS: Final = MappingProxyType(
         ErrorCode.INVALID_REGULAR_EXPRESSION: (
             "Pattern {subscribed_topic_regex!r} is none in the syntax of RE2."
         ),
-        ErrorCode.UNKNOWN_SERVER_ERROR: "The assignor of group {group_id!r} failed.",
+        ErrorCode.UNKNOWN_SERVER_ERROR: (
+            "Group {group_id!r} cannot be converted: it has not chosen a protocol yet."
+        ),
         ErrorCode.GROUP_ID_NOT_FOUND: ("There is no group {group_id!r} of the consumer protocol."),
     }
 )
@@ -85,6 +87,11 @@ _NAMED: Final = (
 def _error_response(error: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
     """Return a heartbeat's answer that only says no."""
     return ConsumerGroupHeartbeatResponse(error=error, error_message=message)
+
+
+def unknown_server_error(message: str) -> ConsumerGroupHeartbeatResponse:
+    """Return the answer to a heartbeat whose target assignment could not be computed."""
+    return _error_response(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
 
 def _invalid(request: ConsumerGroupHeartbeatRequest) -> str | None:

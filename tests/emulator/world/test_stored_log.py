@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog
-from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record, encode
+from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog, sizes_of
+from protocols.offsets_topic.records import (
+    OffsetCommitKey,
+    OffsetCommitValue,
+    Record,
+    encode,
+    encode_key,
+    encode_value,
+    expiring,
+)
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.record import LogRecord
 
@@ -143,3 +151,21 @@ def test_leaders_that_wrote_nothing_leave_no_trace():
     one.append((record(),), 3, 0)
 
     assert 1 == one.agreed_end(one.end, other, other.end)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        OffsetCommitValue(offset=5, commit_timestamp=7),
+        OffsetCommitValue(offset=5, commit_timestamp=7, metadata="é\U0001f600"),
+        OffsetCommitValue(offset=5, commit_timestamp=7, topic_id="MqLAo9DuQMWcW0M5zgcNyw"),
+        OffsetCommitValue(offset=5, commit_timestamp=7, metadata="x" * 300, value_version=3),
+        expiring(OffsetCommitValue(offset=5, commit_timestamp=7), 9),
+        OffsetCommitValue(offset=5, commit_timestamp=7, trailing=b"123"),
+    ],
+)
+def test_the_size_of_a_commit_is_that_of_its_bytes(value):
+    """It is known without encoding the value."""
+    key = OffsetCommitKey("g", "t", 0)
+
+    assert (len(encode_key(key)), len(encode_value(1, value))) == sizes_of(Record(key, value))

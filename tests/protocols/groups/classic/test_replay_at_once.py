@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.coordinator import durability
+from protocols.coordinator.durability import HostContractError
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.coordinator.replay import replayed
 from protocols.groups.shard import Durable
@@ -107,5 +108,18 @@ def test_a_log_is_read_in_order():
     """Log offsets that fall or repeat are a mistake of the host."""
     record = Record(OffsetCommitKey("g", "t", 0), None)
 
-    with pytest.raises(AssertionError, match="in order"):
+    with pytest.raises(HostContractError, match="order of the log"):
         loading(9).replay_all([(4, record), (4, record)])
+
+
+def test_a_host_that_breaks_the_contract_is_told_so():
+    """Loading twice, replaying into a coordinator that serves, or a timer that was never set."""
+    coordinator = loading(0)
+    coordinator.loaded(0)
+
+    with pytest.raises(HostContractError, match="loaded is called while"):
+        coordinator.loaded(0)
+    with pytest.raises(HostContractError, match="replay is called while"):
+        coordinator.replay_all([])
+    with pytest.raises(HostContractError, match="never set a timer 'x'"):
+        coordinator.wake("x", 0)

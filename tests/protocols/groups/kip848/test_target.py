@@ -108,11 +108,15 @@ def test_the_assignor_is_told_of_instances_racks_and_topics_that_exist(asked):
     ],
 )
 def test_an_assignor_that_fails_changes_nothing(asked, answer):
-    """The heartbeat is told of an unknown error, and the next one tries again."""
+    """The answer carries the assignor's own message, and the next heartbeat tries again."""
     it = own(asked)
     asked.answer = answer
 
-    assert ErrorCode.UNKNOWN_SERVER_ERROR == it.join("A").error
+    refused = it.join("A").answer
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == refused.error
+    opening = "Failed to compute a new target assignment for epoch 2: "
+    assert refused.error_message.startswith(opening)
+    assert refused.error_message != opening
     assert (0, False) == (len(it.log), it.exists)
 
     asked.answer = {"A": (TopicPartition("t", 3),)}
