@@ -57,7 +57,11 @@ ARROWS: Mapping[str, set[str]] = {
     "protocols.leader_epochs": {"protocols.messages"},
     "protocols.messages": {"assignors"},
     "protocols.settings": set(),
-    "protocols.offsets_topic": {"assignors"},
+    "protocols.offsets_topic": {
+        "assignors",
+        "protocols.java_maps",
+        "protocols.offsets_topic.records",
+    },
     "protocols.offsets_topic.records": {"assignors"},
     "protocols.offsets_topic.segments": {"protocols.offsets_topic.records"},
     "protocols.offsets_topic.replay": {

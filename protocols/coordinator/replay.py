@@ -87,19 +87,22 @@ def _consumer_replayed(durable: Durable, key: Any, value: Value | None) -> Durab
     group_id = key.group_id
     before = durable.groups.get(group_id)
     if not isinstance(before, kip848.group.Group):
-        if value is None:
-            return durable
         if not is_simple(before):
             raise BrokenLogError(f"a record of a consumer group, but {group_id} is a classic one")
-        before = None
+        before = kip848.group.Group(group_id) if group_id in durable.groups else None
     after = kip848.replay.group_replayed(before, group_id, key, value)
     if after is not None:
         return replace(durable, groups=durable.groups.hold(group_id, after))
+    if before is None:
+        return durable
     return replace(durable, groups=durable.groups.without(group_id))
 
 
 def is_simple(group: Any) -> bool:
-    """Say whether a record of another type may replace a group: nobody has ever used it as one."""
+    """Return whether a consumer group may replace a group: it has no members and no protocol type.
+
+    Source: ``ClassicGroup.isSimpleGroup``, ``getOrMaybeCreatePersistedConsumerGroup``.
+    """
     return group is None or (
         isinstance(group, GroupMetadataValue) and not (group.protocol_type or group.members)
     )

@@ -26,7 +26,7 @@ from protocols.groups.kip848.group import (
     MemberState,
 )
 from protocols.groups.kip848.soft import session_timer
-from protocols.java_maps import NOTHING
+from protocols.offsets_topic.ownership import replayed_epochs
 from protocols.offsets_topic.records import Key, Record, Value
 from protocols.offsets_topic.records.consumer import (
     AssignedPartitions,
@@ -36,7 +36,6 @@ from protocols.offsets_topic.records.consumer import (
 from protocols.offsets_topic.records.errors import BrokenLogError
 
 _STATES: Final = {int(state): state for state in MemberState}
-_NOTHING_HELD: Final[Map[int, int]] = NOTHING
 
 Rule = Callable[[Group, Any, Any], Group | None]
 """What a record, its key and its value or None, makes of the group; None: it is removed."""
@@ -224,7 +223,7 @@ def _moved(group: Group, member: Member, current: CurrentAssignment) -> Group:
     return replace(
         group,
         members=group.members.put(member.member_id, replace(member, current=current)),
-        held=_held(group.held, member, current),
+        held=replayed_epochs(group.held, member.member_id, member.current, current),
     )
 
 
@@ -250,36 +249,6 @@ def _assigned_epochs(listed: tuple[AssignedPartitions, ...], otherwise: int) -> 
         )
         for topic in listed
     }
-
-
-def _held(
-    held: Map[str, Map[int, int]], member: Member, current: CurrentAssignment
-) -> Map[str, Map[int, int]]:
-    """Return who has what after a member's current assignment changed.
-
-    A compacted log may tell of a partition's new owner before it tells of the old one; so an
-    entry of another epoch stays, and only a newer owner in the way is impossible.
-    """
-    old = member.current
-    for topic in {**old.assigned, **old.revoking, **current.assigned, **current.revoking}:
-        partitions = held.get(topic, _NOTHING_HELD).mutate()
-        for number in (*old.assigned.get(topic, ()), *old.revoking.get(topic, ())):
-            if partitions.get(number) == old.epoch:
-                del partitions[number]
-        for number in (*current.assigned.get(topic, ()), *current.revoking.get(topic, ())):
-            there = partitions.get(number)
-            if there is not None and there >= current.epoch:
-                raise BrokenLogError(
-                    f"member {member.member_id} is given {topic}-{number} at epoch "
-                    f"{current.epoch}, but somebody has it at epoch {there}"
-                )
-            partitions[number] = current.epoch
-        left = partitions.finish()
-        if left:
-            held = held.set(topic, left)
-        elif topic in held:
-            held = held.delete(topic)
-    return held
 
 
 RULES: Final[MappingProxyType[int, Rule]] = MappingProxyType(

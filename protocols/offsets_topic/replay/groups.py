@@ -1,18 +1,19 @@
-"""Groups as a log makes them: their values, and the states that follow from these.
+"""Groups as the log describes them: their values, and the states that follow from these.
 
-Source: ``ClassicGroup``, ``ModernGroup``, ``ConsumerGroup``, ``ShareGroup``, ``StreamsGroup``
-(spec kip848, sections 1.1, 1.3 and 8; classic-coordinator 5.3).
+Source: ``ClassicGroup``, ``ModernGroup``, ``ConsumerGroup``, ``ShareGroup``, ``StreamsGroup``.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from immutables import Map
 
 from protocols.java_maps import NOTHING
+from protocols.offsets_topic.ownership import PartitionEpochs
 from protocols.offsets_topic.records import GroupMetadataValue, Key, Value
 from protocols.offsets_topic.records.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -47,18 +48,18 @@ CurrentAssignment = (
 )
 
 NEW_GROUP_EPOCH: Final = 1
-"""What a group is at before its first record 3 (before 4.3 it was 0)."""
+"""The epoch of a group before its first record of type 3 (0 before Kafka 4.3)."""
 
 NEW_MEMBER_EPOCH: Final = 0
 LEFT_EPOCH: Final = -1
-"""Of a member whose current assignment was deleted; what is left of it goes with its metadata."""
+"""Of a member whose current assignment was deleted; its metadata is deleted next."""
 
 NO_TARGET_EPOCH: Final = -1
-"""Of a group whose target was deleted, as must be before the group itself is."""
+"""Of a group whose target was deleted, which comes before the group itself is deleted."""
 
 
 class GroupType(enum.StrEnum):
-    """By which protocol a group lives."""
+    """The type of a group."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -74,11 +75,11 @@ class GroupState(enum.StrEnum):
     RECONCILING = "Reconciling"
     STABLE = "Stable"
     DEAD = "Dead"
-    """Of a group that is not there."""
+    """Of a group that does not exist."""
 
 
 class MemberState(enum.StrEnum):
-    """How far a member is on its way to its target."""
+    """The state of a member in its reconciliation."""
 
     STABLE = "STABLE"
     UNREVOKED_PARTITIONS = "UNREVOKED_PARTITIONS"
@@ -105,25 +106,33 @@ class ClassicGroup:
     """A classic group: its newest record is all of it."""
 
     metadata: GroupMetadataValue | None = None
-    """None: a group that came into being by a committed offset, without a record of its own."""
+    """None: a group that was created by a committed offset, without a record of its own."""
 
     @property
     def is_simple(self) -> bool:
-        """Whether nobody has ever used it as a group: records of another type may replace it."""
+        """Whether it has no members and no protocol type, so that another type may replace it."""
         return self.metadata is None or not (self.metadata.protocol_type or self.metadata.members)
 
     @property
     def state(self) -> GroupState:
-        """What a load makes of it: a rebalance under way is not in the log."""
+        """The state after a load: a rebalance in progress is not in the log."""
         return GroupState.STABLE if self.metadata and self.metadata.members else GroupState.EMPTY
+
+
+class Owned(NamedTuple):
+    """The partitions of a member of a consumer group, by topic id."""
+
+    epoch: int
+    assigned: Mapping[str, tuple[int, ...]]
+    revoking: Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a group that is written fact by fact."""
+    """A member of a consumer, share or streams group."""
 
     metadata: MemberMetadata | None = None
-    """None: not known, as where only its current assignment was written."""
+    """None: unknown, for example if only its current assignment was written."""
 
     current: CurrentAssignment | None = None
     """None: nothing was ever assigned, or it was deleted."""
@@ -139,6 +148,18 @@ class Member:
         known = _TASK_STATES if tasks else _PARTITION_STATES
         return known.get(self.current.state, MemberState.UNKNOWN)
 
+    @property
+    def owned(self) -> Owned:
+        """Its partitions, as a member of a consumer group."""
+        current = self.current
+        if not isinstance(current, ConsumerGroupCurrentMemberAssignmentValue):
+            return Owned(self.epoch, {}, {})
+        return Owned(
+            self.epoch,
+            {topic.topic_id: topic.partitions for topic in current.assigned_partitions},
+            {topic.topic_id: topic.partitions for topic in current.partitions_pending_revocation},
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class MemberGroup:
@@ -149,10 +170,13 @@ class MemberGroup:
     target_epoch: int = NEW_GROUP_EPOCH
     members: Map[str, Member] = NOTHING
     targets: Map[str, Target] = NOTHING
-    """What each member shall have; of members that are not there yet, too."""
+    """The target of each member; also of members without other records."""
+
+    epochs: PartitionEpochs = NOTHING
+    """Of a consumer group: the epochs at which its members own partitions."""
 
     more: Map[Key, Value] = NOTHING
-    """Newest values of the records that say no more than themselves: patterns, topologies."""
+    """The newest values of records that change nothing else: patterns, topologies."""
 
     @property
     def state(self) -> GroupState | None:

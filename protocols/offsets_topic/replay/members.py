@@ -1,10 +1,9 @@
-"""Groups that are written fact by fact: what each record type does to its group.
+"""The replay of consumer, share and streams groups, which have one record per fact.
 
-Consumer, share and streams groups have the same facts under numbers of their own, so the rules
-are written once, and a table says which type follows which.
+They have the same facts under different record types, so each rule is written once, and a table
+maps types to rules.
 
-Source: ``GroupMetadataManager.replay`` and ``getOrMaybeCreatePersisted…Group`` (spec records,
-sections 9 and 10).
+Source: ``GroupMetadataManager.replay`` and ``getOrMaybeCreatePersisted…Group``.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from immutables import Map
 
+from protocols.offsets_topic.ownership import replayed_epochs
 from protocols.offsets_topic.records import Key, Value
 from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.offsets_topic.replay.groups import (
@@ -120,11 +120,18 @@ def _target(group: MemberGroup, key: Any, value: Any) -> MemberGroup:
 def _current(group: MemberGroup, key: Any, value: Any) -> MemberGroup:
     member = group.members.get(key.member_id)
     if value is not None:
-        moved = replace(member or Member(), current=value, epoch=value.member_epoch)
-        return _with_member(group, key.member_id, moved)
+        old = member or Member()
+        return _moved(group, key, old, replace(old, current=value, epoch=value.member_epoch))
     if member is None:
         return group
-    return _with_member(group, key.member_id, replace(member, current=None, epoch=LEFT_EPOCH))
+    return _moved(group, key, member, replace(member, current=None, epoch=LEFT_EPOCH))
+
+
+def _moved(group: MemberGroup, key: Any, before: Member, after: Member) -> MemberGroup:
+    if group.type is GroupType.CONSUMER:
+        epochs = replayed_epochs(group.epochs, key.member_id, before.owned, after.owned)
+        group = replace(group, epochs=epochs)
+    return _with_member(group, key.member_id, after)
 
 
 def _with_member(group: MemberGroup, member_id: str, member: Member) -> MemberGroup:

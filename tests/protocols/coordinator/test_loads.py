@@ -14,6 +14,7 @@ import pytest
 
 from assignors.types import TopicPartition
 from protocols.coordinator.machine import GroupCoordinator, Phase
+from protocols.coordinator.replay import replayed
 from protocols.facts import OffsetsRefused
 from protocols.groups.kip848.group import CurrentAssignment
 from protocols.groups.kip848.group import Group as ConsumerGroup
@@ -29,6 +30,9 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import (
+    ZERO_TOPIC_ID,
+    GroupMetadataKey,
+    GroupMetadataValue,
     LegacyOffsetCommitKey,
     LegacyOffsetCommitValue,
     OffsetCommitKey,
@@ -37,6 +41,13 @@ from protocols.offsets_topic.records import (
     UnknownKey,
     UnknownValue,
     decode,
+)
+from protocols.offsets_topic.records.consumer import (
+    AssignedPartitions,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
 )
 from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.offsets_topic.records.share import ShareGroupMetadataKey, ShareGroupMetadataValue
@@ -245,3 +256,66 @@ def test_both_folds_of_a_real_log_come_to_the_same(segment):
         for topic, partitions in durable.topics_of(group).items()
         for number, value in partitions.items()
     }
+
+
+# -- one rule for the coordinator and for those who follow the log -------------------------------
+
+
+def _owner(member_id: str, epoch: int) -> Record:
+    partitions = (AssignedPartitions(topic_id=ZERO_TOPIC_ID, partitions=(0,)),)
+    return Record(
+        ConsumerGroupCurrentMemberAssignmentKey("g", member_id),
+        ConsumerGroupCurrentMemberAssignmentValue(
+            member_epoch=epoch,
+            previous_member_epoch=0,
+            state=0,
+            assigned_partitions=partitions,
+            partitions_pending_revocation=(),
+        ),
+    )
+
+
+USED_CLASSIC = Record(
+    GroupMetadataKey("g"),
+    GroupMetadataValue(protocol_type="consumer", generation=1, protocol=None, leader=None),
+)
+TARGET_EPOCH_KEY = ConsumerGroupTargetAssignmentMetadataKey("g")
+
+
+def _all_followed(records: list[Record]) -> Loaded:
+    state = Loaded()
+    for log_offset, record in enumerate(records):
+        state = followed(state, record, log_offset)
+    return state
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [_owner("a", 2), _owner("b", 2)],
+        [_owner("a", 2), _owner("b", 1)],
+        [USED_CLASSIC, _owner("a", 1)],
+        [USED_CLASSIC, Record(TARGET_EPOCH_KEY, None)],
+    ],
+)
+def test_the_coordinator_and_the_log_command_fail_at_the_same_records(records):
+    """One owner for each partition and epoch, and no consumer record for a used classic group."""
+    with pytest.raises(BrokenLogError):
+        replayed(Durable(), records)
+    with pytest.raises(BrokenLogError):
+        _all_followed(records)
+
+
+def test_tombstones_remove_a_simple_group_for_both():
+    """The tombstones of a consumer group, compacted away, behind a commit that is still there."""
+    stored = Record(KEY, OffsetCommitValue(offset=1, commit_timestamp=0))
+    records = [
+        stored,
+        Record(TARGET_EPOCH_KEY, None),
+        Record(ConsumerGroupMetadataKey("g"), None),
+    ]
+    durable = replayed(Durable(), records)
+
+    assert "g" not in durable.groups
+    assert durable.offset("g", *TP) == stored.value
+    assert "g" not in _all_followed(records).groups

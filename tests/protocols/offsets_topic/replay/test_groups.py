@@ -340,3 +340,26 @@ def test_an_unknown_type_is_skipped_and_an_unknown_version_is_not():
     assert loaded(COMMIT) == loaded(COMMIT, (key, UnknownValue(b"\0\0")), (key, None))
     with pytest.raises(BrokenLogError, match="version 9 of a value of type 2 is not known"):
         loaded((GroupMetadataKey("g"), UnknownValue(b"\0\x09rest")))
+
+
+def test_two_members_cannot_own_a_partition_at_one_epoch():
+    """A load fails; a later epoch of the new owner is fine, as a compacted log may have it."""
+    later = current(2, 0, member_id="b")
+    earlier = current(1, 0, member_id="a")
+
+    assert {TOPIC: {0: 2}} == {
+        topic: dict(partitions)
+        for topic, partitions in loaded(earlier, later).groups["g"].epochs.items()
+    }
+    with pytest.raises(BrokenLogError, match=f"{TOPIC}-0 at epoch 2, but it is still owned"):
+        loaded(current(2, 0, member_id="a"), later)
+    with pytest.raises(BrokenLogError, match="at epoch 1, but it is still owned at epoch 2"):
+        loaded(later, earlier)
+
+
+def test_a_partition_that_its_member_released_can_be_given_at_any_epoch():
+    """By a new current assignment, or by the end of the member."""
+    released = current(2, member_id="a")
+
+    assert loaded(current(2, 0, member_id="a"), released, current(2, 0, member_id="b"))
+    assert loaded(current(2, 0, member_id="a"), *gone(released), current(1, 0, member_id="b"))
