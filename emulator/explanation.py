@@ -10,13 +10,11 @@ from emulator.errors import RefusedError
 from emulator.ledger.entries import Entry
 from emulator.loading import load
 from emulator.playing import Run, run
-from emulator.report.described import DescribedGroup
-from emulator.report.describer import describe
-from emulator.report.entry_screen import entry_screen
+from emulator.report.entry_screen import Line, entry_screen
 from emulator.report.event_wording import term_of
 from emulator.report.explain import explain as explain_entry
 from emulator.report.group_screen import group_document, group_screen
-from emulator.report.refrains import Line
+from emulator.report.group_state import DescribedGroup, describe
 from emulator.report.run_document import entry_document, timed
 from emulator.scenario.model import Scenario
 from emulator.scenario.units import format_moment

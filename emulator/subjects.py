@@ -11,6 +11,7 @@ from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
 from emulator.loading import LoadedScenario
 from emulator.report.subject import TOLD_BY_BROKERS, GroupFacts, Subject
+from emulator.report.wording import duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import CommitPolicy, Group, Scenario
 from emulator.scenario.resolution import (
@@ -19,7 +20,7 @@ from emulator.scenario.resolution import (
     consumer_settings,
     settings_in_force,
 )
-from emulator.scenario.units import US_PER_MS, format_duration, format_moment, format_span
+from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
 from emulator.versions import KAFKA
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
 from protocols.settings import BrokerSettings, ConsumerSettings
@@ -34,7 +35,7 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         options="".join(f" --set {quote(override)}" for override in loaded.overrides),
         title=scenario.title,
         kafka=KAFKA,
-        run_for=format_span(scenario.run_for),
+        run_for=duration(scenario.run_for / US_PER_S),
         groups=tuple(_facts(group, brokers) for group in scenario.group),
         broker_settings=settings_in_force(brokers),
         retentions={

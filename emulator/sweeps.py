@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SEEDS_IN_ALL = 2**64
 
-SHOWN: Final = ("reprocessed", "lost", "rebalances", "standstill_total_s", "standstill_max_s")
+SHOWN: Final = ("reprocessed", "lost", "rebalances", "downtime_total_s", "downtime_max_s")
 """The metrics of the short HTML view."""
 
 

@@ -61,4 +61,4 @@ def test_what_is_installed_runs_away_from_the_repository(unpacked, tmp_path):
         return done.stdout
 
     assert set(catalogue.names()) <= set(rebalance("scenarios").split())
-    assert "processed again" in rebalance("run", "member-crashes")
+    assert "reprocessed" in rebalance("run", "member-crashes")

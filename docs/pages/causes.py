@@ -1,4 +1,4 @@
-"""The page of causes: what stands behind each, and a scenario that shows it."""
+"""The page of causes: an explanation of each, and hints."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from emulator.report.hints import HINTS
 _OPENING = """\
 # Causes
 
-Printed from `emulator/report/` by `python -m docs.pages`; change the sentences there, not
-this page.
+This page lists the causes that a ledger can name, what each means, and what reduces it. It is
+printed from `emulator/report/` by `python -m docs.pages`; change the sentences there.
 
-A *repeat* is work finished again on a record that had been finished before; a *loss* is a record
-that the group has committed past, or positioned past, and that nobody has finished. Every entry
-of a ledger has exactly one cause: why the owner that repeats or passes over began where it did.
-Where several would fit, the first in this order is named. Records that were under work when
-their process died are counted apart, as *partial*: their work may have had an effect or not. So
-are records that were gone from their log before they were processed, as *truncated*: no consumer
-is to blame for them.
+- **Reprocessed**: a record that was processed, and then processed again. Each processing after the
+  first counts one.
+- **Lost**: a record that was never processed, although the committed offset or the position of the
+  group moved past it.
+- **Partial**: a record that was in flight when its process was killed. It may have had an effect or
+  not, so it is counted separately, without a cause.
+- **Truncated**: a record that was removed from the log before the group processed it. It is counted
+  separately from lost records, because no consumer caused it.
 
-What would help depends on what is in force; `rebalance run` shows only what fits, with the
-settings as they are now. In braces: a setting whose present value is shown there.
+Every entry of a ledger has exactly one cause: the reason why an owner started below or beyond the
+end of what had been processed. If several apply, the first in this order is the cause.
+
+`rebalance run` shows only the hints that apply to the scenario, and replaces a setting in braces by
+its name and its present value.
 """
 
 FIRST_OF_LOSSES = Cause.RESET_TO_LATEST
@@ -29,7 +33,7 @@ FIRST_OF_LOSSES = Cause.RESET_TO_LATEST
 
 def causes_page() -> str:
     """Return the page as text."""
-    parts = [_OPENING, "## Processed again\n"]
+    parts = [_OPENING, "## Reprocessed\n"]
     for cause in Cause:
         if cause is FIRST_OF_LOSSES:
             parts.append("## Lost\n")
@@ -39,4 +43,4 @@ def causes_page() -> str:
 
 def _cause(cause: Cause) -> str:
     hints = [f"- {hint.text}\n" for hint in HINTS[cause]]
-    return f"### {cause}\n\n{WHY[cause]}\n\nWhat may help:\n\n{''.join(hints)}"
+    return f"### {cause}\n\n{WHY[cause]}\n\nHints:\n\n{''.join(hints)}"

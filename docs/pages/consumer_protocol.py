@@ -7,7 +7,7 @@ import re
 from emulator.cli.compare import columns_of
 from emulator.comparison import load_variants, play_variants
 from emulator.loading import read_text
-from emulator.report.comparison_rows import rows_table
+from emulator.report.comparison import rows_table
 
 _PAGE = """\
 # What changes with group.protocol=consumer

@@ -7,7 +7,7 @@ import re
 from emulator.cli.compare import columns_of
 from emulator.comparison import load_variants, play_variants
 from emulator.loading import read_text
-from emulator.report.comparison_rows import rows_table
+from emulator.report.comparison import rows_table
 
 _PAGE = """\
 # When a coordinator fails
@@ -46,7 +46,7 @@ else lives on.
 - Peak lag is nine seconds' worth at least, in every row: while the dead broker is in sync, no high
   watermark moves, of the offsets or of any topic that it has a copy of. Nothing new is read for
   nine seconds and nothing committed for a little longer, until the log is loaded
-  (`unreadable_max_s`, `uncommittable_max_s`): the rows do not differ in that.
+  (`unreadable_max_s`, `commits_unavailable_max_s`): the rows do not differ in that.
 
 ## Killed in a commit, with the member that sent it
 

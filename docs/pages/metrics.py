@@ -1,4 +1,4 @@
-"""The page of metrics, from their catalogue."""
+"""The page of metrics, printed from their catalogue."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from emulator.metrics.catalogue import as_markdown
 _OPENING = """\
 # Metrics
 
-Printed from `emulator/metrics/catalogue.py` by `python -m docs.pages`; change the catalogue,
-not this page. `rebalance run SCENARIO --json` gives them under `metrics`: values by name, then
-`tables` and `listings`. A scenario's `[expect]` speaks of a value by its name, `lost = 0`, and of
-one entry of a table as `"reprocessed.by_cause[rewind]" = "<= 200"`; an absent entry is 0.
+This page lists all metrics of a run. It is printed from `emulator/metrics/catalogue.py` by
+`python -m docs.pages`; change the catalogue.
+
+`rebalance run SCENARIO --json` prints the metrics under `metrics`: values by name, then `tables` and
+`listings`. In `[expect]` of a scenario, a value is referred to by its name (`lost = 0`), and an entry
+of a table as `"reprocessed.by_cause[rewind]" = "<= 200"`. An entry that does not occur is 0.
 """
 
 

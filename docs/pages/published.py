@@ -11,7 +11,7 @@ from emulator.cli.compare import columns_of as columns_of_comparison
 from emulator.comparison import load_variants, play_variants
 from emulator.loading import read_text
 from emulator.metrics.distribution import summarise
-from emulator.report.comparison_screen import Column
+from emulator.report.comparison import Column
 from emulator.report.wording import figure
 
 PAGE = """\
@@ -24,13 +24,13 @@ many seeds as is said, with the least and the most in brackets where seeds diffe
 
 | set-up | published | emulated | why they differ |
 |---|---|---|---|
-| 900 partitions added, classic | 103 s | {published-partitions-added|classic, range|standstill_max_s} s | the age of the leader's metadata, anything up to 5 min |
-| 900 partitions added, KIP-848 | 5 s | {published-partitions-added|consumer|standstill_max_s} s | not: one heartbeat interval of the brokers |
-| closed without LeaveGroup | 45 to 48 s | {published-leave-on-close|no LeaveGroup|standstill_max_s} s | not: it is the session timeout |
-| closed with LeaveGroup | 100 ms | {published-leave-on-close|LeaveGroup|standstill_max_s} s | heartbeats: members hear of a rebalance every 3 s |
-| a pod killed, session of 10 s | 10 s | {b2-stop-without-leaving|killed|standstill_max_s} s | not |
+| 900 partitions added, classic | 103 s | {published-partitions-added|classic, range|downtime_max_s} s | the age of the leader's metadata, anything up to 5 min |
+| 900 partitions added, KIP-848 | 5 s | {published-partitions-added|consumer|downtime_max_s} s | not: one heartbeat interval of the brokers |
+| closed without LeaveGroup | 45 to 48 s | {published-leave-on-close|no LeaveGroup|downtime_max_s} s | not: it is the session timeout |
+| closed with LeaveGroup | 100 ms | {published-leave-on-close|LeaveGroup|downtime_max_s} s | heartbeats: members hear of a rebalance every 3 s |
+| a pod killed, session of 10 s | 10 s | {b2-stop-without-leaving|killed|downtime_max_s} s | not |
 | one eager restart of 40 | 3 s | {published-eager-deploy|eager|time_to_stable_max_s} s | the wait for heartbeats alone; no batch is awaited |
-| slowest poll, 30 min | 30 min | {published-slowest-poll|eager|member_standstill_max_s} s | by what had passed of the interval before |
+| slowest poll, 30 min | 30 min | {published-slowest-poll|eager|member_idle_max_s} s | by what had passed of the interval before |
 | new partitions with latest | records lost | {published-expansion-latest|classic|lost} records | no number was published |
 
 ## 10 consumers, and 900 partitions added
@@ -140,14 +140,14 @@ class SetUp:
 
 
 STILL = {
-    "standstill_max_s": "a partition still (s)",
-    "member_standstill_max_s": "a member idle (s)",
+    "downtime_max_s": "a partition still (s)",
+    "member_idle_max_s": "a member idle (s)",
 }
 UNTIL_STABLE = {"rebalances": "rebalances", "time_to_stable_total_s": "until stable (s)"}
 
 SET_UPS = {
     "published-partitions-added": SetUp(
-        {"standstill_max_s": "until all are read (s)", "time_to_stable_max_s": "rebalance (s)"}, 3
+        {"downtime_max_s": "until all are read (s)", "time_to_stable_max_s": "rebalance (s)"}, 3
     ),
     "published-leave-on-close": SetUp({**STILL, "time_to_stable_max_s": "rebalance (s)"}, 2),
     "b2-stop-without-leaving": SetUp(
@@ -158,7 +158,7 @@ SET_UPS = {
     "published-eager-deploy": SetUp({**STILL, **UNTIL_STABLE}),
     "published-slowest-poll": SetUp({**STILL, **UNTIL_STABLE}),
     "published-expansion-latest": SetUp(
-        {"lost": "lost", "standstill_max_s": "until all are read (s)"}, 2
+        {"lost": "lost", "downtime_max_s": "until all are read (s)"}, 2
     ),
 }
 """By the name of the scenario."""

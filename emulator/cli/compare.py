@@ -26,9 +26,8 @@ from emulator.metrics.checks import check_expectations
 from emulator.metrics.distribution import compare as difference
 from emulator.metrics.distribution import summarise
 from emulator.playing import bounds_of
+from emulator.report.comparison import Column, comparison_screen, rows_screen
 from emulator.report.comparison_markdown import comparison_markdown
-from emulator.report.comparison_rows import rows_screen
-from emulator.report.comparison_screen import Column, comparison_screen
 from emulator.scenario.writing import manifest
 from emulator.subjects import subject_of
 from emulator.sweeps import seeds_from

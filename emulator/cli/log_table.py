@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 
 from emulator.logs.offsets_log.words import Words
-from emulator.report.figures_shown import as_lines, cells
+from emulator.report.figures import as_lines, cells
 from emulator.report.wording import counted, printable, width
 
 UNKNOWN = "?"

@@ -133,9 +133,9 @@ class Progress:
             self._write(f"{self._what}: {done:,.0f} of {total:,.0f} ({done / total:.0%}){left}")
 
     def _left(self, done: float, total: float) -> str:
-        from emulator.scenario.units import format_span
+        from emulator.report.wording import duration
 
-        return format_span(int((monotonic() - self._began_s) * (total / done - 1) * US_PER_S))
+        return duration((monotonic() - self._began_s) * (total / done - 1))
 
     def __enter__(self) -> Self:
         return self

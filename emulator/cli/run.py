@@ -28,8 +28,8 @@ from emulator.loading import LoadedScenario, load_named
 from emulator.playing import Run
 from emulator.playing import run as play
 from emulator.report.chronicle import Chronicle
-from emulator.report.describer import Describer
-from emulator.report.told import Told
+from emulator.report.group_state import Describer
+from emulator.report.subject import FinishedRun
 from emulator.scenario.writing import manifest
 from emulator.subjects import clock_of, subject_of
 
@@ -158,7 +158,7 @@ def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json:
     """Play one seed and print it; return whether the scenario's expectations hold."""
     chronicle, describer = Chronicle(), Describer()
     finished = _play(loaded, seed, files, (chronicle.hear, describer.hear))
-    told = Told(
+    told = FinishedRun(
         subject=subject_of(loaded),
         seed=finished.seed,
         digest=finished.digest,

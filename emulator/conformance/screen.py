@@ -9,8 +9,8 @@ from rich import box
 from rich.table import Table
 
 from emulator.conformance.figures import EQUAL, NOT_JUDGED, Figure, Verdict
-from emulator.report.figures_shown import as_lines, cells
-from emulator.report.wording import counted, figure, listed, width
+from emulator.report.figures import as_lines, cells
+from emulator.report.wording import counted, figure, joined, width
 
 OVERVIEW_FIGURES = ("duplicates", "lost", "takeover_first_s", "stall_last_s")
 """The figures that the overview shows for each run that has them."""
@@ -71,7 +71,7 @@ def _judgement(verdict: Verdict) -> str:
     by = f", by the range of {verdict.seeds} seeds" if verdict.seeds else ""
     if not verdict.outside:
         return f"inside{by}"
-    return f"OUTSIDE{by}: {listed([each.name for each in verdict.outside])}"
+    return f"OUTSIDE{by}: {joined([each.name for each in verdict.outside])}"
 
 
 def _overview_row(verdict: Verdict, shown_figures: Sequence[str]) -> list[str]:
@@ -82,7 +82,7 @@ def _overview_row(verdict: Verdict, shown_figures: Sequence[str]) -> list[str]:
     ]
     row = [verdict.capture, *pairs]
     if verdict.outside:
-        return [*row, f"OUTSIDE: {listed([each.name for each in verdict.outside])}"]
+        return [*row, f"OUTSIDE: {joined([each.name for each in verdict.outside])}"]
     return [*row, f"inside ({verdict.seeds} seeds)" if verdict.seeds else "inside"]
 
 

@@ -3,7 +3,7 @@
 A partition is unreadable while its high watermark stands: its leader is away, or a replica in
 sync is that nobody has missed yet. A group cannot commit while that holds for its offsets
 partition, or while no coordinator has loaded it. Owners keep what they own meanwhile, so this is
-no stand-still; what consumers take to go on afterwards is no part of it either.
+no downtime; what consumers take to go on afterwards is no part of it either.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
+from emulator.metrics.downtime import Spell
 from emulator.metrics.readings import Handler, Reading, in_seconds, longest, seconds
-from emulator.metrics.standstill import Spell
 
 
 class AvailabilityMeter:
@@ -47,10 +47,10 @@ class AvailabilityMeter:
             group: self._spells.get(tp, Spell()) for group, tp in sorted(self._groups.items())
         }
         return Reading(
-            values={**_values("unreadable", read), **_values("uncommittable", committed)},
+            values={**_values("unreadable", read), **_values("commits_unavailable", committed)},
             tables={
                 "unreadable.by_partition": _table(read),
-                "uncommittable.by_group": _table(committed),
+                "commits_unavailable.by_group": _table(committed),
             },
         )
 

@@ -108,10 +108,10 @@ class LagMeter:
             )
             values[f"lag_{kind}_area"] = seconds(sum(curve.area for curve in curves.values()))
         raised = [drain for drain in self._drains if drain.raised]
-        values["drain_max_s"] = longest(drain.lasted_us(ended_us) for drain in raised)
-        values["undrained"] = sum(drain.drained_us is None for drain in raised)
+        values["lag_recovery_max_s"] = longest(drain.lasted_us(ended_us) for drain in raised)
+        values["lag_unrecovered"] = sum(drain.drained_us is None for drain in raised)
         rows = tuple(_row(drain, ended_us) for drain in raised)
-        return Reading(values, tables, {"drains": rows})
+        return Reading(values, tables, {"lag_recoveries": rows})
 
     def _topic_created(self, _: ev.Event, what: ev.TopicCreated) -> None:
         self._log_starts[what.topic] = what.log_starts
@@ -160,6 +160,6 @@ def _row(drain: Drain, ended_us: int) -> Row:
         "fault": drain.fault,
         "group": drain.group,
         "level": drain.level,
-        "drain_s": seconds(drain.lasted_us(ended_us)),
-        "drained": drain.drained_us is not None,
+        "recovery_s": seconds(drain.lasted_us(ended_us)),
+        "recovered": drain.drained_us is not None,
     }

@@ -1,8 +1,8 @@
-"""Laws that events alone can show, checked as they come.
+"""Check laws on the events of a run.
 
-A broken law is an error of the emulator (or of a real cluster); a finding about what a scenario
-does on purpose, such as committing ahead of the work, is a warning. Laws that need a machine's
-state are checked where the machines are.
+A broken law is an internal error of the emulator (or a fault of a real cluster). A finding about
+what a scenario does on purpose, such as committing ahead of processing, is a warning. Laws about the
+state of a protocol machine are checked in ``emulator/world``.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from emulator.ledger.cluster import Coordinators
 from emulator.ledger.entries import EntryKind, Ledger
 from emulator.metrics.readings import Handler, Key
 
-OVERTAKEN = "out of range"
-"""Why a position was reset when retention had overtaken it: the topic does that to the run."""
+RETENTION_RESET = "out of range"
+"""Why a position was reset after retention had overtaken it, without any fault."""
 
 
-FORMER = -1
-"""Instead of the generation of who still reads by a count that has begun anew since."""
+OLD_COUNT = -1
+"""The generation of epochs from before the group started to count anew."""
 
 
 class Law(enum.StrEnum):
-    """What must hold, or what is worth a warning."""
+    """A rule that must hold, or the subject of a warning."""
 
     ONE_OWNER = "one owner of a partition in one generation"
     GENERATIONS_RISE = "generations never fall"
-    NO_HOLES = "an owner processes without holes or repeats"
+    NO_GAPS = "an owner processes without gaps or repeats"
     SUMS_AGREE = "entries and causes add up to the totals"
     QUIET_IS_EMPTY = "an undisturbed run has an empty ledger"
-    COMMIT_AHEAD = "commit ahead of the work"
+    COMMIT_AHEAD = "commit ahead of processing"
     GIVEN_TWICE = "a partition assigned twice"
-    FAULT_MISSED = "a fault that never struck"
-    ACT_REFUSED = "an act that was refused"
+    FAULT_MISSED = "a fault that did not fire"
+    ACT_REFUSED = "an action that was refused"
 
 
 class Severity(enum.StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -48,7 +48,7 @@ class Severity(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A law broken, or something done on purpose that costs."""
+    """A broken law or a warning."""
 
     law: Law
     severity: Severity
@@ -56,19 +56,19 @@ class Finding:
     event: int | None = None
     at_us: int | None = None
     times: int = 1
-    """How often it was seen; event and time are of the first."""
+    """Number of occurrences; event and time are of the first."""
 
 
 @dataclass(slots=True, eq=False)
 class Reader:
-    """One open epoch: who reads where, in which generation."""
+    """One open epoch: its generation and position."""
 
     generation: int
     cursor: int
 
 
 class LawChecker:
-    """Watches the laws; ``feed`` it every event, then ``close`` it once.
+    """Checks the laws; ``feed`` it every event, then ``close`` it once.
 
     *shared_assignors*: names of assignors that give a partition to several members on purpose.
     """
@@ -80,7 +80,7 @@ class LawChecker:
         self._instances: dict[str, str | None] = {}
         self._coordinators = Coordinators()
         self._loose: set[str] = set()
-        """Groups whose coordinator moved, or that emptied: their generation may start anew."""
+        """Groups that became empty or whose coordinator moved: their generation may start anew."""
 
         self._protocols: dict[str, str] = {}
         self._readers: dict[Key, dict[str, Reader]] = {}
@@ -107,7 +107,7 @@ class LawChecker:
             self._find(None, Law.SUMS_AGREE, Severity.ERROR, "", f"totals differ: {broken}")
         counted = ledger.total(EntryKind.REPROCESSED) + ledger.total(EntryKind.LOST)
         if counted and not self._disturbed and not mistaken_policy:
-            text = f"nothing was done to the run, yet {counted} records are in the ledger"
+            text = f"the run was undisturbed, but {counted} records are in the ledger"
             self._find(None, Law.QUIET_IS_EMPTY, Severity.ERROR, "", text)
         found = self._findings.values()
         return tuple(sorted(found, key=lambda f: (f.severity, f.event or 0, f.law, f.message)))
@@ -140,7 +140,7 @@ class LawChecker:
     def _find(
         self, event: ev.Event | None, law: Law, severity: Severity, who: str, message: str
     ) -> None:
-        """Note a finding; one law and one party make one finding, however often."""
+        """Add a finding; those of one law and one party are counted as one."""
         old = self._findings.get((law, who))
         if old is not None:
             new = Finding(law, severity, old.message, old.event, old.at_us, old.times + 1)
@@ -150,13 +150,13 @@ class LawChecker:
             new = Finding(law, severity, message, event.id, event.at_us)
         self._findings[law, who] = new
 
-    # -- what disturbs -----------------------------------------------------------------------
+    # -- disturbances ------------------------------------------------------------------------
 
     def _disturb(self, _: ev.Event, _what: object) -> None:
         self._disturbed = True
 
     def _missed(self, _: ev.Event, what: ev.FaultMissed) -> None:
-        text = f"never struck: {what.fault}, {what.target}: {what.why}"
+        text = f"did not fire: {what.fault}, {what.target}: {what.why}"
         self._find(None, Law.FAULT_MISSED, Severity.WARNING, what.fault, text)
 
     def _refused(self, event: ev.Event, what: ev.ActRefused) -> None:
@@ -165,7 +165,7 @@ class LawChecker:
         self._find(event, Law.ACT_REFUSED, Severity.WARNING, what.fault, text)
 
     def _act(self, _: ev.Event, _what: object) -> None:
-        """Take what would form a group, had it come earlier, as an act upon it."""
+        """Count an action as a disturbance unless it came before the group was stable."""
         self._disturbed |= self._stable
 
     def _started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
@@ -186,14 +186,14 @@ class LawChecker:
         self._loose.add(what.group)
 
     def _converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
-        """Let a group count anew that had no members; with members the other count goes on."""
+        """Allow an empty group to count anew; with members, the count continues."""
         self._protocols.pop(what.group, None)
         if what.members:
             return
         self._loose.add(what.group)
         for key, readers in self._readers.items():
             for reading in readers.values() if key[0] == what.group else ():
-                reading.generation = FORMER
+                reading.generation = OLD_COUNT
 
     def _given_twice(self, event: ev.Event, what: ev.AssignmentWarning) -> None:
         self._disturbed = True
@@ -219,7 +219,7 @@ class LawChecker:
             self._check_assignment(event, what)
 
     def _split(self, group: str) -> bool:
-        """Say whether two coordinators count the generations of a group, each for itself."""
+        """Return whether two coordinators count the generations of a group separately."""
         return self._coordinators.of(group).split is not None
 
     def _may_share(self, group: str) -> bool:
@@ -234,10 +234,10 @@ class LawChecker:
                     text = f"generation {what.generation} gives {partition} to {other} and {name}"
                     self._find(event, Law.ONE_OWNER, Severity.ERROR, what.group, text)
 
-    # -- work and commits --------------------------------------------------------------------
+    # -- processing and commits --------------------------------------------------------------
 
     def _opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
-        self._disturbed |= what.why == OVERTAKEN
+        self._disturbed |= what.why == RETENTION_RESET
         readers = self._readers.setdefault((what.group, what.partition), {})
         for name, other in readers.items():
             if self._collide(what, name, other):
@@ -246,7 +246,7 @@ class LawChecker:
         readers[what.consumer] = Reader(what.generation, what.offset)
 
     def _collide(self, what: ev.EpochOpened, name: str, other: Reader) -> bool:
-        """Say whether two owners break the law: not where one replaced the other's instance."""
+        """Return whether two owners break the law; a replaced static instance does not."""
         if name == what.consumer or other.generation != what.generation or what.generation < 0:
             return False
         if (what.group, what.generation, what.partition) in self._warned:
@@ -264,7 +264,7 @@ class LawChecker:
             return
         if reading.cursor != what.first:
             text = f"{what.consumer} was at {reading.cursor} of {what.partition}, then {what.first}"
-            self._find(event, Law.NO_HOLES, Severity.ERROR, what.consumer, text)
+            self._find(event, Law.NO_GAPS, Severity.ERROR, what.consumer, text)
         reading.cursor = what.next_offset
 
     def _not_processed(self, _: ev.Event, what: ev.NotProcessed) -> None:

@@ -17,11 +17,11 @@ from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.availability import AvailabilityMeter
 from emulator.metrics.catalogue import TABLES, VALUES
 from emulator.metrics.commits import CommitMeter
+from emulator.metrics.downtime import DowntimeMeter
 from emulator.metrics.lag import LagMeter
 from emulator.metrics.log_size import LogMeter
 from emulator.metrics.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
 from emulator.metrics.rebalances import RebalanceMeter
-from emulator.metrics.standstill import StandstillMeter
 from emulator.metrics.takeover import TakeoverMeter
 from emulator.metrics.traffic import MemberMeter, TrafficMeter
 
@@ -77,7 +77,7 @@ class MetricsMeter:
     def __init__(self) -> None:
         self._meters: tuple[Meter, ...] = (
             RebalanceMeter(),
-            StandstillMeter(),
+            DowntimeMeter(),
             AvailabilityMeter(),
             TakeoverMeter(),
             CommitMeter(),

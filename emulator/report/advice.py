@@ -1,86 +1,88 @@
-"""What stands behind each cause in a ledger, and what would help, in plain words."""
+"""Explanations of causes, and hints for one run with the settings in force."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.metrics.metrics import Metrics
 from emulator.report.cases import Case, closed, raced
+from emulator.report.group_state import DescribedGroup
 from emulator.report.hints import HINTS
 from emulator.report.subject import GroupFacts, Subject
+from emulator.report.wording import duration
 
-LONG_STANDSTILL_S = 10
+LONG_DOWNTIME_S = 10
 LEAST_HEARTBEATS = 4
-"""A session timeout of so many heartbeat intervals is short already."""
+"""No hint asks for a session timeout of fewer heartbeat intervals."""
 
 SHORTER_SESSION = (
-    "Stand-still: a dead member is noticed after {session.timeout.ms}. A smaller one, not below "
-    "three times {heartbeat.interval.ms}, ends it sooner; the price: living members are given up "
-    "after shorter pauses."
+    "Downtime: the group detects a dead member after {session.timeout.ms}. A smaller value, at "
+    "least three times {heartbeat.interval.ms}, shortens the downtime. Trade-off: shorter pauses "
+    "are enough to remove a running member."
 )
 
-MISSED_SOONER = (
-    "Nothing to read: a dead broker is missed after {broker.session.timeout.ms}, and until then "
-    "nothing new comes from any partition that has a replica in sync on it, nor can be committed "
-    "there. A smaller one ends that sooner; the price: living brokers are given up after shorter "
-    "pauses. Nobody waits for a broker that is stopped in order."
+FENCE_SOONER = (
+    "No new records: the controller fences a dead broker after {broker.session.timeout.ms}. Until "
+    "then the high watermark of every partition with an in-sync replica on it does not advance, "
+    "and commits to such offsets partitions time out. A smaller value shortens this. Trade-off: "
+    "shorter pauses are enough to fence a running broker. A controlled shutdown causes no wait."
 )
 
-GIVEN_TWICE = "The assignor gave the partition to several members, and all of them worked on it."
+ASSIGNED_TWICE = "The assignor gave the partition to several members, and all of them processed it."
 TWO_COORDINATORS = (
-    "Two brokers believed that they coordinate the group, and each gave the partition to a member "
-    "of its own; both worked on it."
+    "Two brokers acted as coordinator of the group, and each assigned the partition to a different "
+    "member; both processed it."
 )
 SHARED_OFFSETS = (
-    "Members that each need every record commit to the group's one set of offsets: one of them "
-    "began behind what another had committed."
+    "Several members read the same partition and commit to the group's one offset: a member "
+    "started after records that only another member had processed."
 )
 
-AHEAD_BY_THE_OTHER_THREAD = (
-    "Another thread than the handler's makes the automatic commit, and took the position behind "
-    "the batch that poll() was just handing out; the process ended before it had processed it."
+AHEAD_BY_BACKGROUND_THREAD = (
+    "The background thread made the automatic commit with the position after the batch that poll() "
+    "was about to return, and the process ended before it had processed that batch."
 )
 
 APPENDED_ONLY = (
-    "The coordinator had appended the commit, but not yet acknowledged it, when its broker died: "
-    "the replica that leads now did not have it."
+    "The coordinator had appended the commit, but not acknowledged it, when its broker failed. The "
+    "new leader does not have it."
 )
 ACKNOWLEDGED_AND_LOST = (
-    "An unclean election: the replica that leads now was not in sync and lacks the newest commits, "
-    "those too that had been acknowledged."
+    "Unclean election: the new leader was not in sync and does not have the newest commits, "
+    "including acknowledged ones."
 )
-"""Why a commit is not on the next leader, where the entries of a group agree on it."""
+"""Used if all entries of a group have the same detail."""
 
 _SETTING = re.compile(r"\{([a-z.]+)\}")
 
 
 def reason_of(case: Case) -> str:
-    """Return what happened where a ledger names this cause."""
+    """Return the explanation of a cause."""
     if case.cause is Cause.TWO_OWNERS and case.given_twice:
-        return GIVEN_TWICE
+        return ASSIGNED_TWICE
     if case.cause is Cause.TWO_OWNERS and case.said("two coordinators"):
         return TWO_COORDINATORS
     if case.cause is Cause.COMMITTED_AHEAD and case.group.shared:
         return SHARED_OFFSETS
     if case.cause is Cause.COMMITTED_AHEAD and raced(case) and not closed(case):
-        return AHEAD_BY_THE_OTHER_THREAD
+        return AHEAD_BY_BACKGROUND_THREAD
     if case.cause is Cause.NOT_REPLICATED and case.said(UNCLEAN) != case.said(NOT_ON_NEXT_LEADER):
         return ACKNOWLEDGED_AND_LOST if case.said(UNCLEAN) else APPENDED_ONLY
     return WHY[case.cause]
 
 
 def hints_for(case: Case) -> list[str]:
-    """Return what would help, the most useful first, with the settings now in force."""
+    """Return the hints for a cause, the most useful first, with the settings in force."""
     hints = [hint.text for hint in HINTS[case.cause] if hint.when(case)]
     return [_with_values(hint, case.subject, case.group) for hint in hints]
 
 
-def standstill_hints(subject: Subject, metrics: Metrics) -> list[str]:
-    """Return what would shorten a wait for a session timeout, of a member or of a broker."""
+def downtime_hints(subject: Subject, metrics: Metrics) -> list[str]:
+    """Return hints that shorten a wait for the session timeout of a member or a broker."""
     return [*_for_members(subject, metrics), *_for_brokers(subject, metrics)]
 
 
@@ -88,11 +90,11 @@ def _for_brokers(subject: Subject, metrics: Metrics) -> list[str]:
     timeout_ms = int(subject.broker_settings["broker.session.timeout.ms"])
     if metrics["unreadable_max_s"] * 1_000 < timeout_ms:
         return []
-    return [_with_values(MISSED_SOONER, subject, subject.groups[0])]
+    return [_with_values(FENCE_SOONER, subject, subject.groups[0])]
 
 
 def _for_members(subject: Subject, metrics: Metrics) -> list[str]:
-    short = metrics["standstill_max_s"] < LONG_STANDSTILL_S
+    short = metrics["downtime_max_s"] < LONG_DOWNTIME_S
     if short or "session expired" not in metrics.tables["evictions.by_reason"]:
         return []
     group = max(subject.groups, key=lambda group: int(group.value("session.timeout.ms")))
@@ -105,100 +107,131 @@ def _for_members(subject: Subject, metrics: Metrics) -> list[str]:
 def _with_values(text: str, subject: Subject, group: GroupFacts) -> str:
     values = {**subject.broker_settings, **group.settings}
 
-    def told(match: re.Match[str]) -> str:
+    def with_value(match: re.Match[str]) -> str:
         name = group.name_of(match[1])
         return f"{name} (now {_spelled(values[name])})"
 
-    return _SETTING.sub(told, text)
+    return _SETTING.sub(with_value, text)
 
 
 def _spelled(value: Any) -> str:
-    """Return a setting's value as Kafka's files have it: ``true``, and lists with commas."""
+    """Return a setting's value as in Kafka's property files."""
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 WHY: Mapping[Cause, str] = {
-    Cause.SOUGHT: "The application set the position itself.",
-    Cause.REWIND: "An older offset was committed over a newer one; the next owner began there.",
+    Cause.SOUGHT: "The application set the position with seek().",
+    Cause.REWIND: "An older offset was committed over a newer one; the next owner started there.",
     Cause.OFF_BY_ONE: (
-        "The offset of the last processed record was committed. Kafka takes a committed offset as "
-        "the next one to read, so that record is read again."
+        "The application committed the offset of the last processed record. A committed offset is "
+        "the offset of the next record to read, so that record was read again."
     ),
     Cause.EXPIRED: (
-        "The committed offsets had expired: the group had no members, or did not read the topic, "
-        "for longer than brokers keep offsets. The position was reset."
+        "The committed offsets had expired: the group had no members, or no member subscribed to "
+        "the topic, for longer than offsets.retention.minutes. The position was reset."
     ),
     Cause.DELETED: "The committed offsets had been deleted, and the position was reset.",
     Cause.OUT_OF_RANGE: (
-        "The log did not reach as far as the position, or began only behind it, and the position "
-        "was reset: the broker had been asked for an offset that it does not have."
+        "The position was outside the log (OFFSET_OUT_OF_RANGE): before its first record or beyond "
+        "its last one. The position was reset."
     ),
     Cause.RESET: (
-        "An administrator had set the committed offset to another one, or a client reset its "
-        "position though an offset was committed."
+        "An administrator reset the committed offset, or a client reset its position although an "
+        "offset was committed."
     ),
     Cause.STALE_COORDINATOR: (
-        "Another broker had been elected to coordinate the group, but the old coordinator did not "
-        "know: a commit went to it, into a log that was cut off later, or it told an offset that "
-        "was old."
+        "A new coordinator had been elected, but the old one did not know it yet. A commit was "
+        "appended to the old coordinator's log and truncated later, or the old coordinator "
+        "returned an older offset."
     ),
     Cause.NOT_REPLICATED: (
-        "The coordinator had appended the commit, and the replica that leads now does not have "
-        "it: it was not acknowledged yet when the coordinator's broker died, or it had been "
-        "acknowledged and an unclean election dropped it."
+        "The coordinator appended the commit, but the new leader of the offsets partition does not "
+        "have it: the coordinator's broker failed before it acknowledged the commit, or an unclean "
+        "election lost an acknowledged commit."
     ),
     Cause.MESSAGE_LOST: (
-        "A commit never arrived, or the answer to it: lost on its way, or nobody was there to take "
-        "it. The next owner began at the commit before."
+        "The commit request or its response was lost, or no coordinator was available. The next "
+        "owner started at the previous commit."
     ),
     Cause.LOADING: (
-        "The group had a new coordinator, which was still reading its offsets partition. It "
-        "answers heartbeats meanwhile, so nobody is evicted, but refuses every commit."
+        "The group had a new coordinator, which was still loading its offsets partition. While it "
+        "loads, it answers heartbeats, so no member is removed, but it refuses every commit."
     ),
     Cause.REFUSED: (
-        "The commit of what had been processed was refused; the next owner began at the commit "
-        "before."
+        "The commit of processed records was refused; the next owner started at the previous "
+        "commit."
     ),
     Cause.TWO_OWNERS: (
-        "The group had given a member up and its partitions to others, but the member was alive "
-        "and still worked on what it had in hand."
+        "The group had removed a member and assigned its partitions to others, but the member was "
+        "still running and processed the records that it had polled."
     ),
     Cause.KEPT_REWOUND: (
-        "A member had to give its partition up in a rebalance, got it back, and began again at "
-        "the last committed offset, which lay before what it had processed."
+        "A member revoked its partition in a rebalance, was assigned the same partition again, and "
+        "restarted at the last committed offset, which was behind what it had processed."
     ),
     Cause.REVOKED: (
-        "A partition went to another member before what its old owner had processed of it was "
-        "committed."
+        "A partition was assigned to another member before its old owner had committed everything "
+        "that it had processed."
     ),
-    Cause.CRASHED: "The process died with records processed whose offsets were not committed yet.",
+    Cause.CRASHED: "The process ended before it had committed the records that it had processed.",
     Cause.RESET_TO_LATEST: (
-        "A member began at the end of the partition, because no offset was committed for it; "
-        "what was there already was passed over."
+        "A member started at the end of the partition, because no offset was committed for it. "
+        "Existing records were skipped."
     ),
     Cause.RESET_BY_DURATION: (
-        "A member began some time back in the partition, because no offset was committed for it; "
-        "what was older was passed over."
+        "A member started a fixed time back in the partition, because no offset was committed for "
+        "it. Older records were skipped."
     ),
-    Cause.RETENTION: "Records were deleted by retention before the group had read them.",
+    Cause.RETENTION: "Retention deleted records before the group had read them.",
     Cause.COMMITTED_AHEAD: (
-        "Offsets were committed before their records were processed; the next owner began behind "
+        "Offsets were committed before their records were processed; the next owner started after "
         "those records."
     ),
     Cause.TRUNCATED: (
-        "A replica that lacked the newest records was elected to lead the partition. They are gone, "
-        "and other records have their offsets now."
+        "A replica that did not have the newest records was elected leader of the partition. Those "
+        "records are lost, and new records have their offsets."
     ),
     Cause.LEADER_ALONE: (
-        "The producer asked for the leader's word alone (acks=1), and the leader died or was stopped "
-        "before another replica had the records. The next one never had them: no consumer could see "
-        "them."
+        "The producer waited for the leader only (acks=1), and the leader failed or was stopped "
+        "before another replica had the records. They were below no high watermark, so no consumer "
+        "could read them."
     ),
     Cause.DISCARDED: (
-        "After a refused commit the rest of the batch was thrown away, and the consumer went on "
-        "behind it."
+        "After a refused commit the application discarded the rest of the batch and continued after "
+        "it."
     ),
-    Cause.SKIPPED: "The handler failed on the records and went on with the next ones.",
+    Cause.SKIPPED: "The handler failed on the records and continued with the next ones.",
 }
+LONG_UNSERVED_S = 10
+"""Longer than the heartbeat interval of the consumer protocol."""
+
+DOWNGRADE_POLICIES = ("bidirectional", "downgrade")
+"""Policies that convert a group to classic when its last KIP-848 member leaves."""
+
+POLICY = "group.consumer.migration.policy"
+
+
+def migration_hints(subject: Subject, groups: Sequence[DescribedGroup]) -> Iterator[str]:
+    """Yield hints for groups of the consumer protocol whose members are all classic."""
+    for group in groups:
+        if group.unserved_us >= LONG_UNSERVED_S * 1_000_000:
+            yield _stuck(group)
+            policy = subject.broker_settings[POLICY]
+            if policy not in DOWNGRADE_POLICIES:
+                yield (
+                    f"Set {POLICY} (now {policy}) to bidirectional or downgrade before you roll "
+                    f"members back to the classic protocol: the group is then converted with the "
+                    f"last of them."
+                )
+
+
+def _stuck(group: DescribedGroup) -> str:
+    waited = duration(group.unserved_us / 1_000_000)
+    return (
+        f"{group.group} is a group of the consumer protocol with classic members only, and was in "
+        f"Assigning for {waited}: heartbeats of classic members do not compute a new target "
+        f"assignment, only a join does. Restart one of them, or start a member with "
+        f"group.protocol=consumer."
+    )

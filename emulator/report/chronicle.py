@@ -1,4 +1,4 @@
-"""The few events of a run that a person wants to see first: what was done to it, who fell out."""
+"""The timeline of a run: its faults and actions, and the members that were removed or ended."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.report.wording import counted
 
 LONG_LOAD_US = 1_000_000
-"""A load that took so long is worth a word."""
+"""The timeline shows the duration of loads from here on."""
 
 DISTINCT = 200
-"""So many different happenings are kept; a run has more only if something is very wrong."""
+"""The number of different lines that are kept."""
 
 VERBS = {
     "crash": "{} crashes",
-    "close": "{} is told to stop",
+    "close": "{} is stopped",
     "start": "{} is started",
     "restart": "{} is restarted",
-    "pause": "{} is paused as a whole",
+    "pause": "the process of {} is paused",
     "hang": "the handler of {} hangs",
-    "fail_listener": "the rebalance listener of {} begins to fail",
+    "fail_listener": "the rebalance listener of {} starts to fail",
     "cut": "network cut: {}",
     "crash_broker": "{} crashes",
-    "pause_broker": "{} is paused as a whole",
+    "pause_broker": "the process of {} is paused",
     "stop_broker": "{} is stopped",
     "restart_broker": "{} is restarted",
     "rolling_broker_restart": "a rolling restart of {} begins",
@@ -40,22 +40,22 @@ VERBS = {
     "reset_offsets": "an administrator resets the offsets of {}",
     "delete_group": "an administrator deletes the group {}",
     "rolling_restart": "a rolling restart of {} begins",
-    "subscribe": "other topics are subscribed to by {}",
+    "subscribe": "{} changes its subscription",
     "lose_message": "a message is lost: {}",
-    "delay_message": "a message is held up: {}",
+    "delay_message": "a message is delayed: {}",
 }
 LASTING = {
-    "pause": "{} goes on",
-    "hang": "the handler of {} goes on",
+    "pause": "the process of {} resumes",
+    "hang": "the handler of {} resumes",
     "fail_listener": "the rebalance listener of {} works again",
-    "cut": "the network is whole again: {}",
-    "pause_broker": "{} goes on",
-    "slow_disk": "the disk of {} is as fast as ever",
-    "fill_disk": "the disk of {} has room again",
-    "rolling_broker_restart": "the rolling restart of {} is over",
-    "rolling_restart": "the rolling restart of {} is over",
+    "cut": "network restored: {}",
+    "pause_broker": "the process of {} resumes",
+    "slow_disk": "the disk of {} recovered",
+    "fill_disk": "the disk of {} has free space again",
+    "rolling_broker_restart": "the rolling restart of {} ends",
+    "rolling_restart": "the rolling restart of {} ends",
 }
-"""Of faults whose end is worth a line."""
+"""The lines for the end of faults that have one."""
 
 CALLS = {
     "assigned": "onPartitionsAssigned()",
@@ -67,7 +67,7 @@ LEFT_BY_ITSELF = (
     "consumer pro-actively leaving the group",
     "consumer poll timeout has expired.",
 )
-"""The Java client's words when its poll interval has run out: classic, and consumer protocol."""
+"""The Java client's messages when max.poll.interval.ms is exceeded, classic and KIP-848."""
 
 REFUSED = {
     "(GROUP_ID_NOT_FOUND)": (
@@ -79,15 +79,15 @@ REFUSED = {
         "consumer protocol (group.consumer.migration.policy)"
     ),
 }
-"""Answers that end a consumer, in other words: what the group would not do."""
+"""Explanations of errors that end a consumer."""
 
 EXPECTED_ENDS = {"crashed", "closed", "killed"}
-"""Ends of processes that the fault behind them tells already, or that are as they should be."""
+"""Ends of processes that their fault shows already, or that are expected."""
 
 
 @dataclass(slots=True)
 class Happening:
-    """Something that happened, and how often."""
+    """One line of the timeline, and how often it occurred."""
 
     text: str
     first_us: int
@@ -96,7 +96,7 @@ class Happening:
 
 
 class Chronicle:
-    """Keeps the happenings of a run, in order of their first time; ``hear`` every event."""
+    """The timeline of a run, in order of first occurrence; ``hear`` every event."""
 
     def __init__(self) -> None:
         self.left_out = 0
@@ -112,23 +112,23 @@ class Chronicle:
             ev.MemberRemoved: _removed,
             ev.GroupConverted: _converted,
             ev.ActRefused: lambda w: f"{w.fault} is refused: {w.why or w.error}",
-            ev.OffsetsDropped: lambda w: f"committed offsets of {w.group} vanish: {w.why}",
+            ev.OffsetsDropped: lambda w: f"committed offsets of {w.group} are removed: {w.why}",
             ev.AssignorFailed: lambda w: f"the assignor {w.assignor} fails in {w.consumer}",
             ev.CoordinatorMoved: _coordinator_moved,
             ev.LeaderChanged: _led_uncleanly,
             ev.RecordsTruncated: lambda w: (
                 f"{w.partition} loses {counted(w.next_offset - w.first, 'record')}: broker "
-                f"{w.broker} leads without {'it' if w.next_offset - w.first == 1 else 'them'}"
+                f"{w.broker} was elected without {'it' if w.next_offset - w.first == 1 else 'them'}"
             ),
         }
 
     @property
     def happenings(self) -> list[Happening]:
-        """Return what happened."""
+        """Return the lines of the timeline."""
         return list(self._happenings.values())
 
     def hear(self, event: ev.Event) -> None:
-        """Take in one event; most of them are none of ours."""
+        """Add an event if it belongs to the timeline."""
         words = self._words.get(type(event.what))
         text = words(event.what) if words is not None else ""
         if not text:
@@ -147,7 +147,7 @@ class Chronicle:
         return VERBS.get(what.verb, f"{what.verb} {{}}").format(_named(what.target))
 
     def _started(self, what: ev.ConsumerStarted) -> str:
-        """Tell a start that no restart has told already."""
+        """Return the line for a start, unless a restart shows it already."""
         if what.incarnation == 1 or what.consumer in self._restarted:
             return ""
         return f"{what.consumer} starts again"
@@ -158,17 +158,17 @@ def _ended(what: ev.FaultEnded) -> str:
 
 
 def _named(target: str) -> str:
-    """Return what a fault is done to as a sentence has it."""
+    """Return the target of a fault for a sentence."""
     return f"the {target}" if target.startswith("coordinator of ") else target
 
 
 def _stopped(what: ev.ConsumerStopped) -> str:
     if what.how == "killed":
-        return f"{what.consumer} is killed: it had not closed in time"
+        return f"{what.consumer} is killed: it did not close in time"
     if what.how in EXPECTED_ENDS:
         return ""
     why = next((why for error, why in REFUSED.items() if error in what.reason), "")
-    return f"{what.consumer} dies: {what.reason or what.how}{why}"
+    return f"{what.consumer} ends: {what.reason or what.how}{why}"
 
 
 def _dropped(what: ev.ClientDropped) -> str:
@@ -178,22 +178,22 @@ def _dropped(what: ev.ClientDropped) -> str:
 
 
 def _coordinator_moved(what: ev.CoordinatorMoved) -> str:
-    text = f"broker {what.broker} is now coordinator of {what.group}"
+    text = f"broker {what.broker} becomes coordinator of {what.group}"
     if what.loaded_us < LONG_LOAD_US:
         return text
     return f"{text}, after a load of {what.loaded_us / 1_000_000:.1f} s"
 
 
 def _led_uncleanly(what: ev.LeaderChanged) -> str:
-    """Tell of an election that may have cost commits; those of topics are told by what is lost."""
+    """Return the line for an unclean election of an offsets partition."""
     if what.clean or what.partition.topic != OFFSETS_TOPIC:
         return ""
-    return f"broker {what.broker} leads {what.partition}, though it was not in sync"
+    return f"broker {what.broker} leads {what.partition} (unclean election: it was not in sync)"
 
 
 def _converted(what: ev.GroupConverted) -> str:
-    others = f", {len(what.members)} classic members with it" if what.members else ", empty before"
-    return f"{what.group} goes over to the {what.protocol} protocol{others}"
+    others = f" with {len(what.members)} classic members" if what.members else "; it was empty"
+    return f"{what.group} is converted to the {what.protocol} protocol{others}"
 
 
 def _removed(what: ev.MemberRemoved) -> str:

@@ -1,4 +1,4 @@
-"""A comparison as Markdown, to be pasted into a design review: one table, whatever its width."""
+"""A comparison as Markdown, for example for a design review: one table of any width."""
 
 from __future__ import annotations
 
@@ -7,28 +7,26 @@ from collections.abc import Iterator, Sequence
 
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.distribution import Comparison, compare, summarise
-from emulator.report.chance import NO_CHANCE, all_alike
-from emulator.report.comparison_screen import Column, Rows, missed, other_changes, paired
-from emulator.report.figures_shown import ALWAYS, IF_ANY
-from emulator.report.headings import in_force
+from emulator.report.comparison import Column, Rows, missed, other_changes, paired
+from emulator.report.figures import ALL_SEEDS_ALIKE, ALWAYS, IF_ANY, all_alike
+from emulator.report.subject import in_force
 from emulator.report.wording import figure
 
-_PEOPLE_SAY = {**ALWAYS, **IF_ANY}
+_LABELS = {**ALWAYS, **IF_ANY}
 _LEGEND = (
-    "Each figure is a mean over the seeds; in brackets how it differs from {first}, seed by seed, "
-    "with the interval that holds the true mean with 95 % confidence. Bold: that interval leaves "
-    "out zero."
+    "Each figure is a mean over the seeds. In brackets: the difference from {first}, seed by seed, "
+    "with its 95 % confidence interval; bold if the interval does not contain zero."
 )
-_LEGEND_OF_ONE = "In brackets: how a figure differs from {first}. One seed, so no intervals."
+_LEGEND_OF_ONE = "In brackets: the difference from {first}. One seed, so there are no intervals."
 
 
 def comparison_markdown(
     seeds: Sequence[int], columns: Sequence[Column], *, turned: bool
 ) -> Iterator[str]:
-    """Yield the lines of a comparison; *turned*: a row for each column, a column a metric.
+    """Yield the lines of a comparison; *turned*: a row for each setting, a column for each metric.
 
-    All metrics stand there that are not alike in all runs, after those that people ask for first;
-    a turned table, which would be too wide, has the latter alone.
+    The table shows the main metrics, then all others that are not equal in all runs; a turned
+    table shows the main metrics only, because of its width.
     """
     first, several = columns[0], len(seeds) > 1
     rows, alike = _rows(columns)
@@ -37,10 +35,10 @@ def comparison_markdown(
     yield ""
     yield (_LEGEND if several else _LEGEND_OF_ONE).format(first=_plain(first.name))
     if all(all_alike(column.metrics) for column in columns):
-        yield NO_CHANCE
+        yield ALL_SEEDS_ALIKE
     if alike and not turned:
-        told = ", ".join(f"`{name}` {figure(first.metrics[0][name])}" for name in alike)
-        yield f"Alike in all runs: {told}."
+        equal = ", ".join(f"`{name}` {figure(first.metrics[0][name])}" for name in alike)
+        yield f"Equal in all runs: {equal}."
     if any(column.missed for column in columns):
         yield from ("", " ".join(_plain(line.strip()) for line in missed(columns)))
     yield from _causes(columns)
@@ -70,10 +68,10 @@ def _rows(columns: Sequence[Column]) -> tuple[Rows, list[str]]:
     """Return the metrics in which runs differ, with labels, and the names of the others."""
     runs = [run for column in columns for run in column.metrics]
     units = {metric.name: metric.unit for metric in VALUES}
-    names = [*_PEOPLE_SAY, *(name for name in units if name not in _PEOPLE_SAY)]
+    names = [*_LABELS, *(name for name in units if name not in _LABELS)]
     alike = {name for name in names if len({run[name] for run in runs}) == 1} - ALWAYS.keys()
     told = [
-        (name, _PEOPLE_SAY.get(name) or f"`{name}` ({units[name]})")
+        (name, _LABELS.get(name) or f"`{name}` ({units[name]})")
         for name in names
         if name not in alike
     ]
@@ -91,7 +89,7 @@ def _upright(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
 
 
 def _turned(columns: Sequence[Column], metrics: Rows) -> Iterator[str]:
-    rows = [(name, label) for name, label in metrics if name in _PEOPLE_SAY]
+    rows = [(name, label) for name, label in metrics if name in _LABELS]
     yield _line("", *(label for _, label in rows))
     yield f"|---{'|---:' * len(rows)}|"
     for column in columns:
@@ -104,7 +102,7 @@ def _line(*cells: str) -> str:
 
 
 def _cell(name: str, column: Column, first: Column) -> str:
-    """Return a mean, and how it differs from the first column's, if it does."""
+    """Return a mean, and its difference from the first column if there is one."""
     values = [run[name] for run in column.metrics]
     mean = figure(summarise(values).mean.value)
     comparison = compare([run[name] for run in first.metrics], values)
@@ -123,14 +121,14 @@ def _leaves_out_zero(comparison: Comparison) -> bool:
 
 
 def _causes(columns: Sequence[Column]) -> Iterator[str]:
-    """Yield why records were repeated or lost: a row a cause, in records a run."""
+    """Yield a table of causes in records per run."""
     totals = [_total(column) for column in columns]
     known = Counter[str]()
     for total in totals:
         known.update(total)
     if not known:
         return
-    yield from ("", "Why records were processed again or lost, in records a run:", "")
+    yield from ("", "Causes of reprocessing and loss, in records per run:", "")
     yield _line("", *(_plain(column.name) for column in columns))
     yield f"|---{'|---:' * len(columns)}|"
     for cause, _ in known.most_common():
@@ -151,5 +149,5 @@ def _total(column: Column) -> Counter[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text that Markdown does not take for the end of a cell, or for emphasis."""
+    """Return text with the characters escaped that end a cell or mark emphasis."""
     return text.replace("|", r"\|").replace("*", r"\*")

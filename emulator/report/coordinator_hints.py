@@ -1,4 +1,4 @@
-"""What would help against causes that come from the coordinator's side."""
+"""Hints for causes on the coordinator's side."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Mapping
 
 from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
-from emulator.report.cases import COMMIT_MORE_OFTEN, SAFE_TO_REPEAT, Case, Hint
+from emulator.report.cases import COMMIT_MORE_OFTEN, IDEMPOTENT, Case, Hint
 
 BROKER_STOPS = frozenset({"crash_broker", "stop_broker"})
 
 
-def _few_copies(case: Case) -> bool:
-    """Say whether the offsets are on fewer brokers than Kafka means them to be."""
+def _few_replicas(case: Case) -> bool:
+    """Return whether the offsets topic has fewer than three replicas."""
     return int(case.setting("offsets.topic.replication.factor")) < 3
 
 
 def _acknowledged_by_one(case: Case) -> bool:
-    """Say whether there are copies enough, but one of them may acknowledge what it has alone."""
-    return not _few_copies(case) and int(case.setting("min.insync.replicas")) < 2
+    """Return whether there are three replicas, but one alone may acknowledge."""
+    return not _few_replicas(case) and int(case.setting("min.insync.replicas")) < 2
 
 
 def _evicts_early(case: Case) -> bool:
-    """Say whether a member may be evicted before it learns that its commit has timed out."""
+    """Return whether a member may be removed before its commit times out."""
     settings = case.group.settings
-    learns_ms = int(case.setting("offsets.commit.timeout.ms"))
+    timeout_ms = int(case.setting("offsets.commit.timeout.ms"))
     if case.commits("auto"):
-        learns_ms += int(settings["auto.commit.interval.ms"])
+        timeout_ms += int(settings["auto.commit.interval.ms"])
     return (
         "session expired" in case.evictions
-        and int(case.group.value("session.timeout.ms")) <= learns_ms
+        and int(case.group.value("session.timeout.ms")) <= timeout_ms
     )
 
 
@@ -38,83 +38,81 @@ def _unclean(case: Case) -> bool:
 
 
 def _alone(case: Case) -> bool:
-    """Say whether a coordinator without followers did something that did not last."""
+    """Return whether a coordinator without followers acknowledged something that was lost."""
     alone = case.said("acknowledged", "two coordinators")
     return alone and int(case.setting("min.insync.replicas")) < 2
 
 
 TWO_IN_SYNC = Hint(
-    "With {min.insync.replicas} of at least 2 a coordinator cut off from its followers acknowledges "
-    "nothing: its commits and assignments time out, and members look for another.",
+    "Set {min.insync.replicas} to at least 2: a coordinator without its followers then acknowledges "
+    "nothing. Its commits and assignments time out, and members look up the coordinator again.",
     _alone,
 )
 
-THREE_COPIES = Hint(
-    "Keep offsets on three brokers: {offsets.topic.replication.factor} of 3. While no replica in "
-    "sync is up nobody coordinates the group, and commits find no one to take them.",
-    lambda case: _few_copies(case) and not case.verbs.isdisjoint(BROKER_STOPS),
+THREE_REPLICAS = Hint(
+    "Set {offsets.topic.replication.factor} to 3: without an in-sync replica the group has no "
+    "coordinator, and commits fail.",
+    lambda case: _few_replicas(case) and not case.verbs.isdisjoint(BROKER_STOPS),
 )
 
 COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.STALE_COORDINATOR: (
         TWO_IN_SYNC,
         Hint(
-            "Members look for another coordinator when a commit has timed out, after "
-            "{offsets.commit.timeout.ms}, and not before. Let {session.timeout.ms} be longer than "
-            "that and {auto.commit.interval.ms} together: they then find it before it evicts them.",
+            "Members look up the coordinator again only when a commit times out, after "
+            "{offsets.commit.timeout.ms}. Set {session.timeout.ms} above the sum of that and "
+            "{auto.commit.interval.ms}: they then find the new coordinator before it removes them.",
             lambda case: not case.said("acknowledged") and _evicts_early(case),
         ),
         Hint(
-            "Leave {unclean.leader.election.enable} off: a replica that is not in sync then never "
-            "replaces a coordinator that took commits alone.",
+            "Disable {unclean.leader.election.enable}: a replica that is not in sync then never "
+            "replaces a coordinator that was alone in the ISR.",
             lambda case: case.said("acknowledged") and _unclean(case),
         ),
         Hint(
-            "A controller that cannot be reached by a broker, while clients can reach both, is a "
-            "fault of the network: let brokers and controllers share the paths that clients use."
+            "A broker that clients can reach but the controller cannot is a network fault: let "
+            "brokers and controllers share the network paths that clients use."
         ),
         *COMMIT_MORE_OFTEN,
-        SAFE_TO_REPEAT,
+        IDEMPOTENT,
     ),
     Cause.NOT_REPLICATED: (
         Hint(
-            "Keep offsets on three brokers: {offsets.topic.replication.factor} of 3, and at least "
-            "2 for {min.insync.replicas}.",
-            lambda case: case.said(UNCLEAN) and _few_copies(case),
+            "Set {offsets.topic.replication.factor} to 3 and {min.insync.replicas} to at least 2.",
+            lambda case: case.said(UNCLEAN) and _few_replicas(case),
         ),
         Hint(
-            "At least 2 for {min.insync.replicas}: a coordinator that is alone in sync then "
-            "acknowledges nothing that could be lost with it.",
+            "Set {min.insync.replicas} to at least 2: a coordinator that is alone in the ISR then "
+            "acknowledges nothing.",
             lambda case: case.said(UNCLEAN) and _acknowledged_by_one(case),
         ),
         Hint(
-            "Leave {unclean.leader.election.enable} off: commits that were acknowledged survive "
-            "then; the price: no coordinator while every replica in sync is down.",
+            "Disable {unclean.leader.election.enable}: acknowledged commits then survive. "
+            "Trade-off: the group has no coordinator while all in-sync replicas are down.",
             lambda case: case.said(UNCLEAN),
         ),
         Hint(
-            "Nothing acknowledged was lost: the commit was not answered yet when its broker died. "
-            "What repeats is what any crash at that moment repeats.",
+            "No acknowledged commit was lost: the commit was unanswered when the broker failed. Any "
+            "crash at that moment causes the same reprocessing.",
             lambda case: case.said(NOT_ON_NEXT_LEADER),
         ),
-        SAFE_TO_REPEAT,
+        IDEMPOTENT,
     ),
     Cause.LOADING: (
         Hint(
-            "Make the load short: it reads all that was never compacted. A smaller "
-            "{offsets.topic.segment.bytes} lets more of it be compacted, as the newest segment "
-            "never is; and see that the log cleaner lives (log.cleaner.enable, its metrics)."
+            "Shorten the load: it reads everything that has not been compacted. The active segment "
+            "is never compacted, so use a smaller {offsets.topic.segment.bytes}; and check that the "
+            "log cleaner runs (log.cleaner.enable and its metrics)."
         ),
         Hint(
-            "Commit less: every commit is a record to be read at the next load. A larger "
-            "{auto.commit.interval.ms}, or a commit a batch instead of one a record.",
+            "Commit less often: the next load reads every commit. Use a larger "
+            "{auto.commit.interval.ms}, or commit once per batch instead of once per record.",
             lambda case: case.commits("each record"),
         ),
         Hint(
-            "Hand coordinators over before brokers stop (a controlled shutdown), one at a time, "
-            "and let no member restart meanwhile: what is processed during a load is only "
-            "committed after it."
+            "Stop brokers by controlled shutdown, one at a time, and do not restart members "
+            "meanwhile: records processed during a load can only be committed after it."
         ),
-        SAFE_TO_REPEAT,
+        IDEMPOTENT,
     ),
 }

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from emulator.ledger.entries import Entry, EntryKind, Owner
 from emulator.report.event_wording import GENERATION
-from emulator.report.refrains import Line
 from emulator.report.wording import counted, paragraph
 
 VERBS = {
-    EntryKind.REPROCESSED: ("was processed again", "were processed again"),
+    EntryKind.REPROCESSED: ("was reprocessed", "were reprocessed"),
     EntryKind.LOST: ("was lost", "were lost"),
     EntryKind.TRUNCATED: (
-        "is gone from the log, unprocessed",
-        "are gone from the log, unprocessed",
+        "was truncated before processing",
+        "were truncated before processing",
     ),
-    EntryKind.PARTIAL: ("was cut off under work", "were cut off under work"),
+    EntryKind.PARTIAL: ("was in flight at the kill", "were in flight at the kill"),
 }
 
 
@@ -41,45 +42,152 @@ def entry_screen(
     yield from paragraph(text, f"{entry.id}  ")
     if entry.cause is not None:
         detail = f" ({entry.detail})" if entry.detail else ""
-        yield from paragraph(f"{entry.cause}{detail}", "    because:  ")
+        yield from paragraph(f"{entry.cause}{detail}", "    cause:    ")
     if entry.root is not None:
         root = f"{entry.root.verb} {entry.root.target} at {moment(entry.root.at_us)}"
-        yield from paragraph(f"{root} ({entry.root.id})", "    it began: ")
+        yield from paragraph(f"{root} ({entry.root.id})", "    root:     ")
     yield from _owners(entry, moment, term)
     yield ""
     yield from _story(lines, moment)
-    yield from ("", "* shows the cause")
+    yield from ("", "* evidence of the cause")
 
 
 def _owners(
     entry: Entry, moment: Callable[[int], str], term: Callable[[int], str]
 ) -> Iterator[str]:
-    """Yield who had the records; those that are gone nobody had, so who would have had them."""
+    """Yield the owners of the records; truncated records have the owner at that time only."""
     first, then = entry.first_owner, entry.second_owner
     if entry.kind is EntryKind.TRUNCATED:
-        yield from paragraph(_name(first) if first else "nobody", "    owner:    ")
+        yield from paragraph(_name(first) if first else "none", "    owner:    ")
         return
     yield from paragraph(_owner(first, moment, term), "    first:    ")
     if entry.kind is not EntryKind.PARTIAL:
-        yield from paragraph(_owner(then, moment, term), "    then:     ")
+        yield from paragraph(_owner(then, moment, term), "    second:   ")
 
 
 def _story(lines: Sequence[Line], moment: Callable[[int], str]) -> Iterator[str]:
-    """Yield the lines; work stands at its end, so its begin is told if others come between."""
-    told_us: list[int] = []
+    """Yield the lines; a range is shown at its end, with its start if other lines lie between."""
+    shown_us: list[int] = []
     for line in lines:
         text, began_us = line.text, line.began_us
-        if began_us is not None and any(began_us < at_us < line.at_us for at_us in told_us):
-            text = f"{text}, begun at {moment(began_us)}"
+        if began_us is not None and any(began_us < at_us < line.at_us for at_us in shown_us):
+            text = f"{text}, started at {moment(began_us)}"
         yield from paragraph(text, f"  {moment(line.at_us)} {'*' if line.shown else ' '} ")
-        told_us.append(line.at_us)
+        shown_us.append(line.at_us)
 
 
 def _owner(owner: Owner | None, moment: Callable[[int], str], term: Callable[[int], str]) -> str:
     if owner is None:
-        return "nobody"
+        return "none"
     return f"{_name(owner)}, {term(owner.at_us)} {owner.generation}, {moment(owner.at_us)}"
 
 
 def _name(owner: Owner) -> str:
     return owner.consumer + ("" if owner.incarnation == 1 else f" (start {owner.incarnation})")
+
+
+LONGEST_REFRAIN = 8
+"""Lines of the longest refrain that is looked for."""
+
+_PERIODS = range(1, LONGEST_REFRAIN + 1)
+_FEWEST_TIMES = 3
+_PASSING = re.compile(r"(?<=commit )\S+|(?<=log offset )\d+|(?<=high watermark )\d+")
+"""What is not worth a word where it alone differs from one time to the next."""
+
+_COUNTING = re.compile(
+    r"(?:the last of \d+ polls|poll) returns?(?= )"
+    r"|\d+(?:\.\.\d+)? \(\d+ records?\)"
+    r"|(?<= = )\d+(?= in )"
+)
+"""What may differ as well if it is told how far it came: how many records, and which."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogPosition:
+    """Where in an offsets partition something happened; None: that is not known."""
+
+    partition: int
+    log_offset: int | None
+    """Of the record, or of the next one where there is none."""
+
+    high_watermark: int | None
+    leader_epoch: int | None
+    broker: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the sequence of events."""
+
+    at_us: int
+    text: str
+    event: int
+    """Id of the event, of the first one where a line stands for several."""
+
+    shown: bool = False
+    """Whether the entry's own chain names it."""
+
+    began_us: int | None = None
+    """Of work: when it began; ``at_us`` is its end."""
+
+    log: LogPosition | None = None
+    """Where in the offsets log it stands, of a commit or a failover."""
+
+
+def without_refrains(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield the lines; where some of them come again and again, the first time and how often.
+
+    A refrain is up to ``LONGEST_REFRAIN`` lines that come three times or more in a row, but for
+    numbers the same. What goes on like it, if not always in its order, belongs to it; a line that
+    the chain shows never does after the first time.
+    """
+    shapes = [_COUNTING.sub("", _PASSING.sub("", line.text)) for line in lines]
+    at = 0
+    while at < len(lines):
+        repeated = {period: _end_of_repeats(lines, shapes, at, period) for period in _PERIODS}
+        period, end = max(repeated.items(), key=lambda found: found[1] - found[0])
+        if end - at < _FEWEST_TIMES * period:
+            yield lines[at]
+            at += 1
+            continue
+        end = _end_of_like(lines, shapes, at, period, end)
+        yield from lines[at : at + period]
+        yield _repetitions(lines, shapes, at, period, end)
+        at = end
+
+
+def _end_of_repeats(lines: Sequence[Line], shapes: Sequence[str], at: int, period: int) -> int:
+    """Return where whole repetitions of the *period* lines from *at* on end; *at* for too few."""
+    end = at + period
+    while end < len(lines) and shapes[end] == shapes[end - period] and not lines[end].shown:
+        end += 1
+    end -= (end - at) % period
+    return end if end - at >= _FEWEST_TIMES * period else at
+
+
+def _end_of_like(
+    lines: Sequence[Line], shapes: Sequence[str], at: int, period: int, end: int
+) -> int:
+    """Return how far behind *end* there is nothing but lines of the refrain, in whatever order."""
+    refrain = set(shapes[at : at + period])
+    while end < len(lines) and shapes[end] in refrain and not lines[end].shown:
+        end += 1
+    return end
+
+
+def _repetitions(
+    lines: Sequence[Line], shapes: Sequence[str], at: int, period: int, end: int
+) -> Line:
+    """Return the line that stands for all of a refrain but its first time."""
+    told, left = lines[at : at + period], end - at - period
+    last = dict(zip(shapes[at + period : end], lines[at + period : end], strict=True))
+    if period == 1:
+        text = f"the same {left} more times, until here"
+    elif left % period or shapes[at : end - period] != shapes[at + period : end]:
+        text = f"lines like these {period}, {left} more of them until here"
+    else:
+        text = f"these {period} lines {left // period} more times, until here"
+    ends = [last[shape].text for shape in dict.fromkeys(shapes[at : at + period])]
+    if [_PASSING.sub("", line.text) for line in told] != [_PASSING.sub("", each) for each in ends]:
+        text += f"; the last {'time' if period == 1 else 'of each'}: {'; '.join(ends)}"
+    return Line(lines[end - 1].at_us, text, lines[end - 1].event)

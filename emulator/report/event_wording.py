@@ -1,4 +1,4 @@
-"""Events in plain words of Kafka, as they concern one partition."""
+"""Events and ledger chains as sentences, seen from one partition."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from typing import Any
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
+from emulator.ledger.entries import Link, Step
+from emulator.report.wording import offset_range
 
 Words = Callable[[Any, TopicPartition], str]
 
 
-SET_ANEW = "to go on elsewhere"
-"""Why a consumer stops that sets its position anew and keeps its partition."""
+REOPENED = "position changed"
+"""Why a consumer stops if it sets a new position and keeps its partition."""
 
 GENERATION, EPOCH = "generation", "epoch"
-"""What a group counts: the classic protocol has generations, the consumer protocol epochs."""
+"""The number of a group's assignment: a generation (classic protocol) or an epoch (KIP-848)."""
 
 
-def in_words(
+def event_text(
     what: ev.What, partition: TopicPartition, term: str = GENERATION, successor: int | None = None
 ) -> str:
-    """Say what happened; of events about several partitions, what concerns *partition*.
+    """Return an event as a sentence; of an event of several partitions, the part of *partition*.
 
-    *term*: what the group counts, in whose words the number of a generation is told.
-    *successor*: the broker that leads, where one that was replaced appends a commit.
+    *term*: ``generation`` or ``epoch``. *successor*: the leader, if the broker that appends a
+    commit has been replaced.
     """
     if isinstance(what, ev.CommitAccepted) and successor is not None:
         text = f"broker {what.broker}, replaced by broker {successor}, {_appends(what, partition)}"
@@ -35,15 +37,15 @@ def in_words(
     return text.replace(f"in {GENERATION} ", f"in {term} ")
 
 
-def instant_in_words(what: ev.FaultBegan) -> str:
-    """Tell a fault that is over as it begins."""
+def instant_text(what: ev.FaultBegan) -> str:
+    """Return the sentence for a fault that ends when it begins."""
     return f"fault {what.fault}: {what.verb} {what.target}"
 
 
 def term_of(group: str, history: Iterable[ev.Event]) -> Callable[[int], str]:
-    """Return what tells, for a time of the run, what a group counts then.
+    """Return a function from a time of the run to the group's term, ``generation`` or ``epoch``.
 
-    A group that goes over to the other protocol counts the other thing from then on.
+    The term changes when the group is converted to the other protocol.
     """
     changes: list[tuple[int, str]] = []
     first = GENERATION
@@ -58,22 +60,8 @@ def term_of(group: str, history: Iterable[ev.Event]) -> Callable[[int], str]:
     return lambda at_us: next((term for at, term in reversed(changes) if at <= at_us), first)
 
 
-def span(first: int, next_offset: int) -> str:
-    """Name a range of offsets with its size.
-
-    >>> span(80, 100)
-    '80..99 (20 records)'
-    >>> span(7, 8)
-    '7 (1 record)'
-    """
-    count = next_offset - first
-    if count == 1:
-        return f"{first} (1 record)"
-    return f"{first}..{next_offset - 1} ({count} records)" if count else "nothing"
-
-
 def offset_of(offsets: ev.Offsets, partition: TopicPartition) -> int | None:
-    """Return what a commit says of *partition*, None if it does not speak of it."""
+    """Return the offset that a commit contains for *partition*, None if it contains none."""
     return next((offset for each, offset in offsets if each == partition), None)
 
 
@@ -84,7 +72,7 @@ def _committing(
 
 
 def _appends(what: ev.CommitAccepted, p: TopicPartition) -> str:
-    """Tell of a commit that is in its coordinator's own log, and not acknowledged yet."""
+    """Return the words for a commit that is appended and not acknowledged yet."""
     text = f"appends commit {what.commit} of {what.consumer}: {_committing(what, p)}"
     if what.log_partition < 0:
         return text
@@ -99,7 +87,7 @@ def _coordinator_loaded(what: ev.CoordinatorLoaded, _: TopicPartition) -> str:
     took = (what.waited_us + what.loaded_us) / 1_000_000
     log = "" if what.log_end < 0 else f"log end {what.log_end}, "
     return (
-        f"broker {what.broker} has loaded __consumer_offsets-{what.log_partition} in {took:.3f} s: "
+        f"broker {what.broker} loaded __consumer_offsets-{what.log_partition} in {took:.3f} s: "
         f"{what.records} records, {what.size} bytes, {log}high watermark {what.high_watermark}, "
         f"leader epoch {what.leader_epoch}"
     )
@@ -108,77 +96,79 @@ def _coordinator_loaded(what: ev.CoordinatorLoaded, _: TopicPartition) -> str:
 def _opened(what: ev.EpochOpened, _: TopicPartition) -> str:
     why = f", {what.why}" if what.why else ""
     return (
-        f"{what.consumer} begins {what.partition} at {what.offset} "
+        f"{what.consumer} starts {what.partition} at offset {what.offset} "
         f"({what.source}{why}) in generation {what.generation}"
     )
 
 
 def _closed(what: ev.EpochClosed, _: TopicPartition) -> str:
-    why = SET_ANEW if what.why == "reopened" else what.why
-    text = f"{what.consumer} stops {what.partition} at {what.processed} ({why})"
+    why = REOPENED if what.why == "reopened" else what.why
+    text = f"{what.consumer} stops {what.partition} at offset {what.processed} ({why})"
     in_hand = what.position - what.processed
-    return f"{text}, {in_hand} more in hand" if in_hand > 0 else text
+    return f"{text}, {in_hand} polled records not processed" if in_hand > 0 else text
 
 
 def _assigned(what: ev.GroupStabilised, partition: TopicPartition) -> str:
     owners = [name for name, partitions in what.assignment if partition in partitions]
     given = (
-        f"{partition} is assigned to {', '.join(owners)}" if owners else f"nobody has {partition}"
+        f"{partition} is assigned to {', '.join(owners)}"
+        if owners
+        else f"{partition} is not assigned"
     )
     return f"{what.group} is stable in generation {what.generation}: {given}"
 
 
-def converted(what: ev.GroupConverted) -> str:
-    """Tell a change of protocol, and what becomes of the count."""
-    to = f"{what.group} goes over to the {what.protocol} protocol"
+def conversion_text(what: ev.GroupConverted) -> str:
+    """Return the sentence for a change of protocol and of the group's term."""
+    to = f"{what.group} is converted to the {what.protocol} protocol"
     if not what.members:
-        return f"{to} with {what.consumer}; it had no members, and counts anew"
+        return f"{to} when {what.consumer} joins; it had no members and starts counting at zero"
     before, after = (GENERATION, EPOCH) if what.protocol == "consumer" else (EPOCH, GENERATION)
     return (
-        f"{to} with {what.consumer}: {before} {what.generation} is {after} {what.generation} now, "
-        f"for {', '.join(what.members)} too"
+        f"{to} when {what.consumer} joins: {before} {what.generation} becomes {after} "
+        f"{what.generation}, also for {', '.join(what.members)}"
     )
 
 
 def _aimed(what: ev.TargetComputed, partition: TopicPartition) -> str:
     meant = [name for name, partitions in what.changed if partition in partitions]
-    shall = f": {partition} shall go to {', '.join(meant)}" if meant else ""
-    return f"{what.group} has a target for epoch {what.epoch} ({what.assignor}){shall}"
+    given = f": {partition} is assigned to {', '.join(meant)}" if meant else ""
+    return f"{what.group} has a target assignment for epoch {what.epoch} ({what.assignor}){given}"
 
 
 def _moved(what: ev.MemberMoved, partition: TopicPartition) -> str:
     if partition in what.revoking:
-        told = f"told to give {partition} up"
+        state = f"revoking {partition}"
     elif partition in what.assigned:
-        told = f"with {partition}"
+        state = f"with {partition}"
     else:
-        told = f"without {partition}"
-    return f"{what.consumer} is in epoch {what.epoch}, {told}"
+        state = f"without {partition}"
+    return f"{what.consumer} is in epoch {what.epoch}, {state}"
 
 
 def _polled(what: ev.Polled, partition: TopicPartition) -> str:
-    got = [span(first, end) for each, first, end in what.ranges if each == partition]
-    return f"poll hands {what.consumer} {', '.join(got)} of {partition}"
+    got = [offset_range(first, end) for each, first, end in what.ranges if each == partition]
+    return f"poll returns {', '.join(got)} of {partition} to {what.consumer}"
 
 
 def _refused(what: ev.CommitRefused, p: TopicPartition) -> str:
-    where = "the coordinator" if what.by == "coordinator" else f"{what.consumer}'s own client"
+    where = "the coordinator" if what.by == "coordinator" else f"the client of {what.consumer}"
     return f"{where} refuses commit {what.commit} ({_committing(what, p)}): {what.error}"
 
 
 def _lost(what: ev.MessageLost, _: TopicPartition) -> str:
     commit = f" (commit {what.commit})" if what.commit else ""
-    return f"{what.kind}{commit} from {what.sender} to {what.receiver} never arrives"
+    return f"{what.kind}{commit} from {what.sender} to {what.receiver} is lost"
 
 
 def _answered(what: ev.CommitAnswered, _: TopicPartition) -> str:
-    fate = "was acknowledged" if what.error == "NONE" else f"failed: {what.error}"
-    return f"{what.consumer} learns that commit {what.commit} {fate}"
+    outcome = "is acknowledged" if what.error == "NONE" else f"fails: {what.error}"
+    return f"commit {what.commit} of {what.consumer} {outcome}"
 
 
 def _member_added(what: ev.MemberAdded, _: TopicPartition) -> str:
     instead = f" in place of {what.replaced}" if what.replaced else ""
-    return f"{what.consumer} enters {what.group} as {what.member_id}{instead}"
+    return f"{what.consumer} joins {what.group} as {what.member_id}{instead}"
 
 
 def _stopped(what: ev.ConsumerStopped, _: TopicPartition) -> str:
@@ -187,21 +177,21 @@ def _stopped(what: ev.ConsumerStopped, _: TopicPartition) -> str:
 
 def _leader_changed(what: ev.LeaderChanged, _: TopicPartition) -> str:
     if what.broker < 0:
-        return f"nobody can lead {what.partition}"
-    unclean = "" if what.clean else ", though it was not in sync"
+        return f"{what.partition} has no leader"
+    unclean = "" if what.clean else " (unclean election: it was not in sync)"
     return f"broker {what.broker} leads {what.partition} in epoch {what.epoch}{unclean}"
 
 
 def _stalled(what: ev.PartitionStalled, _: TopicPartition) -> str:
     if what.partition.topic == OFFSETS_TOPIC:
-        return f"{what.partition} takes no commits"
-    return f"nothing new of {what.partition} can be read"
+        return f"{what.partition} does not accept commits"
+    return f"new records of {what.partition} cannot be read"
 
 
 def _resumed(what: ev.PartitionResumed, _: TopicPartition) -> str:
     if what.partition.topic == OFFSETS_TOPIC:
-        return f"{what.partition} takes commits again, on broker {what.broker}"
-    return f"{what.partition} can be read on, from broker {what.broker}"
+        return f"{what.partition} accepts commits again on broker {what.broker}"
+    return f"new records of {what.partition} can be read again from broker {what.broker}"
 
 
 def _act_refused(what: ev.ActRefused, _: TopicPartition) -> str:
@@ -212,57 +202,62 @@ def _act_refused(what: ev.ActRefused, _: TopicPartition) -> str:
 WORDS: dict[type, Words] = {
     ev.FaultBegan: lambda w, _: f"fault {w.fault} begins: {w.verb} {w.target}",
     ev.FaultEnded: lambda w, _: f"fault {w.fault} ends: {w.verb} {w.target}",
-    ev.FaultMissed: lambda w, _: f"fault {w.fault} never struck ({w.verb} {w.target}): {w.why}",
+    ev.FaultMissed: lambda w, _: f"fault {w.fault} did not fire ({w.verb} {w.target}): {w.why}",
     ev.ActRefused: _act_refused,
     ev.BrokerDown: lambda w, _: f"broker {w.broker} goes down",
     ev.BrokerUp: lambda w, _: f"broker {w.broker} is up",
-    ev.BrokerFenced: lambda w, _: f"the controller takes broker {w.broker} for dead",
-    ev.BrokerUnfenced: lambda w, _: f"broker {w.broker} is registered again",
+    ev.BrokerFenced: lambda w, _: f"the controller fences broker {w.broker}",
+    ev.BrokerUnfenced: lambda w, _: f"the controller unfences broker {w.broker}",
     ev.LeaderChanged: _leader_changed,
     ev.IsrChanged: lambda w, _: (
-        f"in sync for {w.partition}: {', '.join(map(str, w.isr))} ({w.why})"
+        f"the ISR of {w.partition} is {', '.join(map(str, w.isr))} ({w.why})"
     ),
     ev.PartitionStalled: _stalled,
     ev.PartitionResumed: _resumed,
     ev.LogTruncated: lambda w, _: (
-        f"broker {w.broker} cuts log offsets {span(w.first, w.next_offset)} off {w.partition}"
+        f"broker {w.broker} truncates log offsets {offset_range(w.first, w.next_offset)} of "
+        f"{w.partition}"
     ),
     ev.RecordsTruncated: lambda w, _: (
-        f"{w.partition} has lost {span(w.first, w.next_offset)}: broker {w.broker} leads without "
-        f"them; what is produced now gets their offsets"
+        f"{w.partition} loses {offset_range(w.first, w.next_offset)}: the new leader, broker "
+        f"{w.broker}, does not have them; new records get their offsets"
     ),
     ev.CoordinatorLoaded: _coordinator_loaded,
     ev.CoordinatorUnloaded: lambda w, _: (
-        f"broker {w.broker} lets go of __consumer_offsets-{w.log_partition}"
+        f"broker {w.broker} unloads __consumer_offsets-{w.log_partition}"
     ),
     ev.AppendFailed: lambda w, _: (
         f"broker {w.broker} cannot append at log offset {w.log_offset} of "
         f"__consumer_offsets-{w.log_partition}: {w.error}"
     ),
     ev.SegmentRolled: lambda w, _: (
-        f"offsets partition {w.log_partition} goes on in a new segment from log offset "
+        f"offsets partition {w.log_partition} rolls a new segment at log offset "
         f"{w.base_offset} ({w.why})"
     ),
     ev.LogCompacted: lambda w, _: (
         f"the cleaner of broker {w.broker} compacts offsets partition {w.log_partition} up to log "
-        f"offset {w.next_offset}: {w.removed_size} bytes and {w.removed_records} records less"
+        f"offset {w.next_offset}: it removes {w.removed_size} bytes and {w.removed_records} records"
     ),
     ev.ConsumerStarted: lambda w, _: f"process {w.consumer} starts (incarnation {w.incarnation})",
     ev.ConsumerStopped: _stopped,
-    ev.ListenerThrew: lambda w, _: f"{w.consumer}'s listener throws, told: {w.call}",
+    ev.ListenerThrew: lambda w, _: f"the rebalance listener of {w.consumer} throws in {w.call}",
     ev.SubscriptionChanged: lambda w, _: f"{w.consumer} subscribes to {', '.join(w.topics)}",
     ev.ConsumerPaused: lambda w, _: f"process {w.consumer} is paused",
-    ev.ConsumerResumed: lambda w, _: f"process {w.consumer} goes on",
-    ev.ListenerCalled: lambda w, p: f"{w.consumer}'s listener is told: {w.call} {p}",
+    ev.ConsumerResumed: lambda w, _: f"process {w.consumer} resumes",
+    ev.ListenerCalled: lambda w, p: (
+        f"the rebalance listener of {w.consumer} is called: {w.call} {p}"
+    ),
     ev.EpochOpened: _opened,
     ev.EpochClosed: _closed,
     ev.ReadOn: lambda w, _: (
-        f"{w.consumer} reads {w.partition} on from {w.offset}, in the log as it is since then"
+        f"{w.consumer} continues to read {w.partition} at offset {w.offset}, in the truncated log"
     ),
-    ev.Processed: lambda w, p: f"{w.consumer} processes {p} {span(w.first, w.next_offset)}",
-    ev.PartlyProcessed: lambda w, p: f"{w.consumer} is cut off in the work on {p} {w.offset}",
+    ev.Processed: lambda w, p: f"{w.consumer} processes {p} {offset_range(w.first, w.next_offset)}",
+    ev.PartlyProcessed: lambda w, p: (
+        f"{w.consumer} is killed while it processes offset {w.offset} of {p}"
+    ),
     ev.NotProcessed: lambda w, p: (
-        f"{w.consumer} lets {p} {span(w.first, w.next_offset)} go: {w.why}"
+        f"{w.consumer} does not process {p} {offset_range(w.first, w.next_offset)}: {w.why}"
     ),
     ev.Polled: _polled,
     ev.CommitSent: lambda w, p: (
@@ -272,7 +267,7 @@ WORDS: dict[type, Words] = {
     ev.CommitRefused: _refused,
     ev.CommitAnswered: _answered,
     ev.MessageLost: _lost,
-    ev.OffsetsDropped: lambda w, p: f"the committed offset of {p} vanishes: {w.why}",
+    ev.OffsetsDropped: lambda w, p: f"the committed offset of {p} is removed: {w.why}",
     ev.TopicCreated: lambda w, _: f"topic {w.topic} is created",
     ev.PartitionsAdded: lambda w, _: f"topic {w.topic} now has {w.partitions} partitions",
     ev.TopicDeleted: lambda w, _: f"topic {w.topic} is deleted",
@@ -284,13 +279,48 @@ WORDS: dict[type, Words] = {
     ev.JoinPhaseEnded: lambda w, _: (
         f"generation {w.generation} of {w.group} has its members: {', '.join(w.consumers)}"
     ),
-    ev.GroupEpochRaised: lambda w, _: f"{w.group} is in epoch {w.epoch} now: {w.reason}",
+    ev.GroupEpochRaised: lambda w, _: f"the epoch of {w.group} rises to {w.epoch}: {w.reason}",
     ev.TargetComputed: _aimed,
     ev.MemberMoved: _moved,
     ev.GroupStabilised: _assigned,
-    ev.GroupConverted: lambda w, _: converted(w),
-    ev.GroupEmptied: lambda w, _: f"{w.group} has no members left",
-    ev.CoordinatorMoved: lambda w, _: f"broker {w.broker} is now coordinator of {w.group}",
-    ev.ClientDropped: lambda w, _: f"{w.consumer} lets go of {w.group}: {w.reason}",
+    ev.GroupConverted: lambda w, _: conversion_text(w),
+    ev.GroupEmptied: lambda w, _: f"{w.group} becomes empty",
+    ev.CoordinatorMoved: lambda w, _: f"broker {w.broker} becomes coordinator of {w.group}",
+    ev.ClientDropped: lambda w, _: f"{w.consumer} drops out of {w.group}: {w.reason}",
 }
-"""How each kind of event that can matter to an entry is told."""
+"""The sentence for each kind of event that can concern an entry."""
+
+
+_STEPS = {
+    Step.OPENED: "{} began {} at {} ({})",
+    Step.CLOSED: "{} stopped {} at {} ({})",
+    Step.COMMITTED: "{} committed {}",
+    Step.COMMIT_SENT: "{} sent commit {}",
+    Step.COMMIT_REFUSED: "commit {1} of {0} refused: {2}",
+    Step.COMMIT_LOST: "commit {1} of {0} lost on its way: {2}",
+    Step.COMMIT_TO_STALE_LEADER: (
+        "broker {2}, replaced by broker {3}, appended commit {1} of {0} at log offset {4}"
+    ),
+    Step.OFFSETS_DROPPED: "committed offset of {} {}",
+    Step.NOT_PROCESSED: "{} did not process records of {}: {}",
+    Step.GAP: "{} continued beyond {}",
+    Step.READ_ON: "{} continued to read {} from {}, position not checked",
+    Step.IN_FLIGHT: "{} was processing offset {} when it was killed",
+    Step.PAUSED: "{} paused",
+    Step.REMOVED: "{} removed from {}: {}",
+    Step.DROPPED_OUT: "{} dropped out of {}: {}",
+    Step.BROKER_DOWN: "broker {} went down",
+    Step.COORDINATOR_MOVED: "broker {} became coordinator of {}",
+    Step.ELECTED: "broker {} elected to lead {} in epoch {}",
+    Step.ELECTED_UNCLEAN: "broker {} elected to lead {} in epoch {}, not in sync",
+    Step.TRUNCATED: "broker {} leads {} without {} to {}",
+    Step.ROOT: "{} {}",
+}
+
+
+def link_text(link: Link) -> str:
+    """Return one step of a chain in words."""
+    if link.step is Step.LOADED:
+        broker, partition, load_us = link.values
+        return f"broker {broker} loaded {partition} in {int(load_us) / 1e6:.1f} s"
+    return _STEPS[link.step].format(*link.values).strip()

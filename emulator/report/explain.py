@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from assignors.types import TopicPartition
 from emulator import events as ev
+from emulator.ledger.cluster import OFFSETS_TOPIC, Coordinators
 from emulator.ledger.entries import Cause, Entry, EntryKind
-from emulator.report.coordination import Coordination, position_of
-from emulator.report.event_wording import in_words, instant_in_words, offset_of, span, term_of
-from emulator.report.refrains import Line, without_refrains
+from emulator.report.entry_screen import Line, LogPosition, without_refrains
+from emulator.report.event_wording import event_text, instant_text, offset_of, term_of
+from emulator.report.wording import offset_range
 
 Commit = ev.CommitSent | ev.CommitAccepted | ev.CommitRefused
 ReplicaEvent = ev.LeaderChanged | ev.IsrChanged | ev.PartitionStalled | ev.PartitionResumed
@@ -164,12 +165,12 @@ class _Story:
         text = self._words(first)
         began_us = first.what.began_us if isinstance(first.what, ev.Processed) else None
         if isinstance(first.what, ev.Processed) and isinstance(last.what, ev.Processed):
-            worked = span(first.what.first, last.what.next_offset)
+            worked = offset_range(first.what.first, last.what.next_offset)
             text = f"{first.what.consumer} processes {self._partition} {worked}"
         elif isinstance(first.what, ev.Polled) and isinstance(last.what, ev.Polled) and events > 1:
-            got = span(self._handed(first.what)[0], self._handed(last.what)[1])
-            text = f"the last of {events} polls that hand {first.what.consumer} {got} of "
-            text += str(self._partition)
+            got = offset_range(self._handed(first.what)[0], self._handed(last.what)[1])
+            text = f"the last of {events} polls returns {got} of "
+            text += f"{self._partition} to {first.what.consumer}"
         return Line(
             last.at_us,
             text,
@@ -182,9 +183,9 @@ class _Story:
     def _words(self, event: ev.Event) -> str:
         what = event.what
         if isinstance(what, ev.FaultBegan) and what.fault in self._instants:
-            return instant_in_words(what)
+            return instant_text(what)
         successor = self._coordination.successor(event)
-        return in_words(what, self._partition, self._term(event.at_us), successor)
+        return event_text(what, self._partition, self._term(event.at_us), successor)
 
     def _shows(self, event: ev.Event) -> bool:
         """Say whether the chain names an event; a poll has no id of its own."""
@@ -271,3 +272,77 @@ class _Story:
 
 def _speaks_of(what: ev.CommitAccepted, partition: TopicPartition) -> bool:
     return offset_of(what.offsets, partition) is not None
+
+
+LED = (
+    ev.LeaderChanged,
+    ev.IsrChanged,
+    ev.LogTruncated,
+    ev.PartitionStalled,
+    ev.PartitionResumed,
+)
+SERVED = (ev.CoordinatorLoaded, ev.CoordinatorUnloaded, ev.AppendFailed)
+BROKER_EVENTS = (ev.BrokerDown, ev.BrokerUp, ev.BrokerFenced, ev.BrokerUnfenced)
+
+
+def position_of(what: ev.What) -> LogPosition | None:
+    """Return where in the offsets log an event stands, if it says so."""
+    if isinstance(what, ev.CommitAccepted):
+        at = (what.log_offset, what.high_watermark, what.leader_epoch, what.broker)
+        return _position(what.log_partition, *at)
+    if isinstance(what, ev.CoordinatorLoaded):
+        at = (what.log_end, what.high_watermark, what.leader_epoch, what.broker)
+        return _position(what.log_partition, *at)
+    if isinstance(what, ev.CoordinatorUnloaded):
+        return _position(what.log_partition, -1, -1, what.leader_epoch, what.broker)
+    if isinstance(what, ev.AppendFailed):
+        return _position(what.log_partition, what.log_offset, -1, -1, what.broker)
+    if isinstance(what, ev.LeaderChanged) and what.partition.topic == OFFSETS_TOPIC:
+        return _position(what.partition.partition, -1, -1, what.epoch, what.broker)
+    if isinstance(what, ev.LogTruncated) and what.partition.topic == OFFSETS_TOPIC:
+        return _position(what.partition.partition, what.first, -1, what.leader_epoch, what.broker)
+    return None
+
+
+def _position(partition: int, *others: int) -> LogPosition | None:
+    if partition < 0:
+        return None
+    return LogPosition(partition, *(None if number < 0 else number for number in others))
+
+
+class Coordination:
+    """The offsets partition of one group, and the brokers that ever coordinated it."""
+
+    def __init__(self, group: str, events: Iterable[ev.Event]) -> None:
+        self._partition: TopicPartition | None = None
+        self._brokers: set[int] = set()
+        self._successors: dict[int, int] = {}
+        """Commits that a broker appended after it had been replaced, and who leads then."""
+
+        coordinators = Coordinators()
+        for event in events:
+            what = event.what
+            coordinators.follow(event)
+            if isinstance(what, ev.Appended) and what.group == group:
+                self._partition = TopicPartition(OFFSETS_TOPIC, what.log_partition)
+                self._brokers.add(what.broker)
+            elif isinstance(what, ev.CoordinatorMoved) and what.group == group:
+                self._brokers.add(what.broker)
+            elif isinstance(what, ev.CommitAccepted) and what.group == group:
+                known = coordinators.of(group)
+                if known.successor_of(what) is not None:
+                    self._successors[event.id] = known.leader
+
+    def successor(self, event: ev.Event) -> int | None:
+        """Return who had replaced the broker that appends a commit; None: nobody."""
+        return self._successors.get(event.id)
+
+    def concerns(self, what: ev.What) -> bool:
+        """Say whether an event is about the partition, or about a broker that coordinated."""
+        if isinstance(what, BROKER_EVENTS):
+            return what.broker in self._brokers
+        if isinstance(what, LED):
+            return what.partition == self._partition
+        if isinstance(what, SERVED):
+            return self._partition is not None and what.log_partition == self._partition.partition
+        return False

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from assignors.types import TopicPartition
-from emulator.report.described import (
+from emulator.report.group_state import (
     CLASSIC,
     COMPLETING_REBALANCE,
     CONSUMER,
@@ -17,7 +17,7 @@ from emulator.report.described import (
     DescribedGroup,
     DescribedMember,
 )
-from emulator.report.told import Told
+from emulator.report.subject import FinishedRun
 from emulator.report.wording import counted, paragraph
 
 MOST_MEMBERS = 6
@@ -25,7 +25,7 @@ MOST_RANGES = 6
 """Members and ranges of partitions that are named; the rest is counted."""
 
 SHORTEST_RANGE = 3
-"""So many partitions in a row are told as a range."""
+"""So many partitions in a row are run as a range."""
 
 WAITS_FOR = {
     PREPARING_REBALANCE: "waits until all its members have joined again",
@@ -87,17 +87,17 @@ def _names(run: list[TopicPartition]) -> list[str]:
 # -- at the end of a run -----------------------------------------------------------------------
 
 
-def groups_at_the_end(told: Told) -> Iterator[str]:
-    """Yield what is to be told of groups that a run did not leave stable; often nothing."""
-    unsettled = [group for group in told.groups if group.state != STABLE]
+def groups_at_the_end(run: FinishedRun) -> Iterator[str]:
+    """Yield what is to be run of groups that a run did not leave stable; often nothing."""
+    unsettled = [group for group in run.groups if group.state != STABLE]
     if unsettled:
         yield from ("", "Groups at the end")
     for group in unsettled:
-        yield from _unsettled(group, told)
+        yield from _unsettled(group, run)
 
 
-def _unsettled(group: DescribedGroup, told: Told) -> Iterator[str]:
-    since = f"{group.state} since {told.subject.moment(group.since_us)}"
+def _unsettled(group: DescribedGroup, run: FinishedRun) -> Iterator[str]:
+    since = f"{group.state} since {run.subject.moment(group.since_us)}"
     if group.state == EMPTY:
         yield from paragraph(f"{group.group}: {since}, nobody is left in it", "  ", "    ")
         return
@@ -128,7 +128,7 @@ def _others(group: DescribedGroup, late: int) -> Iterator[str]:
 def stable_groups(groups: Sequence[DescribedGroup]) -> str:
     """Tell of stable groups of the consumer protocol in one line; empty if there are none.
 
-    Of classic ones nothing is to be told but their rebalances, which the figures have.
+    Of classic ones nothing is to be run but their rebalances, which the figures have.
     """
     stable = [one for one in groups if one.protocol == CONSUMER and one.state == STABLE]
     named = [_in_one_line(group, alone=len(groups) == 1) for group in stable]

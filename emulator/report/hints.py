@@ -1,7 +1,7 @@
-"""What would help against each cause: hints with the conditions under which they fit.
+"""Hints for each cause, with the conditions under which they apply.
 
-A hint names Kafka's settings, and says what it costs where it costs something. Hints that do
-not fit what is in force are left out: nobody is told to do what they do already.
+A hint names Kafka's settings and its trade-off. Hints that do not apply to the settings in force are
+left out.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from emulator.report.cases import (
     COMMIT_BEFORE_ACKNOWLEDGING,
     COMMIT_MORE_OFTEN,
     COMMIT_ON_REVOKE,
+    IDEMPOTENT,
     LISTENER_CATCHES,
+    RESET_EARLIEST,
     RESTARTS,
-    SAFE_TO_REPEAT,
     STATIC,
     STAY_A_MEMBER,
+    Case,
     Hint,
     auto,
     closed,
@@ -26,71 +28,203 @@ from emulator.report.cases import (
     raced,
     too_slow,
 )
-from emulator.report.coordinator_hints import COORDINATOR_HINTS, THREE_COPIES, TWO_IN_SYNC
-from emulator.report.offset_hints import OFFSET_HINTS
-from emulator.report.truncation_hints import TRUNCATION_HINTS
+from emulator.report.coordinator_hints import COORDINATOR_HINTS, THREE_REPLICAS, TWO_IN_SYNC
+
+
+def _unclean(case: Case) -> bool:
+    return bool(case.setting("unclean.leader.election.enable"))
+
+
+def _may_be_alone(case: Case) -> bool:
+    """Return whether a leader alone may acknowledge records."""
+    return int(case.setting("min.insync.replicas")) < 2
+
+
+def _without_epoch(case: Case) -> bool:
+    """Return whether members commit explicit offsets without the leader epoch."""
+    return case.commits("no epoch")
+
+
+CLEAN = Hint(
+    "Disable unclean.leader.election.enable: a partition then waits for a replica that has all "
+    "acknowledged records. Trade-off: it is unavailable until such a broker is back.",
+    _unclean,
+)
+NEVER_ALONE = Hint(
+    "Set {min.insync.replicas} to at least 2, and acks=all for producers: a leader that is alone in "
+    "the ISR then acknowledges nothing. Trade-off: producers wait meanwhile.",
+    _may_be_alone,
+)
+COMMIT_THE_EPOCH = Hint(
+    "Commit the leader epoch together with the offset: ConsumerRecords.nextOffsets(), or an "
+    "OffsetAndMetadata with ConsumerRecord.leaderEpoch(). The next owner then asks the leader where "
+    "the log was truncated, and continues there (KIP-320).",
+    _without_epoch,
+)
+
+TRUNCATION_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
+    Cause.OUT_OF_RANGE: (
+        COMMIT_THE_EPOCH,
+        CLEAN,
+        NEVER_ALONE,
+        Hint(
+            "Keep records longer than the maximum lag of the group (retention.ms of the topic).",
+            lambda case: not _unclean(case),
+        ),
+    ),
+    Cause.LEADER_ALONE: (
+        Hint(
+            "Set acks=all for producers (here: the topic's acks): a record is then acknowledged when "
+            "all in-sync replicas have it. Trade-off: each send waits for replication."
+        ),
+    ),
+    Cause.TRUNCATED: (CLEAN, NEVER_ALONE, COMMIT_THE_EPOCH),
+}
+
+
+REMOVED = ("expired", "deleted")
+"""Why committed offsets were removed, as in the details of entries."""
+
+
+def _by_admin(case: Case) -> bool:
+    return case.said("administrator")
+
+
+def _had_members(case: Case) -> bool:
+    return case.said("no member subscribed")
+
+
+def _was_empty(case: Case) -> bool:
+    return not _had_members(case)
+
+
+def _removed_while_empty(case: Case) -> bool:
+    return case.said(*REMOVED) and not _had_members(case)
+
+
+RAISE_RETENTION = (
+    "Raise {offsets.retention.minutes} above the longest time that the group may be down: four days "
+    "are 5,760 minutes, the default is 10,080."
+)
+SET_BEFORE_THE_START = (
+    "Before you restart the group, reset its offsets to where it stopped, while it has no members: "
+    "kafka-consumer-groups --reset-offsets --to-datetime."
+)
+
+GROUP_OF_ITS_OWN = (
+    "Offsets of a topic to which no member subscribes expire even if the group has members, counted "
+    "from each commit. Give the consumers of such a topic their own group.id, or keep one running."
+)
+
+OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
+    Cause.EXPIRED: (
+        Hint(RAISE_RETENTION),
+        Hint(GROUP_OF_ITS_OWN, _had_members),
+        Hint(SET_BEFORE_THE_START, _was_empty),
+        Hint(
+            "{auto.offset.reset} decides what expired offsets cost: earliest reprocesses everything "
+            "in the topic, latest loses all unread records."
+        ),
+    ),
+    Cause.DELETED: (
+        Hint("Do not delete the offsets or topics of a group that will be restarted."),
+        Hint(SET_BEFORE_THE_START, _was_empty),
+    ),
+    Cause.RESET: (
+        Hint(
+            "Check a --reset-offsets before you run it: without --execute kafka-consumer-groups only "
+            "prints the result.",
+            _by_admin,
+        ),
+        Hint(
+            "A reset back causes reprocessing, a reset forward causes loss. To undo it, stop all "
+            "members and reset to the previous offsets (--to-offset, --from-file).",
+            _by_admin,
+        ),
+        Hint(
+            "Find out what removed the committed offset: expiration or an administrator.",
+            lambda case: not _by_admin(case),
+        ),
+    ),
+    Cause.RESET_TO_LATEST: (
+        RESET_EARLIEST,
+        Hint(
+            "Use a smaller {metadata.max.age.ms} to discover new partitions and topics earlier; this "
+            "reduces the loss but does not prevent it.",
+            lambda case: not case.verbs.isdisjoint({"add_partitions", "create_topic"}),
+        ),
+        Hint(RAISE_RETENTION, lambda case: case.said("expired")),
+        Hint(GROUP_OF_ITS_OWN, _had_members),
+        Hint(SET_BEFORE_THE_START, _removed_while_empty),
+    ),
+    Cause.RESET_BY_DURATION: (
+        RESET_EARLIEST,
+        Hint(SET_BEFORE_THE_START, _removed_while_empty),
+    ),
+}
 
 HINTS: Mapping[Cause, tuple[Hint, ...]] = {
-    Cause.SOUGHT: (Hint("Look at what the application passes to seek(), and when."),),
+    Cause.SOUGHT: (Hint("Check what the application passes to seek(), and when."),),
     Cause.REWIND: (
         Hint(
-            "Never send an older commit again after a newer one: in the callback of commitAsync() "
-            "do not retry, or only if nothing newer was sent since."
+            "Do not send an older commit after a newer one: do not retry in the callback of "
+            "commitAsync(), or only if no newer commit was sent since."
         ),
-        Hint("End with commitSync(): in onPartitionsRevoked(), and before close()."),
+        Hint("Call commitSync() last: in onPartitionsRevoked() and before close()."),
     ),
     Cause.OFF_BY_ONE: (Hint("Commit the offset of the last processed record plus one."),),
     Cause.MESSAGE_LOST: (
-        THREE_COPIES,
+        THREE_REPLICAS,
         *COMMIT_MORE_OFTEN,
         Hint(
-            "commitAsync() is never sent again; commitSync() is, until {default.api.timeout.ms}: "
-            "use it in onPartitionsRevoked() and before close().",
+            "commitAsync() is not retried; commitSync() is, for {default.api.timeout.ms}: use it in "
+            "onPartitionsRevoked() and before close().",
             lambda case: case.commits("async"),
         ),
         STAY_A_MEMBER[0],
-        SAFE_TO_REPEAT,
+        IDEMPOTENT,
     ),
     Cause.REFUSED: (
         LISTENER_CATCHES,
         Hint(
-            "REBALANCE_IN_PROGRESS is no reason to stop: call poll() until the member is in the "
-            "new generation, then commit what it still owns.",
+            "REBALANCE_IN_PROGRESS is retriable: call poll() until the member is in the new "
+            "generation, then commit the partitions that it still owns.",
             lambda case: case.said("REBALANCE_IN_PROGRESS"),
         ),
         Hint(
-            "Give each process a group.instance.id of its own: a second one fences the first.",
+            "Give each process its own group.instance.id: a second process with the same id fences the "
+            "first.",
             lambda case: case.said("FENCED_INSTANCE_ID"),
         ),
         *STAY_A_MEMBER,
         COMMIT_ON_REVOKE,
         Hint(
-            "partition.assignment.strategy=cooperative-sticky: fewer partitions change hands in a "
+            "Set partition.assignment.strategy=cooperative-sticky: fewer partitions move in a "
             "rebalance (switching a running group takes two rolling restarts).",
             lambda case: not case.group.cooperative,
         ),
     ),
     Cause.TWO_OWNERS: (
         LISTENER_CATCHES,
-        Hint("Let the assignor give each partition to one member.", lambda case: case.given_twice),
+        Hint("Make the assignor give each partition to one member.", lambda case: case.given_twice),
         TWO_IN_SYNC,
         *STAY_A_MEMBER,
         Hint(
-            "The old owner hears of it at its next poll(): a smaller {max.poll.records} makes that "
-            "sooner.",
+            "The old owner learns of it at its next poll(): a smaller {max.poll.records} makes that "
+            "earlier.",
             lambda case: not case.given_twice,
         ),
         Hint(
-            "Only where the results go can both be told apart: idempotent writes, or transactions "
-            "that carry the group's metadata (sendOffsetsToTransaction).",
+            "Only the destination of the results can reject the old owner: use idempotent writes, or "
+            "transactions with the group's metadata (sendOffsetsToTransaction).",
             lambda case: not case.given_twice,
         ),
     ),
     Cause.KEPT_REWOUND: (
         COMMIT_AT_ALL,
         Hint(
-            "partition.assignment.strategy=cooperative-sticky: who keeps a partition goes on "
-            "where it is (switching a running group takes two rolling restarts).",
+            "Set partition.assignment.strategy=cooperative-sticky: a member that keeps a partition "
+            "continues at its position (switching a running group takes two rolling restarts).",
             lambda case: not case.group.cooperative and not case.said("lost"),
         ),
         COMMIT_ON_REVOKE,
@@ -102,13 +236,13 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         COMMIT_AT_ALL,
         Hint(
             "Call commitSync() in onPartitionsRevoked(): the automatic commit is made when a "
-            "rebalance begins, and a cooperative member works on until it must give up.",
+            "rebalance begins, but a cooperative member continues to process until it revokes.",
             lambda case: auto(case) and case.group.cooperative and not case.group.by_coordinator,
         ),
         COMMIT_ON_REVOKE,
         COMMIT_BEFORE_ACKNOWLEDGING,
         Hint(
-            "Commit before close(): without enable.auto.commit it commits nothing.",
+            "Commit before close(): without enable.auto.commit, close() commits nothing.",
             lambda case: case.said("closed") and not auto(case),
         ),
         STATIC,
@@ -117,32 +251,32 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.CRASHED: (
         Hint(
-            "Give a process that is told to stop more time: it was killed before it had finished "
-            "its batch, at most {max.poll.records} records, and closed its consumer.",
+            "Use a longer grace period: the process was killed before it had finished its batch, at "
+            "most {max.poll.records} records, and closed its consumer.",
             lambda case: not case.verbs.isdisjoint(RESTARTS),
         ),
         Hint(
-            "Catch what the handler throws: an exception that ends the process leaves all since "
-            "the last commit to be repeated.",
+            "Catch exceptions of the handler: if one ends the process, everything since the last "
+            "commit is reprocessed.",
             lambda case: case.said("failed"),
         ),
         *COMMIT_MORE_OFTEN,
-        SAFE_TO_REPEAT,
+        IDEMPOTENT,
     ),
     Cause.RETENTION: (
         Hint(
-            "Keep records longer than the group can be behind (retention.ms of the topic): the "
-            "longest outage, and the time to catch up after it."
+            "Keep records longer than the maximum lag of the group (retention.ms of the topic): the "
+            "longest outage plus the lag recovery after it."
         ),
-        Hint("Watch how old the next record to read is, not only how many there are."),
+        Hint("Monitor the age of the next record to read, not only the lag in records."),
     ),
     Cause.COMMITTED_AHEAD: (
         Hint(
-            "Give each member that needs every record a group.id of its own.",
+            "Give each member that needs every record its own group.id.",
             lambda case: case.group.shared,
         ),
         Hint(
-            "Commit after the work: committing first turns every crash into a loss.",
+            "Commit after processing: committing first turns every crash into a loss.",
             lambda case: case.commits("before work"),
         ),
         Hint(
@@ -150,32 +284,30 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             lambda case: case.commits("no offsets"),
         ),
         Hint(
-            "Finish the batch before close(): with enable.auto.commit=true it commits all that "
-            "poll() returned, processed or not. Or commit processed offsets yourself.",
+            "Finish the batch before close(): with enable.auto.commit=true, close() commits "
+            "everything that poll() returned, processed or not. Or commit processed offsets yourself.",
             lambda case: auto(case) and not case.group.shared and (closed(case) or not raced(case)),
         ),
         Hint(
-            "enable.auto.commit=false, and commitSync() after each batch: with "
-            "group.protocol=consumer the automatic commit may cover the batch that poll() is just "
-            "handing out, whatever its settings.",
+            "Set enable.auto.commit=false and call commitSync() after each batch: with "
+            "group.protocol=consumer the automatic commit may cover the batch that poll() is about "
+            "to return, whatever its settings.",
             raced,
         ),
         Hint(
-            "Until then, fewer commits and smaller batches make it rarer and cheaper: a larger "
+            "Until then, fewer commits and smaller batches reduce it: a larger "
             "{auto.commit.interval.ms}, a smaller {max.poll.records}. With group.protocol=classic "
-            "poll() itself commits, before it hands out.",
+            "poll() itself commits, before it returns records.",
             raced,
         ),
     ),
     Cause.DISCARDED: (
         Hint(
-            "A refused commit says nothing about the records in hand: process them, or seek() back "
-            "to the last committed offset; poll() goes on behind the batch."
+            "A refused commit does not affect polled records: process them, or seek() back to the "
+            "last committed offset, because poll() continues after the batch."
         ),
     ),
-    Cause.SKIPPED: (
-        Hint("Keep what could not be processed: write it to a topic of its own (dead letters)."),
-    ),
+    Cause.SKIPPED: (Hint("Write records that could not be processed to a dead letter topic."),),
     **COORDINATOR_HINTS,
     **OFFSET_HINTS,
     **TRUNCATION_HINTS,

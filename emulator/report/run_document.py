@@ -9,35 +9,35 @@ from typing import Any
 from emulator.ledger.entries import Entry, Ledger, Owner
 from emulator.metrics.laws import Finding
 from emulator.report.chronicle import Happening
+from emulator.report.event_wording import link_text
 from emulator.report.group_screen import group_document
-from emulator.report.ledger_wording import link_text
-from emulator.report.run_screen import what_would_help
-from emulator.report.told import Told
+from emulator.report.run_screen import hints_of
+from emulator.report.subject import FinishedRun
 
 Clock = Callable[[int], str] | None
-"""Tells a time of the run as clock time; None: the scenario has none."""
+"""Returns a time of the run as clock time; None: the scenario has no start time."""
 
 
-def run_document(head: Mapping[str, Any], told: Told, clock: Clock) -> dict[str, Any]:
+def run_document(head: Mapping[str, Any], run: FinishedRun, clock: Clock) -> dict[str, Any]:
     """Return what ``run --json`` prints; *head* names the scenario and what is in force."""
     return {
         **head,
-        "seed": told.seed,
-        "digest": told.digest,
-        **totals(told.ledger),
-        "rebalances": told.metrics["rebalances"],
-        "timeline": [_happening(each, clock) for each in told.chronicle.happenings],
-        "groups": [group_document(group) for group in told.groups],
-        "hints": what_would_help(told),
-        "ledger": [entry_document(entry, clock) for entry in told.ledger.entries],
-        "metrics": told.metrics.as_dict(),
-        "expectations": [asdict(expected) for expected in told.expectations],
-        "findings": [finding_document(finding, clock) for finding in told.findings],
+        "seed": run.seed,
+        "digest": run.digest,
+        **totals(run.ledger),
+        "rebalances": run.metrics["rebalances"],
+        "timeline": [_happening(each, clock) for each in run.chronicle.happenings],
+        "groups": [group_document(group) for group in run.groups],
+        "hints": hints_of(run),
+        "ledger": [entry_document(entry, clock) for entry in run.ledger.entries],
+        "metrics": run.metrics.as_dict(),
+        "expectations": [asdict(expected) for expected in run.expectations],
+        "findings": [finding_document(finding, clock) for finding in run.findings],
     }
 
 
 def _happening(happening: Happening, clock: Clock) -> dict[str, Any]:
-    """Return a line of the timeline: when first, what, how often, and when last."""
+    """Return a line of the timeline: its first time, text, count and last time."""
     return {
         **timed(happening.first_us, clock),
         "what": happening.text,
@@ -92,7 +92,7 @@ def entry_document(entry: Entry, clock: Clock) -> dict[str, Any]:
 
 
 def finding_document(finding: Finding, clock: Clock) -> dict[str, Any]:
-    """Return a warning, or a law that was broken."""
+    """Return a warning or a broken law."""
     return {
         "law": finding.law.value,
         "severity": finding.severity.value,

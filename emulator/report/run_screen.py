@@ -1,4 +1,4 @@
-"""One run on one screen: what happened, how many, why, what would help; then the rest."""
+"""One run on one screen: totals, events, causes with hints, and the main figures."""
 
 from __future__ import annotations
 
@@ -8,116 +8,114 @@ from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.checks import Expected
 from emulator.metrics.laws import Law, Severity
 from emulator.metrics.metrics import Metrics
-from emulator.report.advice import hints_for, reason_of, standstill_hints
+from emulator.report.advice import downtime_hints, hints_for, migration_hints, reason_of
 from emulator.report.cases import Case
 from emulator.report.chronicle import Happening
-from emulator.report.faults_shown import drain, takeover
+from emulator.report.figures import lag_recovery, takeover
 from emulator.report.group_screen import groups_at_the_end, stable_groups
-from emulator.report.headings import heading
-from emulator.report.migration_hints import migration_hints
-from emulator.report.told import Told
-from emulator.report.wording import counted, figure, listed, paragraph, span
+from emulator.report.subject import FinishedRun, heading
+from emulator.report.wording import counted, duration, figure, joined, paragraph
 
 MOST_HAPPENINGS = 8
 MOST_CAUSES = 3
 MOST_HINTS_A_CAUSE = 3
 MOST_HINTS = 6
-"""Lines a screen has for each; the rest is counted."""
+"""Lines shown of each; the rest is counted."""
 
 TITLES = {
     EntryKind.LOST: "Lost",
-    EntryKind.REPROCESSED: "Processed again",
-    EntryKind.TRUNCATED: "Gone from the log before they were processed",
+    EntryKind.REPROCESSED: "Reprocessed",
+    EntryKind.TRUNCATED: "Truncated from the log before they were processed",
 }
-"""The kinds of entries that have a cause, in the order in which a screen tells them."""
+"""The kinds of entries that have a cause, in the order of the screen."""
 
 COLUMN = 15
-"""Where the text beside a heading or number begins."""
+"""The column at which the text after a heading or number begins."""
 
 
-def run_screen(told: Told) -> Iterator[str]:
+def run_screen(run: FinishedRun) -> Iterator[str]:
     """Yield the lines of a run's screen, none of them wider than 100 columns."""
-    yield from heading(told.subject, f"seed {told.seed}")
+    yield from heading(run.subject, f"seed {run.seed}")
     yield ""
-    yield from paragraph(_verdict(told.ledger))
-    yield from _happened(told)
-    yield from groups_at_the_end(told)
+    yield from paragraph(_verdict(run.ledger))
+    yield from _happened(run)
+    yield from groups_at_the_end(run)
     for kind in TITLES:
-        yield from _causes(told, kind)
-    yield from _help(told)
-    yield from _warnings(told)
-    yield from _expectations(told.expectations)
-    yield from _key_figures(told.metrics, stable_groups(told.groups))
-    yield from _where_to_look_next(told)
+        yield from _causes(run, kind)
+    yield from _help(run)
+    yield from _warnings(run)
+    yield from _expectations(run.expectations)
+    yield from _key_figures(run.metrics, stable_groups(run.groups))
+    yield from _where_to_look_next(run)
 
 
 def _verdict(ledger: Ledger) -> str:
     if not ledger.reprocessed and not ledger.lost:
-        first = "Nothing was processed again, nothing was lost."
+        first = "No records were reprocessed, none were lost."
     else:
-        again = counted(ledger.reprocessed, "record") if ledger.reprocessed else "No record"
+        again = counted(ledger.reprocessed, "record") if ledger.reprocessed else "No records"
         lost = f"{ledger.lost:,}" if ledger.lost else "none"
-        verb = "was" if ledger.reprocessed <= 1 else "were"
-        first = f"{again} {verb} processed again, {lost} lost."
+        verb = "was" if ledger.reprocessed == 1 else "were"
+        first = f"{again} {verb} reprocessed, {lost} lost."
     if ledger.truncated:
-        gone = counted(ledger.truncated, "record is", "records are")
-        first += f" {gone} gone from the log, unprocessed (counted apart)."
+        truncated = counted(ledger.truncated, "record was", "records were")
+        first += f" {truncated} truncated before processing (counted separately)."
     if not ledger.partial:
         return first
-    cut = counted(ledger.partial, "record was", "records were")
-    return f"{first} {cut} under work when the process died (counted apart)."
+    in_flight = counted(ledger.partial, "record was", "records were")
+    return f"{first} {in_flight} in flight at the kill (counted separately)."
 
 
 # -- what happened -----------------------------------------------------------------------------
 
 
-def _happened(told: Told) -> Iterator[str]:
-    chronicle, moment = told.chronicle, told.subject.moment
+def _happened(run: FinishedRun) -> Iterator[str]:
+    chronicle, moment = run.chronicle, run.subject.moment
     happenings = chronicle.happenings
-    rebalances = told.metrics["rebalances"]
+    rebalances = run.metrics["rebalances"]
     if not happenings and not rebalances:
         return
     yield from ("", "What happened")
     shown = happenings[:MOST_HAPPENINGS]
     for happening in shown:
-        yield from paragraph(_told(happening, told), f"  {moment(happening.first_us)}  ")
+        yield from paragraph(_happening_text(happening, run), f"  {moment(happening.first_us)}  ")
     more = len(happenings) - len(shown) + chronicle.left_out
     if more:
         yield f"  … and {more} more"
     if rebalances:
-        table = told.metrics.tables["rebalances.by_reason"]
+        table = run.metrics.tables["rebalances.by_reason"]
         reasons = [f"{reason} ({figure(number)})" for reason, number in table.items()]
         text = f"{counted(int(rebalances), 'rebalance')}: {', '.join(reasons)}"
         yield from paragraph(text, "  ", "    ")
 
 
-def _told(happening: Happening, told: Told) -> str:
+def _happening_text(happening: Happening, run: FinishedRun) -> str:
     if happening.times == 1:
         return happening.text
-    until = told.subject.moment(happening.last_us)
+    until = run.subject.moment(happening.last_us)
     return f"{happening.text} ({happening.times} times, until {until})"
 
 
-# -- why, and what would help ------------------------------------------------------------------
+# -- causes and hints --------------------------------------------------------------------------
 
 
-def _causes(told: Told, kind: EntryKind) -> Iterator[str]:
-    """Yield each cause of one kind: how many, what it means, an example."""
-    total = told.ledger.total(kind)
+def _causes(run: FinishedRun, kind: EntryKind) -> Iterator[str]:
+    """Yield each cause of one kind: number of records, explanation, example."""
+    total = run.ledger.total(kind)
     if not total:
         return
     yield from ("", f"{TITLES[kind]}: {counted(total, 'record')}")
-    ranked = _ranked(told, kind)
+    ranked = _ranked(run, kind)
     for entries in ranked[:MOST_CAUSES]:
-        yield from _cause(told, entries)
+        yield from _cause(run, entries)
     for entries in ranked[MOST_CAUSES:]:
-        yield f"{_records(entries):>9,}  {_name(told, entries)}"
+        yield f"{_records(entries):>9,}  {_name(run, entries)}"
 
 
-def _ranked(told: Told, kind: EntryKind) -> list[list[Entry]]:
-    """Return the entries of one kind by cause and group, most records first."""
+def _ranked(run: FinishedRun, kind: EntryKind) -> list[list[Entry]]:
+    """Return the entries of one kind by cause and group, largest first."""
     found: dict[tuple[str, str], list[Entry]] = {}
-    for entry in told.ledger.of(kind):
+    for entry in run.ledger.of(kind):
         found.setdefault((str(entry.cause), entry.group), []).append(entry)
     ranked = sorted(found.items(), key=lambda item: (-_records(item[1]), item[0]))
     return [entries for _, entries in ranked]
@@ -127,10 +125,10 @@ def _records(entries: Sequence[Entry]) -> int:
     return sum(entry.count for entry in entries)
 
 
-def _name(told: Told, entries: Sequence[Entry]) -> str:
-    """Name a cause; its group too where there are several."""
+def _name(run: FinishedRun, entries: Sequence[Entry]) -> str:
+    """Return the name of a cause, with its group if there are several groups."""
     cause, group = entries[0].cause, entries[0].group
-    name = f"{cause}" if len(told.subject.groups) == 1 else f"{cause} (group {group})"
+    name = f"{cause}" if len(run.subject.groups) == 1 else f"{cause} (group {group})"
     details = sorted({entry.detail for entry in entries if entry.detail})
     if not details:
         return name
@@ -138,34 +136,34 @@ def _name(told: Told, entries: Sequence[Entry]) -> str:
     return f"{name}: {', '.join(details[:2])}{more}"
 
 
-def _cause(told: Told, entries: Sequence[Entry]) -> Iterator[str]:
-    yield from paragraph(_name(told, entries), f"{_records(entries):>9,}  ", " " * 11)
-    yield from paragraph(reason_of(_case(told, entries)), " " * 11)
-    yield from paragraph(f"e.g. {_example(told, entries)}", " " * 11, " " * 16)
+def _cause(run: FinishedRun, entries: Sequence[Entry]) -> Iterator[str]:
+    yield from paragraph(_name(run, entries), f"{_records(entries):>9,}  ", " " * 11)
+    yield from paragraph(reason_of(_case(run, entries)), " " * 11)
+    yield from paragraph(f"e.g. {_example(run, entries)}", " " * 11, " " * 16)
 
 
-def _case(told: Told, entries: Sequence[Entry]) -> Case:
-    tables = told.metrics.tables
-    cause, group = entries[0].cause, told.subject.group(entries[0].group)
+def _case(run: FinishedRun, entries: Sequence[Entry]) -> Case:
+    tables = run.metrics.tables
+    cause, group = entries[0].cause, run.subject.group(entries[0].group)
     assert cause is not None, "only partial entries have none"
     evictions = {*tables["evictions.by_reason"], *tables["drop_outs.by_reason"]}
-    if not told.metrics["evictions_living"]:
+    if not run.metrics["evictions_living"]:
         evictions.discard("session expired")
     return Case(
         cause=cause,
-        subject=told.subject,
+        subject=run.subject,
         group=group,
         details=frozenset(entry.detail for entry in entries if entry.detail),
         verbs=frozenset(entry.root.verb for entry in entries if entry.root),
         evictions=frozenset(evictions),
-        given_twice=any(finding.law is Law.GIVEN_TWICE for finding in told.findings),
+        given_twice=any(finding.law is Law.GIVEN_TWICE for finding in run.findings),
     )
 
 
-def _example(told: Told, entries: Sequence[Entry]) -> str:
-    """Tell the largest of some entries."""
+def _example(run: FinishedRun, entries: Sequence[Entry]) -> str:
+    """Return the largest of some entries in words."""
     entry = max(entries, key=lambda entry: entry.count)
-    moment = told.subject.moment
+    moment = run.subject.moment
     offsets = f"{entry.first}..{entry.last}" if entry.count > 1 else f"{entry.first}"
     text = f"{entry.id}: {entry.topic_partition} {offsets}"
     if entry.first_owner is not None:
@@ -173,29 +171,27 @@ def _example(told: Told, entries: Sequence[Entry]) -> str:
     if entry.second_owner is not None:
         who, when = entry.second_owner.consumer, moment(entry.second_owner.at_us)
         again = entry.kind is EntryKind.REPROCESSED
-        text += (
-            f", again by {who}, done by {when}" if again else f", passed over by {who} at {when}"
-        )
-    return text if len(entries) == 1 else f"{text} ({len(entries)} entries in all)"
+        text += f", reprocessed by {who} at {when}" if again else f", skipped by {who} at {when}"
+    return text if len(entries) == 1 else f"{text} ({len(entries)} entries in total)"
 
 
-def what_would_help(told: Told) -> list[str]:
-    """Return what would help, each thing once, for the causes with the most records first.
+def hints_of(run: FinishedRun) -> list[str]:
+    """Return the hints of a run without duplicates, those of the largest causes first.
 
-    Before them: what frees a group that cannot go on by itself.
+    Hints for a group that cannot make progress by itself come before them.
     """
-    hints = dict.fromkeys(migration_hints(told.subject, told.groups))
+    hints = dict.fromkeys(migration_hints(run.subject, run.groups))
     for kind in TITLES:
-        for entries in _ranked(told, kind)[:MOST_CAUSES]:
-            hints |= dict.fromkeys(hints_for(_case(told, entries))[:MOST_HINTS_A_CAUSE])
-    hints |= dict.fromkeys(standstill_hints(told.subject, told.metrics))
+        for entries in _ranked(run, kind)[:MOST_CAUSES]:
+            hints |= dict.fromkeys(hints_for(_case(run, entries))[:MOST_HINTS_A_CAUSE])
+    hints |= dict.fromkeys(downtime_hints(run.subject, run.metrics))
     return list(hints)[:MOST_HINTS]
 
 
-def _help(told: Told) -> Iterator[str]:
-    hints = what_would_help(told)
+def _help(run: FinishedRun) -> Iterator[str]:
+    hints = hints_of(run)
     if hints:
-        yield from ("", "What would help")
+        yield from ("", "Hints")
     for hint in hints:
         yield from paragraph(hint, "  - ")
 
@@ -203,16 +199,16 @@ def _help(told: Told) -> Iterator[str]:
 # -- the rest ----------------------------------------------------------------------------------
 
 
-def _warnings(told: Told) -> Iterator[str]:
-    if not told.findings:
+def _warnings(run: FinishedRun) -> Iterator[str]:
+    if not run.findings:
         return
     yield ""
-    for finding in told.findings:
-        label = "warning: " if finding.severity is Severity.WARNING else "the emulator erred: "
+    for finding in run.findings:
+        label = "warning: " if finding.severity is Severity.WARNING else "internal error: "
         text = finding.message
         if finding.at_us is not None:
-            text += f" ({told.subject.moment(finding.at_us)}"
-            text += f", {finding.times:,} times in all)" if finding.times > 1 else ")"
+            text += f" ({run.subject.moment(finding.at_us)}"
+            text += f", {finding.times:,} times in total)" if finding.times > 1 else ")"
         yield from paragraph(text, label)
 
 
@@ -224,21 +220,21 @@ def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
         yield from paragraph(expected.message, "  ok      " if expected.ok else "  FAILED  ")
 
 
-def _without_standstill(metrics: Metrics) -> str:
+def _without_downtime(metrics: Metrics) -> str:
     if not metrics["processed"]:
-        return "nobody ever worked on a partition"
-    return "none: every partition always had a working owner"
+        return "no partition was ever processed"
+    return "none: every partition always had an owner"
 
 
 def _key_figures(metrics: Metrics, stable: str) -> Iterator[str]:
-    """Yield the figures that a person asks for next, in sentences; *stable*: groups that are."""
+    """Yield the main figures in sentences; *stable*: a description of the stable groups."""
     yield from ("", "Figures")
-    still, longest = metrics["standstill_total_s"], metrics["standstill_max_s"]
+    total, longest = metrics["downtime_total_s"], metrics["downtime_max_s"]
     yield from _figure(
-        "stand-still",
-        f"{span(longest)} at most for one partition, {span(still)} summed over partitions"
-        if still
-        else _without_standstill(metrics),
+        "downtime",
+        f"{duration(longest)} at most for one partition, {duration(total)} summed over partitions"
+        if total
+        else _without_downtime(metrics),
     )
     if away := _brokers_away(metrics):
         yield from _figure("brokers", away)
@@ -248,8 +244,8 @@ def _key_figures(metrics: Metrics, stable: str) -> Iterator[str]:
     if metrics["rebalances"]:
         yield from _figure(
             "rebalances",
-            f"{figure(metrics['rebalances'])}, {span(metrics['time_to_stable_total_s'])} until "
-            f"stable in all; {counted(int(moved), 'partition')} moved, {figure(unneeded)} needlessly",
+            f"{figure(metrics['rebalances'])}, {duration(metrics['time_to_stable_total_s'])} until "
+            f"stable in total; {counted(int(moved), 'partition')} moved, {figure(unneeded)} unnecessarily",
         )
     if stable:
         yield from _figure("group", stable)
@@ -262,20 +258,20 @@ def _key_figures(metrics: Metrics, stable: str) -> Iterator[str]:
         records = counted(avoided, "record")
         yield from _figure(
             "avoided",
-            f"{records} not repeated: a commit counted whose sender never heard that it did",
+            f"{records} not reprocessed: a commit took effect although its sender got no answer",
         )
 
 
 def _brokers_away(metrics: Metrics) -> str:
-    """Tell how long there was nothing to read, or no commit to be had; empty if never."""
+    """Return how long reads or commits were unavailable; empty if they never were."""
     parts = []
     if total := metrics["unreadable_total_s"]:
         parts.append(
-            f"nothing new to read for {span(metrics['unreadable_max_s'])} at most in one "
-            f"partition, {span(total)} summed over partitions"
+            f"no new records readable for {duration(metrics['unreadable_max_s'])} at most in one "
+            f"partition, {duration(total)} summed over partitions"
         )
-    if longest := metrics["uncommittable_max_s"]:
-        parts.append(f"no commit possible for {span(longest)} at most")
+    if longest := metrics["commits_unavailable_max_s"]:
+        parts.append(f"commits unavailable for {duration(longest)} at most")
     return "; ".join(parts)
 
 
@@ -284,20 +280,20 @@ def _figure(name: str, text: str) -> list[str]:
 
 
 def _lag(metrics: Metrics) -> str:
-    text = f"{figure(metrics['lag_processed_peak'])} records unprocessed at most"
-    drained = drain(metrics)
-    return f"{text}, {drained}" if drained else text
+    text = f"{figure(metrics['lag_processed_peak'])} records at most"
+    recovery = lag_recovery(metrics)
+    return f"{text}, {recovery}" if recovery else text
 
 
 def _commits(metrics: Metrics) -> str:
     parts = [f"{figure(metrics['commits_accepted'])} accepted"]
     refused = metrics.tables["commits_refused.by_error"]
     if refused:
-        errors = listed([f"{figure(number)} {error}" for error, number in refused.items()])
+        errors = joined([f"{figure(number)} {error}" for error, number in refused.items()])
         parts.append(f"{figure(metrics['commits_refused'])} refused ({errors})")
     if metrics["commit_messages_lost"]:
         lost = counted(
-            int(metrics["commit_messages_lost"]), "request or answer", "requests or answers"
+            int(metrics["commit_messages_lost"]), "request or response", "requests or responses"
         )
         parts.append(f"{lost} of commits lost")
     if metrics["commits_unanswered"]:
@@ -306,14 +302,14 @@ def _commits(metrics: Metrics) -> str:
 
 
 def _loads(metrics: Metrics) -> str:
-    """Tell how much of the offsets log brokers have read to coordinate."""
+    """Return how much of the offsets log coordinators have loaded."""
     number = counted(int(metrics["log_loads"]), "offsets partition")
-    taken = f"{span(metrics['log_loads_s'])} in all, waiting included"
+    taken = f"{duration(metrics['log_loads_s'])} in total, waiting included"
     return f"{number} loaded, {taken}; {figure(metrics['log_loads_bytes'])} bytes read"
 
 
-def _where_to_look_next(told: Told) -> Iterator[str]:
-    if told.ledger.entries:
-        first = told.ledger.entries[0].id
-        command = f"rebalance explain {told.subject.name} {first} --seed {told.seed}"
-        yield from ("", f"How {first} came about, step by step: {command}{told.subject.options}")
+def _where_to_look_next(run: FinishedRun) -> Iterator[str]:
+    if run.ledger.entries:
+        first = run.ledger.entries[0].id
+        command = f"rebalance explain {run.subject.name} {first} --seed {run.seed}"
+        yield from ("", f"The events that led to {first}: {command}{run.subject.options}")

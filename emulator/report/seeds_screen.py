@@ -1,4 +1,4 @@
-"""Many seeds of one scenario: how the figures are spread, and which seed is the worst."""
+"""Many seeds of one scenario: the distribution of its figures, and the seed with the most cost."""
 
 from __future__ import annotations
 
@@ -13,16 +13,11 @@ from emulator.metrics.checks import Expected
 from emulator.metrics.distribution import Estimate, Summary, summarise
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics
-from emulator.report.chance import no_chance
-from emulator.report.figures_shown import as_lines, cells, shown, why
-from emulator.report.headings import heading
-from emulator.report.subject import Subject
+from emulator.report.figures import as_lines, cells, note_if_alike, shown, why
+from emulator.report.subject import Subject, heading
 from emulator.report.wording import figure, paragraph
 
-IN_BRACKETS = (
-    "In brackets: where the true figure lies, with 95 % confidence; … where the seeds are too few "
-    "to say."
-)
+IN_BRACKETS = "In brackets: the 95 % confidence interval; … if there are too few seeds for a bound."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +32,8 @@ class Tally:
 
     @property
     def worst_seed(self) -> int:
-        """The seed that lost most; among equals, that repeated most, that stood still longest."""
-        names = ("lost", "reprocessed", "standstill_total_s")
+        """The seed with the most loss, then the most reprocessing, then the most downtime."""
+        names = ("lost", "reprocessed", "downtime_total_s")
         costs = [tuple(run[name] for name in names) for run in self.metrics]
         return self.seeds[max(range(len(costs)), key=lambda at: (costs[at], -at))]
 
@@ -49,22 +44,25 @@ def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
     yield from heading(subject, f"{number} seeds, {tally.seeds[0]} to {tally.seeds[-1]}")
     yield ""
     yield from as_lines(_table(tally))
-    yield from list(no_chance(tally.metrics)) or paragraph(IN_BRACKETS)
+    yield from list(note_if_alike(tally.metrics)) or paragraph(IN_BRACKETS)
     if causes := list(why(tally.causes)):
-        yield from ("", "Why, in records", *causes)
+        yield from ("", "Causes, in records", *causes)
     if tally.expectations:
         yield from ("", "Expectations")
     for expected in tally.expectations:
         yield from paragraph(expected.message, "  ok      " if expected.ok else "  FAILED  ")
     yield from _findings(tally)
     command = f"rebalance run {subject.name} --seed {tally.worst_seed}{subject.options}"
-    yield from ("", f"The worst seed is {tally.worst_seed}: {command}")
+    yield from (
+        "",
+        f"The seed with the most loss, reprocessing and downtime is {tally.worst_seed}: {command}",
+    )
 
 
 def _table(tally: Tally) -> Table:
     table = Table(box=box.MARKDOWN)
     table.add_column("")
-    for title in ("least", "half are within", "95 in 100 are within", "most", "mean"):
+    for title in ("minimum", "median", "p95", "maximum", "mean"):
         table.add_column(title, justify="right")
     for name, label in shown(tally.metrics):
         table.add_row(*cells(label, *_row(summarise([run[name] for run in tally.metrics]))))
@@ -79,7 +77,7 @@ def _row(summary: Summary) -> list[str]:
 
 
 def within(estimate: Estimate) -> str:
-    """Return a figure with the interval that holds the true one; open ends as dots.
+    """Return a figure with its confidence interval; an open end is shown as dots.
 
     >>> within(Estimate(62, 60, None, 0.95)), within(Estimate(3, 3, 3, 0.95))
     ('62 (60 to …)', '3')
@@ -92,7 +90,7 @@ def within(estimate: Estimate) -> str:
 
 
 def _findings(tally: Tally) -> Iterator[str]:
-    """Yield each warning once, with the number of seeds it was seen in."""
+    """Yield each warning once, with the number of seeds that have it."""
     seen = Counter[tuple[str, str]]()
     for findings in tally.findings:
         seen.update({(finding.severity.value, finding.law.value) for finding in findings})

@@ -1,4 +1,4 @@
-"""Numbers, times and paragraphs as people read them; 100 columns, with or without colour."""
+"""Format numbers, times, offset ranges, lists and paragraphs for reports of at most 100 columns."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from shutil import get_terminal_size
 from textwrap import wrap
 
 WIDTH = 100
-"""Columns of a report at most."""
+"""The largest number of columns of a report."""
 
 NARROWEST = 40
-"""A report is no narrower, whatever the terminal is."""
+"""The smallest number of columns of a report, whatever the terminal has."""
 
 
 def width() -> int:
-    """Return how many columns a report has: those of the terminal or of ``COLUMNS``, at most 100.
+    """Return the number of columns of a report: of the terminal or ``COLUMNS``, at most 100.
 
     A file or a pipe has 100.
     """
@@ -22,7 +22,7 @@ def width() -> int:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Name a number of things.
+    """Return a number with its noun, in the singular or the plural.
 
     >>> counted(1, "record"), counted(12345, "record"), counted(0, "entry", "entries")
     ('1 record', '12,345 records', '0 entries')
@@ -31,7 +31,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def figure(value: float) -> str:
-    """Return a number short enough for a table: whole where it is whole, else three digits.
+    """Return a number for a table: whole if it is whole or at least 100, else three digits.
 
     >>> figure(1234567), figure(0.04512), figure(45.12345), figure(1181.4), figure(3.0)
     ('1,234,567', '0.0451', '45.1', '1,181', '3')
@@ -50,27 +50,54 @@ def difference(value: float) -> str:
     return figure(value) if value <= 0 else f"+{figure(value)}"
 
 
-def span(seconds: float) -> str:
-    """Return about how long a time is.
+def duration(seconds: float) -> str:
+    """Return a time rounded to three digits or to its two largest units.
 
-    >>> span(0.25), span(45.123), span(303), span(7500), span(0), span(59.96)
-    ('250 ms', '45.1 s', '5 min 3 s', '2 h 5 min', '0 s', '60.0 s')
+    >>> duration(0.25), duration(45.123), duration(303), duration(7500), duration(0)
+    ('250 ms', '45.1 s', '5 min 3 s', '2 h 5 min', '0 s')
+
+    The unit is chosen after rounding:
+
+    >>> duration(0.0009996), duration(0.9996), duration(59.96), duration(3599.7), duration(86399)
+    ('1 ms', '1 s', '1 min', '1 h', '1 d')
     """
-    if seconds >= 3600:
-        hours, minutes = divmod(round(seconds / 60), 60)
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    if seconds >= 60:
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    if seconds >= 1 or seconds == 0:
-        return f"{seconds:.1f} s" if seconds else "0 s"
-    return f"{seconds * 1000:.3g} ms"
+    if seconds == 0:
+        return "0 s"
+    for unit, scale in (("us", 1_000_000), ("ms", 1_000)):
+        value = float(f"{seconds * scale:.3g}")
+        if value < 1_000:
+            return f"{value:g} {unit}"
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
+    if round(seconds) < 3600:
+        return _two_units(round(seconds), 60, "min", "s")
+    if round(seconds / 60) < 1440:
+        return _two_units(round(seconds / 60), 60, "h", "min")
+    return _two_units(round(seconds / 3600), 24, "d", "h")
+
+
+def _two_units(number: int, per: int, large: str, small: str) -> str:
+    many, rest = divmod(number, per)
+    return f"{many} {large} {rest} {small}" if rest else f"{many} {large}"
+
+
+def offset_range(first: int, next_offset: int) -> str:
+    """Return a range of offsets with its size.
+
+    >>> offset_range(80, 100), offset_range(7, 8), offset_range(7, 7)
+    ('80..99 (20 records)', '7 (1 record)', 'no records')
+    """
+    count = next_offset - first
+    if count == 0:
+        return "no records"
+    offsets = f"{first}" if count == 1 else f"{first}..{next_offset - 1}"
+    return f"{offsets} ({count} record{'s' if count > 1 else ''})"
 
 
 def paragraph(text: str, first: str = "", rest: str | None = None) -> list[str]:
-    """Break a text into lines as wide as a report, which is at most 100 columns.
+    """Wrap a text to the width of a report.
 
-    *first* begins the first line, *rest* the others (as many blanks by default).
+    *first*: prefix of the first line; *rest*: prefix of the others, blanks by default.
     """
     rest = " " * len(first) if rest is None else rest
     return wrap(
@@ -83,10 +110,10 @@ def paragraph(text: str, first: str = "", rest: str | None = None) -> list[str]:
     ) or [first.rstrip()]
 
 
-def listed(words: list[str]) -> str:
-    """Join words as a sentence does.
+def joined(words: list[str]) -> str:
+    """Join words with commas and "and".
 
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    >>> joined(["a"]), joined(["a", "b"]), joined(["a", "b", "c"])
     ('a', 'a and b', 'a, b and c')
     """
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

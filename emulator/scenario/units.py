@@ -243,28 +243,6 @@ def format_byte_rate(rate: int) -> str:
     return f"{format_size(rate)}/s"
 
 
-def format_span(us: int) -> str:
-    """Return about how long a time is, for people: three digits or two units.
-
-    >>> [format_span(us) for us in (303_200_000, 45_123_456, 2_345_678, 250_000, 40, 7_500_000_000)]
-    ['5min 3s', '45.1s', '2.35s', '250ms', '40us', '2h 5min']
-    """
-    if us >= US_PER_MIN:
-        return _two_units(us)
-    for unit in ("s", "ms"):
-        if us >= TIME_UNITS[unit]:
-            return f"{us / TIME_UNITS[unit]:.3g}{unit}"
-    return f"{us}us" if us else "0s"
-
-
-def _two_units(us: int) -> str:
-    units = [unit for unit in ("d", "h", "min", "s") if us >= TIME_UNITS[unit]]
-    large, small = units[:2]
-    high, rest = divmod(us, TIME_UNITS[large])
-    low = rest // TIME_UNITS[small]
-    return f"{high}{large} {low}{small}" if low else f"{high}{large}"
-
-
 def format_moment(at_us: int, start: datetime | None = None) -> str:
     """Return when something happened: clock time if the run has a start, else time since it.
 

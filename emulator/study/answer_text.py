@@ -8,8 +8,8 @@ from emulator.metrics.catalogue import VALUES
 from emulator.metrics.checks import split_name
 from emulator.metrics.distribution import Estimate, Summary
 from emulator.metrics.metrics import is_metric
-from emulator.report.figures_shown import ALWAYS, IF_ANY
-from emulator.report.wording import counted, figure, listed
+from emulator.report.figures import ALWAYS, IF_ANY
+from emulator.report.wording import counted, figure, joined
 from emulator.scenario.model import Bound
 from emulator.study.answer import Answer, guaranteed_share, measured_value, ranks_of, smaller_in
 from emulator.study.findings import Findings
@@ -33,8 +33,8 @@ def sentences(findings: Findings) -> Iterator[str]:
 def _objective(findings: Findings, goal: Goal) -> str:
     given = [axis.name for axis in findings.plan.study.vary if axis.given]
     least = ", then ".join(_plain(name) for name in goal.least)
-    subject = f", subject to {listed(_constraints(goal))}" if goal.expect else ""
-    where = f" for each {listed(given)}" if given else ""
+    subject = f", subject to {joined(_constraints(goal))}" if goal.expect else ""
+    where = f" for each {joined(given)}" if given else ""
     return f"Objective{where}: minimise {least}{subject}."
 
 
@@ -86,7 +86,7 @@ def _alternatives(findings: Findings, goal: Goal, answer: Answer, best: int) -> 
     axes = ranks_of(findings.results)
     for cell in answer.alternatives[:MOST_NAMED]:
         fewer = smaller_in(findings.result_of(cell), findings.result_of(best), goal, axes)
-        smaller = listed([_plain(name) for name in fewer])
+        smaller = joined([_plain(name) for name in fewer])
         yield f"Pareto-optimal alternative with less {smaller}: {_name(findings, cell)}."
 
 

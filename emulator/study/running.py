@@ -17,7 +17,7 @@ from emulator import engines
 from emulator.engines import EngineRequest
 from emulator.errors import RefusedError, reason_of
 from emulator.output_files import put
-from emulator.report.wording import counted, span
+from emulator.report.wording import counted, duration
 from emulator.study import store
 from emulator.study.answer_text import answer_table, sentences
 from emulator.study.attempts import ProcessDiedError
@@ -153,7 +153,7 @@ class _Rounds:
         runs = sum(chunk.runs for chunk in missing)
         if not runs:
             return
-        work = span(self.plan.work_s * runs / self.plan.runs)
+        work = duration(self.plan.work_s * runs / self.plan.runs)
         of_all = "" if runs == self.plan.runs else f" of {self.plan.runs:,}; the others exist"
         cells = counted(len(self.plan.cells), "cell")
         self.notify(

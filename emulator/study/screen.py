@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich import box
 from rich.table import Table
 
-from emulator.report.comparison_screen import paired
-from emulator.report.figures_shown import as_lines, cells
+from emulator.report.comparison import paired
+from emulator.report.figures import as_lines, cells
 from emulator.report.seeds_screen import within
 from emulator.report.wording import counted, figure, paragraph
 from emulator.study.answer_text import answer_table, label_of, plus_minus, sentences

@@ -50,6 +50,6 @@ def test_ownership_knows_nothing_of_it(events):
     """Every partition has an owner at work all the time."""
     values = measure(events).metrics
 
-    assert 0.1 > values["standstill_max_s"]
+    assert 0.1 > values["downtime_max_s"]
     assert 8 < values["unreadable_max_s"] < 10
-    assert values["unreadable_max_s"] <= values["uncommittable_max_s"] < 10
+    assert values["unreadable_max_s"] <= values["commits_unavailable_max_s"] < 10

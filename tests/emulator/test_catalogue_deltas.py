@@ -1,4 +1,4 @@
-"""What differs between the two consumers for duplicates, losses and stand-still: by scenario.
+"""What differs between the two consumers for duplicates, losses and downtime: by scenario.
 
 Each row of a scenario's ``[[variant]]`` table is played and held against the row of the other
 protocol. The first row is the scenario as it is written.
@@ -145,8 +145,8 @@ def test_a_static_member_cannot_come_back_before_its_session_is_over():
 
     assert [("billing-1", "UnreleasedInstanceIdException")] == ways_out(ours)
     assert [] == ways_out(classic)
-    assert 5 <= classic.metrics["standstill_max_s"] <= 6
-    assert 40 <= ours.metrics["standstill_max_s"] <= 51
+    assert 5 <= classic.metrics["downtime_max_s"] <= 6
+    assert 40 <= ours.metrics["downtime_max_s"] <= 51
 
 
 def test_a_lost_answer_to_a_join_is_fatal_for_a_static_member():
@@ -179,7 +179,7 @@ def test_the_broker_finds_a_topic_before_a_client_does():
 
 LESS: dict[str, tuple[str, str, Callable[[Run], float]]] = {
     "kip848-zombie": ("consumer", "classic", lambda run: run.ledger.reprocessed),
-    "kip848-static-crash": ("classic", "consumer", lambda run: run.metrics["standstill_max_s"]),
+    "kip848-static-crash": ("classic", "consumer", lambda run: run.metrics["downtime_max_s"]),
     "kip848-pattern-by-broker": ("by the broker", "by the client", lambda run: run.ledger.lost),
 }
 """Which row has less of what, whatever the seed."""

@@ -74,7 +74,7 @@ def test_a_static_restart_stands_still_for_the_down_time_only(policy):
     """One second down, two round trips, one fetch."""
     shown = played(policy, "static", ROLLING, 0, "36s")
 
-    assert shown.run.metrics["standstill_max_s"] <= 1.0 + TAU_S + 0.1
+    assert shown.run.metrics["downtime_max_s"] <= 1.0 + TAU_S + 0.1
     assert 1 == shown.run.metrics["generations"]
 
 
@@ -135,7 +135,7 @@ def test_new_partitions_cost_one_rebalance_and_with_earliest_nothing_else(mode, 
 
     assert 1 == shown.run.metrics["rebalances"]
     assert (0, 0) == (shown.run.ledger.reprocessed, shown.run.ledger.lost)
-    assert shown.run.metrics["standstill_max_s"] <= 10 + 3.1 + 0.2
+    assert shown.run.metrics["downtime_max_s"] <= 10 + 3.1 + 0.2
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -58,7 +58,7 @@ def test_the_package_itself_imports_almost_nothing():
     assert "False False" == done.stdout.strip()
 
 
-@pytest.mark.parametrize("name", ["reprocesed", "lost.p955x", "standstill.by_partitoin[a]"])
+@pytest.mark.parametrize("name", ["reprocesed", "lost.p955x", "downtime.by_partitoin[a]"])
 def test_a_misspelt_metric_in_expect_is_refused_when_the_scenario_is_loaded(name):
     """Not after the run; the message offers the closest match."""
     text = f'{SMALL}\n[expect]\n"{name}" = 0\n'

@@ -43,9 +43,9 @@ def test_added_partitions_wait_for_metadata_or_for_a_heartbeat():
     classic = row("published-partitions-added", "classic, range").metrics
     ours = row("published-partitions-added", "consumer").metrics
 
-    assert HEARTBEAT_S < classic["standstill_max_s"] < METADATA_AGE_S + HEARTBEAT_S + 1
+    assert HEARTBEAT_S < classic["downtime_max_s"] < METADATA_AGE_S + HEARTBEAT_S + 1
     assert HEARTBEAT_S >= int(classic["time_to_stable_max_s"])
-    assert BROKERS_HEARTBEAT_S == pytest.approx(ours["standstill_max_s"], abs=0.5)
+    assert BROKERS_HEARTBEAT_S == pytest.approx(ours["downtime_max_s"], abs=0.5)
 
 
 @pytest.mark.long
@@ -53,14 +53,14 @@ def test_the_age_of_the_metadata_is_all_that_makes_it_long():
     """With a minute instead of five nobody waits for more than a minute and a heartbeat."""
     younger = row("published-partitions-added", "metadata.max.age.ms=1min").metrics
 
-    assert 60 + HEARTBEAT_S + 1 > younger["standstill_max_s"]
+    assert 60 + HEARTBEAT_S + 1 > younger["downtime_max_s"]
 
 
 def test_who_leaves_is_missed_after_a_heartbeat_and_who_does_not_after_a_session():
     """45 s are the session; 100 ms take heartbeats every 100 ms."""
     name = "published-leave-on-close"
     stayed, left, often = (
-        row(name, variant).metrics["standstill_max_s"]
+        row(name, variant).metrics["downtime_max_s"]
         for variant in ("no LeaveGroup", "LeaveGroup", "LeaveGroup, heartbeats every 100ms")
     )
 
@@ -83,8 +83,8 @@ def test_static_members_restart_without_a_rebalance():
     static = row("published-eager-deploy", "static, session of 60s").metrics
 
     assert 0 == static["rebalances"]
-    assert static["standstill_max_s"] == pytest.approx(35, abs=0.5)
-    assert static["standstill_total_s"] == pytest.approx(2 * 5 * 35, abs=5)
+    assert static["downtime_max_s"] == pytest.approx(35, abs=0.5)
+    assert static["downtime_total_s"] == pytest.approx(2 * 5 * 35, abs=5)
 
 
 def test_the_group_stands_still_for_the_silent_member_under_one_protocol_only():
@@ -93,8 +93,8 @@ def test_the_group_stands_still_for_the_silent_member_under_one_protocol_only():
     eager = row(name, "eager").metrics
     ours = row(name, "consumer, max.poll.interval 3min").metrics
 
-    assert 1764 <= eager["standstill_max_s"] <= 1800
-    assert BROKERS_HEARTBEAT_S + 1 >= ours["standstill_max_s"]
+    assert 1764 <= eager["downtime_max_s"] <= 1800
+    assert BROKERS_HEARTBEAT_S + 1 >= ours["downtime_max_s"]
     assert 160 <= ours["time_to_stable_max_s"] <= 180
 
 
@@ -103,5 +103,5 @@ def test_what_latest_loses_is_the_rate_times_the_search():
     for variant in ("classic", "consumer"):
         run = row("published-expansion-latest", variant)
 
-        assert 3 * run.metrics["standstill_max_s"] == pytest.approx(run.ledger.lost, abs=6)
+        assert 3 * run.metrics["downtime_max_s"] == pytest.approx(run.ledger.lost, abs=6)
     assert 0 == row("published-expansion-latest", "earliest").ledger.lost

@@ -13,8 +13,8 @@ from emulator.logs.audit.causes import AuditCause
 from emulator.logs.audit.columns import shown
 from emulator.logs.audit.ledger import AuditEntry, AuditLedger
 from emulator.logs.audit.partitions import PartitionLedger
-from emulator.report.figures_shown import as_lines, cells
-from emulator.report.wording import counted, paragraph, span
+from emulator.report.figures import as_lines, cells
+from emulator.report.wording import counted, duration, paragraph
 
 if TYPE_CHECKING:
     from emulator.metrics.checks import Expected
@@ -97,7 +97,7 @@ def _when(ledger: AuditLedger, kind: EntryKind) -> str:
         return ""
     if told[0] == told[-1]:
         return f", at {shown(told[0])}"
-    return f", from {shown(told[0])} on, within {span((told[-1] - told[0]) / 1_000_000)}"
+    return f", from {shown(told[0])} on, within {duration((told[-1] - told[0]) / 1_000_000)}"
 
 
 def _example(entry: AuditEntry, entries: int) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from emulator.logs.imports.reasons import Reason, forming
 from emulator.logs.imports.values import GroupFindings, MemberFinding, Pace, PartitionFinding, State
-from emulator.report.wording import counted, figure, listed, span
+from emulator.report.wording import counted, duration, figure, joined
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -99,11 +99,11 @@ def _retention(found: GroupFindings) -> Iterator[Notice]:
     first_ms = min((each.expires_ms for each in risky if each.expires_ms is not None), default=None)
     if first_ms is None:
         return
-    kept = span(found.assumptions.retention_ms / 1000)
+    kept = duration(found.assumptions.retention_ms / 1000)
     left_ms = first_ms - found.assumptions.end_ms
     if left_ms > 0:
-        when = f"from {clock(first_ms)} on, {span(left_ms / 1000)} after the end of the log"
-        short = f"offsets expire in {span(left_ms / 1000)}"
+        when = f"from {clock(first_ms)} on, {duration(left_ms / 1000)} after the end of the log"
+        short = f"offsets expire in {duration(left_ms / 1000)}"
     else:
         when = f"since {clock(first_ms)}, if the brokers keep them no longer than {kept}"
         short = "offsets overdue"
@@ -134,7 +134,7 @@ def _rebalances(found: GroupFindings) -> Iterator[Notice]:
 
 
 def _worst_hour(pace: Pace) -> str:
-    why = listed([f"{number} {reason}" for reason, number in pace.worst_hour_reasons])
+    why = joined([f"{number} {reason}" for reason, number in pace.worst_hour_reasons])
     return f"; {pace.worst_hour} within the hour from {clock(pace.worst_hour_from_ms or 0)}: {why}"
 
 
@@ -174,7 +174,7 @@ def _idle_partitions(found: GroupFindings) -> Iterator[Notice]:
 def _idle_members(found: GroupFindings) -> Iterator[Notice]:
     idle = [each for each in found.people if each.idle]
     if idle:
-        names = listed([*map(str, idle[:MOST_NAMED]), *_more(idle)])
+        names = joined([*map(str, idle[:MOST_NAMED]), *_more(idle)])
         words = f"{counted(len(idle), 'member')} without a partition: {names}"
         yield Notice(5, counted(len(idle), "idle member"), words)
 

@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Final
 
 from emulator.logs.imports.generations import Change, Departure, Seen
-from emulator.report.wording import listed, span
+from emulator.report.wording import duration, joined
 
 
 class Reason(StrEnum):
@@ -211,7 +211,7 @@ def _with_departures(change: Change, habits: Habits) -> Explained:
     for wanted in (Reason.EXPIRED, Reason.LATE_POLL):
         some = [(each, ms) for each, reason, ms in told if reason is wanted]
         if some:
-            words = f"{_VERB[wanted]}: {listed([_silent(*each) for each in some[:_MOST_WORDS]])}"
+            words = f"{_VERB[wanted]}: {joined([_silent(*each) for each in some[:_MOST_WORDS]])}"
             return Explained(change, wanted, words + _also_joined(change))
     if back:
         words = f"probably restarted: {_names([each.seen for each in back])}"
@@ -220,7 +220,7 @@ def _with_departures(change: Change, habits: Habits) -> Explained:
     if reason is Reason.LEFT:
         gone = _names([each.seen for each in change.left], change.left_count)
         return Explained(change, reason, f"probably closed: {gone}{_also_joined(change)}")
-    gone = listed([_silent(each, ms) for each, _, ms in told[:_MOST_WORDS]])
+    gone = joined([_silent(each, ms) for each, _, ms in told[:_MOST_WORDS]])
     return Explained(change, reason, f"closed, or session expired: {gone}{_also_joined(change)}")
 
 
@@ -232,8 +232,10 @@ _VERB: Final = {
 
 def _silent(departure: Departure, silence_ms: int | None) -> str:
     limit = departure.session_timeout_ms
-    silent = "never committed" if silence_ms is None else f"silent for {span(silence_ms / 1000)}"
-    timeout = f", session timeout {span(limit / 1000)}" if limit else ""
+    silent = (
+        "never committed" if silence_ms is None else f"silent for {duration(silence_ms / 1000)}"
+    )
+    timeout = f", session timeout {duration(limit / 1000)}" if limit else ""
     return f"{departure.seen}, {silent}{timeout}"
 
 
@@ -284,7 +286,7 @@ def _names(members: Iterable[Seen], count: int | None = None) -> str:
     named = [str(each) for each in members]
     more = (len(named) if count is None else count) - _MOST_WORDS
     shown = named[:_MOST_WORDS]
-    return listed([*shown, f"{more} more"] if more > 0 else shown)
+    return joined([*shown, f"{more} more"] if more > 0 else shown)
 
 
 TOGETHER_WITHIN_MS: Final = 180_000

@@ -15,7 +15,7 @@ from emulator.logs.imports.generations import Member
 from emulator.logs.imports.notices import clock
 from emulator.logs.imports.scenario_sketch import CONSUMER, Sketch, TopicSketch, legal
 from emulator.logs.imports.values import GroupFindings
-from emulator.report.wording import counted, figure, span
+from emulator.report.wording import counted, duration, figure
 from emulator.scenario.kafka_settings import ASSIGNORS, JAVA_ASSIGNORS, SERVER_ASSIGNORS
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
@@ -68,7 +68,7 @@ def _generation(sketch: Sketch) -> str:
     generation = sketch.chosen.generation
     word = "epoch" if _by_coordinator(sketch) else "generation"
     members = counted(len(sketch.members), "member")
-    return f"{word} {generation.epoch} with {members}, {span(sketch.chosen.for_ms / 1000)} long"
+    return f"{word} {generation.epoch} with {members}, {duration(sketch.chosen.for_ms / 1000)} long"
 
 
 def _others(sketch: Sketch) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _others(sketch: Sketch) -> Iterator[str]:
         return
     shown = [
         f"{each.generation.epoch} ({counted(len(each.generation.roster), 'member')}, "
-        f"{span(each.for_ms / 1000)})"
+        f"{duration(each.for_ms / 1000)})"
         for each in others[-_MOST_GENERATIONS:]
     ]
     more = len(others) - len(shown)

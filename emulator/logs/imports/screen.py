@@ -14,8 +14,8 @@ from rich.table import Table
 from emulator.logs.imports.folder import rows_in
 from emulator.logs.imports.notices import clock, notices, weight
 from emulator.logs.imports.values import CadenceFinding, GroupFindings, State
-from emulator.report.figures_shown import as_lines, cells
-from emulator.report.wording import counted, figure, listed, paragraph, printable, span
+from emulator.report.figures import as_lines, cells
+from emulator.report.wording import counted, duration, figure, joined, paragraph, printable
 
 if TYPE_CHECKING:
     from emulator.logs.imports.request import Planned
@@ -138,12 +138,12 @@ def headline(found: GroupFindings) -> str:
     if found.members:
         parts.append(counted(len(found.members), "member"))
     if found.assignors:
-        parts.append(listed([name for name, _ in found.assignors]))
+        parts.append(joined([name for name, _ in found.assignors]))
     if found.epoch is not None:
         parts.append(f"generation {found.epoch}")
     parts.append(counted(len(found.partitions), "partition"))
     parts.append(
-        f"seen from {clock(pace.first_ms)} for {span((pace.last_ms - pace.first_ms) / 1000)}"
+        f"seen from {clock(pace.first_ms)} for {duration((pace.last_ms - pace.first_ms) / 1000)}"
     )
     if found.median_ms is not None and found.p95_ms is not None:
         parts.append(f"commits every {_ms(found.median_ms)} (95 in 100 within {_ms(found.p95_ms)})")
@@ -189,7 +189,7 @@ def _row(found: GroupFindings) -> Iterable[str]:
 
 
 def _ms(value: int | None) -> str:
-    return "" if value is None else span(value / 1000)
+    return "" if value is None else duration(value / 1000)
 
 
 # -- what was imported -------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def test_every_metric_is_in_the_table_or_named_as_alike(page):
     """Nothing that was measured is left out."""
     labels = "\n".join(row[0] for row in tables(page)[0])
     alike = page.partition("Alike in all runs:")[2]
-    labelled = ("reprocessed", "lost", "rebalances", "standstill", "takeover", "moved", "requests")
+    labelled = ("reprocessed", "lost", "rebalances", "downtime", "takeover", "moved", "requests")
     missing = [
         metric.name
         for metric in VALUES
@@ -55,7 +55,7 @@ def test_every_metric_is_in_the_table_or_named_as_alike(page):
         "overlap_records",
         "commits_refused",
         "lag_processed_peak",
-        "drain_max_s",
+        "lag_recovery_max_s",
     }
 
 
@@ -104,6 +104,6 @@ def test_a_fault_that_never_strikes_in_a_column_is_told(form, tmp_path):
         rebalance("compare", path, "--with", "eager", "--with", "kip848", *form).out.split()
     )
 
-    assert "warning: kip848: never struck: crash-1" in out
+    assert "warning: kip848: did not fire: crash-1" in out
     assert "in 1 of 1 runs" in out
     assert "warning: eager" not in out

@@ -200,7 +200,7 @@ def test_a_name_of_the_catalogue_is_a_scenario():
     status, out, _ = rebalance("run", "quiet", "--set", "run_for=15s")
 
     assert 0 == status
-    assert "Nothing was processed again, nothing was lost." in out
+    assert "Nothing was reprocessed, nothing was lost." in out
 
 
 def test_seeds_are_summed_up_with_the_worst_one_named(tmp_path):

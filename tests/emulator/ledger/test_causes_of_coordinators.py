@@ -6,7 +6,7 @@ import pytest
 
 from emulator import events as ev
 from emulator.ledger.entries import Cause
-from emulator.report.ledger_wording import link_text
+from emulator.report.event_wording import link_text
 
 from .causes_of import only, owner_at_work
 from .coordinators import accept, elect, led_by_1, load, unload

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.ledger.entries import Cause, EntryKind
-from emulator.report.ledger_wording import link_text
+from emulator.report.event_wording import link_text
 
 from .causes_of import only, owner_at_work
 from .history import P0

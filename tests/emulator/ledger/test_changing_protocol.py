@@ -6,7 +6,7 @@ from emulator import events as ev
 from emulator.metrics.laws import LawChecker
 from emulator.metrics.rebalances import RebalanceMeter
 from emulator.report.chronicle import Chronicle
-from emulator.report.event_wording import EPOCH, GENERATION, in_words, term_of
+from emulator.report.event_wording import EPOCH, GENERATION, event_text, term_of
 from emulator.report.explain import explain
 
 from ..metrics.meters import read
@@ -83,12 +83,12 @@ def test_a_change_is_told_in_words():
     convert(history, "consumer", 3, "a", "b")
     convert(history, "classic", 5, "a")
     convert(history, "consumer", 6)
-    told = [in_words(event.what, P0) for event in history.events[-3:]]
+    told = [event_text(event.what, P0) for event in history.events[-3:]]
 
     assert told == [
-        "billing goes over to the consumer protocol with c: generation 3 is epoch 3 now, for a, b too",
-        "billing goes over to the classic protocol with c: epoch 5 is generation 5 now, for a too",
-        "billing goes over to the consumer protocol with c; it had no members, and counts anew",
+        "billing is converted to the consumer protocol when c joins: generation 3 becomes epoch 3, also for a, b",
+        "billing is converted to the classic protocol when c joins: epoch 5 becomes generation 5, also for a",
+        "billing is converted to the consumer protocol when c joins; it had no members and starts counting at zero",
     ]
 
 
@@ -106,9 +106,9 @@ def test_the_story_of_an_entry_tells_the_change_and_speaks_of_epochs_from_then_o
     history.work("b", 80, 130, generation=4)
     told = [line.text for line in explain(history.ledger().entry("D1"), history.events)]
 
-    assert "a begins orders-0 at 0 (committed) in generation 3" in told
-    assert any(line.startswith("billing goes over to the consumer protocol") for line in told)
-    assert "b begins orders-0 at 80 (committed) in epoch 4" in told
+    assert "a starts orders-0 at offset 0 (committed) in generation 3" in told
+    assert any(line.startswith("billing is converted to the consumer protocol") for line in told)
+    assert "b starts orders-0 at offset 80 (committed) in epoch 4" in told
 
 
 def test_the_first_screen_tells_each_change():
@@ -129,8 +129,8 @@ def test_the_first_screen_tells_each_change():
         chronicle.hear(event)
     there, back, death = [happening.text for happening in chronicle.happenings][-3:]
 
-    assert "billing goes over to the consumer protocol, 2 classic members with it" == there
-    assert "billing goes over to the classic protocol, empty before" == back
+    assert "billing is converted to the consumer protocol with 2 classic members" == there
+    assert "billing is converted to the classic protocol; it was empty" == back
     assert "group.consumer.migration.policy" in death
 
 

@@ -11,7 +11,7 @@ from emulator import events as ev
 from emulator.ledger.accounts import MAX_ALTERNATIONS
 from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import Cause, EntryKind
-from emulator.report.ledger_wording import link_text
+from emulator.report.event_wording import link_text
 
 from .history import GROUP, P0, P1, History
 
@@ -60,7 +60,7 @@ def test_an_entry_hangs_on_the_fault_that_began_it():
 
 
 def test_ids_count_by_time_then_partition():
-    """D1 is what was processed again first, and of one instant the lower partition."""
+    """D1 is what was reprocessed first, and of one instant the lower partition."""
     history = History()
     for partition in (P1, P0):
         history.open("a", partition)

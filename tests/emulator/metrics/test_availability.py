@@ -69,9 +69,9 @@ def test_a_stalled_offsets_partition_lets_its_groups_wait():
     stalled(history, OFFSETS._replace(partition=8), 20)
     reading = read(AvailabilityMeter(), history)
 
-    assert {"billing": 4, "shipping": 4} == reading.tables["uncommittable.by_group"]
-    assert 4 == reading.values["uncommittable_max_s"]
-    assert 8 == reading.values["uncommittable_total_s"]
+    assert {"billing": 4, "shipping": 4} == reading.tables["commits_unavailable.by_group"]
+    assert 4 == reading.values["commits_unavailable_max_s"]
+    assert 8 == reading.values["commits_unavailable_total_s"]
     assert 0 == reading.values["unreadable_total_s"]
 
 
@@ -81,5 +81,5 @@ def test_a_run_without_failures_has_none_of_it():
     appended(history, "billing")
     reading = read(AvailabilityMeter(), history)
 
-    assert {"unreadable.by_partition": {}, "uncommittable.by_group": {}} == reading.tables
+    assert {"unreadable.by_partition": {}, "commits_unavailable.by_group": {}} == reading.tables
     assert {0} == set(reading.values.values())

@@ -45,20 +45,20 @@ def test_lag_has_drained_when_it_is_as_before_the_fault():
     history = sampled(4, 6, None, 200, 90, 9, 8, 3)
     reading = read(LagMeter(), history)
 
-    assert (4.0, 0) == (reading.values["drain_max_s"], reading.values["undrained"])
-    assert [True] == [row["drained"] for row in reading.listings["drains"]]
+    assert (4.0, 0) == (reading.values["lag_recovery_max_s"], reading.values["lag_unrecovered"])
+    assert [True] == [row["recovered"] for row in reading.listings["lag_recoveries"]]
 
 
 def test_lag_that_stays_up_is_undrained():
     """The wait lasts to the end of the run and is counted."""
     values = read(LagMeter(), sampled(4, None, 200, 300), 10_000_000).values
 
-    assert (9.0, 1) == (values["drain_max_s"], values["undrained"])
+    assert (9.0, 1) == (values["lag_recovery_max_s"], values["lag_unrecovered"])
 
 
 def test_a_fault_that_raised_no_lag_waits_for_nothing():
     """Lag that another fault raises is that one's."""
     reading = read(LagMeter(), sampled(4, None, 4, 4, None, 200, 4))
 
-    assert 1 == len(reading.listings["drains"])
-    assert 2.0 == reading.values["drain_max_s"]
+    assert 1 == len(reading.listings["lag_recoveries"])
+    assert 2.0 == reading.values["lag_recovery_max_s"]

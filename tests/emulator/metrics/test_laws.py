@@ -120,7 +120,7 @@ def test_an_owner_that_jumps_breaks_a_law():
     history.work("a", 75, 80)
     found = findings(history, mistaken_policy=True)
 
-    assert [Law.NO_HOLES] == [finding.law for finding in found]
+    assert [Law.NO_GAPS] == [finding.law for finding in found]
     assert "a was at 70 of orders-0, then 75" == found[0].message
 
 

@@ -65,7 +65,7 @@ def test_several_groups_are_named_with_their_partitions():
     tables = measure(history.events).metrics.tables
 
     assert "billing/orders-0" in tables["reprocessed.by_partition"]
-    assert "audit/orders-1" in tables["standstill.by_partition"]
+    assert "audit/orders-1" in tables["downtime.by_partition"]
 
 
 def test_an_entry_of_a_table_is_spoken_of_in_brackets():
@@ -83,7 +83,7 @@ def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(KeyError, match=r"no metric 'reproccessed'; did you mean reprocessed"):
         metrics["reproccessed"]
     assert not is_metric("reprocessed.by_cause")
-    assert not is_metric("standstill")
+    assert not is_metric("downtime")
 
 
 def test_metrics_are_plain_values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.metrics.metrics import Metrics
-from emulator.report.chance import all_alike, no_chance
+from emulator.report.figures import all_alike, note_if_alike
 
 
 def runs(*reprocessed):
@@ -23,8 +23,8 @@ def test_one_seed_tells_nothing_of_chance():
 
 def test_it_is_said_if_no_column_depends_on_the_seed():
     """And only then; it is also said what to do about it."""
-    said = " ".join(no_chance(runs(7, 7), runs(9, 9)))
+    said = " ".join(note_if_alike(runs(7, 7), runs(9, 9)))
 
-    assert said.startswith("Every seed gave the same figures")
+    assert said.startswith("All seeds gave the same figures")
     assert "between" in said
-    assert [] == list(no_chance(runs(7, 7), runs(9, 8)))
+    assert [] == list(note_if_alike(runs(7, 7), runs(9, 8)))

@@ -20,8 +20,8 @@ def told(*events):
 @pytest.mark.parametrize(
     ("next_offset", "text"),
     [
-        (101, "orders-0 loses 1 record: broker 2 leads without it"),
-        (1200, "orders-0 loses 1,100 records: broker 2 leads without them"),
+        (101, "orders-0 loses 1 record: broker 2 was elected without it"),
+        (1200, "orders-0 loses 1,100 records: broker 2 was elected without them"),
     ],
 )
 def test_records_that_are_gone_are_counted(next_offset, text):
@@ -44,7 +44,7 @@ def test_a_broker_that_is_named_by_its_office_is_told_in_a_sentence():
     crash = {"fault": "g", "verb": "crash_broker", "target": "broker-1"}
 
     assert [
-        "the coordinator of billing is paused as a whole",
-        "the coordinator of billing goes on",
+        "the process of the coordinator of billing is paused",
+        "the process of the coordinator of billing resumes",
         "broker-1 crashes",
     ] == told(ev.FaultBegan(**pause), ev.FaultEnded(**pause), ev.FaultBegan(**crash))

@@ -6,8 +6,7 @@ import pytest
 
 import emulator
 from emulator import events as ev
-from emulator.report.described import DescribedGroup
-from emulator.report.describer import describe
+from emulator.report.group_state import DescribedGroup, describe
 
 from ..ledger.history import GROUP, P0, P1, History
 
@@ -29,7 +28,7 @@ settings = { "group.protocol" = "consumer" }
 """
 
 
-class Told(History):
+class FinishedRun(History):
     """What a coordinator of the consumer protocol tells."""
 
     def added(self, name):
@@ -64,9 +63,9 @@ class Told(History):
 
 
 @pytest.fixture
-def told() -> Told:
+def told() -> FinishedRun:
     """A has both partitions and is to give one to b, which has joined."""
-    told = Told()
+    told = FinishedRun()
     told.added("a")
     told.raised(2)
     told.aimed(2, a=(P0, P1))
@@ -115,7 +114,7 @@ def test_the_state_follows_what_happens(told):
 
 def test_a_group_that_goes_over_keeps_what_its_members_had():
     """Classic members begin with what they had; a classic group is not described."""
-    told = Told()
+    told = FinishedRun()
     given = (("a", (P0, P1)),)
     told.say(ev.GroupStabilised(group=GROUP, generation=6, assignment=given))
     assert told.described is None

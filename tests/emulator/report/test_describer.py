@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from emulator import events as ev
-from emulator.report.described import CLASSIC, CONSUMER
-from emulator.report.describer import Describer
+from emulator.report.group_state import CLASSIC, CONSUMER, Describer
 
 from ..ledger.history import GROUP, P0, P1, History
 
 
-class Told(History):
+class FinishedRun(History):
     """What coordinators of both protocols tell."""
 
     def added(self, name, member_id="", replaced="", protocol=CONSUMER):
@@ -56,7 +55,7 @@ class Told(History):
 
 def one_of(a=CONSUMER, b=CONSUMER):
     """A group of the consumer protocol in epoch 2, whose members have what they shall have."""
-    told = Told()
+    told = FinishedRun()
     told.added("a", protocol=a)
     told.added("b", protocol=b)
     told.raised(2)
@@ -128,7 +127,7 @@ def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
 
 def test_a_classic_group_goes_through_the_phases_of_its_rebalance():
     """From the join phase over the leader's work to a generation, and out of it."""
-    told = Told()
+    told = FinishedRun()
     told.added("a", protocol=CLASSIC)
     reason = {"reason": "joined", "consumer": "a"}
     told.say(ev.RebalanceStarted(group=GROUP, generation=0, **reason))

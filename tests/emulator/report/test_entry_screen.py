@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from emulator.ledger.entries import Entry, EntryKind, Owner
-from emulator.report.entry_screen import entry_screen
-from emulator.report.refrains import Line
+from emulator.report.entry_screen import Line, entry_screen
 
 SECOND = 1_000_000
 ENTRY = Entry(
@@ -44,7 +43,7 @@ def test_work_that_went_on_beside_other_things_tells_when_it_began():
     """A line stands at its end: what came meanwhile seems to come before the work."""
     fault = Line(3 * SECOND, "a broker goes down", 0)
 
-    assert "  5s   a processes 0..9, begun at 1s" == story(fault, work(5, 1))[-1]
+    assert "  5s   a processes 0..9, started at 1s" == story(fault, work(5, 1))[-1]
 
 
 def test_work_with_nothing_between_tells_only_its_end():

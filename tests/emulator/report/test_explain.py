@@ -5,7 +5,7 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.builder import LedgerBuilder
-from emulator.report.event_wording import WORDS, in_words
+from emulator.report.event_wording import WORDS, event_text
 from emulator.report.explain import explain
 
 from ..ledger.history import GROUP, P0, P1, TICK_US, History
@@ -76,16 +76,16 @@ def test_a_crash_is_told_from_the_fault_to_the_repeat():
     history.work("b", 130, 200, generation=2)
 
     assert told(history, "D1") == [
-        "a begins orders-0 at 0 (committed) in generation 1",
+        "a starts orders-0 at offset 0 (committed) in generation 1",
         "the coordinator appends commit c8 of a: orders-0 = 80 in generation 1",
         "fault crash a begins: crash a",
         "process a ends: crashed",
-        "a stops orders-0 at 100 (crashed)",
+        "a stops orders-0 at offset 100 (crashed)",
         "a is removed from billing: session expired",
         "billing leaves generation 1 for a rebalance: removing member a-1 on heartbeat expiration.",
         "generation 2 of billing has its members: b",
         "billing is stable in generation 2: orders-0 is assigned to b",
-        "b begins orders-0 at 80 (committed) in generation 2",
+        "b starts orders-0 at offset 80 (committed) in generation 2",
         "b processes orders-0 80..129 (50 records)",
     ]
 
@@ -117,7 +117,7 @@ def test_a_fault_that_lasts_is_told_where_it_begins_and_where_it_ends():
     assert told_of == crash_with_an_end(5)
 
 
-LOST = "orders-0 has lost 100..119 (20 records)"
+LOST = "orders-0 loses 100..119 (20 records)"
 
 
 def fallen_behind(history):
@@ -139,12 +139,12 @@ def test_records_that_are_gone_are_told_from_where_a_replica_fell_behind():
 
     assert told(history, "T1")[2:] == [
         "fault cut-1 begins: cut broker-1 and broker-2",
-        "nothing new of orders-0 can be read",
-        "in sync for orders-0: 1 (lagging)",
-        "orders-0 can be read on, from broker 1",
+        "new records of orders-0 cannot be read",
+        "the ISR of orders-0 is 1 (lagging)",
+        "new records of orders-0 can be read again from broker 1",
         "fault crash-1 begins: crash_broker broker-1",
-        "broker 2 leads orders-0 in epoch 1, though it was not in sync",
-        f"{LOST}: broker 2 leads without them; what is produced now gets their offsets",
+        "broker 2 leads orders-0 in epoch 1 (unclean election: it was not in sync)",
+        f"{LOST}: the new leader, broker 2, does not have them; new records get their offsets",
     ]
 
 
@@ -176,10 +176,10 @@ def test_a_refused_commit_is_told_with_its_error():
 
     assert "a sends commit c9 (sync): orders-0 = 100 in generation 1" in lines
     assert (
-        "a's own client refuses commit c9 (orders-0 = 100 in generation 1): REBALANCE_IN_PROGRESS"
+        "the client of a refuses commit c9 (orders-0 = 100 in generation 1): REBALANCE_IN_PROGRESS"
         in lines
     )
-    assert "a learns that commit c9 failed: REBALANCE_IN_PROGRESS" in lines
+    assert "commit c9 of a fails: REBALANCE_IN_PROGRESS" in lines
 
 
 def test_a_loss_is_told_with_the_commit_that_ran_ahead():
@@ -192,14 +192,14 @@ def test_a_loss_is_told_with_the_commit_that_ran_ahead():
     history.work("b", 150, 160, generation=2)
 
     assert told(history, "L1") == [
-        "a begins orders-0 at 0 (committed) in generation 1",
+        "a starts orders-0 at offset 0 (committed) in generation 1",
         "the coordinator appends commit c8 of a: orders-0 = 80 in generation 1",
         "a sends commit c9 (sync): orders-0 = 150 in generation 1",
         "the coordinator appends commit c9 of a: orders-0 = 150 in generation 1",
-        "a learns that commit c9 was acknowledged",
+        "commit c9 of a is acknowledged",
         "a processes orders-0 80..99 (20 records)",
-        "a stops orders-0 at 100 (closed), 50 more in hand",
-        "b begins orders-0 at 150 (committed) in generation 2",
+        "a stops orders-0 at offset 100 (closed), 50 polled records not processed",
+        "b starts orders-0 at offset 150 (committed) in generation 2",
     ]
 
 
@@ -242,7 +242,7 @@ def test_polls_are_told_where_they_were_recorded():
     history.say(polled)
     history.work("b", 40, 90, generation=2)
 
-    assert "poll hands b 40..89 (50 records) of orders-0" in told(history, "D1")
+    assert "poll returns 40..89 (50 records) of orders-0 to b" in told(history, "D1")
 
 
 def test_every_kind_of_event_that_is_told_has_words():
@@ -262,8 +262,8 @@ def test_every_kind_of_event_that_is_told_has_words():
     unknown = ev.RunEnded(log_ends=())
 
     assert kinds <= set(WORDS)
-    assert all(in_words(event.what, P0) for event in samples.events)
-    assert "RunEnded" == in_words(unknown, TopicPartition("x", 0))
+    assert all(event_text(event.what, P0) for event in samples.events)
+    assert "RunEnded" == event_text(unknown, TopicPartition("x", 0))
 
 
 def test_a_partition_that_is_kept_and_read_elsewhere_is_told_so():
@@ -271,7 +271,10 @@ def test_a_partition_that_is_kept_and_read_elsewhere_is_told_so():
     closed = {"consumer": "a", "group": GROUP, "generation": 1, "partition": P0}
     kept = ev.EpochClosed(**closed, processed=8, position=9, why="reopened")
 
-    assert "a stops orders-0 at 8 (to go on elsewhere), 1 more in hand" == in_words(kept, P0)
+    assert (
+        "a stops orders-0 at offset 8 (position changed), 1 polled records not processed"
+        == event_text(kept, P0)
+    )
 
 
 def test_brokers_that_give_nothing_are_told_of_the_topic_and_of_the_offsets():
@@ -279,12 +282,12 @@ def test_brokers_that_give_nothing_are_told_of_the_topic_and_of_the_offsets():
     offsets = TopicPartition("__consumer_offsets", 4)
 
     assert [
-        "nothing new of orders-0 can be read",
-        "orders-0 can be read on, from broker 2",
-        "__consumer_offsets-4 takes no commits",
-        "__consumer_offsets-4 takes commits again, on broker 2",
+        "new records of orders-0 cannot be read",
+        "new records of orders-0 can be read again from broker 2",
+        "__consumer_offsets-4 does not accept commits",
+        "__consumer_offsets-4 accepts commits again on broker 2",
     ] == [
-        in_words(kind(partition=tp, broker=2), P0)
+        event_text(kind(partition=tp, broker=2), P0)
         for tp in (P0, offsets)
         for kind in (ev.PartitionStalled, ev.PartitionResumed)
     ]

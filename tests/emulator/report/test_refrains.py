@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.report.refrains import Line, without_refrains
+from emulator.report.entry_screen import Line, without_refrains
 
 
 def story(*texts: str, shown: int = -1) -> list[Line]:
@@ -23,7 +23,7 @@ def attempt(number: int) -> list[str]:
         f"a processes orders-0 {number * 2}..{number * 2 + 1} (2 records)",
         f"a sends commit a.1#{number} (auto): orders-0 = {number * 2 + 2} in generation 1",
         f"a learns that commit a.1#{number} failed: COORDINATOR_LOAD_IN_PROGRESS",
-        f"the last of 2 polls that hand a {number * 2 + 2}..{number * 2 + 3} (2 records) of orders-0",
+        f"the last of 2 polls returns {number * 2 + 2}..{number * 2 + 3} (2 records) of orders-0 to a",
     ]
 
 

@@ -49,7 +49,7 @@ def test_the_best_cell_has_the_least_where_the_bounds_hold():
     found = findings_of(goal, [1, 6, 1, 1], [4, 5, 4, 4])
 
     assert (1, (1,)) == (found.best.best, found.best.feasible)
-    assert "Best of 2 cells: commit interval=5s: processed again 4.25 ± 0.796, maximum 5." in list(
+    assert "Best of 2 cells: commit interval=5s: reprocessed 4.25 ± 0.796, maximum 5." in list(
         sentences(found)
     )
 
@@ -67,7 +67,7 @@ def test_what_is_expected_over_seeds_is_told_of_the_best():
     goal = '{ least = "commit interval", expect = { "reprocessed.p75" = "<= 5" } }'
     found = findings_of(goal, [1, 6, 2, 1], [4, 5, 4, 4])
 
-    assert "commit interval=500ms: processed again 2.5 ± 3.79, p75 2." in " ".join(sentences(found))
+    assert "commit interval=500ms: reprocessed 2.5 ± 3.79, p75 2." in " ".join(sentences(found))
 
 
 def test_what_the_seeds_do_not_tell_from_the_best_is_said():
@@ -79,7 +79,7 @@ def test_what_the_seeds_do_not_tell_from_the_best_is_said():
     assert "Not significantly different with these seeds: commit interval=5s." in list(
         sentences(untold)
     )
-    assert "Worst: commit interval=5s: processed again 3.75 ± 2.72." in list(sentences(told))
+    assert "Worst: commit interval=5s: reprocessed 3.75 ± 2.72." in list(sentences(told))
 
 
 def test_the_second_thing_decides_where_the_first_is_equal():

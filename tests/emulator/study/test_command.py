@@ -98,7 +98,7 @@ def test_another_goal_is_told_of_the_runs_that_are_there(tmp_path):
     answered = (folder / "answer.parquet").exists()
     study(written(tmp_path), folder)
 
-    assert "Best of 2 cells: commit interval=500ms: processed again" in out
+    assert "Best of 2 cells: commit interval=500ms: reprocessed" in out
     assert (True, False) == (answered, (folder / "answer.parquet").exists())
     assert rows == {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*.parquet")}
 

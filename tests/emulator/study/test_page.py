@@ -83,7 +83,7 @@ def test_the_screen_has_every_metric_and_fits(findings):
     """In words that people use."""
     lines = list(study_screen(findings))
 
-    assert "processed again (records)" in lines
+    assert "reprocessed (records)" in lines
     assert any(line.startswith("In brackets") for line in lines)
 
 

@@ -196,7 +196,7 @@ def test_a_run_warns_of_what_never_struck(fault, said):
     (finding,) = staged(fault).run.findings
 
     assert (Law.FAULT_MISSED, Severity.WARNING) == (finding.law, finding.severity)
-    assert finding.message.startswith("never struck: ")
+    assert finding.message.startswith("did not fire: ")
     assert said in finding.message
 
 
@@ -209,7 +209,7 @@ def test_the_screen_of_a_run_says_what_never_struck(tmp_path):
     )
     screen = CliRunner().invoke(app, ["run", str(path)]).stdout
 
-    assert "warning: never struck: lose_message-1, OffsetCommit response of g-1" in screen
+    assert "warning: did not fire: lose_message-1, OffsetCommit response of g-1" in screen
 
 
 def test_what_waits_for_a_fault_that_never_strikes_never_strikes_either():

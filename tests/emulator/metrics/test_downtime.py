@@ -1,10 +1,10 @@
-"""Stand-still of partitions and members, and overlap of owners."""
+"""Downtime of partitions and members, and overlap of owners."""
 
 from __future__ import annotations
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.metrics.standstill import StandstillMeter
+from emulator.metrics.downtime import DowntimeMeter
 
 from ..ledger.history import GROUP, P0, P1, History
 from .meters import read
@@ -28,10 +28,10 @@ def test_a_partition_stands_still_between_its_owners():
     history.close("a", 0, "revoked")
     history.wait(3)
     history.open("b")
-    reading = read(StandstillMeter(), history)
+    reading = read(DowntimeMeter(), history)
 
-    assert {"orders-0": 3.001} == reading.tables["standstill.by_partition"]
-    assert 3.001 == reading.values["standstill_max_s"] == reading.values["standstill_total_s"]
+    assert {"orders-0": 3.001} == reading.tables["downtime.by_partition"]
+    assert 3.001 == reading.values["downtime_max_s"] == reading.values["downtime_total_s"]
 
 
 def test_standing_still_lasts_to_the_end_of_the_run():
@@ -40,7 +40,7 @@ def test_standing_still_lasts_to_the_end_of_the_run():
     history.stop("a")
     history.wait(7)
 
-    assert 7.0 == read(StandstillMeter(), history).values["standstill_max_s"]
+    assert 7.0 == read(DowntimeMeter(), history).values["downtime_max_s"]
 
 
 def test_a_paused_owner_does_not_work():
@@ -50,7 +50,7 @@ def test_a_paused_owner_does_not_work():
     history.wait(2)
     history.resume("a")
 
-    assert 2.001 == read(StandstillMeter(), history).values["standstill_total_s"]
+    assert 2.001 == read(DowntimeMeter(), history).values["downtime_total_s"]
 
 
 def test_a_partition_added_later_stands_still_from_its_creation():
@@ -61,7 +61,7 @@ def test_a_partition_added_later_stands_still_from_its_creation():
     history.wait(4)
     history.open("b", P1._replace(partition=2))
 
-    assert 4.001 == read(StandstillMeter(), history).tables["standstill.by_partition"]["orders-2"]
+    assert 4.001 == read(DowntimeMeter(), history).tables["downtime.by_partition"]["orders-2"]
 
 
 def test_a_deleted_topic_does_not_stand_still():
@@ -71,7 +71,7 @@ def test_a_deleted_topic_does_not_stand_still():
     history.close("a", 0, "lost")
     history.wait(9)
 
-    assert 0 == read(StandstillMeter(), history).values["standstill_total_s"]
+    assert 0 == read(DowntimeMeter(), history).values["downtime_total_s"]
 
 
 def test_two_working_owners_overlap():
@@ -85,7 +85,7 @@ def test_two_working_owners_overlap():
     history.work("b", 0, 40)
     history.wait(2)
     history.close("a", 30, "lost")
-    values = read(StandstillMeter(), history).values
+    values = read(DowntimeMeter(), history).values
 
     assert 2.003 == values["overlap_s"]
     assert 30 == values["overlap_records"]
@@ -99,18 +99,18 @@ def test_a_member_without_work_stands_still():
     history.wait(1)
     history.pause("b")
     history.wait(1)
-    reading = read(StandstillMeter(), history)
+    reading = read(DowntimeMeter(), history)
 
-    assert {"a": 0.0, "b": 2.001} == reading.tables["standstill.by_member"]
+    assert {"a": 0.0, "b": 2.001} == reading.tables["member_idle.by_member"]
 
 
-def test_reopening_a_position_is_no_standstill():
+def test_reopening_a_position_is_no_downtime():
     """An owner that sets its position anew owned the partition all the time."""
     history = running()
     history.wait(1)
     history.open("a", offset=5, source="seek")
 
-    assert 0 == read(StandstillMeter(), history).values["standstill_total_s"]
+    assert 0 == read(DowntimeMeter(), history).values["downtime_total_s"]
 
 
 def subscribed(history: History, name: str, *topics: str) -> None:
@@ -127,7 +127,7 @@ def test_what_nobody_subscribes_to_any_more_does_not_stand_still():
     subscribed(history, "b", "refunds")
     history.wait(5)
 
-    assert {"orders-0": 2.001} == read(StandstillMeter(), history).tables["standstill.by_partition"]
+    assert {"orders-0": 2.001} == read(DowntimeMeter(), history).tables["downtime.by_partition"]
 
 
 def test_what_is_newly_subscribed_to_stands_still_from_then_on():
@@ -138,6 +138,6 @@ def test_what_is_newly_subscribed_to_stands_still_from_then_on():
     subscribed(history, "b", "orders", "refunds")
     history.wait(1)
     history.open("b", TopicPartition("refunds", 0))
-    still = read(StandstillMeter(), history).tables["standstill.by_partition"]
+    still = read(DowntimeMeter(), history).tables["downtime.by_partition"]
 
     assert 1.001 == still["refunds-0"]

@@ -74,7 +74,7 @@ class Process:
     idle: Spell = field(default_factory=Spell)
 
 
-class StandstillMeter:
+class DowntimeMeter:
     """Watches partitions without a working owner, with two, and members without work."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class StandstillMeter:
         }
 
     def read(self, ended_us: int) -> Reading:
-        """Return stand-still and overlap of a run that ended at *ended_us*."""
+        """Return downtime and overlap of a run that ended at *ended_us*."""
         lines = {**self._over, **self._lines}
         for line in lines.values():
             line.still.end(ended_us)
@@ -119,16 +119,16 @@ class StandstillMeter:
         idles = [process.idle for process in self._processes.values()]
         return Reading(
             values={
-                "standstill_total_s": seconds(sum(still.values())),
-                "standstill_max_s": longest(line.still.longest_us for line in lines.values()),
-                "member_standstill_total_s": seconds(sum(idle.values())),
-                "member_standstill_max_s": longest(spell.longest_us for spell in idles),
+                "downtime_total_s": seconds(sum(still.values())),
+                "downtime_max_s": longest(line.still.longest_us for line in lines.values()),
+                "member_idle_total_s": seconds(sum(idle.values())),
+                "member_idle_max_s": longest(spell.longest_us for spell in idles),
                 "overlap_s": seconds(sum(line.doubled.total_us for line in lines.values())),
                 "overlap_records": self._overlap_records,
             },
             tables={
-                "standstill.by_partition": in_seconds(named(still)),
-                "standstill.by_member": in_seconds(idle),
+                "downtime.by_partition": in_seconds(named(still)),
+                "member_idle.by_member": in_seconds(idle),
             },
         )
 

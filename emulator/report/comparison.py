@@ -1,0 +1,241 @@
+"""The same runs with several settings: a table with a column, or with a row, for each setting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from shlex import quote
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from emulator.metrics.distribution import Comparison, compare, summarise
+from emulator.metrics.metrics import Metrics
+from emulator.report.figures import as_lines, cells, note_if_alike, shown, why
+from emulator.report.subject import Subject, heading, in_force
+from emulator.report.wording import WIDTH, difference, figure, paragraph, width
+
+_DECIMALS = 9
+"""Decimals kept: an interval narrower than that is a rounding error of floating point."""
+
+Rows = Sequence[tuple[str, str]]
+"""Metrics, each with its label."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One setting and its results, seed by seed."""
+
+    name: str
+    subject: Subject
+    metrics: Sequence[Metrics]
+    causes: Sequence[Mapping[str, int]]
+    overrides: Sequence[str] = ()
+    """``path=value``: what was changed of the scenario."""
+
+    missed: Sequence[str] = ()
+    """The faults that did not fire, seed after seed."""
+
+
+def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the lines of a comparison; differences are to the first column."""
+    first = columns[0]
+    several = len(seeds) > 1
+    named = f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}" if several else f"seed {seeds[0]}"
+    yield next(heading(first.subject, named))
+    yield ""
+    for column in columns:
+        for group, base in zip(column.subject.groups, first.subject.groups, strict=True):
+            text = in_force(group, None if column is first else base)
+            yield from paragraph(f"{column.name}: {text}", "", "  ")
+        others = other_changes(column, first)
+        if others:
+            yield from paragraph(f"{column.name}: {', '.join(others)}", "", "  ")
+    yield ""
+    for table in _tables(columns):
+        yield from table
+    if several:
+        yield from paragraph(
+            f"Means of {len(seeds)} seeds. Differences are from {first.name}, seed by seed, with "
+            "their 95 % confidence interval."
+        )
+        yield from note_if_alike(*(column.metrics for column in columns))
+    yield from missed(columns)
+    yield from _causes(columns)
+
+
+def missed(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield a warning for each fault that did not fire in some column."""
+    for column in columns:
+        for what, times in Counter(column.missed).items():
+            runs = f"in {times} of {len(column.metrics)} runs"
+            yield from paragraph(f"{column.name}: {what} ({runs})", "warning: ", "         ")
+
+
+def other_changes(column: Column, first: Column) -> list[str]:
+    """Return the changes of a column that its list of settings does not show."""
+    if column is first:
+        return []
+    said = (".settings", ".static=")
+    return [
+        one
+        for one in column.overrides
+        if one not in first.overrides and not any(word in one for word in said)
+    ]
+
+
+def _tables(columns: Sequence[Column]) -> Iterator[list[str]]:
+    """Yield one table, or several with the first column in each if one would be too wide."""
+    rows = list(shown([run for column in columns for run in column.metrics]))
+    first, *rest = columns
+    while rest:
+        several = next(n for n in range(len(rest), 0, -1) if n == 1 or _fits(first, rest[:n], rows))
+        if len(rest) < len(columns) - 1:
+            yield [""]
+        yield _table([first, *rest[:several]], rows)
+        rest = rest[several:]
+
+
+def _fits(first: Column, rest: Sequence[Column], rows: Rows) -> bool:
+    return max(map(len, _table([first, *rest], rows))) <= width()
+
+
+def _table(columns: Sequence[Column], rows: Rows) -> list[str]:
+    table = Table(box=box.MARKDOWN)
+    table.add_column("")
+    for at, column in enumerate(columns):
+        table.add_column(Text(column.name), justify="right")
+        if at:
+            table.add_column("difference", justify="right")
+    for name, label in rows:
+        table.add_row(*cells(label, *_row(name, columns)))
+    return list(as_lines(table))
+
+
+def _row(name: str, columns: Sequence[Column]) -> Iterator[str]:
+    base = [run[name] for run in columns[0].metrics]
+    for at, column in enumerate(columns):
+        values = [run[name] for run in column.metrics]
+        yield figure(summarise(values).mean.value)
+        if at:
+            yield paired(compare(base, values))
+
+
+def paired(comparison: Comparison) -> str:
+    """Return the mean of paired differences with half the width of its interval."""
+    mean = comparison.mean
+    text = difference(mean.value)
+    half = 0.0 if mean.high is None else round(mean.high - mean.value, _DECIMALS)
+    return f"{text} ± {figure(half)}" if half else text
+
+
+def _causes(columns: Sequence[Column]) -> Iterator[str]:
+    for column in columns:
+        if causes := list(why(column.causes)):
+            yield from ("", f"Causes, in records, {column.name}", *causes)
+
+
+ROW_ALWAYS = {
+    "reprocessed": "reprocessed",
+    "lost": "lost",
+    "rebalances": "rebalances",
+}
+ROW_IF_DIFFERENT = {
+    "truncated": "truncated",
+    "duplicates_avoided": "avoided",
+    "drop_outs": "dropped out",
+    "evictions": "removed",
+    "downtime_max_s": "downtime (s)",
+    "unreadable_max_s": "unreadable (s)",
+    "commits_unavailable_max_s": "no commits (s)",
+    "lag_processed_peak": "peak lag",
+    "commits_refused": "refused",
+}
+"""Metrics with their column titles; the latter are shown if rows differ and if there is room."""
+
+LEGEND = {
+    "reprocessed": "records processed more than once",
+    "truncated": "records truncated from the log before they were processed",
+    "avoided": "records not reprocessed because a commit without an answer was accepted",
+    "dropped out": "consumers that dropped out of the group",
+    "removed": "members that a coordinator removed",
+    "downtime (s)": "longest time of one partition without an owner",
+    "unreadable (s)": "longest time of one partition without new readable records",
+    "no commits (s)": "longest time in which commits were unavailable",
+    "peak lag": "largest number of unprocessed records",
+    "refused": "commits refused",
+}
+
+
+def rows_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the lines of a comparison with a row for each of *columns*."""
+    several = len(seeds) > 1
+    named = f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}" if several else f"seed {seeds[0]}"
+    yield from heading(columns[0].subject, named)
+    yield ""
+    shown, left_out = _shown(columns, width())
+    yield from _rows_table(columns, shown)
+    yield ""
+    told = [f"{label}: {LEGEND[label]}" for label in shown.values() if label in LEGEND]
+    if several:
+        told.append(f"means of {len(seeds)} seeds")
+    if left_out:
+        told.append(f"rows also differ in {', '.join(left_out)} (--json)")
+    yield from paragraph("; ".join(told))
+    if several:
+        yield from note_if_alike(*(column.metrics for column in columns))
+    yield from missed(columns)
+    for column in columns:
+        if causes := list(why(column.causes)):
+            yield from ("", f"Causes, in records, {column.name}", *causes)
+    yield from _changes(columns)
+
+
+def rows_table(columns: Sequence[Column]) -> list[str]:
+    """Return the lines of the table alone, at most 100 columns wide."""
+    return _rows_table(columns, _shown(columns, WIDTH)[0])
+
+
+def _shown(columns: Sequence[Column], most: int) -> tuple[dict[str, str], list[str]]:
+    """Return the metrics to show with their labels, and those without room."""
+    shown, left_out = dict(ROW_ALWAYS), []
+    for name, label in ROW_IF_DIFFERENT.items():
+        if not _differs(name, columns):
+            continue
+        wider = {**shown, name: label}
+        if max(map(len, _rows_table(columns, wider))) <= most:
+            shown = wider
+        else:
+            left_out.append(name)
+    return shown, left_out
+
+
+def _differs(name: str, columns: Sequence[Column]) -> bool:
+    """Return whether rows differ in a metric as it is shown."""
+    return len({figure(_mean(name, column)) for column in columns}) > 1
+
+
+def _mean(name: str, column: Column) -> float:
+    return summarise([run[name] for run in column.metrics]).mean.value
+
+
+def _rows_table(columns: Sequence[Column], shown: Mapping[str, str]) -> list[str]:
+    table = Table(box=box.MARKDOWN)
+    table.add_column("")
+    for label in shown.values():
+        table.add_column(Text(label), justify="right")
+    for column in columns:
+        table.add_row(*cells(column.name, *(figure(_mean(name, column)) for name in shown)))
+    return list(as_lines(table))
+
+
+def _changes(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the options that run one row alone."""
+    changed = [column for column in columns if column.overrides]
+    if changed:
+        yield from ("", "Options of each row for rebalance run or explain")
+    for column in changed:
+        options = " ".join(f"--set {quote(change)}" for change in column.overrides)
+        yield from paragraph(options, f"  {column.name}: ", "      ")

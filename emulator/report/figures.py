@@ -1,0 +1,136 @@
+"""Metrics as reports show them: labels, causes, takeover, lag recovery, tables as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from emulator.metrics.metrics import Metrics
+from emulator.report.wording import duration, figure, joined, paragraph
+
+ALWAYS = {
+    "reprocessed": "reprocessed (records)",
+    "lost": "lost (records)",
+    "rebalances": "rebalances",
+    "downtime_max_s": "downtime, longest (s)",
+    "downtime_total_s": "downtime, summed (s)",
+}
+"""The metrics that every such table shows, with their labels."""
+
+IF_ANY = {
+    "duplicates_avoided": "duplicates avoided (records)",
+    "truncated": "truncated (records)",
+    "partial": "in flight at a kill (records)",
+    "unreadable_max_s": "unreadable, longest (s)",
+    "commits_unavailable_max_s": "commits unavailable, longest (s)",
+    "takeover_first_s": "takeover, first (s)",
+    "takeover_last_s": "takeover, last (s)",
+    "moved": "partitions moved",
+    "overlap_records": "two owners (records)",
+    "commits_refused": "commits refused",
+    "lag_processed_peak": "lag, peak (records)",
+    "lag_recovery_max_s": "lag recovery, longest (s)",
+    "requests_per_s": "requests per second",
+}
+"""The metrics shown only if they are not zero in some run."""
+
+AS_NEEDED = 1_000
+"""A width at which no line of a table is wrapped, so that it can be pasted elsewhere."""
+
+
+def shown(runs: Sequence[Metrics]) -> Iterator[tuple[str, str]]:
+    """Yield the metrics to show, each with its label."""
+    yield from ALWAYS.items()
+    for name, label in IF_ANY.items():
+        if any(run[name] for run in runs):
+            yield name, label
+
+
+def why(causes: Sequence[Mapping[str, int]]) -> Iterator[str]:
+    """Yield each cause over several seeds: mean records per run, number of seeds."""
+    records, seeds = Counter[str](), Counter[str]()
+    for found in causes:
+        records.update(found)
+        seeds.update(found.keys())
+    for cause, number in records.most_common():
+        mean = figure(number / len(causes))
+        if len(causes) == 1:
+            yield f"{mean:>9}  {cause}"
+        else:
+            yield f"{mean:>9}  per run: {cause}, in {seeds[cause]} of {len(causes)} seeds"
+
+
+def as_lines(table: Table, width: int = AS_NEEDED) -> Iterator[str]:
+    """Yield a table as lines of plain text, wrapped at *width* columns."""
+    console = Console(width=width, no_color=True, highlight=False)
+    with console.capture() as caught:
+        console.print(table)
+    yield from (line.rstrip() for line in caught.get().splitlines() if line.strip())
+
+
+def cells(*values: str) -> list[Text]:
+    """Return the cells of a row; nothing in them is markup."""
+    return [Text(value) for value in values]
+
+
+MOST_NAMED = 2
+"""Faults named in a line; the others are counted."""
+
+
+def takeover(metrics: Metrics) -> str:
+    """Return the slowest takeover and its fault; empty if there was none."""
+    rows = metrics.listings["takeovers"]
+    if not rows:
+        return ""
+    first, last = (max(rows, key=itemgetter(name)) for name in ("first_s", "last_s"))
+    text = f"first record by another owner {duration(first['first_s'])} after {first['fault']}"
+    text += f", last partition {duration(last['last_s'])}"
+    if last["fault"] != first["fault"]:
+        text += f" after {last['fault']}"
+    return text if len(rows) == 1 else f"{text} (the slowest of {len(rows)} faults)"
+
+
+def lag_recovery(metrics: Metrics) -> str:
+    """Return when lag was back at its level before the faults; empty if it never rose."""
+    rows = metrics.listings["lag_recoveries"]
+    left = list(dict.fromkeys(str(row["fault"]) for row in rows if not row["recovered"]))
+    if left:
+        return f"still above its level before {_named(left)} at the end"
+    if not rows:
+        return ""
+    slowest = max(rows, key=itemgetter("recovery_s"))
+    return f"back at its level before {slowest['fault']} after {duration(slowest['recovery_s'])}"
+
+
+def _named(faults: list[str]) -> str:
+    """Return the names of the first faults and the number of the others.
+
+    >>> _named(["crash-1"]), _named(["a", "b", "c", "d"])
+    ('crash-1', 'a, b and 2 others')
+    """
+    more = len(faults) - MOST_NAMED
+    others = [f"{more} other{'s' if more > 1 else ''}"] if more > 0 else []
+    return joined([*faults[:MOST_NAMED], *others])
+
+
+ALL_SEEDS_ALIKE = (
+    "All seeds gave the same figures: nothing in this scenario is random. For a spread, give a "
+    'fault a random time (between = ["70s", "80s"] instead of at), or give latencies or processing '
+    "times a distribution."
+)
+
+
+def all_alike(runs: Sequence[Metrics]) -> bool:
+    """Return whether all runs, of several seeds, have the same figures."""
+    return len(runs) > 1 and all(run.values == runs[0].values for run in runs)
+
+
+def note_if_alike(*columns: Sequence[Metrics]) -> Iterator[str]:
+    """Yield a note if in no column any figure depends on the seed."""
+    if all(map(all_alike, columns)):
+        yield from paragraph(ALL_SEEDS_ALIKE)
