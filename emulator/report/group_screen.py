@@ -1,4 +1,4 @@
-"""Groups as text for people: at a step of a story, and at the end of a run."""
+"""Groups as text: after an event, and at the end of a run; and as JSON values."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from emulator.report.wording import counted, paragraph
 
 MOST_MEMBERS = 6
 MOST_RANGES = 6
-"""Members and ranges of partitions that are named; the rest is counted."""
+"""Members and ranges of partitions shown; the rest is counted."""
 
 SHORTEST_RANGE = 3
-"""So many partitions in a row are run as a range."""
+"""The smallest number of consecutive partitions shown as a range."""
 
 WAITS_FOR = {
     PREPARING_REBALANCE: "waits until all its members have joined again",
@@ -34,7 +34,7 @@ WAITS_FOR = {
 
 
 def group_screen(group: DescribedGroup, when: str) -> Iterator[str]:
-    """Yield the state of a group, then each member: what it has, gives up and waits for."""
+    """Yield the state of a group, then the partitions of each member."""
     yield from paragraph(f"{group.group} at {when}: {group.state}, {_epochs(group)}")
     for member in group.members:
         yield from paragraph(_member(member), f"  {member.consumer}: ")
@@ -53,14 +53,14 @@ def _member(member: DescribedMember) -> str:
     protocol = " (classic protocol)" if member.protocol == CLASSIC else ""
     parts = [f"epoch {member.epoch}{protocol}, {state}, has {in_short(member.assigned)}"]
     if member.revoking:
-        parts.append(f"gives up {in_short(member.revoking)}")
+        parts.append(f"revokes {in_short(member.revoking)}")
     if member.missing:
         parts.append(f"waits for {in_short(member.missing)}")
     return "; ".join(parts)
 
 
 def in_short(partitions: Sequence[TopicPartition]) -> str:
-    """Name partitions, those in a row as a range, and count what would be too many.
+    """Return the names of partitions, consecutive ones as a range, limited to some ranges.
 
     >>> in_short([TopicPartition("t", number) for number in (0, 1, 2, 5)])
     't-0..2 t-5'
@@ -68,7 +68,7 @@ def in_short(partitions: Sequence[TopicPartition]) -> str:
     ordered = sorted(partitions)
     runs: list[list[TopicPartition]] = []
     for before, partition in pairwise([None, *ordered]):
-        assert partition is not None, "only the first has none before it"
+        assert partition is not None, "only the first item is None"
         if before != TopicPartition(partition.topic, partition.partition - 1):
             runs.append([])
         runs[-1].append(partition)
@@ -88,7 +88,7 @@ def _names(run: list[TopicPartition]) -> list[str]:
 
 
 def groups_at_the_end(run: FinishedRun) -> Iterator[str]:
-    """Yield what is to be run of groups that a run did not leave stable; often nothing."""
+    """Yield the state of groups that are not stable at the end of a run; often nothing."""
     unsettled = [group for group in run.groups if group.state != STABLE]
     if unsettled:
         yield from ("", "Groups at the end")
@@ -99,7 +99,7 @@ def groups_at_the_end(run: FinishedRun) -> Iterator[str]:
 def _unsettled(group: DescribedGroup, run: FinishedRun) -> Iterator[str]:
     since = f"{group.state} since {run.subject.moment(group.since_us)}"
     if group.state == EMPTY:
-        yield from paragraph(f"{group.group}: {since}, nobody is left in it", "  ", "    ")
+        yield from paragraph(f"{group.group}: {since}", "  ", "    ")
         return
     parts = [f"{group.group}: {since}", _epochs(group)]
     if group.protocol == CONSUMER:
@@ -108,7 +108,7 @@ def _unsettled(group: DescribedGroup, run: FinishedRun) -> Iterator[str]:
         parts.append(WAITS_FOR[group.state])
     yield from paragraph("; ".join(parts), "  ", "    ")
     if group.unowned:
-        yield from paragraph(f"nobody has {in_short(group.unowned)}", "    ")
+        yield from paragraph(f"not owned: {in_short(group.unowned)}", "    ")
     late = group.late
     for member in late[:MOST_MEMBERS]:
         yield from paragraph(_member(member), f"    {member.consumer}: ")
@@ -117,19 +117,16 @@ def _unsettled(group: DescribedGroup, run: FinishedRun) -> Iterator[str]:
 
 
 def _others(group: DescribedGroup, late: int) -> Iterator[str]:
-    """Count the members that are not named, and say whether they could go on."""
+    """Yield the number of members that are not shown."""
     if late > MOST_MEMBERS:
-        yield f"    {late - MOST_MEMBERS:,} more are not there yet"
+        yield f"    {late - MOST_MEMBERS:,} more have not reached the target assignment"
     there = len(group.members) - late
     if there:
-        yield f"    {counted(there, 'member has', 'members have')} all of the last target"
+        yield f"    {counted(there, 'member has', 'members have')} all partitions of the target assignment"
 
 
 def stable_groups(groups: Sequence[DescribedGroup]) -> str:
-    """Tell of stable groups of the consumer protocol in one line; empty if there are none.
-
-    Of classic ones nothing is to be run but their rebalances, which the figures have.
-    """
+    """Return the stable groups of the consumer protocol in one line; empty if there are none."""
     stable = [one for one in groups if one.protocol == CONSUMER and one.state == STABLE]
     named = [_in_one_line(group, alone=len(groups) == 1) for group in stable]
     return "; ".join(named[:MOST_MEMBERS])
@@ -145,11 +142,11 @@ def _in_one_line(group: DescribedGroup, *, alone: bool) -> str:
     return f"{name}stable in epoch {group.epoch} ({group.assignor or 'no assignor yet'}), {members}"
 
 
-# -- for machines ------------------------------------------------------------------------------
+# -- as JSON values ----------------------------------------------------------------------------
 
 
 def group_document(group: DescribedGroup) -> dict[str, Any]:
-    """Return a group as a value for machines, partitions by name."""
+    """Return a group as a JSON value, partitions by name."""
     return {
         "group": group.group,
         "protocol": group.protocol,

@@ -1,8 +1,6 @@
-"""A group as its coordinator would describe it at some event of a run, or at its end.
+"""The state of groups after an event, as ``ConsumerGroupDescribe`` or ``DescribeGroups`` shows it.
 
-Put together from what the coordinator told step by step, by the rules by which it describes
-itself (``ConsumerGroupDescribe``, ``DescribeGroups``): who is how far, has what, gives up what,
-and waits for what.
+A :class:`Describer` follows the events of the coordinator; a :class:`DescribedGroup` is the result.
 """
 
 from __future__ import annotations
@@ -17,26 +15,26 @@ from emulator import events as ev
 Partitions = tuple[TopicPartition, ...]
 
 ARRIVED = "STABLE"
-"""Kafka's name of the state of a member that has all of its target."""
+"""Kafka's state of a member that owns its target assignment."""
 
 CLASSIC, CONSUMER = "classic", "consumer"
 
 EMPTY, STABLE = "Empty", "Stable"
 ASSIGNING, RECONCILING = "Assigning", "Reconciling"
 PREPARING_REBALANCE, COMPLETING_REBALANCE = "PreparingRebalance", "CompletingRebalance"
-"""Kafka's names of the states of groups."""
+"""Kafka's states of groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMember:
-    """One member: its epoch and state, what it may own, and what its target is.
+    """One member: its epoch, state, assignment and target assignment.
 
-    In a classic group the epoch is the generation, and nobody has a target.
+    In a classic group the epoch is the generation, and there is no target.
     """
 
     consumer: str
     protocol: str = CONSUMER
-    """Which it speaks: a group of the consumer protocol may have classic members, too."""
+    """Its protocol: a group of the consumer protocol may have classic members."""
 
     epoch: int = 0
     state: str = ARRIVED
@@ -46,7 +44,7 @@ class DescribedMember:
 
     @property
     def missing(self) -> Partitions:
-        """What it shall have and does not have yet."""
+        """The partitions of its target that it does not own yet."""
         return tuple(sorted(set(self.target) - set(self.assigned)))
 
 
@@ -65,36 +63,36 @@ class DescribedGroup:
     target_epoch: int
     assignor: str
     reason: str
-    """What raised its epoch last."""
+    """The reason of the last increase of its epoch."""
 
     members: tuple[DescribedMember, ...]
     unowned: Partitions
-    """What the last target gave out and nobody has now."""
+    """The partitions of the target assignment that no member owns."""
 
     since_us: int
-    """Since when it is in its state."""
+    """Start of its present state."""
 
     unserved_us: int
-    """How long at most it waited for a new target, in one go, while all its members were classic:
-    their heartbeats let nobody compute one."""
+    """The longest wait for a new target assignment while all members were classic: their
+    heartbeats do not compute one."""
 
     @property
     def state(self) -> str:
-        """The state of the group in Kafka's words."""
+        """The state of the group, by Kafka's name."""
         if self.protocol == CLASSIC:
             return self.phase
         return state_of(self.epoch, self.target_epoch, self.members)
 
     @property
     def late(self) -> tuple[DescribedMember, ...]:
-        """Members that are not where the last target wants them; of a classic group: none."""
+        """Members that have not reached the target assignment; none in a classic group."""
         if self.protocol == CLASSIC:
             return ()
         return tuple(one for one in self.members if not arrived(one, self.target_epoch))
 
 
 def state_of(epoch: int, target_epoch: int, members: Collection[DescribedMember]) -> str:
-    """Return the state of a group of the consumer protocol in Kafka's words."""
+    """Return the state of a group of the consumer protocol, by Kafka's name."""
     if not members:
         return EMPTY
     if epoch > target_epoch:
@@ -103,40 +101,40 @@ def state_of(epoch: int, target_epoch: int, members: Collection[DescribedMember]
 
 
 def arrived(member: DescribedMember, target_epoch: int) -> bool:
-    """Say whether a member is where the target wants it."""
+    """Return whether a member has reached the target assignment."""
     return member.state == ARRIVED and member.epoch == target_epoch
 
 
 class Describer:
-    """Keeps the groups of a run; ``hear`` every event."""
+    """Follows the groups of a run; ``hear`` every event."""
 
     def __init__(self) -> None:
-        self._books: dict[str, Book] = {}
+        self._groups: dict[str, GroupState] = {}
         self._now_us = 0
 
     def hear(self, event: ev.Event) -> None:
-        """Take in one event; most of them are none of ours."""
+        """Apply an event if it concerns a group."""
         self._now_us = event.at_us
         rule = RULES.get(type(event.what))
         if rule is None:
             return
         what: Any = event.what  # the table decides by its type
-        book = self._books.get(what.group)
-        if book is None:
-            book = self._books[what.group] = Book(what.group)
-        rule(book, what)
-        book.note(event.at_us)
+        group = self._groups.get(what.group)
+        if group is None:
+            group = self._groups[what.group] = GroupState(what.group)
+        rule(group, what)
+        group.note(event.at_us)
 
     @property
     def groups(self) -> tuple[DescribedGroup, ...]:
-        """Return every group that ever had a member, as it is now, by name."""
-        for book in self._books.values():
-            book.note(self._now_us)
-        return tuple(self._books[name].described for name in sorted(self._books))
+        """Every group that had a member, in its present state, by name."""
+        for group in self._groups.values():
+            group.note(self._now_us)
+        return tuple(self._groups[name].described for name in sorted(self._groups))
 
 
 def describe(group: str, history: Iterable[ev.Event], until: int) -> DescribedGroup | None:
-    """Describe a group after the event with the id *until*; None if it is none of this protocol."""
+    """Return a group after the event *until*; None if it is not of the consumer protocol."""
     describer = Describer()
     for event in history:
         if event.id > until:
@@ -147,39 +145,39 @@ def describe(group: str, history: Iterable[ev.Event], until: int) -> DescribedGr
 
 
 @dataclass(slots=True)
-class Book:
-    """What is known of one group."""
+class GroupState:
+    """The state of one group."""
 
     group: str
     protocol: str = CLASSIC
     phase: str = EMPTY
-    """The state of a classic group; one of the consumer protocol has its own, by its epochs."""
+    """The state of a classic group; that of a KIP-848 group follows from its epochs."""
 
     epoch: int = 0
     target_epoch: int = 0
     reason: str = ""
     assignor: str = ""
     members: dict[str, DescribedMember] = field(default_factory=dict)
-    """By member id: a process may be back while the member of the one before is still there."""
+    """By member id: a process may be back while its previous member still exists."""
 
     newest: dict[str, str] = field(default_factory=dict)
-    """Consumer: the id it came with last."""
+    """Consumer: its newest member id."""
 
     stable: dict[str, Partitions] = field(default_factory=dict)
-    """Who had what when the group was last stable, under either protocol."""
+    """Consumer: its partitions when the group was last stable, under either protocol."""
 
     aimed: frozenset[TopicPartition] = frozenset()
-    """All that the last target gave out."""
+    """All partitions of the target assignment."""
 
     since_us: int = 0
     unserved_us: int = 0
     _last: str = EMPTY
     _unserved: bool = False
-    """Whether a new target is due and nobody is there whose heartbeat would compute it."""
+    """Whether a new target is due and no member's heartbeat computes it."""
 
     @property
     def described(self) -> DescribedGroup:
-        """Return the group as it is now."""
+        """The group in its present state."""
         held = {tp for one in self.members.values() for tp in (*one.assigned, *one.revoking)}
         return DescribedGroup(
             group=self.group,
@@ -196,7 +194,7 @@ class Book:
         )
 
     def note(self, now: int) -> None:
-        """Note since when the group is in its state, and how long nobody could assign anew."""
+        """Update the start of the present state and the wait for a target."""
         if self._unserved:
             self.unserved_us = max(self.unserved_us, now - self.since_us)
         state = self._state()
@@ -211,50 +209,50 @@ class Book:
         return state_of(self.epoch, self.target_epoch, self.members.values())
 
     def change(self, consumer: str, **new: Any) -> None:
-        """Change what is known of the newest member of a consumer."""
+        """Change the newest member of a consumer."""
         member_id = self.newest.get(consumer, consumer)
         known = self.members.get(member_id)
         if known is None:
             known = DescribedMember(consumer=consumer, protocol=self.protocol)
         self.members[member_id] = replace(known, **new)
 
-    def name_what_went_before(self, consumer: str) -> None:
-        """Tell a member whose process is gone from the one that has come in its place."""
+    def rename_previous(self, consumer: str) -> None:
+        """Rename the member of a process that has ended, because its consumer joins again."""
         old = self.newest.get(consumer, consumer)
         if old in self.members:
-            before = f"{consumer} (its process before)"
+            before = f"{consumer} (previous process)"
             self.members[old] = replace(self.members[old], consumer=before)
 
 
-def _added(book: Book, what: ev.MemberAdded) -> None:
+def _added(group: GroupState, what: ev.MemberAdded) -> None:
     if what.replaced:
-        replaced = book.members.pop(what.replaced, None)
+        replaced = group.members.pop(what.replaced, None)
         if replaced is not None:
-            book.members[what.member_id] = replaced
+            group.members[what.member_id] = replaced
     else:
-        book.name_what_went_before(what.consumer)
-    book.newest[what.consumer] = what.member_id
-    book.change(what.consumer, protocol=what.protocol)
+        group.rename_previous(what.consumer)
+    group.newest[what.consumer] = what.member_id
+    group.change(what.consumer, protocol=what.protocol)
 
 
-def _removed(book: Book, what: ev.MemberRemoved) -> None:
-    known = what.member_id in book.members
-    book.members.pop(what.member_id if known else what.consumer, None)
+def _removed(group: GroupState, what: ev.MemberRemoved) -> None:
+    known = what.member_id in group.members
+    group.members.pop(what.member_id if known else what.consumer, None)
 
 
-def _raised(book: Book, what: ev.GroupEpochRaised) -> None:
-    book.protocol, book.epoch, book.reason = CONSUMER, what.epoch, what.reason
+def _raised(group: GroupState, what: ev.GroupEpochRaised) -> None:
+    group.protocol, group.epoch, group.reason = CONSUMER, what.epoch, what.reason
 
 
-def _computed(book: Book, what: ev.TargetComputed) -> None:
-    book.target_epoch, book.assignor = what.epoch, what.assignor
+def _computed(group: GroupState, what: ev.TargetComputed) -> None:
+    group.target_epoch, group.assignor = what.epoch, what.assignor
     for consumer, target in what.changed:
-        book.change(consumer, target=target)
-    book.aimed = frozenset(tp for one in book.members.values() for tp in one.target)
+        group.change(consumer, target=target)
+    group.aimed = frozenset(tp for one in group.members.values() for tp in one.target)
 
 
-def _moved(book: Book, what: ev.MemberMoved) -> None:
-    book.change(
+def _moved(group: GroupState, what: ev.MemberMoved) -> None:
+    group.change(
         what.consumer,
         epoch=what.epoch,
         state=what.state,
@@ -263,51 +261,51 @@ def _moved(book: Book, what: ev.MemberMoved) -> None:
     )
 
 
-def _started(book: Book, _: ev.RebalanceStarted) -> None:
-    book.phase = PREPARING_REBALANCE
+def _started(group: GroupState, _: ev.RebalanceStarted) -> None:
+    group.phase = PREPARING_REBALANCE
 
 
-def _joined(book: Book, what: ev.JoinPhaseEnded) -> None:
-    """Begin a classic generation: who is in it now is known for sure."""
-    book.phase, book.epoch, book.assignor = COMPLETING_REBALANCE, what.generation, what.protocol
-    book.members.clear()
+def _joined(group: GroupState, what: ev.JoinPhaseEnded) -> None:
+    """Begin a classic generation with the members of the event."""
+    group.phase, group.epoch, group.assignor = COMPLETING_REBALANCE, what.generation, what.protocol
+    group.members.clear()
     for consumer in what.consumers:
-        book.change(consumer, epoch=what.generation, protocol=CLASSIC)
+        group.change(consumer, epoch=what.generation, protocol=CLASSIC)
 
 
-def _stable(book: Book, what: ev.GroupStabilised) -> None:
-    book.stable = dict(what.assignment)
-    if book.protocol == CLASSIC:
-        book.phase, book.epoch = STABLE, what.generation
+def _stable(group: GroupState, what: ev.GroupStabilised) -> None:
+    group.stable = dict(what.assignment)
+    if group.protocol == CLASSIC:
+        group.phase, group.epoch = STABLE, what.generation
         for consumer, had in what.assignment:
-            book.change(consumer, epoch=what.generation, assigned=had, protocol=CLASSIC)
+            group.change(consumer, epoch=what.generation, assigned=had, protocol=CLASSIC)
 
 
-def _emptied(book: Book, what: ev.GroupEmptied) -> None:
-    """The last one's leave counts as a target of its own epoch."""
-    book.phase = EMPTY
-    book.epoch = book.target_epoch = what.generation
-    book.members.clear()
+def _emptied(group: GroupState, what: ev.GroupEmptied) -> None:
+    """Apply the leave of the last member, which is also a target assignment."""
+    group.phase = EMPTY
+    group.epoch = group.target_epoch = what.generation
+    group.members.clear()
 
 
-def _loaded(book: Book, _: ev.CoordinatorMoved) -> None:
-    """A classic group that a coordinator has loaded is in the generation of its record."""
-    book.phase = STABLE if book.members else EMPTY
+def _loaded(group: GroupState, _: ev.CoordinatorMoved) -> None:
+    """Apply a load: a loaded classic group is in the generation of its record."""
+    group.phase = STABLE if group.members else EMPTY
 
 
-def _converted(book: Book, what: ev.GroupConverted) -> None:
-    """Who comes along from a classic group goes on with what it had."""
-    book.protocol = what.protocol
-    book.phase = STABLE
-    book.epoch = book.target_epoch = what.generation
-    book.members.clear()
+def _converted(group: GroupState, what: ev.GroupConverted) -> None:
+    """Apply a conversion: members of a classic group keep their partitions."""
+    group.protocol = what.protocol
+    group.phase = STABLE
+    group.epoch = group.target_epoch = what.generation
+    group.members.clear()
     for consumer in what.members:
-        had = book.stable.get(consumer, ())
-        book.change(consumer, epoch=what.generation, assigned=had, target=had, protocol=CLASSIC)
-    book.aimed = frozenset(tp for one in book.members.values() for tp in one.target)
+        had = group.stable.get(consumer, ())
+        group.change(consumer, epoch=what.generation, assigned=had, target=had, protocol=CLASSIC)
+    group.aimed = frozenset(tp for one in group.members.values() for tp in one.target)
 
 
-RULES: dict[type, Callable[[Book, Any], None]] = {
+RULES: dict[type, Callable[[GroupState, Any], None]] = {
     ev.MemberAdded: _added,
     ev.MemberRemoved: _removed,
     ev.GroupEpochRaised: _raised,

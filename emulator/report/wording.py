@@ -58,8 +58,8 @@ def duration(seconds: float) -> str:
 
     The unit is chosen after rounding:
 
-    >>> duration(0.0009996), duration(0.9996), duration(59.96), duration(3599.7), duration(86399)
-    ('1 ms', '1 s', '1 min', '1 h', '1 d')
+    >>> duration(0.0009996), duration(0.9996), duration(59.96), duration(3599.7), duration(172799)
+    ('1 ms', '1 s', '1 min', '1 h', '2 d')
     """
     if seconds == 0:
         return "0 s"
@@ -71,7 +71,7 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f}".removesuffix(".0") + " s"
     if round(seconds) < 3600:
         return _two_units(round(seconds), 60, "min", "s")
-    if round(seconds / 60) < 1440:
+    if round(seconds / 60) < 2880:
         return _two_units(round(seconds / 60), 60, "h", "min")
     return _two_units(round(seconds / 3600), 24, "d", "h")
 

@@ -42,7 +42,7 @@ def test_four_protocols_stand_in_one_table(page):
 def test_every_metric_is_in_the_table_or_named_as_alike(page):
     """Nothing that was measured is left out."""
     labels = "\n".join(row[0] for row in tables(page)[0])
-    alike = page.partition("Alike in all runs:")[2]
+    alike = page.partition("Equal in all runs:")[2]
     labelled = ("reprocessed", "lost", "rebalances", "downtime", "takeover", "moved", "requests")
     missing = [
         metric.name
@@ -91,7 +91,7 @@ def test_one_seed_has_differences_and_no_intervals():
     """And says so."""
     text = rebalance(*QUICK, *FOUR[:4]).out
 
-    assert "One seed, so no intervals." in text
+    assert "One seed, so there are no intervals." in text
     assert "±" not in text
 
 

@@ -37,7 +37,7 @@ def test_the_variants_of_a_scenario_are_rows(tmp_path):
 
     assert (0, "") == (status, err)
     assert ["", "as written", "a commit a second", "two crashes"] == list(table)
-    assert ["again", "lost", "rebalances"] == table[""][:3]
+    assert ["reprocessed", "lost", "rebalances"] == table[""][:3]
     again = {name: int(cells[0]) for name, cells in table.items() if name}
     assert 0 < again["a commit a second"] < again["as written"]
     assert max(map(len, out.splitlines())) <= WIDTH
@@ -45,7 +45,7 @@ def test_the_variants_of_a_scenario_are_rows(tmp_path):
 
 def test_rows_of_which_none_depends_on_the_seed_say_so(tmp_path):
     """A mean of what is always the same is no mean; latencies that are drawn make it one."""
-    path, said = written(tmp_path, THREE), "Every seed gave the same figures"
+    path, said = written(tmp_path, THREE), "All seeds gave the same figures"
     drawn = "network.latency={ uniform = ['1ms', '9ms'] }"
 
     _, alike, _ = rebalance("compare", path, "--seeds", 2, "--jobs", 1)
@@ -71,7 +71,7 @@ def test_why_is_said_of_every_row(tmp_path):
     """With the causes of the ledger."""
     _, out, _ = rebalance("compare", written(tmp_path, THREE), "--jobs", 1)
 
-    assert 3 == out.count("Why, in records, ")
+    assert 3 == out.count("Causes, in records, ")
     assert 3 == out.count("crashed while uncommitted")
 
 

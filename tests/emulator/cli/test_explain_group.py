@@ -33,7 +33,7 @@ def test_the_group_is_described_at_the_last_step_of_the_story(tmp_path):
     status, out, err = rebalance("explain", path, "D1")
     document = rebalance("explain", path, "D1", "--json").document
 
-    last = out[out.index("* shows the cause") :].splitlines()
+    last = out[out.index("* evidence of the cause") :].splitlines()
     assert (0, "") == (status, err)
     assert last[2].startswith("billing at 0:0")
     assert "1 member" in last[2]

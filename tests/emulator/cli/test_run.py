@@ -22,7 +22,7 @@ def test_the_screen_says_what_happened_how_many_why_and_what_would_help(tmp_path
     status, out, err = rebalance("run", written(tmp_path))
 
     lines = out.splitlines()
-    order = ["What happened", "Processed again: ", "What would help", "Expectations", "Figures"]
+    order = ["What happened", "Reprocessed: ", "Hints", "Expectations", "Figures"]
     places = [next(at for at, line in enumerate(lines) if line.startswith(o)) for o in order]
     assert (0, "") == (status, err)
     assert sorted(places) == places
@@ -38,7 +38,7 @@ def test_the_first_lines_name_scenario_seed_kafka_and_what_is_in_force(tmp_path)
     _, out, _ = rebalance("run", written(tmp_path), "--seed", 7)
 
     first, second = out.splitlines()[:2]
-    assert "one of two crashes | seed 7 | Apache Kafka 4.4.0 | 40s long" == first
+    assert "one of two crashes | seed 7 | Apache Kafka 4.4.0 | 40 s long" == first
     assert second.startswith("billing: 2 members, range (eager), auto commit every 5s, ")
     assert "session.timeout.ms=6000" in out
 
@@ -200,7 +200,7 @@ def test_a_name_of_the_catalogue_is_a_scenario():
     status, out, _ = rebalance("run", "quiet", "--set", "run_for=15s")
 
     assert 0 == status
-    assert "Nothing was reprocessed, nothing was lost." in out
+    assert "No records were reprocessed, none were lost." in out
 
 
 def test_seeds_are_summed_up_with_the_worst_one_named(tmp_path):
@@ -214,7 +214,10 @@ def test_seeds_are_summed_up_with_the_worst_one_named(tmp_path):
     assert 0 == status
     assert "3 seeds, 0 to 2" in out
     assert document["worst_seed"] == worst["seed"]
-    assert f"The worst seed is {worst['seed']}: rebalance run {path} --seed" in out
+    assert (
+        f"most loss, reprocessing and downtime is {worst['seed']}: rebalance run {path} --seed"
+        in out
+    )
     assert [0, 1, 2] == document["seeds"] == [run["seed"] for run in document["runs"]]
     assert 3 == document["summary"]["reprocessed"]["runs"]
 
@@ -225,7 +228,7 @@ def test_seeds_that_change_nothing_are_said_to(tmp_path):
 
     out = rebalance("run", path, "--seeds", 2, "--jobs", 1).out
 
-    assert "Every seed gave the same figures" in out
+    assert "All seeds gave the same figures" in out
     assert "In brackets" not in out
 
 

@@ -97,7 +97,7 @@ def test_a_process_that_is_back_is_told_from_its_member_before():
     told.moved("b", 3)
     told.removed("b", "b-id")
 
-    assert ["a", "b", "b (its process before)"] == [one.consumer for one in both.members]
+    assert ["a", "b", "b (previous process)"] == [one.consumer for one in both.members]
     assert ["a", "b"] == [one.consumer for one in told.described().members]
     assert 3 == told.described().members[1].epoch
 

@@ -314,7 +314,7 @@ def test_progress_tells_the_time_that_is_left(monkeypatch):
         now[0] = 10.0
         line.show(250, 1000)
 
-    assert "runs: 250 of 1,000 (25%), 30s left" in terminal.getvalue()
+    assert "runs: 250 of 1,000 (25%), 30 s left" in terminal.getvalue()
 
 
 def test_who_plays_it_is_said_before_it_is_played(tmp_path, monkeypatch):

@@ -144,7 +144,7 @@ def test_the_newest_generation_that_lasted_is_taken():
 
     assert ["a", "b"] == [each["name"] for each in tomllib.loads(text)["group"][0]["member"]]
     assert "# Taken: generation 2 with 2 members, 10 min long." in text
-    assert "1 (3 members, 10 min), 3 (1 member, 1.0 s)" in text
+    assert "1 (3 members, 10 min), 3 (1 member, 1 s)" in text
 
 
 def test_any_generation_can_be_asked_for():
