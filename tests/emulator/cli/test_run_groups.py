@@ -50,7 +50,7 @@ def test_a_group_that_waits_for_a_target_says_what_nobody_has(tmp_path):
     assert "billing: Assigning since 0:00:15.0" in end
     assert "; a member is gone: left" in " ".join(end.split())
     assert "not owned: orders-" in end
-    assert "1 member has all of the last target" in end
+    assert "1 member has all partitions of the target assignment" in end
     assert ("Assigning", "consumer") == (group["state"], group["protocol"])
     assert 3 == len(group["unowned"])
     assert ["billing-0"] == [member["consumer"] for member in group["members"]]
@@ -65,7 +65,7 @@ def test_members_on_their_way_are_named_with_what_they_wait_for(tmp_path):
     assert "billing: Reconciling since" in out
     assert "    not owned: orders-3..5\n" in out
     assert "    b: epoch 3, unreleased partitions, has nothing; waits for orders-3..5\n" in out
-    assert "    1 member has all of the last target\n" in out
+    assert "    1 member has all partitions of the target assignment\n" in out
 
 
 def test_a_group_left_by_all_is_empty(tmp_path):

@@ -83,8 +83,8 @@ def test_members_are_told_with_their_cadence():
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in (first, second)]
 
     assert "commits every" in head
-    assert ["b (10.0.0.7)", "2", "24", "2,200", "40", "5 s", "5.0 s"] == cells[0]
-    assert ["a (10.0.0.7)", "1", "12", "1,100", "20", "5 s", "5.0 s"] == cells[1]
+    assert ["b (10.0.0.7)", "2", "24", "2,200", "40", "5 s", "5 s"] == cells[0]
+    assert ["a (10.0.0.7)", "1", "12", "1,100", "20", "5 s", "5 s"] == cells[1]
 
 
 def test_offsets_that_expire_soon_are_told_with_the_time_left():
