@@ -13,14 +13,14 @@ _OPENING = """\
 # What a classic group answers
 
 Printed from `protocols/groups/classic/states.py` by `python -m docs.pages.classic_verdicts`; change
-the tables, not this page. Rows: who asks, the first kind that fits. Columns: the state of the
-group. A code is the error of the answer; a sentence is what is done. A dash: cannot be.
+the tables, not this page. Rows: the sender, the first that applies. Columns: the state of the
+group. A code is the error of the answer; a sentence is the action. A dash: not possible.
 """
 
 _NOTES = {
-    Request.JOIN_GROUP: "A group that does not exist is made for whoever comes without a member id.",
-    Request.LEAVE_GROUP: "For each entry of the request; a dead group answers it as a whole.",
-    Request.OFFSET_COMMIT: "Up to version 8, ILLEGAL_GENERATION stands for GROUP_ID_NOT_FOUND.",
+    Request.JOIN_GROUP: "A group that does not exist is created for a member without a member id.",
+    Request.LEAVE_GROUP: "For each entry of the request; a dead group rejects the request as a whole.",
+    Request.OFFSET_COMMIT: "Up to version 8, GROUP_ID_NOT_FOUND is ILLEGAL_GENERATION.",
 }
 
 

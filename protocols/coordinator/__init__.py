@@ -1,1 +1,1 @@
-"""What coordinators of every group type share: turns, offsets, the log, the machine itself."""
+"""The coordinator of all groups of one offsets partition; the roof of the group side."""

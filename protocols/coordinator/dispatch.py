@@ -1,6 +1,7 @@
-"""Which handler answers which request, in a group of which type.
+"""Dispatch requests, timers and the outcome of appends to the handlers of the group's type.
 
-Source: ``KafkaApis`` and ``GroupCoordinatorShard`` of Kafka 4.4.0.
+Source: ``GroupCoordinatorService`` (validation), ``GroupCoordinatorShard`` (dispatch) and
+``CoordinatorRuntime`` (timers, deferred events) of Kafka 4.4.0.
 """
 
 from __future__ import annotations
@@ -177,14 +178,14 @@ def read(request: Any, shard: AnyShard, view: Durable, broker: Broker) -> Messag
 
 
 def validate(request: Any, settings: BrokerSettings) -> Message | None:
-    """Return the answer to a request that can never be meant, else None."""
+    """Return the error response to a request that is invalid in any group, else None."""
     if isinstance(request, ConsumerGroupHeartbeatRequest):
         return kip848.validation.validate_heartbeat(request, settings)
     return _validate_classic(request, settings)
 
 
 def _validate_classic(request: GroupRequest, settings: BrokerSettings) -> Message | None:
-    """Return the answer to a request that no group can have meant, else None.
+    """Return the error response to an invalid classic request, else None.
 
     Offsets may belong to the group with the empty id; a group with members may not be it.
     """
@@ -238,7 +239,7 @@ _VALIDATORS: Final[MappingProxyType[type, Callable[[Any, BrokerSettings], ErrorC
 def reject_unavailable(
     header: Header, request: Any, topics: TopicsByName, *, loading: bool
 ) -> tuple[Effect, ...]:
-    """Answer a request to a coordinator that does not serve yet, or no more."""
+    """Reject a request at a coordinator that is loading, failed or unloaded."""
     if loading and isinstance(request, HeartbeatRequest):
         return (Send(header, HeartbeatResponse()),)
     error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
@@ -250,7 +251,7 @@ def reject_unavailable(
 def reject_not_coordinator(
     envelope: Envelope, settings: BrokerSettings, topics: TopicsByName
 ) -> tuple[Effect, ...]:
-    """Answer a group request at a broker that does not lead the group's partition."""
+    """Reject a group request at a broker that does not lead the group's offsets partition."""
     request: Any = envelope.body  # the tables decide by its type
     refused = validate(request, settings)
     if refused is not None:
@@ -259,7 +260,7 @@ def reject_not_coordinator(
 
 
 def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
-    """Act on a timer of a group, or of the look for what has expired."""
+    """Act on a timer of a group, or on the timer of offset expiry."""
     if timer.startswith(SESSION):
         return on_session_timeout(shard, timer, at)
     if timer.startswith(JOIN):
@@ -285,7 +286,7 @@ RETRY_MS: Final = 500
 
 
 def on_durable(shard: AnyShard, waiting: Waiting, at: Moment) -> Turn[AnyShard]:
-    """Go on with what waited: everything it depends on is durable."""
+    """Continue what waited for records that are now durable."""
     if isinstance(waiting, Send):
         return Turn(shard, (waiting,))
     if isinstance(waiting, Tell):
@@ -296,7 +297,7 @@ def on_durable(shard: AnyShard, waiting: Waiting, at: Moment) -> Turn[AnyShard]:
 def on_append_failed(
     shard: AnyShard, waiting: Waiting, error: ErrorCode, at: Moment
 ) -> Turn[AnyShard]:
-    """Give up what waited: its append failed with *error*, or took too long."""
+    """Answer what waited for an append that failed with *error* or timed out."""
     if isinstance(waiting, Send):
         return Turn(shard, (Send(waiting.to, append_failed_response(waiting.message, error)),))
     if isinstance(waiting, Tell):

@@ -1,12 +1,13 @@
-"""The log as its coordinator sees it: what was proposed, what of it is safe, who waits for it.
+"""The log as its coordinator sees it: proposed batches, the high watermark, deferred replies.
 
-A turn's records go to the log as one batch at once: with Kafka's adaptive linger an idle shard
-adds no delay. Answers that wait do so until everything proposed before them is durable, also
-by other groups of the same partition [Q1]. What was proposed but is not yet durable can be
-withdrawn, so the durable state before each batch is kept until then.
+A turn's records are appended at once, as one atomic batch; with Kafka's adaptive linger an idle
+shard adds no delay. Records that clean up (expired offsets, offsets of a deleted topic) need not
+be atomic: each may go into a batch of its own. A deferred reply waits until everything proposed
+before it is durable, also by other groups of the partition. The durable state before each batch
+is kept until the batch is durable, so that a failed append can be rolled back.
 
-Source: ``CoordinatorRuntime`` (deferred event queue, snapshots, operation timeouts; spec
-classic-coordinator 0.2).
+Source: ``CoordinatorRuntime`` (deferred event queue, snapshots, operation timeouts),
+``CoordinatorResult.isAtomic``.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class DeferredFact(NamedTuple):
 
 
 class Durability:
-    """What of a shard's log is safe, and who waits for it."""
+    """Which records of a shard's log are durable, and what waits for the others."""
 
     __slots__ = (
         "_deferred",
@@ -142,7 +143,7 @@ class Durability:
             yield safe
 
     def load_end(self, log_end: int) -> None:
-        """Take note of where the log ends; compaction may have removed its last records."""
+        """Set the end of the log; compaction may have removed its last records."""
         self.next_log_offset = max(self.next_log_offset, log_end)
         self._loaded_to = self.next_log_offset
 
@@ -195,7 +196,7 @@ class Durability:
         return released
 
     def expire(self, now_us: int) -> tuple[list[Waiting], tuple[SetTimer, ...]]:
-        """Return what has waited too long, and the timer for what is next."""
+        """Remove and return what timed out, and the timer for the next deadline."""
         expired = list[Waiting]()
         while self._deferred and self._deferred[0].deadline_us <= now_us:
             expired.append(self._deferred.popleft().waiting)
@@ -231,7 +232,7 @@ class Durability:
         return withdrawn, list(failed)
 
     def abandon(self) -> list[Waiting]:
-        """Stop waiting for anything; return who waited, in order."""
+        """Discard and return everything that waited, in order."""
         waited: list[Waiting] = [fact.waiting for fact in self._facts]
         waited += (deferred.waiting for deferred in self._deferred)
         self._facts.clear()

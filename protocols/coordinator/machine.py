@@ -12,7 +12,7 @@ Classic groups and groups of the consumer protocol live side by side; the rules 
 its own package, and ``requests.py`` says which handler answers what.
 
 Source: ``GroupCoordinatorService``, ``GroupCoordinatorShard``, ``CoordinatorRuntime`` of Kafka
-4.4.0 (spec classic-coordinator, kip848).
+4.4.0.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.settings import BrokerSettings
 
 _AT_ONCE: Final = (Send, Tell)
-"""What needs nobody to come back to it where all is durable already."""
+"""What is carried out at once when everything proposed is durable already."""
 
 
 class GroupCoordinator:
@@ -164,7 +164,7 @@ class GroupCoordinator:
         return self._carry_out(handler(self.state, header, request, at), at)
 
     def wake(self, timer: str, now_us: int) -> Step[AnyShard]:
-        """Act on a timer that ran out; one that belongs to nobody any more does nothing."""
+        """Act on a timer that fired; a timer of a member that has left does nothing."""
         if self._phase is not Phase.ACTIVE:
             return Step(self.state)
         at = Moment(now_us, self._broker)
@@ -188,7 +188,7 @@ class GroupCoordinator:
         """Learn that the append at *log_offset* failed: it and all after it are taken back.
 
         Offsets and the existence of groups return to what they were; the inside of groups does
-        not [Q3]. Raises ValueError if no such append is in flight.
+        not. Raises ValueError if no such append is in flight.
         """
         if self._phase is Phase.UNLOADED:
             return Step(self.state)
@@ -235,9 +235,9 @@ class GroupCoordinator:
         return self._carry_out(turn.also(deletion.next_run(at)), at)
 
     def unload(self, now_us: int) -> Step[AnyShard]:
-        """Stop serving: everyone who waits is told to look for the coordinator again.
+        """Stop serving: every pending request gets NOT_COORDINATOR.
 
-        What a dying group still decides is not told, nor timed: only answers come out.
+        Only answers and cancelled timers leave the coordinator; it reports no facts.
         """
         at = Moment(now_us, self._broker)
         effects = list[Effect]()

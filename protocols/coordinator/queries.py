@@ -1,4 +1,4 @@
-"""What a host may ask of a coordinator's state; nothing here changes it."""
+"""What a host may ask of a coordinator's state, and the invariants that ``check`` asserts."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Each group type has rules of its own for its records; here stands which record is whose.
 
-Source: ``GroupCoordinatorShard.replay`` (spec classic-coordinator 5.3, records 6 and 10).
+Source: ``GroupCoordinatorShard.replay``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONSUMER_RECORDS: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
 
 
 def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
-    """Apply records in their order (spec 5.3).
+    """Apply records in their order.
 
     Offsets that are stored one after the other, without a tombstone or a group's record between
     them, are put into each topic's map at once: nothing that is kept depends on the order among

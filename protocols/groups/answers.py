@@ -1,7 +1,7 @@
-"""Answers that refuse, and which error the client sees when an append failed.
+"""Error responses to group requests, and the error a client gets when an append failed.
 
-Source: ``GroupCoordinatorService.handleOperationException`` and the ``getErrorResponse`` of
-each request (spec classic-coordinator 0.3 and 3).
+Source: ``GroupCoordinatorService.handleOperationException`` and ``getErrorResponse`` of each
+request class.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FAILED_WRITES: Final = MappingProxyType(
 
 
 def client_error(error: ErrorCode) -> ErrorCode:
-    """Return the error a client is told when an append failed with *error*."""
+    """Return the error a client gets when an append failed with *error*."""
     return _FAILED_WRITES.get(error, error)
 
 
@@ -80,7 +80,7 @@ def error_response(request: GroupRequest, error: ErrorCode) -> Message:
 def join_error_response(
     error: ErrorCode, member_id: str = "", version: int = 9
 ) -> JoinGroupResponse:
-    """Return a JoinGroup answer that only says no; the protocol is null from version 7 on."""
+    """Return a JoinGroup response with an error; its protocol is null from version 7 on."""
     name = None if version >= 7 else ""
     return JoinGroupResponse(error=error, member_id=member_id, protocol_name=name)
 
@@ -159,7 +159,7 @@ _NEVER_FORWARDED: Final = frozenset(
 
 
 def append_failed_response(reply: Message, error: ErrorCode) -> Message:
-    """Return what is said instead of *reply*, whose turn failed with the append error *error*."""
+    """Return the response sent instead of *reply*, whose append failed with *error*."""
     match reply:
         case JoinGroupResponse():
             return JoinGroupResponse(error=client_error(error))

@@ -1,7 +1,7 @@
-"""What administrators ask of groups of any type: delete groups, drop offsets.
+"""Delete groups and committed offsets: on request, with their topic, or when they expire (KIP-211).
 
-Source: ``GroupCoordinatorShard.deleteGroups``, ``OffsetMetadataManager.deleteOffsets`` (spec
-classic-coordinator 3.8 to 3.10).
+Source: ``GroupCoordinatorShard.deleteGroups``, ``cleanupGroupMetadata``,
+``OffsetMetadataManager.deleteOffsets``, ``cleanupExpiredOffsets``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _delete(shard: AnyShard, group_id: str, kind: GroupKind) -> Turn[AnyShard]:
 def offset_delete(
     shard: AnyShard, header: Header, request: OffsetDeleteRequest, kind: GroupKind, at: Moment
 ) -> Turn[AnyShard]:
-    """Drop offsets of topics to which nobody in the group subscribes."""
+    """Delete offsets of topics to which no member subscribes."""
     group_id = request.group_id
     error = kind.validate_offset_delete(shard, group_id)
     if error is not None:
@@ -82,7 +82,7 @@ def _error(
 
 
 def topic_deleted(shard: AnyShard, topic: str, topic_id: str) -> Turn[AnyShard]:
-    """Drop every group's offsets of a deleted topic, also while the group reads it.
+    """Delete every group's offsets of a deleted topic, also while members subscribe to it.
 
     Offsets of a later topic of the same name carry another id and stay.
     """
@@ -109,12 +109,12 @@ KindOf = Callable[[AnyShard, str], GroupKind]
 
 
 def next_run(at: Moment) -> SetTimer:
-    """Return the timer of the next look for what has expired."""
+    """Return the timer of the next check for expired offsets."""
     return SetTimer(EXPIRE_OFFSETS, at.after(at.settings.offsets_retention_check_interval_ms))
 
 
 def expire(shard: AnyShard, kind_of: KindOf, at: Moment) -> Turn[AnyShard]:
-    """Drop what has expired in every group, in the order of the coordinator's table of groups."""
+    """Delete expired offsets and empty groups, in the order of the coordinator's table."""
     turn: Turn[AnyShard] = Turn(shard)
     for group_id in shard.durable.groups:
         kind = kind_of(shard, group_id)

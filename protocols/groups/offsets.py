@@ -1,6 +1,7 @@
-"""Committed offsets of groups of any type: as replay keeps them, and as they go.
+"""Committed offsets of groups of any type: OffsetCommit, OffsetFetch, and their replay.
 
-Source: ``OffsetMetadataManager`` (spec classic-coordinator 3.5 to 3.10, 10.3b).
+Source: ``KafkaApis.handleOffsetCommitRequest``, ``OffsetMetadataManager.commitOffset``,
+``fetchOffsets``, ``fetchAllOffsets``; KIP-447 for ``require_stable``.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def without_offset(durable: Durable, key: OffsetCommitKey) -> Durable:
 
 
 def committed(durable: Durable, group_id: str) -> tuple[TopicPartition, ...]:
-    """Return the partitions a group has offsets of, in the order of spec 10.3b."""
+    """Return the partitions a group has offsets of, in the order of Kafka's hash tables."""
     return tuple(
         TopicPartition(topic, number)
         for topic, partitions in durable.topics_of(group_id).items()
@@ -94,14 +95,14 @@ def tombstones(group_id: str, partitions: Iterable[TopicPartition]) -> tuple[Rec
 
 
 def dropped(group_id: str, partitions: tuple[TopicPartition, ...], why: str) -> tuple[Tell, ...]:
-    """Tell of offsets that vanish, if any do; it waits for their tombstones, which may fail."""
+    """Report deleted offsets, if any; the fact waits until their tombstones are durable."""
     if not partitions:
         return ()
     return (Tell(OffsetsDropped(group=group_id, partitions=partitions, why=why)),)
 
 
 def still_gone(durable: Durable, fact: OffsetsDropped) -> tuple[Tell, ...]:
-    """Tell what is left of *fact* when its tombstones are durable.
+    """Return *fact* without the offsets that were committed again since.
 
     What was committed after them, while they were replicated, is there.
     """
@@ -121,7 +122,7 @@ _RETENTION_VERSION_MAX = 4
 def offset_commit(
     shard: AnyShard, header: Header, request: OffsetCommitRequest, kind: GroupKind, at: Moment
 ) -> Turn[AnyShard]:
-    """Store offsets, if this one may; the answer waits until they are durable.
+    """Validate a commit and propose its records; the answer waits until they are durable.
 
     Partitions the broker does not know never reach the group.
     """
@@ -146,7 +147,7 @@ def offset_commit(
 def reject_commit(
     header: Header, request: OffsetCommitRequest, error: ErrorCode, topics: TopicsByName
 ) -> tuple[Effect, ...]:
-    """Refuse a commit that came to a shard which cannot look at it."""
+    """Reject a commit at a coordinator that is loading or not in charge."""
     refused = {entry.partition: error for entry in request.offsets} | _unknown(request, topics)
     return (*_refusals(header, request, refused), Send(header, _answer(request, refused)))
 
@@ -181,7 +182,7 @@ def _stored(
     at: Moment,
     effects: tuple[Effect, ...],
 ) -> Turn[AnyShard]:
-    """Propose one record for each partition; an offset is taken as it is, forward or back."""
+    """Propose one record for each partition; the offset may be lower than the last one."""
     group_id = request.group_id
     longest = at.settings.offset_metadata_max_bytes
     accepted, records = list[OffsetToCommit](), list[Record]()
@@ -221,7 +222,7 @@ def _expires_ms(request: OffsetCommitRequest, at: Moment) -> int:
 
 
 def _utf16_units(text: str) -> int:
-    """Kafka compares the length of a Java string with a number of bytes [Q18]."""
+    """Kafka compares the length of a Java string with a number of bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -252,7 +253,7 @@ def _accepted(
 
 
 def _refusals(header: Header, request: OffsetCommitRequest, refused: Refused) -> tuple[Effect, ...]:
-    """Tell of what was refused, error by error."""
+    """Report the rejected partitions, one fact for each error."""
     return tuple(
         Tell(
             OffsetsRefused(
@@ -275,10 +276,10 @@ _BY_ID_VERSION = 10
 
 
 def offset_fetch(view: Durable, request: OffsetFetchRequest, broker: Broker) -> OffsetFetchResponse:
-    """Answer from one view of the log; membership was looked at before.
+    """Answer from one view of the log; the member was validated before.
 
     *view*: the newest for a stable fetch, whose answer then waits until all of it is durable;
-    else what is durable by now, which right after a failover may be older than before [Q19].
+    else what is durable by now, which right after a failover may be older than before.
     """
     group_id = request.group_id
     if request.partitions is None:
@@ -315,7 +316,7 @@ def _of_another(value: OffsetCommitValue, topic: str, broker: Broker) -> bool:
 
 
 def _all(view: Durable, group_id: str, broker: Broker, version: int) -> tuple[FetchedOffset, ...]:
-    """All offsets of a group, in the order of the coordinator's tables (spec 10.3b)."""
+    """All offsets of a group, in the order of the coordinator's tables."""
     by_id = version >= _BY_ID_VERSION and broker.topics is not None
     return tuple(
         FetchedOffset(

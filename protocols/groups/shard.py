@@ -1,10 +1,13 @@
-"""The state of one offsets partition's coordinator, for groups of any type.
+"""The state of one offsets partition's coordinator, and what group handlers take and return.
 
-A :class:`Shard` has three parts. :class:`Durable` is what its log says, up to the last record
-proposed: only replay (``replay.py``) makes a new one, live and at load. ``groups`` is what the
-coordinator has in memory of classic groups, which move there first and write one record a
-generation, so that memory may be ahead of the log (spec classic-coordinator 5.3). ``soft`` is
-what it knows beside the log of groups that are written fact by fact.
+A :class:`Shard` has three parts. :class:`Durable` holds the newest record of every key of the log,
+up to the last record proposed; only replay makes a new one, live and at load. ``groups`` holds
+classic groups in memory: a classic group changes in memory first and writes one record a
+generation, so memory may be ahead of the log. ``soft`` holds the soft state of consumer groups.
+
+A handler takes a group or a shard and a :class:`Moment` and returns a :class:`Turn`: the new
+state, effects to carry out at once, records to propose, and what waits until they are durable.
+:class:`GroupKind` lists the operations that each group type implements.
 """
 
 from __future__ import annotations
@@ -39,13 +42,13 @@ class Durable:
     """What a shard's log says: the newest record of every key."""
 
     groups: TimelineMap[str, Any] = _NO_GROUPS
-    """By id: what its type makes of the group's records. None: known by its offsets alone."""
+    """By id: the state that the group's records define. None: a group that has only offsets."""
 
     offsets: Map[str, TopicOffsets] = NOTHING
     """Group to topic to partition."""
 
     def is_classic(self, group_id: str) -> bool:
-        """Say whether a group is a classic one; so is one that nothing is known of."""
+        """Say whether a group is classic; a group that does not exist counts as classic."""
         return is_classic(self.groups.get(group_id))
 
     def topics_of(self, group_id: str) -> TopicOffsets:
@@ -59,9 +62,9 @@ class Durable:
 
 
 def is_classic(logged: Any) -> bool:
-    """Say whether what the log says of a group makes it a classic one, or none at all.
+    """Say whether a group's durable state is that of a classic group, or absent.
 
-    It takes no rule of any other type to say so: those are read when a group of theirs comes.
+    Needs no module of another type: these are imported when a group of theirs appears.
     """
     return logged is None or isinstance(logged, GroupMetadataValue)
 
@@ -97,7 +100,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 ServerAssignor = Callable[[Topics, Subscriptions], Assignment]
-"""Who gets what in a group of the consumer protocol (``ConsumerGroupPartitionAssignor``)."""
+"""Assigns the partitions of a consumer group (``ConsumerGroupPartitionAssignor``)."""
 
 TopicsByName = Mapping[str, TopicDescription] | None
 """The topics that a broker knows; None: every topic exists."""
@@ -125,7 +128,7 @@ class Broker:
     """The coordinator's assignors by name."""
 
     def __post_init__(self) -> None:
-        """Refuse assignors that nobody knows; raises AssignorNotFoundError, ValueError for none."""
+        """Raise AssignorNotFoundError for unknown assignors, ValueError for none."""
         offered = self.settings.group_consumer_assignors
         if not offered or len(set(offered)) < len(offered):
             raise ValueError(
@@ -218,22 +221,22 @@ class GroupKind:
     validate_commit: Callable[
         [AnyShard, OffsetCommitRequest, Moment], ErrorCode | tuple[Effect, ...]
     ]
-    """Say why a commit is refused as a whole, or what it does beside storing offsets."""
+    """Return why a commit is rejected as a whole, or its effects beside storing offsets."""
 
     create_for_commit: Callable[[AnyShard, str, Moment], AnyShard]
-    """Make the group that a first commit brings into being, where there is none."""
+    """Create the group of a first commit, if there is none."""
 
     validate_fetch: Callable[[Durable, OffsetFetchRequest], ErrorCode | None]
-    """Say why offsets are not shown."""
+    """Return why a fetch is rejected, or None."""
 
     validate_delete: Callable[[AnyShard, str], ErrorCode | None]
-    """Say why a group cannot be deleted."""
+    """Return why a group cannot be deleted, or None."""
 
     delete: Callable[..., Turn[AnyShard]]
     """Delete a group (a shard, its *group_id*) without members; its offsets are gone already."""
 
     validate_offset_delete: Callable[[AnyShard, str], ErrorCode | None]
-    """Say why no offset of a group can be deleted."""
+    """Return why no offset of a group can be deleted, or None."""
 
     is_subscribed: Callable[[AnyShard, str, str], bool]
     """Say whether a subscription to a topic protects its offsets."""
@@ -245,7 +248,7 @@ class GroupKind:
     """Say whether a group may go once it has no offsets."""
 
     on_loaded: Callable[..., Turn[AnyShard]]
-    """Begin to coordinate a group (a shard, its *group_id*, *at*) that was loaded."""
+    """Start a group (a shard, its *group_id*, *at*) that was loaded."""
 
     on_unloaded: Callable[[AnyShard, str, Moment], Turn[AnyShard]]
-    """Stop coordinating a group; whoever still waits is sent elsewhere."""
+    """Unload a group; pending requests get NOT_COORDINATOR."""

@@ -5,7 +5,7 @@ the members, so that one request costs O(log n) and the end of a phase empties a
 touching every member. What of a group survives its coordinator is kept elsewhere
 (``shard.py``), built by replay alone.
 
-Source: ``ClassicGroup``, ``ClassicGroupMember`` (spec classic-coordinator 1.1).
+Source: ``ClassicGroup``, ``ClassicGroupMember``.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Group:
     """Members whose SyncGroup is parked."""
 
     pending_syncs: Map[str, Member] = NOTHING
-    """Ids that have not sent SyncGroup in this generation; a replaced id stays in it [Q13]."""
+    """Ids that have not sent SyncGroup in this generation; a replaced id stays in it."""
 
     newcomers: Map[str, None] = NOTHING
     """Members that have not yet seen the end of a join phase."""
@@ -108,7 +108,7 @@ class Group:
     """None: not known."""
 
     new_member_added: bool = False
-    """A member came during the current window of the initial delay; may survive it [Q8]."""
+    """A member came during the current window of the initial delay; may survive it."""
 
     window: Window | None = None
     """Set while the initial rebalance delay runs."""
@@ -139,7 +139,7 @@ def rebalance_timeout_ms(group: Group) -> int:
 
 
 def in_order(group: Group) -> list[Member]:
-    """Return the members in the order of the coordinator's hash map (spec 10.3)."""
+    """Return the members in the order of the coordinator's hash map."""
     mask = group.table_length - 1
     return sorted(
         group.members.values(), key=lambda member: (member.spread & mask) << 40 | member.arrived
@@ -174,7 +174,7 @@ def supports(group: Group, protocol_type: str, protocols: tuple[Protocol, ...]) 
 
     An empty group takes any type. Otherwise one name must be offered by all members, which any
     is while there are none, as in the initial delay after the first one left; a requester that
-    is one of them counts with its old list [Q6].
+    is one of them counts with its old list.
 
     Source: ``ClassicGroup.supportsProtocols``.
     """
@@ -201,7 +201,7 @@ def select_protocol(group: Group) -> str:
 
 
 def topics_of(group: Group) -> frozenset[str] | None:
-    """Return the topics the members read, or None where that cannot be known (spec 5.6)."""
+    """Return the topics the members read, or None where that cannot be known."""
     if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return None
     if not group.members:
@@ -213,7 +213,7 @@ def topics_of(group: Group) -> frozenset[str] | None:
 
 
 def is_subscribed(group: Group, topic: str) -> bool:
-    """Say whether offsets of *topic* are protected by a subscription (spec 5.6)."""
+    """Say whether offsets of *topic* are protected by a subscription."""
     if group.subscribed_topics is None:
         return group.protocol_type == CONSUMER_PROTOCOL_TYPE
     return topic in group.subscribed_topics

@@ -1,9 +1,8 @@
-"""Heartbeats, and what happens to members that send none.
+"""Heartbeats of classic members, and what happens when a member's session times out.
 
-There is no "last heard of": a session is a timer, set again by what counts as a sign of life.
+A session is a timer that each sign of life sets again; no time of the last heartbeat is kept.
 
-Source: ``GroupMetadataManager.classicGroupHeartbeat``, ``expireClassicGroupMemberHeartbeat``
-(spec classic-coordinator 2).
+Source: ``GroupMetadataManager.classicGroupHeartbeat``, ``expireClassicGroupMemberHeartbeat``.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def _refused(shard: Shard, header: Header, verdict: ErrorCode | Act | None) -> T
 
 
 def on_session_timeout(shard: Shard, timer: str, at: Moment) -> Turn[Shard]:
-    """A session timer ran out: drop whoever it belongs to, unless it waits for us."""
+    """Remove the member or pending id whose session timed out, unless its request is pending."""
     for group_id, member_id in splits(timer):
         group = shard.groups.get(group_id)
         if group is None:
@@ -66,7 +65,7 @@ def on_session_timeout(shard: Shard, timer: str, at: Moment) -> Turn[Shard]:
 
 
 def _forgotten(group: Group, member_id: str, at: Moment) -> Turn[Group]:
-    """An id that was handed out was not used in time."""
+    """Remove a member id that was not used to join in time."""
     group = replace(group, pending_joins=group.pending_joins.delete(member_id))
     if group.state is State.PREPARING_REBALANCE:
         return complete_join_after_removal(group, at)
@@ -89,6 +88,6 @@ def _expired(group: Group, member_id: str, at: Moment) -> Turn[Group]:
 
 
 def _waits_for_us(group: Group, member_id: str) -> bool:
-    """Say whether a member's silence is ours: it is no newcomer and has a request parked."""
+    """Say whether a member that has joined before waits for an answer of the coordinator."""
     parked = member_id in group.joining or member_id in group.syncing
     return parked and member_id not in group.newcomers

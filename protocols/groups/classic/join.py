@@ -1,7 +1,8 @@
-"""JoinGroup: ids are handed out, members enter, rejoin, or are turned away.
+"""JoinGroup: hand out member ids, add members, let members rejoin, or reject the request.
 
-Source: ``GroupMetadataManager.classicGroupJoin`` (KIP-394, KIP-389; spec classic-coordinator
-1.7 and 3.1). Static members that come back are in ``static.py``.
+Static members that restart are in ``static.py``.
+
+Source: ``GroupMetadataManager.classicGroupJoin`` (KIP-394, KIP-389).
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _refusal(sender: Sender, state: State) -> ErrorCode:
 def _hand_out_id(
     group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Group]:
-    """Ask the newcomer to come back with an id; whoever does not is soon forgotten."""
+    """Answer MEMBER_ID_REQUIRED with a new id, which expires unless it is used to join."""
     member_id = at.broker.new_id(header.client_id)
     pending = replace(group, pending_joins=group.pending_joins.set(member_id, None))
     deadline_us = at.after(request.session_timeout_ms)
@@ -161,7 +162,7 @@ def _rebalance(group: Group, header: Header, request: JoinGroupRequest, at: Mome
 
 
 def _parked(group: Group, header: Header, request: JoinGroupRequest) -> Turn[Group]:
-    """Take over what a known member says of itself; its session is not touched [Q16]."""
+    """Update a known member and keep its JoinGroup open; its session timer is not reset."""
     member = group.members[request.member_id]
     timeouts_ms = request.rebalance_timeout_ms, request.session_timeout_ms
     group = with_protocols(group, member, request.protocols, timeouts_ms)
@@ -170,12 +171,12 @@ def _parked(group: Group, header: Header, request: JoinGroupRequest) -> Turn[Gro
 
 
 def _repeat(group: Group, header: Header, request: JoinGroupRequest, _: Moment) -> Turn[Group]:
-    """Say again what the current generation is; nothing changes."""
+    """Answer with the current generation; the group does not change."""
     return Turn(group, (Send(header, joined(group, group.members[request.member_id])),))
 
 
 def _evict(group: Group, header: Header, request: JoinGroupRequest, _: Moment) -> Turn[Group]:
-    """Turn someone away for want of room; the join phase is not looked at again [Q9]."""
+    """Reject a member because of ``group.max.size``; the join phase is not re-evaluated."""
     member_id = request.member_id
     refused = Send(header, JoinGroupResponse(error=ErrorCode.GROUP_MAX_SIZE_REACHED))
     if member_id not in group.members:

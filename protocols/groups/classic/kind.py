@@ -1,4 +1,10 @@
-"""The classic group type, as the shared parts of a coordinator ask about it."""
+"""The operations that the coordinator needs of the classic group type.
+
+They validate commits and deletions, delete and describe a group, and say when its offsets expire.
+
+Source: ``ClassicGroup.validateOffsetCommit``, ``validateDeleteGroup``,
+``offsetExpirationCondition``; ``GroupMetadataManager.describeGroups``.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +147,7 @@ def expires_from_ms(
 ) -> int | None:
     """Return from when the retention of an offset counts, or None while it is in use.
 
-    An offset committed to a group that is empty counts from when it became so [Q21].
+    An offset committed to a group that is empty counts from when it became so.
     """
     group = shard.groups[group_id]
     if group.protocol_type is None:

@@ -1,7 +1,6 @@
-"""LeaveGroup: members go, one or many at a time.
+"""LeaveGroup: remove one or several members.
 
-Source: ``GroupMetadataManager.classicGroupLeave`` (KIP-345, KIP-800; spec classic-coordinator
-1.12 and 3.4).
+Source: ``GroupMetadataManager.classicGroupLeave`` (KIP-345, KIP-800).
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def _refusal(sender: Sender, state: State) -> ErrorCode:
 
 
 def _left(group: Group, entry: LeavingMember, verdict: ErrorCode | Act | None) -> Turn[Group]:
-    """Take out whom one entry means; its parked SyncGroup is never answered [Q12]."""
+    """Remove the member that one entry names; its pending SyncGroup is never answered."""
     match verdict:
         case Act.REMOVE:
             member_id = entry.member_id or group.static_members[entry.group_instance_id or ""]
@@ -78,7 +77,7 @@ def _left(group: Group, entry: LeavingMember, verdict: ErrorCode | Act | None) -
 
 
 def _rebalanced(group: Group, left: list[str], at: Moment) -> Turn[Group]:
-    """Anyone's going counts, also that of an id only handed out [Q4]."""
+    """Rebalance if any member left; an id that has not joined yet counts, too."""
     if not left:
         return Turn(group)
     match group.state:

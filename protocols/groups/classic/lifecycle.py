@@ -1,7 +1,10 @@
-"""How groups come to a coordinator and leave it: load, unload, an append that failed.
+"""Load and unload classic groups, and act when a turn's records are durable or failed.
 
-Source: ``GroupMetadataManager.onLoaded``, ``onUnloaded``, and the rollback of
-``CoordinatorRuntime`` (spec classic-coordinator 4.3).
+The group may have changed while its records were replicated, so each case is decided by the
+group's current state.
+
+Source: ``GroupMetadataManager.onLoaded``, ``onUnloaded``; the append futures of
+``GroupMetadataManager`` and the rollback of ``CoordinatorRuntime``.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ from protocols.messages.errors import ErrorCode
 
 
 def on_loaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
-    """Begin to coordinate a group of a log that was read to its end.
+    """Restore a group after its log was loaded.
 
     Every member starts a full session. A group that is too large has to rebalance.
     """
@@ -77,7 +80,7 @@ def _started(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
 
 
 def on_unloaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
-    """Stop coordinating a group: it is dead, whoever still waits is sent elsewhere."""
+    """Unload a group: it becomes dead, and pending requests get NOT_COORDINATOR."""
     group = shard.groups[group_id]
     gone = ErrorCode.NOT_COORDINATOR
     turn = answer_joins(
@@ -88,9 +91,9 @@ def on_unloaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
 
 
 def restore(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
-    """Return to a group whose end could not be appended; each member has a session again.
+    """Restore a group whose removal could not be appended; every session starts again.
 
-    Whoever waits in it was told to join again, and is not told twice.
+    Its pending requests were answered already and are not answered twice.
     """
     back = replace(
         group,
@@ -107,7 +110,7 @@ def restore(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
 
 
 def discard(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[Shard]:
-    """Forget a group whose first record could not be appended; who waits in it is told."""
+    """Discard a group whose first record could not be appended, and answer its pending requests."""
     group = shard.groups[group_id]
     seen = client_error(error)
     turn = answer_joins(group, lambda _: JoinGroupResponse(error=seen)).then(
@@ -118,7 +121,7 @@ def discard(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[S
 
 
 def timers_of(group: Group) -> tuple[CancelTimer, ...]:
-    """Return what ends every timer of a group that is given up."""
+    """Return the effects that cancel every timer of a group."""
     pending = (
         session_timer(group.group_id, member_id) for member_id in sorted(group.pending_joins)
     )
@@ -131,7 +134,7 @@ def timers_of(group: Group) -> tuple[CancelTimer, ...]:
 
 
 def on_durable(shard: Shard, waiting: Waiting, at: Moment) -> Turn[Shard]:
-    """Go on with what waited: everything it depends on is durable."""
+    """Continue what waited for records that are now durable."""
     group = shard.groups.get(waiting.group_id)
     if group is None:
         return Turn(shard)
@@ -145,7 +148,7 @@ def on_durable(shard: Shard, waiting: Waiting, at: Moment) -> Turn[Shard]:
 
 
 def on_append_failed(shard: Shard, waiting: Waiting, error: ErrorCode, at: Moment) -> Turn[Shard]:
-    """Give up what waited: its append failed with *error*, or took too long."""
+    """Answer what waited for an append that failed with *error* or timed out."""
     group = shard.groups.get(waiting.group_id)
     if group is None:
         return Turn(shard)
@@ -161,7 +164,7 @@ def on_append_failed(shard: Shard, waiting: Waiting, error: ErrorCode, at: Momen
 
 
 def _join_failed(group: Group, waiting: JoinWaits, error: ErrorCode) -> Turn[Group]:
-    """Tell the client; its member stays, and counts as joined [Q2]."""
+    """Answer the client with an error; its member stays and counts as joined."""
     joining = mark_answered(group.joining, waiting.member_id, waiting.header)
     if joining is None:
         return Turn(group)

@@ -1,9 +1,10 @@
-"""Who is in a group: members come, change, are renamed and go.
+"""The members of a classic group: identify the sender of a request, add, update and remove members.
 
-Everything that hangs on a member moves with it: its instance id, the count of those who offer
-its protocols, its place in the member map, the leadership (spec classic-coordinator 1.5, 1.6).
+Everything that depends on a member changes with it: its instance id, the number of members that
+support each protocol, its place in the member map, the leader.
 
-Source: ``ClassicGroup.add``, ``remove``, ``updateMember``, ``replaceStaticMember``.
+Source: ``ClassicGroup.validateMember``, ``add``, ``remove``, ``updateMember``,
+``replaceStaticMember``.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def renamed(group: Group, old: Member, new_id: str, timer: str) -> Group:
     """Return the group with a static member under a new id; nobody is waiting under the old one.
 
     Leadership, instance and assignment move along. Ids that still owe a SyncGroup stay as they
-    are [Q13]. For the member map it is a removal and an insertion.
+    are. For the member map it is a removal and an insertion.
     """
     assert old.instance_id is not None
     new = replace(
@@ -206,7 +207,7 @@ def sender_in_generation(
 
 
 def sender_of_join(group: Group, request: JoinGroupRequest, at: Moment) -> Sender:
-    """Make out who sends a JoinGroup: room and protocols are looked at before the ids [Q6]."""
+    """Make out who sends a JoinGroup: room and protocols are looked at before the ids."""
     if not _has_room(group, request.member_id, at.settings.group_max_size):
         return Sender.SURPLUS
     if not supports(group, request.protocol_type, request.protocols):

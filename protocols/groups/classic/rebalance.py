@@ -1,7 +1,7 @@
-"""The join phase: how it begins, when it is over, and what its end does.
+"""The join phase of a classic group: how it begins, when it ends, and the answers it sends.
 
 Source: ``GroupMetadataManager.prepareRebalance``, ``completeClassicGroupJoin``,
-``tryCompleteInitialRebalanceElseSchedule`` (KIP-134; spec classic-coordinator 1.8 and 1.9).
+``tryCompleteInitialRebalanceElseSchedule`` (KIP-134).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def client_reason(request: JoinGroupRequest) -> str:
 
 
 def prepare_or_complete(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
-    """Begin a join phase; if one is under way, end it if this was the last JoinGroup needed."""
+    """Begin a join phase, or end the current one if this was the last JoinGroup missing."""
     if group.state is State.PREPARING_REBALANCE:
         return complete_join_if_last(group, at)
     return prepare_rebalance(group, at, reason, member_id)
@@ -78,7 +78,7 @@ def prepare_rebalance(group: Group, at: Moment, reason: str, member_id: str) -> 
 
 
 def cancel_sync_phase(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]:
-    """Take a sync phase back: no assignment, and *error* to every parked SyncGroup.
+    """Cancel the sync phase: clear assignments, answer every pending SyncGroup with *error*.
 
     In any other state it changes nothing.
     """
@@ -92,7 +92,7 @@ def cancel_sync_phase(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]
 
 
 def _open_first(group: Group, at: Moment) -> Turn[Group]:
-    """Wait for more members, whoever has come: the initial rebalance delay."""
+    """Start the initial rebalance delay, which waits for more members."""
     delay_ms = at.settings.group_initial_rebalance_delay_ms
     remaining_ms = max(rebalance_timeout_ms(group) - delay_ms, 0)
     return _open(group, at, Window(delay_ms, remaining_ms))
@@ -117,18 +117,18 @@ def _wait_for_ms(group: Group, at: Moment, length_ms: int) -> Turn[Group]:
 
 
 def complete_join_if_last(group: Group, at: Moment) -> Turn[Group]:
-    """End the join phase if nobody is missing; never during the initial delay (rule C2)."""
+    """End the join phase if all members have joined; never during the initial delay."""
     waits = group.previous_state is State.EMPTY or not all_joined(group)
     return Turn(group) if waits else complete_join(group, at)
 
 
 def complete_join_after_removal(group: Group, at: Moment) -> Turn[Group]:
-    """End the join phase if who has just gone was the last missing; also early [Q7] (rule C3)."""
+    """End the join phase if the removed member was the last one missing; also during the delay."""
     return complete_join(group, at) if all_joined(group) else Turn(group)
 
 
 def on_join_timeout(group: Group, at: Moment) -> Turn[Group]:
-    """The join timer ran out: end the phase, or open the next window of the initial delay."""
+    """End the join phase, or extend the initial rebalance delay by one more window."""
     if group.state is not State.PREPARING_REBALANCE:
         return Turn(group)
     window = group.window
@@ -195,7 +195,7 @@ def _elected(group: Group) -> str | None:
 
 
 def _become_empty(group: Group, at: Moment) -> Turn[Group]:
-    """The generation ends with nobody in it (W3)."""
+    """Make the group empty: no member has joined."""
     group = replace(
         transition(group, State.EMPTY, at.now_ms),
         generation=group.generation + 1,

@@ -1,7 +1,6 @@
-"""A group as a record of the log, and back.
+"""Convert a classic group to its record in the log, and back.
 
-Source: ``GroupCoordinatorRecordHelpers.newGroupMetadataRecord`` and
-``GroupMetadataManager.replay`` (spec classic-coordinator 5.2 to 5.4).
+Source: ``GroupCoordinatorRecordHelpers.newGroupMetadataRecord``, ``GroupMetadataManager.replay``.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def group_record(group: Group, assignments: Map[str, Partitions]) -> Record:
 def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Group:
     """Return the group that a coordinator holds after loading its record.
 
-    None is a simple group. Of each member's protocols only the one in the record is left [Q20];
+    None is a simple group. Of each member's protocols only the one in the record is left;
     nobody waits, nobody is new, no id is pending. Of bytes that are not the consumer protocol's
     nothing is taken over; a real coordinator would hand them on unread.
     """
@@ -101,7 +100,7 @@ def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Gr
 
 
 def _topics_read(value: GroupMetadataValue) -> frozenset[str] | None:
-    """Return the topics the members read, or None where that cannot be known (spec 5.6)."""
+    """Return the topics the members read, or None where that cannot be known."""
     if value.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return None
     topics = set[str]()

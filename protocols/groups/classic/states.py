@@ -1,17 +1,16 @@
-"""What a classic group answers, to whom, in which state: the rules as tables.
+"""The verdict tables of a classic group: how it answers each request, by sender and state.
 
-A group is one machine with five states; a sixth column stands for "no group of this id". For
-each request there is one table: its rows say who asks (:class:`Sender`, as the handler of that
-request made out), its columns in which state the group is. A cell is either an error to answer
-with or an :class:`Act` to carry out. Handlers look their verdict up here and nowhere else;
-``docs/classic-verdicts.md`` is printed from here; a test visits every cell.
+A group has five states; a sixth column is for a group that does not exist. There is one table for
+each request: its rows are senders (:class:`Sender`), its columns states. A cell is the error to
+answer with or an :class:`Act` to carry out. Handlers take their verdict from these tables only;
+``docs/classic-verdicts.md`` is printed from them; a test visits every cell.
 
-Who moves the group from state to state: JoinGroup, LeaveGroup and timers begin a join phase
-(``rebalance.py``), its end begins the sync phase, and the leader's SyncGroup, once its record
-is durable, ends that (``sync.py``). Nothing else changes the state.
+A group changes state as follows. JoinGroup, LeaveGroup and timers begin a join phase
+(``rebalance.py``); its end begins the sync phase; that ends when the record of the leader's
+assignment is durable (``sync.py``). Nothing else changes the state.
 
-Source: ``GroupMetadataManager`` and ``ClassicGroup`` of Kafka 4.4.0, not the comments of
-``ClassicGroupState``, which differ from its code (spec classic-coordinator 3).
+Source: the code of ``GroupMetadataManager`` and ``ClassicGroup`` of Kafka 4.4.0, not the comments
+of ``ClassicGroupState``, which differ from it.
 """
 
 from __future__ import annotations
@@ -86,27 +85,27 @@ class Request(enum.Enum):
 
 
 class Sender(enum.Enum):
-    """Who asks, as far as the answer depends on it; the first kind that fits."""
+    """The sender of a request, as the verdict tables distinguish it; the first that applies."""
 
-    SURPLUS = "one for whom `group.max.size` leaves no room"
-    UNSUPPORTED = "one whose protocols the group cannot use"
+    SURPLUS = "a member beyond `group.max.size`"
+    UNSUPPORTED = "a member whose protocols the group does not support"
     NEWCOMER = "a dynamic member without an id"
     OLD_NEWCOMER = "a dynamic member without an id, JoinGroup v0-v3"
     NEW_INSTANCE = "a static member without an id, its instance not known"
     RESTARTED = "a static member without an id, its instance known"
-    PENDING = "the holder of an id handed out, not yet joined"
-    PENDING_INSTANCE = "the same, naming an instance"
-    INSTANCE = "nobody in person: an instance id names a static member"
-    FENCED = "one whose instance id now belongs to another member id"
-    STRANGER = "one whose member or instance id is not known"
-    NOBODY = "one without a generation, to whom no member answers"
-    STALE = "a member that names another generation"
-    OTHER_PROTOCOL = "a member that names another protocol than the group's"
+    PENDING = "a pending member: it has an id and has not joined"
+    PENDING_INSTANCE = "a pending member that names an instance id"
+    INSTANCE = "a request that names a static member by its instance id only"
+    FENCED = "a member whose instance id belongs to another member id"
+    STRANGER = "a member whose member id or instance id is unknown"
+    NOBODY = "a commit without a generation and a member"
+    STALE = "a member with another generation"
+    OTHER_PROTOCOL = "a member with another protocol than the group's"
     CHANGED = "a member with new metadata"
     LEADER = "the leader"
     MEMBER = "a member"
-    OTHER_GROUP = "anyone, to a group of another type than consumer"
-    ANYONE = "anyone"
+    OTHER_GROUP = "any client, to a group of another type than consumer"
+    ANYONE = "any client"
 
 
 class Act(enum.Enum):

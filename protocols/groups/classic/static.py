@@ -1,7 +1,7 @@
 """Static members that restart: a new member id takes the old one's place (KIP-345, KIP-814).
 
 Source: ``GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin``,
-``ClassicGroup.replaceStaticMember`` (spec classic-coordinator 1.11).
+``ClassicGroup.replaceStaticMember``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def rejoin_static(
 ) -> Turn[Group]:
     """Restart in a stable group: without a rebalance, if the same assignor still wins.
 
-    Only its name is compared: a changed subscription goes unnoticed [Q14].
+    Only its name is compared: a changed subscription goes unnoticed.
     """
     old, new_id = _old_and_new(group, request, at)
     turn = _replaced(group, old, new_id, header, at).then(
@@ -116,7 +116,7 @@ def _parked(group: Group, member_id: str, header: Header, request: JoinGroupRequ
 def _replaced(
     group: Group, old: Member, new_id: str, header: Header | None, at: Moment
 ) -> Turn[Group]:
-    """Give a static member a new id; whoever waits under the old one is fenced.
+    """Give a static member a new id; pending requests of the old one get FENCED_INSTANCE_ID.
 
     The old id's session timer is left to run out without effect.
     """

@@ -1,6 +1,6 @@
-"""SyncGroup: the leader brings the assignment, everyone takes its part once it is durable.
+"""SyncGroup: the leader sends the assignment; members get their part once it is durable.
 
-Source: ``GroupMetadataManager.classicGroupSync`` (spec classic-coordinator 1.10 and 3.2).
+Source: ``GroupMetadataManager.classicGroupSync``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _parked(group: Group, header: Header, member_id: str) -> Turn[Group]:
 
 
 def _stored(group: Group, header: Header, request: SyncGroupRequest) -> Turn[Group]:
-    """Propose the leader's assignment (W2); who is left out gets nothing, strangers are ignored."""
+    """Propose the leader's assignment; members that it leaves out get no partitions."""
     given = dict(request.assignments)
     assignments = Map((name, given[name]) for name in group.members if name in given)
     turn = _parked(group, header, request.member_id)
@@ -78,7 +78,7 @@ def _stored(group: Group, header: Header, request: SyncGroupRequest) -> Turn[Gro
 
 
 def _given(group: Group, header: Header, member_id: str) -> Turn[Group]:
-    """Hand out what is stored; the session is not touched [Q16]."""
+    """Answer with the stored assignment; the session timer is not reset."""
     synced = group
     if member_id in group.pending_syncs:
         synced = replace(group, pending_syncs=group.pending_syncs.delete(member_id))
@@ -104,7 +104,7 @@ def _answer(group: Group, assignment: Partitions) -> SyncGroupResponse:
 
 
 def on_assignment_stored(group: Group, waiting: AssignmentStored, at: Moment) -> Turn[Group]:
-    """Hand the assignment out, unless another join phase has begun since."""
+    """Answer pending SyncGroups with the assignment, unless another rebalance has begun since."""
     if not _awaits_assignment(group, waiting):
         return Turn(group)
     group = replace(transition(group, State.STABLE, at.now_ms), assignments=waiting.assignments)
@@ -126,7 +126,7 @@ def on_assignment_stored(group: Group, waiting: AssignmentStored, at: Moment) ->
 def on_assignment_failed(
     group: Group, waiting: AssignmentStored, error: ErrorCode, at: Moment
 ) -> Turn[Group]:
-    """Give the sync phase up and begin anew, unless that has happened already [Q11]."""
+    """Begin a new rebalance, unless one has begun since the append."""
     if not _awaits_assignment(group, waiting):
         return Turn(group)
     reason = (
@@ -143,9 +143,9 @@ def _awaits_assignment(group: Group, waiting: AssignmentStored) -> bool:
 
 
 def on_sync_timeout(group: Group, at: Moment) -> Turn[Group]:
-    """The sync timer ran out: whoever has not sent SyncGroup is out, static members too.
+    """Remove members that have not sent SyncGroup in time, static members too.
 
-    An id that a restart replaced counts as well, though nobody can sync under it [Q13].
+    A member id that a restart replaced counts as well, though no member has it any more.
     """
     if group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_syncs:
         return Turn(group)

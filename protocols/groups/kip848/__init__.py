@@ -1,7 +1,7 @@
-"""The consumer rebalance protocol (KIP-848): group side here, client side in ``client``.
+"""The group side of the consumer rebalance protocol (KIP-848).
 
-Whoever serves groups of every type asks for this package and names the module it needs
-(``kip848.validation``), which is imported then: most runs have classic groups alone and do not wait.
+Its modules are imported when one is first used as an attribute of this package, as in
+``kip848.validation``: most runs have classic groups only and start faster without them.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ after the same steps as a heartbeat; what the member owns stands in its subscrip
 join again is to confirm what it gave up. A heartbeat tells it when to do so.
 
 Source: ``classicGroupJoinToConsumerGroup``, ``classicGroupSyncToConsumerGroup``,
-``classicGroupHeartbeatToConsumerGroup`` of 4.4.0 (spec kip848 5.2).
+``classicGroupHeartbeatToConsumerGroup`` of 4.4.0.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Epochs: the *group epoch* counts changes of what an assignment depends on; the *
 is the group epoch for which the target was computed; a *member epoch* is the target epoch that
 the member has reached. They never fall.
 
-Source: ``ConsumerGroup``, ``ConsumerGroupMember``, ``Assignment`` (spec kip848 1.1).
+Source: ``ConsumerGroup``, ``ConsumerGroupMember``, ``Assignment``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""A heartbeat of a member that joins or stays: all of the consumer protocol's work.
+"""ConsumerGroupHeartbeat of a member that joins or stays.
 
-Who is it, and what does it say of itself; what follows from that (``steps.py``); what it is told.
-All records of it form one batch.
+A heartbeat identifies and updates its member, advances the group (``steps.py``) and returns the
+member's epoch and assignment; all its records form one batch. A heartbeat of a stable group that
+only renews the session takes a short path (:func:`quiet_member`), which a test compares with the
+full one.
 
-Source: ``GroupMetadataManager.consumerGroupHeartbeat`` of 4.4.0 (spec kip848 1.4).
+Source: ``GroupMetadataManager.consumerGroupHeartbeat`` of Kafka 4.4.0.
 """
 
 from __future__ import annotations

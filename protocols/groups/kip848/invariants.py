@@ -1,6 +1,6 @@
 """What is always true of a consumer group; tests ask after every step.
 
-Source: spec kip848 1.2, 1.9 and 11.7.
+Source: ``ConsumerGroup`` and ``GroupMetadataManager.replay`` of Kafka 4.4.0.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""How members go: for good, for a while, or because they were silent or slow too long.
+"""Members of a consumer group leave, leave temporarily, or are removed by a timeout.
 
 Source: ``GroupMetadataManager.consumerGroupLeave``, ``consumerGroupStaticMemberGroupLeave``,
-``classicGroupLeaveToConsumerGroup``, ``consumerGroupFenceMembers`` and the expiry of its timers
-(spec kip848 1.10 to 1.12).
+``classicGroupLeaveToConsumerGroup``, ``consumerGroupFenceMembers`` and the expiry of its timers.
 """
 
 from __future__ import annotations

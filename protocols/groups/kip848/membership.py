@@ -1,11 +1,11 @@
-"""Who sends a heartbeat, as far as the group knows, and how the member is after it.
+"""Identify the sender of a heartbeat, and update its member.
 
-A dynamic member is known by its member id. A static one is known by its instance id: while the
-member that holds an instance lives, nobody else may join under it; once that has left for a
-while, whoever comes takes its place, with all that it had.
+A dynamic member is identified by its member id, a static one by its instance id. While the member
+that holds an instance id is active, no other member may join with it; after a temporary leave
+(epoch -2) the next one to join with it replaces that member and takes over its assignment.
 
-Source: ``GroupMetadataManager.getOrMaybeSubscribeDynamicConsumerGroupMember``, its like for static
-members, ``throwIfConsumerGroupMemberEpochIsInvalid`` of 4.4.0 (spec kip848 1.4 and 1.10).
+Source: ``GroupMetadataManager.getOrMaybeSubscribeDynamicConsumerGroupMember``,
+``getOrMaybeSubscribeStaticConsumerGroupMember``, ``throwIfConsumerGroupMemberEpochIsInvalid``.
 """
 
 from __future__ import annotations

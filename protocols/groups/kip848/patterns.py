@@ -5,7 +5,7 @@ group, its timer ends it at once, and only then records say what was found. The 
 a member with a new pattern therefore comes with a later heartbeat than its first.
 
 Source: ``GroupMetadataManager.maybeUpdateRegularExpressions``, ``TopicRegexResolver``,
-``handleRegularExpressionsResult`` of 4.4.0 (spec kip848 1.14). The syntax is that of RE2, by Google's
+``handleRegularExpressionsResult`` of 4.4.0. The syntax is that of RE2, by Google's
 library; Kafka uses its port to Java.
 """
 

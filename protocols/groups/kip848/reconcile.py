@@ -17,7 +17,7 @@ UNKNOWN                  says it owns nothing        next step, from the target 
 UNKNOWN                  else                        is fenced
 =======================  ==========================  ==========================================
 
-Source: ``CurrentAssignmentBuilder`` of Kafka 4.4.0 (spec kip848 1.8).
+Source: ``CurrentAssignmentBuilder`` of Kafka 4.4.0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The records of a consumer group, as its coordinator writes them (spec kip848 9.4).
+"""The records of a consumer group, as its coordinator writes them.
 
 Handlers collect them in a :class:`Draft`: each new record is replayed at once into the group
 that the rest of the handler looks at, by the same code that applies it for good.

@@ -3,7 +3,7 @@
 The records tell of members one by one, in any order that a compacted log may have left; only
 what can never be written is refused.
 
-Source: ``GroupMetadataManager.replay`` for types 3 to 8 and 16 (spec kip848 1.9, records 9, 10).
+Source: ``GroupMetadataManager.replay`` for types 3 to 8 and 16.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The consumer group type, as the shared parts of a coordinator ask about it.
+"""Consumer groups in their shard: requests, timers, and the operations of :class:`GroupKind`.
 
-Source: ``ConsumerGroup.validateDeleteGroup``, ``validateOffsetDelete``,
-``offsetExpirationCondition`` of 4.4.0.
+Source: ``GroupMetadataManager.consumerGroupHeartbeat`` and the callbacks of its timers;
+``ConsumerGroup.validateDeleteGroup``, ``validateOffsetDelete``, ``offsetExpirationCondition``.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def _on_shard(shard: AnyShard, group_id: str, turn: Turn[Soft]) -> Turn[AnyShard
 
 
 def on_topics_changed(shard: AnyShard, changed: frozenset[str]) -> AnyShard:
-    """Let every group that reads one of some topics look at them at its next heartbeat."""
+    """Invalidate the metadata of every group that subscribes to one of the *changed* topics."""
     for group_id, group in shard.durable.groups.entries.items():
         if not isinstance(group, Group):
             continue
@@ -219,7 +219,7 @@ def on_topics_changed(shard: AnyShard, changed: frozenset[str]) -> AnyShard:
 
 
 def drop_orphaned_soft_state(shard: AnyShard) -> AnyShard:
-    """Forget what was known of groups that are not there any more, as their append failed."""
+    """Drop the soft state of groups that no longer exist because their append failed."""
     gone = [group_id for group_id in shard.soft if group_in(shard, group_id) is None]
     for group_id in sorted(gone):
         shard = without_soft(shard, group_id)

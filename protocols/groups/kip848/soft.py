@@ -1,7 +1,12 @@
-"""What a coordinator knows of a consumer group beside its records; forgotten when it moves.
+"""Soft state of a consumer group: what the coordinator knows beside its records, and its timers.
 
-Source: the metadata refresh deadline of ``ModernGroup``, the executor and the timers of
-``GroupMetadataManager`` (spec kip848 1.6, 1.12 to 1.14).
+Soft state is lost when the group moves to another coordinator; every timer then starts anew.
+Timer names are those of ``GroupMetadataManager``, except ``join-`` and ``sync-`` of classic
+members, which would collide with those of classic groups. The parts of a name are joined by
+dashes without escaping; the first split that names an existing group and member is taken.
+
+Source: the metadata refresh deadline of ``ModernGroup``; the executor, the timers and ``onLoaded``
+of ``GroupMetadataManager``.
 """
 
 from __future__ import annotations
@@ -111,7 +116,7 @@ def splits(name: str, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def on_loaded(group: Group, at: Moment) -> Turn[Soft]:
-    """Begin to coordinate a group of a log that was read to its end; no rebalance follows."""
+    """Start a group that was loaded: every timer starts in full, no rebalance follows."""
     group_id, soft = group.group_id, NOTHING_SOFT
     session_us = at.after(at.settings.group_consumer_session_timeout_ms)
     effects: list[Effect] = []
@@ -131,7 +136,7 @@ def on_loaded(group: Group, at: Moment) -> Turn[Soft]:
 
 
 def timers_of(group: Group) -> tuple[CancelTimer, ...]:
-    """Return what ends every timer of a group that its coordinator gives up."""
+    """Return the effects that cancel every timer of a group."""
     members = list(group)
     return (
         *(CancelTimer(member.session_timer) for member in members),

@@ -4,7 +4,7 @@ In Kafka's order: does what the member says of itself, or a change of the topics
 epoch (1); is a new target due (2); one step of this member towards its target (3).
 
 Source: ``GroupMetadataManager.consumerGroupHeartbeat``, ``classicGroupJoinToConsumerGroup`` of
-4.4.0 (spec kip848 1.4, 5.2).
+4.4.0.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Where a group is going: the assignor is asked for the whole group, only changes are written.
+"""The target assignment: the assignor assigns for the whole group, only changes are written.
 
-The assignor works from the members' last *targets*, not from what they have: so a partition that
-is still on its way to a member already counts as that member's.
+The assignor starts from the members' last *targets*, not from their current assignments: a
+partition that is still being revoked elsewhere already counts for its next owner.
 
 Source: ``TargetAssignmentBuilder``, ``GroupMetadataManager.canComputeNextTargetAssignment``,
-``ConsumerGroup.subscriptionType`` of 4.4.0 (spec kip848 1.7).
+``ConsumerGroup.subscriptionType`` of Kafka 4.4.0.
 """
 
 from __future__ import annotations

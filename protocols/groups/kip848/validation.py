@@ -1,6 +1,7 @@
-"""What is looked at before a heartbeat reaches its group (spec kip848 2.2).
+"""Validate heartbeats before their group is read; validate commits and fetches by member epoch.
 
-Source: ``GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid`` of 4.4.0.
+Source: ``GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid``,
+``ConsumerGroup.validateOffsetCommit``, ``validateOffsetFetch`` of Kafka 4.4.0 (KIP-1251).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from protocols.settings import BrokerSettings
 def validate_heartbeat(
     request: ConsumerGroupHeartbeatRequest, settings: BrokerSettings
 ) -> ConsumerGroupHeartbeatResponse | None:
-    """Return the answer to a heartbeat that can never be meant, else None."""
+    """Return the error response to an invalid heartbeat, else None."""
     wrong = _invalid(request)
     if wrong is not None:
         return _error_response(ErrorCode.INVALID_REQUEST, wrong)
@@ -70,7 +71,7 @@ _WORDS: Final = MappingProxyType(
 def heartbeat_error_response(
     error: ErrorCode, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
-    """Return the answer that refuses a heartbeat, and says why."""
+    """Return the error response to a heartbeat, with its message."""
     said = {name: getattr(request, name) for name in _NAMED}
     return _error_response(error, _WORDS[error].format(**said))
 

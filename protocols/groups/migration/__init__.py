@@ -9,7 +9,7 @@ the consumer protocol goes, or a classic one takes its place, and only classic o
 group is classic again.
 
 Source: KIP-848, "Online Migration"; ``convertToConsumerGroup``, ``convertToClassicGroup``,
-``maybeDeleteEmptyClassicGroup``, ``maybeDeleteEmptyConsumerGroup`` of 4.4.0 (spec kip848 5).
+``maybeDeleteEmptyClassicGroup``, ``maybeDeleteEmptyConsumerGroup`` of 4.4.0.
 
 Its requests are imported when a request or timer of a consumer group first needs them.
 """

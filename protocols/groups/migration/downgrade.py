@@ -4,7 +4,7 @@ The last member of the consumer protocol goes, and the group rebalances; or a cl
 its instance id over, and the group goes on as it is, if its target is up to date.
 
 Source: ``validateOnlineDowngradeWithFencedMembers``, ``validateOnlineDowngradeWithReplacedMember``,
-``convertToClassicGroup`` and ``ClassicGroup.fromConsumerGroup`` of 4.4.0 (spec kip848 5.3).
+``convertToClassicGroup`` and ``ClassicGroup.fromConsumerGroup`` of 4.4.0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Requests and timers of groups of either type, sent on to the code of the one they find.
 
 Source: ``GroupMetadataManager.consumerGroupHeartbeat``, ``classicGroupJoin`` and their like of
-4.4.0 (spec kip848 1.4 step 2, 5.2).
+4.4.0.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The first heartbeat of the consumer protocol does it. The members go on as they 
 that was their generation, served by ``kip848/classic_members.py``.
 
 Source: ``validateOnlineUpgrade``, ``convertToConsumerGroup`` and ``ConsumerGroup.fromClassicGroup``
-of 4.4.0 (spec kip848 5.1).
+of 4.4.0.
 """
 
 from __future__ import annotations
