@@ -1,4 +1,4 @@
-"""A broker's fetch session: in which order partitions are answered (KIP-227, spec 1.2 rule 4)."""
+"""A broker's fetch session: in which order partitions are answered (KIP-227)."""
 
 from __future__ import annotations
 

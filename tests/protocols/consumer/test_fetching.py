@@ -1,4 +1,4 @@
-"""A consumer's data plane: what is fetched, buffered, handed out (spec 1.2-1.4)."""
+"""A consumer's data plane: what is fetched, buffered, handed out."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_many_partitions_keep_to_javas_map_too():
 
 
 def test_a_fetch_drained_exactly_at_the_limit_stays_buffered_till_the_next_call():
-    """The quirk: its broker is not asked before (1.2 rule 5)."""
+    """The quirk: its broker is not asked before."""
     fetcher = reading({0: 0})
     fetcher.requests()
     arrive(fetcher, {0: 5})
@@ -189,7 +189,7 @@ def test_records_for_nobody_are_dropped():
 
 
 def test_one_fetch_a_broker_is_in_flight():
-    """Asking again changes nothing until it is answered (F2)."""
+    """Asking again changes nothing until it is answered."""
     fetcher = reading({0: 0, 1: 0, 2: 0}, brokers=2)
     assert {1: [0, 2], 2: [1]} == asked(fetcher)
     assert {} == asked(fetcher)
@@ -211,7 +211,7 @@ def test_partitions_without_a_position_are_not_asked_for():
 
 
 def test_no_broker_with_buffered_records_is_asked():
-    """All of its partitions wait (F1b); other brokers' do not."""
+    """All of its partitions wait; other brokers' do not."""
     fetcher = reading({0: 0, 1: 0, 2: 0}, brokers=2)
     fetcher.requests()
     arrive(fetcher, {0: 5}, broker=1)
@@ -221,7 +221,7 @@ def test_no_broker_with_buffered_records_is_asked():
 
 
 def test_a_buffer_nobody_wants_does_not_hold_its_broker_back():
-    """Stale records do not count (F1b)."""
+    """Stale records do not count."""
     fetcher = reading({0: 0, 1: 0})
     fetcher.requests()
     arrive(fetcher, {0: 5})
@@ -231,7 +231,7 @@ def test_a_buffer_nobody_wants_does_not_hold_its_broker_back():
 
 
 def test_requests_stand_in_the_order_of_the_assignment_and_readers_move_back():
-    """Who gave records, or an error, is asked for last (1.2 rule 4)."""
+    """Who gave records, or an error, is asked for last."""
     fetcher = reading({0: 0, 1: 0, 2: 0})
     assert {1: [0, 1, 2]} == asked(fetcher)
     arrive(fetcher, {0: 1})

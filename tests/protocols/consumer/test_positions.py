@@ -91,7 +91,7 @@ def test_nobody_leads_what_nothing_is_known_of():
 
 @pytest.mark.parametrize("leader", [led(2, 0), led(1, 1), led(2, 1)])
 def test_another_leader_or_epoch_sends_positions_with_an_epoch_to_validation(leader):
-    """They are neither read nor committed until the leader has confirmed them (5.2)."""
+    """They are neither read nor committed until the leader has confirmed them."""
     positions = reading({0: 8}, epoch=0)
     learn(positions, leader)
 

@@ -1,4 +1,4 @@
-"""Automatic commits: when they are due, what they cover, who sends them (spec 4.1, 4.2)."""
+"""Automatic commits: when they are due, what they cover, who sends them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def commits(driver: ClientDriver) -> list[float]:
 
 
 def test_the_first_is_due_an_interval_after_the_assignment():
-    """The clock starts anew when a join completes, not with the consumer (4.2)."""
+    """The clock starts anew when a join completes, not with the consumer."""
     driver = ClientDriver()
     driver.advance(3_333)
     driver.stable()
@@ -33,7 +33,7 @@ def test_the_first_is_due_an_interval_after_the_assignment():
 
 
 def test_it_covers_what_earlier_polls_returned_not_this_one():
-    """It leaves before the poll collects new records, so it is never ahead of them (test 72)."""
+    """It leaves before the poll collects new records, so it is never ahead of them."""
     driver = ClientDriver(max_poll_records=5)
     driver.stable({0: 0})
     driver.hand({0: 20})
@@ -57,7 +57,7 @@ def test_while_the_application_works_nothing_is_committed():
 
 
 def test_with_polls_every_so_often_the_period_is_a_multiple_of_theirs():
-    """I = 300 ms and a poll every 132 ms: a commit every third poll, 396 ms (appendix A)."""
+    """I = 300 ms and a poll every 132 ms: a commit every third poll, 396 ms."""
     driver = ClientDriver(auto_commit_interval_ms=300)
     driver.stable({0: 0})
     for _ in range(15):
@@ -123,7 +123,7 @@ def test_a_finished_join_winds_the_clock_up():
 
 
 def test_no_commit_is_due_while_a_join_is_pending():
-    """Step 2f is not reached: the position is committed only after the rebalance (4.6)."""
+    """Step 2f is not reached: the position is committed only after the rebalance."""
     driver = ClientDriver(assignors=("cooperative-sticky",), auto_commit_interval_ms=200)
     driver.stable({0: 0})
     driver.learn()
@@ -170,7 +170,7 @@ def test_after_a_refusal_the_next_comes_after_the_interval():
 
 
 def test_without_a_coordinator_none_is_attempted():
-    """Poll does not get past the lookup; the commit follows when it is found (6.9)."""
+    """Poll does not get past the lookup; the commit follows when it is found."""
     driver = ClientDriver()
     driver.stable({0: 0})
     driver.coordinator = None
@@ -198,7 +198,7 @@ def test_switched_off_it_never_commits():
 
 
 def test_partitions_without_a_position_are_left_out():
-    """What still waits for its reset is not committed (4.1 rule 1)."""
+    """What still waits for its reset is not committed."""
     driver = ClientDriver(auto_commit_interval_ms=300)
     driver.join(0, 1)
     driver.fetched({0: 4})
@@ -235,7 +235,7 @@ def test_each_commit_is_told_with_its_fate():
 
 
 def test_partitions_stand_in_the_order_of_javas_map():
-    """Inside a topic by bucket of a HashMap of 16 slots, grown for more than 12 (4.1 rule 8)."""
+    """Inside a topic by bucket of a HashMap of 16 slots, grown for more than 12."""
     for count in (6, 12, 20):
         driver = ClientDriver(topics={"t": count})
         driver.stable(dict.fromkeys(range(count), 3))
@@ -250,7 +250,7 @@ def test_partitions_stand_in_the_order_of_javas_map():
 
 
 def test_partitions_of_one_bucket_stand_in_the_order_they_were_last_read():
-    """Automatic commits put in what gave records last at the end (4.1 rule 8, 1.2 rule 4)."""
+    """Automatic commits put in what gave records last at the end."""
     driver = ClientDriver(topics={"t": 17})
     driver.stable({0: 0, 16: 0})
     orders = []

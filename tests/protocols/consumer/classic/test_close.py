@@ -1,4 +1,4 @@
-"""close() and unsubscribe(): final commit, listener call, LeaveGroup, budget (spec 4.7)."""
+"""close() and unsubscribe(): final commit, listener call, LeaveGroup, budget."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_without_automatic_commits_nothing_is_committed():
 
 
 def test_the_heartbeat_thread_stops_before_the_listener_is_called():
-    """A slow last call is not kept alive by heartbeats (step 3)."""
+    """A slow last call is not kept alive by heartbeats."""
     driver = member(enable_auto_commit=False)
     driver.hold_calls = True
     driver.close()
@@ -94,7 +94,7 @@ def test_a_listener_may_commit_in_its_last_call():
 
 
 def test_a_commit_in_the_last_call_can_outlast_the_close():
-    """Without a coordinator it blocks for default.api.timeout.ms (appendix A)."""
+    """Without a coordinator it blocks for default.api.timeout.ms."""
     driver = member(enable_auto_commit=False)
     driver.coordinator = None
     driver.disconnect()
@@ -188,7 +188,7 @@ def test_a_close_without_time_waits_for_nothing():
 
 
 def test_an_unanswered_leave_ends_with_the_budget():
-    """Best effort (test 82)."""
+    """Best effort."""
     driver = member(enable_auto_commit=False)
     driver.close(1_000)
     assert driver.pending(LeaveGroupRequest)
@@ -219,7 +219,7 @@ def test_a_connection_lost_while_leaving_ends_the_close():
 
 
 def test_asynchronous_commits_in_flight_are_waited_for():
-    """Within the budget; that is what close does for them (4.4)."""
+    """Within the budget; that is what close does for them."""
     driver = member(enable_auto_commit=False)
     driver.commit_async({0: 5})
     driver.close()
@@ -259,7 +259,7 @@ def test_who_leaves_depends_on_how_it_is_closed(instance, operation, leaves):
 
 
 def test_a_static_member_commits_and_hears_but_does_not_leave():
-    """It is expected back within its session (spec 7)."""
+    """It is expected back within its session."""
     driver = member(group_instance_id="i-1")
     driver.hand({0: 10})
     driver.close()
@@ -281,7 +281,7 @@ def test_a_consumer_that_never_polled_just_closes():
 
 
 def test_a_member_with_only_an_id_leaves_too():
-    """The coordinator keeps a place for it (test 25)."""
+    """The coordinator keeps a place for it."""
     driver = ClientDriver()
     driver.look_up()
     driver.join_error(E.MEMBER_ID_REQUIRED, "m-9")
@@ -304,7 +304,7 @@ def test_a_member_that_dropped_out_loses_its_partitions_and_has_nothing_to_leave
 
 
 def test_a_close_while_a_cooperative_join_is_pending_commits_nothing():
-    """The commit is refused locally, the partitions are lost, the member leaves (appendix A)."""
+    """The commit is refused locally, the partitions are lost, the member leaves."""
     driver = member(assignors=COOPERATIVE)
     driver.learn()
     driver.poll()

@@ -1,4 +1,4 @@
-"""What close() waits for: commits without a coordinator, all in flight to it (spec 4.7)."""
+"""What close() waits for: commits without a coordinator, all in flight to it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def joining(*, until: type = JoinGroupRequest, **settings) -> ClientDriver:
 
 @pytest.mark.parametrize("kind", [JoinGroupRequest, SyncGroupRequest])
 def test_a_parked_request_is_waited_for(kind):
-    """A static member sends no LeaveGroup: what is in flight to the coordinator ends (step 6)."""
+    """A static member sends no LeaveGroup: what is in flight to the coordinator ends."""
     driver = joining(until=kind, group_instance_id="i")
     driver.close()
     assert not closed(driver)
@@ -103,7 +103,7 @@ def unsent(**settings) -> ClientDriver:
 
 
 def test_commits_that_wait_for_a_lookup_are_waited_for_before_the_listener():
-    """They are sent when the coordinator is found, then the member leaves (step 2)."""
+    """They are sent when the coordinator is found, then the member leaves."""
     driver = unsent()
     driver.close()
     assert [] == driver.calls

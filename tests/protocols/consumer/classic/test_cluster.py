@@ -118,7 +118,7 @@ def test_a_crash_is_noticed_after_the_session(assignors):
 
 
 def test_a_static_member_comes_back_without_a_rebalance():
-    """Same instance, new process: same partitions, same generation (spec 7)."""
+    """Same instance, new process: same partitions, same generation."""
     made = cluster()
     for name in ("a", "b"):
         start(made, name, EAGER, group_instance_id=f"i-{name}")
@@ -137,7 +137,7 @@ def test_a_static_member_comes_back_without_a_rebalance():
 
 
 def test_a_static_members_double_is_fenced():
-    """The older process of two with one instance id throws (spec 7)."""
+    """The older process of two with one instance id throws."""
     made = cluster()
     first = start(made, "a", EAGER, group_instance_id="i")
     made.run(5_000)
@@ -150,7 +150,7 @@ def test_a_static_members_double_is_fenced():
 
 @KINDS
 def test_a_moved_coordinator_causes_no_rebalance(assignors):
-    """It loads the group from the log; members find it and go on (6.10)."""
+    """It loads the group from the log; members find it and go on."""
     made = cluster()
     for name in ("a", "b"):
         start(made, name, assignors)

@@ -1,4 +1,4 @@
-"""commitAsync: sent at once, never retried; callbacks, fencing, order (spec 4.4)."""
+"""commitAsync: sent at once, never retried; callbacks, fencing, order."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_without_arguments_it_commits_all_that_poll_returned():
     ],
 )
 def test_a_failure_is_told_and_never_retried(error):
-    """Whatever it was (test 35)."""
+    """Whatever it was."""
     driver = member()
     driver.commit_async({0: 5})
     driver.committed(error)
@@ -73,7 +73,7 @@ def test_a_failure_is_told_and_never_retried(error):
 
 
 def test_all_in_flight_fail_with_their_connection():
-    """In the order they were sent (test 39)."""
+    """In the order they were sent."""
     driver = member()
     for offset in range(5):
         driver.commit_async({0: offset})
@@ -98,7 +98,7 @@ def test_their_ends_are_told_in_the_order_of_the_answers():
 
 
 def test_a_commit_sync_returns_after_the_callbacks_of_those_before_it():
-    """The order in which offsets were applied is the order one hears of it (test 38)."""
+    """The order in which offsets were applied is the order one hears of it."""
     driver = member()
     driver.commit_async({0: 3})
     driver.commit_sync({0: 4})
@@ -160,7 +160,7 @@ def test_an_empty_commit_sync_waits_for_automatic_commits_too():
 
 
 def test_a_callback_waits_for_the_next_call_of_the_application():
-    """The heartbeat thread reads the answer, but callbacks run in poll or a commit (N6)."""
+    """The heartbeat thread reads the answer, but callbacks run in poll or a commit."""
     driver = member()
     driver.commit_async({0: 3})
     driver.committed()
@@ -287,7 +287,7 @@ def fenced(**settings) -> ClientDriver:
 
 
 def test_a_fenced_commit_poisons_every_later_poll():
-    """The instance id belongs to another process: poll throws, again and again (test 46)."""
+    """The instance id belongs to another process: poll throws, again and again."""
     driver = fenced()
 
     assert [FENCED] * 3 == [driver.poll() for _ in range(3)]
@@ -305,7 +305,7 @@ def test_a_fenced_commit_poisons_later_commits():
 
 @pytest.mark.parametrize("kind", ["auto", "prepare"])
 def test_a_fenced_automatic_commit_poisons_too(kind):
-    """Automatic commits are asynchronous commits (4.5)."""
+    """Automatic commits are asynchronous commits."""
     driver = member(group_instance_id="i-1", enable_auto_commit=True)
     if kind == "prepare":
         driver.learn()

@@ -1,4 +1,4 @@
-"""commitSync: what it sends, retries, gives up and throws (spec 4.1, 4.3, 4.5)."""
+"""commitSync: what it sends, retries, gives up and throws."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def thrown(driver: ClientDriver) -> str | None:
 
 
 def test_explicit_offsets_are_sent_as_they_are():
-    """No look at positions or assignment: any partition, forward or backward (4.1 rule 3)."""
+    """No look at positions or assignment: any partition, forward or backward."""
     driver = member()
     driver.hand({0: 50})
     for given in ({0: 3}, {0: 70}, {9: 1}):
@@ -43,7 +43,7 @@ def test_explicit_offsets_are_sent_as_they_are():
 
 
 def test_without_arguments_the_whole_batch_in_hand_is_committed():
-    """After 1 of 10 records commitSync() commits all 10, for all partitions (appendix A)."""
+    """After 1 of 10 records commitSync() commits all 10, for all partitions."""
     driver = member()
     driver.hand({0: 10})
     driver.commit_sync()
@@ -52,7 +52,7 @@ def test_without_arguments_the_whole_batch_in_hand_is_committed():
 
 
 def test_identical_offsets_are_sent_again():
-    """Commits are not deduplicated (4.1 rule 6)."""
+    """Commits are not deduplicated."""
     driver = member()
     for _ in range(3):
         driver.commit_sync({0: 5})
@@ -62,7 +62,7 @@ def test_identical_offsets_are_sent_again():
 
 
 def test_nothing_to_commit_returns_at_once():
-    """An empty commit is a success that nobody sees on the wire (4.1 rule 5)."""
+    """An empty commit is a success that nobody sees on the wire."""
     driver = ClientDriver()
     driver.join()
 
@@ -81,7 +81,7 @@ def test_a_success_returns_what_was_committed():
 
 
 def test_partitions_stand_in_the_order_of_a_copied_map():
-    """Three to five partitions make a table of 8 slots (4.1 rule 8)."""
+    """Three to five partitions make a table of 8 slots."""
     driver = member()
     driver.commit_sync(dict.fromkeys(range(5), 1))
     driver_order = [entry.partition.partition for entry in driver.one(OffsetCommitRequest).offsets]
@@ -129,7 +129,7 @@ def test_a_lost_coordinator_is_looked_up_and_the_commit_repeated(error):
 
 
 def test_a_broken_connection_is_survived():
-    """The disconnect is retriable (test 36)."""
+    """The disconnect is retriable."""
     driver = member()
     driver.commit_sync({0: 5})
     driver.disconnect()
@@ -140,7 +140,7 @@ def test_a_broken_connection_is_survived():
 
 
 def test_an_unanswered_commit_is_repeated_after_the_request_timeout():
-    """The connection is closed, the coordinator looked up, the commit sent again (N8)."""
+    """The connection is closed, the coordinator looked up, the commit sent again."""
     driver = member(session_timeout_ms=100_000, request_timeout_ms=5_000)
     driver.commit_sync({0: 5})
     driver.lose(OffsetCommitRequest)
@@ -163,7 +163,7 @@ def test_it_gives_up_after_the_api_timeout():
 
 
 def test_without_a_coordinator_it_tries_until_the_api_timeout():
-    """Lookups fail for a minute, then TimeoutException (6.9)."""
+    """Lookups fail for a minute, then TimeoutException."""
     driver = member()
     driver.coordinator = None
     driver.disconnect()
@@ -233,7 +233,7 @@ def test_ownership_that_is_gone_is_lost_at_the_next_poll(error, kept):
 
 @pytest.mark.parametrize("error", [E.ILLEGAL_GENERATION, E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID])
 def test_a_refusal_of_an_older_generation_only_says_that_a_rebalance_is_on(error):
-    """A newer join is pending: nothing is reset (tests 43 and 44)."""
+    """A newer join is pending: nothing is reset."""
     driver = member()
     driver.learn()
     driver.poll()
@@ -294,7 +294,7 @@ def test_a_joining_member_may_not_commit():
 
 
 def test_the_call_pumps_the_network_once_and_can_move_the_join_forward():
-    """A refused commit still reads the JoinGroup answer and sends the SyncGroup (4.3 rule 4)."""
+    """A refused commit still reads the JoinGroup answer and sends the SyncGroup."""
     driver = member()
     driver.learn()
     driver.poll()
@@ -305,7 +305,7 @@ def test_the_call_pumps_the_network_once_and_can_move_the_join_forward():
 
 
 def test_a_waiting_commit_reads_the_answers_of_others():
-    """While it waits it pumps: a heartbeat's answer is handled at once (N1)."""
+    """While it waits it pumps: a heartbeat's answer is handled at once."""
     driver = member()
     driver.advance(3_000)
     driver.commit_sync({0: 5})
@@ -317,7 +317,7 @@ def test_a_waiting_commit_reads_the_answers_of_others():
 
 
 def test_in_a_listener_the_commit_returns_to_the_listener():
-    """In onPartitionsRevoked of an eager member: accepted with the old generation (3.1)."""
+    """In onPartitionsRevoked of an eager member: accepted with the old generation."""
     driver = member()
     driver.hold_calls = True
     driver.learn()

@@ -1,4 +1,4 @@
-"""The heartbeat thread: its clocks, its turns, what it does about each answer (spec 2)."""
+"""The heartbeat thread: its clocks, its turns, what it does about each answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_heartbeats_leave_at_turns_of_the_thread():
 
 
 def test_a_poll_sends_a_heartbeat_that_is_due():
-    """It wakes the thread instead of leaving it asleep until its turn (step 2c)."""
+    """It wakes the thread instead of leaving it asleep until its turn."""
     driver = member(heartbeat_interval_ms=250)
     driver.advance(260)
     driver.poll()
@@ -64,7 +64,7 @@ def test_a_waiting_poll_sends_heartbeats_on_time():
 
 
 def test_no_heartbeats_are_sent_until_the_join_is_answered():
-    """Unjoined and preparing, the thread is disabled (N4)."""
+    """Unjoined and preparing, the thread is disabled."""
     driver = ClientDriver(heartbeat_interval_ms=200)
     driver.look_up()
     driver.advance(5_000)
@@ -73,7 +73,7 @@ def test_no_heartbeats_are_sent_until_the_join_is_answered():
 
 
 def test_a_join_answer_lies_unread_while_the_application_works():
-    """Nobody pumps: no SyncGroup, no heartbeat, until the next poll reads it (appendix A)."""
+    """Nobody pumps: no SyncGroup, no heartbeat, until the next poll reads it."""
     driver = ClientDriver(heartbeat_interval_ms=200)
     driver.look_up()
     driver.joined()
@@ -88,7 +88,7 @@ def test_a_join_answer_lies_unread_while_the_application_works():
 
 
 def test_heartbeats_are_sent_while_completing_a_rebalance():
-    """From the JoinGroup answer on the thread is enabled (test 59)."""
+    """From the JoinGroup answer on the thread is enabled."""
     driver = ClientDriver(heartbeat_interval_ms=1_000)
     driver.look_up()
     driver.joined(3)
@@ -115,7 +115,7 @@ def test_a_rejoin_disables_the_thread_and_its_answer_winds_all_clocks_up():
 
 
 def test_the_thread_reads_what_has_arrived_at_its_next_turn():
-    """While the application works, responses wait for the thread, at most 100 ms (N3)."""
+    """While the application works, responses wait for the thread, at most 100 ms."""
     driver = member()
     driver.advance(3_050)
     driver.beaten(E.REBALANCE_IN_PROGRESS)
@@ -129,7 +129,7 @@ def test_the_thread_reads_what_has_arrived_at_its_next_turn():
 
 
 def test_the_thread_completes_a_sync_behind_the_applications_back():
-    """Stable with the new generation, but the assignment waits for the application (N5)."""
+    """Stable with the new generation, but the assignment waits for the application."""
     driver = member()
     driver.learn()
     driver.poll()
@@ -148,7 +148,7 @@ def test_the_thread_completes_a_sync_behind_the_applications_back():
 
 
 def test_a_silent_coordinator_is_forgotten_after_the_session_timeout():
-    """The client only looks it up again; member id, generation and partitions stay (2.3)."""
+    """The client only looks it up again; member id, generation and partitions stay."""
     driver = member(session_timeout_ms=10_000)
     generation = driver.state.generation
     driver.advance(10_000)
@@ -172,7 +172,7 @@ def test_an_answered_heartbeat_winds_the_session_up():
 
 
 def test_a_commit_does_not_wind_the_session_up():
-    """The client's own copy of its session knows heartbeats only (2.2)."""
+    """The client's own copy of its session knows heartbeats only."""
     driver = member(session_timeout_ms=10_000)
     for _ in range(9):
         driver.commit_sync({0: 1})
@@ -194,7 +194,7 @@ def test_a_coordinator_that_is_found_winds_the_session_up():
 
 
 def test_requests_in_flight_fail_with_a_forgotten_coordinator():
-    """Its connection is dropped: unanswered heartbeats and commits are over (N8)."""
+    """Its connection is dropped: unanswered heartbeats and commits are over."""
     driver = member(session_timeout_ms=10_000)
     driver.commit_async({0: 1})
     driver.advance(10_500)
@@ -203,7 +203,7 @@ def test_requests_in_flight_fail_with_a_forgotten_coordinator():
 
 
 def test_a_lost_heartbeat_is_repeated_after_a_back_off_not_an_interval():
-    """The next one leaves as soon as the coordinator is known again (2.2)."""
+    """The next one leaves as soon as the coordinator is known again."""
     driver = member()
     driver.advance(3_000)
     driver.disconnect()

@@ -1,4 +1,4 @@
-"""What the answer to a heartbeat makes of a member (spec 2.5)."""
+"""What the answer to a heartbeat makes of a member."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def beats(driver: ClientDriver) -> list[float]:
 
 
 def test_a_rebalance_announced_leaves_the_member_stable():
-    """It keeps generation and heartbeats, may commit, and rejoins at its next poll (2.1)."""
+    """It keeps generation and heartbeats, may commit, and rejoins at its next poll."""
     driver = member()
     driver.learn()
     before = len(beats(driver))
@@ -49,7 +49,7 @@ def test_a_rebalance_announced_leaves_the_member_stable():
 
 
 def test_a_rebalance_announced_while_joining_is_ignored():
-    """Not stable, not news (test 61)."""
+    """Not stable, not news."""
     driver = ClientDriver(heartbeat_interval_ms=1_000)
     driver.look_up()
     driver.joined()
@@ -65,7 +65,7 @@ def test_a_rebalance_announced_while_joining_is_ignored():
     ("error", "kept"), [(E.UNKNOWN_MEMBER_ID, ""), (E.ILLEGAL_GENERATION, "m-1")]
 )
 def test_a_member_the_coordinator_does_not_know_resets_itself(error, kept):
-    """Generation gone, thread stopped; the id survives only a wrong generation (2.5)."""
+    """Generation gone, thread stopped; the id survives only a wrong generation."""
     driver = member()
     driver.learn(error)
     sent = len(beats(driver))
@@ -78,7 +78,7 @@ def test_a_member_the_coordinator_does_not_know_resets_itself(error, kept):
 
 @pytest.mark.parametrize("error", [E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION, E.FENCED_INSTANCE_ID])
 def test_errors_for_an_older_generation_are_ignored(error):
-    """The member has moved on; what the old generation is told means nothing (test 60)."""
+    """The member has moved on; what the old generation is told means nothing."""
     driver = member()
     driver.advance(3_000)
     late = driver.lose(HeartbeatRequest)
@@ -131,7 +131,7 @@ def test_a_disconnect_only_loses_the_coordinator():
 
 
 def test_a_zombie_is_handed_more_before_it_learns_of_its_eviction():
-    """Silent eviction: polls go on until somebody reads the error and a poll acts on it (6.7)."""
+    """Silent eviction: polls go on until somebody reads the error and a poll acts on it."""
     driver = member(max_poll_records=5)
     driver.hand({0: 25})
     driver.advance_until(HeartbeatRequest)

@@ -1,4 +1,4 @@
-"""What JoinGroup and SyncGroup carry, and the states between them (spec 3.2)."""
+"""What JoinGroup and SyncGroup carry, and the states between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each error of JoinGroup and SyncGroup leads to (spec 3.2, 3.4)."""
+"""What each error of JoinGroup and SyncGroup leads to."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_join_answer_that_comes_after_a_reset_is_not_used():
 
 
 def test_a_join_that_nobody_answers_is_sent_again_with_the_same_id():
-    """After max(request timeout, poll interval + 5 s) the connection is dropped (2.6)."""
+    """After max(request timeout, poll interval + 5 s) the connection is dropped."""
     driver = joining(max_poll_interval_ms=60_000, metadata_max_age_ms=10_000_000)
     sent = driver.lose(JoinGroupRequest)
     driver.advance(10_000)
@@ -263,7 +263,7 @@ def test_a_reset_between_sync_and_its_application_restarts_the_join_without_an_i
 
 
 def test_a_sync_overtaken_by_the_next_rebalance_keeps_what_the_member_owns():
-    """REBALANCE_IN_PROGRESS does not run onJoinPrepare again, nor revoke anything (3.4)."""
+    """REBALANCE_IN_PROGRESS does not run onJoinPrepare again, nor revoke anything."""
     driver = ClientDriver(assignors=("cooperative-sticky",), enable_auto_commit=False)
     driver.stable()
     driver.learn()

@@ -1,4 +1,4 @@
-"""The leader's part: it assigns for all, and its assignor's failures are its own (spec 3.3)."""
+"""The leader's part: it assigns for all, and its assignor's failures are its own."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_assignor_sees_partition_counts_and_subscriptions():
 
 
 def test_every_member_tells_its_assignor_what_it_was_given():
-    """With the generation, before the listener hears of it (3.5 step 3)."""
+    """With the generation, before the listener hears of it."""
     plugin = Plugin({})
     driver = ClientDriver(assignors=(plugin,))
     heard = []
@@ -125,7 +125,7 @@ def test_after_it_a_later_poll_joins_again():
     ],
 )
 def test_a_cooperative_plug_in_may_not_move_what_is_still_owned(answer, violates):
-    """A partition added to one member while another still owns it is an error (3.3 step 5)."""
+    """A partition added to one member while another still owns it is an error."""
     plugin = Plugin(answer, RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE)
     driver = elected(plugin)
 
@@ -179,7 +179,7 @@ def test_a_follower_runs_no_assignor():
 
 
 def test_the_instance_ids_of_static_members_reach_the_assignor():
-    """They come beside the subscription, not in it (3.3 step 1)."""
+    """They come beside the subscription, not in it."""
     plugin = Plugin({MEMBER: parts(0, 1, 2, 3)})
     driver = ClientDriver(assignors=(plugin,), topics={"t": 4}, group_instance_id="i-1")
     driver.look_up()
@@ -233,7 +233,7 @@ def test_a_leader_reset_while_it_waits_for_metadata_joins_again(error, member):
 
 
 def test_a_leader_that_left_while_it_waited_for_metadata_joins_again():
-    """The application came back to poll too late (2.4)."""
+    """The application came back to poll too late."""
     driver = awaiting(max_poll_interval_ms=5_000, heartbeat_interval_ms=300_000)
     driver.advance(5_100)
 

@@ -1,4 +1,4 @@
-"""Which listener calls a rebalance makes, in which order, with which partitions (spec 3.1, 3.5)."""
+"""Which listener calls a rebalance makes, in which order, with which partitions."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_cooperative_member_hears_only_of_what_is_new():
 
 
 def test_a_cooperative_member_revokes_in_the_poll_that_applies_the_assignment_and_rejoins():
-    """Revoked with the difference, then assigned, then the next JoinGroup, in one poll (J6)."""
+    """Revoked with the difference, then assigned, then the next JoinGroup, in one poll."""
     driver = member(*COOPERATIVE)
     rebalance(driver, 0)
 
@@ -123,7 +123,7 @@ def test_a_cooperative_member_revokes_in_the_poll_that_applies_the_assignment_an
 
 
 def test_partitions_are_still_assigned_while_they_are_revoked():
-    """In the call positions can be read and commits carry the new generation (3.5 step 2)."""
+    """In the call positions can be read and commits carry the new generation."""
     driver = member(*COOPERATIVE)
     driver.hand({1: 6})
     driver.hold_calls = True
@@ -154,7 +154,7 @@ def test_kept_partitions_keep_position_and_buffer():
 
 
 def test_an_eager_assignor_in_the_list_makes_the_client_eager():
-    """Kafka's default list runs eager, whatever the coordinator selects (3.6)."""
+    """Kafka's default list runs eager, whatever the coordinator selects."""
     driver = member("range", "cooperative-sticky")
     rebalance(driver, 0, 1)
 
@@ -196,7 +196,7 @@ def test_nothing_is_lost_that_is_not_owned(assignors):
 
 
 def test_a_cooperative_member_whose_join_is_refused_loses_what_it_kept():
-    """UNKNOWN_MEMBER_ID to a JoinGroup: lost for all, then a join without an id (3.2)."""
+    """UNKNOWN_MEMBER_ID to a JoinGroup: lost for all, then a join without an id."""
     driver = member(*COOPERATIVE)
     driver.learn()
     driver.poll()
@@ -209,7 +209,7 @@ def test_a_cooperative_member_whose_join_is_refused_loses_what_it_kept():
 
 @pytest.mark.parametrize("error", [E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION])
 def test_a_cooperative_member_whose_sync_is_refused_loses_what_it_kept(error):
-    """A SyncGroup that resets the generation has onPartitionsLost follow (3.4)."""
+    """A SyncGroup that resets the generation has onPartitionsLost follow."""
     driver = member(*COOPERATIVE)
     driver.learn()
     driver.poll()
@@ -239,7 +239,7 @@ def test_a_generation_reset_while_the_listener_revokes_loses_the_rest_later():
 
 
 def test_a_long_listener_call_does_not_stop_heartbeats():
-    """The heartbeat thread goes on while a cooperative onPartitionsRevoked runs (test 95)."""
+    """The heartbeat thread goes on while a cooperative onPartitionsRevoked runs."""
     driver = member(*COOPERATIVE, heartbeat_interval_ms=1_000)
     driver.hold_calls = True
     rebalance(driver, 0)
@@ -250,7 +250,7 @@ def test_a_long_listener_call_does_not_stop_heartbeats():
 
 
 def test_an_assignment_outside_the_subscription_is_discarded():
-    """No call is made; the member says why it joins again (J5)."""
+    """No call is made; the member says why it joins again."""
     driver = ClientDriver(enable_auto_commit=False)
     driver.look_up()
     driver.joined()
@@ -274,7 +274,7 @@ def test_partitions_are_handed_to_the_listener_sorted():
 
 
 def test_the_listener_of_an_assignment_sees_the_new_generation():
-    """Generation and membership are in force before the callback runs (test 52)."""
+    """Generation and membership are in force before the callback runs."""
     driver = ClientDriver()
     seen = []
     driver.on_call = lambda _: seen.append((driver.state.generation.id, driver.membership))

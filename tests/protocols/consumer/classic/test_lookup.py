@@ -1,4 +1,4 @@
-"""Finding the coordinator: who asks whom, how often, and what makes it unknown (spec 0.4, 2.3)."""
+"""Finding the coordinator: who asks whom, how often, and what makes it unknown."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_each_retry_asks_another_broker():
 
 
 def test_without_a_coordinator_poll_blocks_for_its_time_and_then_returns():
-    """A lookup that does not succeed costs a poll its whole timeout (step 2d)."""
+    """A lookup that does not succeed costs a poll its whole timeout."""
     driver = ClientDriver()
     driver.coordinator = None
 
@@ -115,7 +115,7 @@ def test_without_a_coordinator_poll_blocks_for_its_time_and_then_returns():
 
 
 def test_buffered_records_are_returned_although_the_coordinator_is_unknown():
-    """After its wait for the coordinator poll hands out what it has (6.9 rule 2)."""
+    """After its wait for the coordinator poll hands out what it has."""
     driver = ClientDriver(max_poll_records=5)
     driver.stable()
     driver.hand({0: 5, 1: 5})

@@ -1,4 +1,4 @@
-"""What a real client was measured to do around a cooperative revocation (spec 4.6, appendix A).
+"""What a real client was measured to do around a cooperative revocation.
 
 Two partitions on a broker each, five records a partition and poll, answers after 3 ms; the
 coordinator announces a rebalance, answers the JoinGroup after J, and takes partition 0 away.

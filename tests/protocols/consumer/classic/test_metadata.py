@@ -1,4 +1,4 @@
-"""Metadata: age, back-off, patterns, and the changes that make a member rejoin (J3, J4)."""
+"""Metadata: age, back-off, patterns, and the changes that make a member rejoin."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_unchanged_metadata_change_nothing():
 
 
 def test_a_leader_rejoins_when_a_topic_of_another_member_changes():
-    """It watches the topics of the whole group (test 11)."""
+    """It watches the topics of the whole group."""
     driver = ClientDriver(
         topics={"t": 2, "u": 1}, enable_auto_commit=False, metadata_max_age_ms=AGE
     )
@@ -149,7 +149,7 @@ def test_a_leader_rejoins_when_a_topic_vanishes():
 
 
 def test_a_change_in_the_middle_of_a_rebalance_leads_to_another():
-    """Seen between assignment and sync, it is not forgotten when the sync succeeds (test 13)."""
+    """Seen between assignment and sync, it is not forgotten when the sync succeeds."""
     driver = ClientDriver(enable_auto_commit=False, metadata_max_age_ms=1_000)
     driver.look_up()
     mine = driver.one(JoinGroupRequest).protocols[0].metadata
@@ -165,7 +165,7 @@ def test_a_change_in_the_middle_of_a_rebalance_leads_to_another():
 
 
 def test_racks_count_only_for_a_client_that_has_one():
-    """A replica's rack that changes is a change to whoever set client.rack (test 21)."""
+    """A replica's rack that changes is a change to whoever set client.rack."""
     for rack, reason in (("r1", "cached metadata has changed"), ("", None)):
         driver = leader({"t": 1}, client_rack=rack)
         driver.racks = {"t": (("r1", "r2"),)}
@@ -174,7 +174,7 @@ def test_racks_count_only_for_a_client_that_has_one():
 
 
 def test_a_restarted_static_leader_watches_although_it_assigns_nothing():
-    """Told to skip the assignment, it syncs empty-handed and compares from then on (test 28)."""
+    """Told to skip the assignment, it syncs empty-handed and compares from then on."""
     driver = ClientDriver(
         group_instance_id="i-1", enable_auto_commit=False, metadata_max_age_ms=AGE
     )
@@ -205,7 +205,7 @@ def test_a_member_that_leads_no_more_compares_no_more():
 
 
 def test_a_leader_waits_for_metadata_of_topics_only_others_want():
-    """It assigns when it has them, not before (3.3 step 2)."""
+    """It assigns when it has them, not before."""
     driver = ClientDriver(topics={"t": 2, "u": 3}, enable_auto_commit=False)
     driver.look_up()
     driver.deaf = {MetadataRequest}

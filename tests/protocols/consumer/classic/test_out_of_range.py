@@ -1,4 +1,4 @@
-"""Positions that their log does not hold: reset, or thrown from poll (spec 5.1)."""
+"""Positions that their log does not hold: reset, or thrown from poll."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_out_of_range_read_inside_commit_sync_does_not_end_it():
 
 
 def test_records_of_other_partitions_come_before_out_of_range():
-    """They are returned; the poll that finds none throws (1.1)."""
+    """They are returned; the poll that finds none throws."""
     driver = out_of_range(0, 1)
     (sent,) = driver.pending(FetchRequest)
     tp, other = parts(0, 1)
@@ -114,7 +114,7 @@ def test_out_of_range_of_a_partition_given_away_is_never_thrown():
 
 
 def test_out_of_range_for_another_position_is_stale():
-    """The position has moved since that fetch was sent: the error is dropped (test 88)."""
+    """The position has moved since that fetch was sent: the error is dropped."""
     driver = ClientDriver(enable_auto_commit=False)
     driver.stable({0: 5})
     (late,) = driver.pending(FetchRequest)

@@ -1,4 +1,4 @@
-"""Pattern subscriptions: what they match, and when a member rejoins for them (J3)."""
+"""Pattern subscriptions: what they match, and when a member rejoins for them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_pattern_subscribes_to_what_matches():
 
 
 def test_a_new_topic_that_matches_makes_any_member_rejoin():
-    """Follower or leader, at its own next refresh (J3)."""
+    """Follower or leader, at its own next refresh."""
     driver = by_pattern()
     driver.joined()
     driver.poll()
@@ -74,7 +74,7 @@ def test_a_topic_that_does_not_match_changes_nothing():
 
 
 def test_a_rejoin_reads_metadata_first():
-    """So that all members learn of a new topic in one rebalance (test 14)."""
+    """So that all members learn of a new topic in one rebalance."""
     driver = by_pattern()
     driver.joined()
     driver.poll()
@@ -90,7 +90,7 @@ def test_a_rejoin_reads_metadata_first():
 
 
 def test_an_assigned_topic_that_matches_is_taken_unseen():
-    """The leader knew more: the follower's subscription is extended, no rejoin follows (6.11)."""
+    """The leader knew more: the follower's subscription is extended, no rejoin follows."""
     driver = by_pattern()
     driver.joined()
     driver.poll()

@@ -1,4 +1,4 @@
-"""The poll loop: what a poll returns, when it waits, when responses are handled (spec 0.3, 1)."""
+"""The poll loop: what a poll returns, when it waits, when responses are handled."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_response_without_records_does_not_end_the_poll():
 
 
 def test_one_completed_fetch_is_emptied_before_the_next_is_begun():
-    """Never more than max.poll.records, partition by partition (1.2)."""
+    """Never more than max.poll.records, partition by partition."""
     driver = member(max_poll_records=5)
     driver.poll()
     driver.records({0: 7, 1: 4})
@@ -104,7 +104,7 @@ def test_positions_move_when_records_are_returned():
 
 
 def test_the_next_fetch_leaves_with_the_poll_that_empties_the_buffer():
-    """Pipelining: it is under way while the application works (step 7)."""
+    """Pipelining: it is under way while the application works."""
     driver = member(max_poll_records=5)
     driver.poll()
     driver.records({0: 7})
@@ -116,7 +116,7 @@ def test_the_next_fetch_leaves_with_the_poll_that_empties_the_buffer():
 
 
 def test_a_fetch_emptied_exactly_at_the_limit_is_asked_for_one_poll_later():
-    """It counts as buffered until the next poll finds it empty (1.2 rule 5)."""
+    """It counts as buffered until the next poll finds it empty."""
     driver = member(max_poll_records=5)
     driver.poll()
     driver.records({0: 5})
@@ -138,7 +138,7 @@ def test_no_broker_is_asked_while_it_has_records_in_the_buffer():
 
 
 def test_other_brokers_are_asked_meanwhile():
-    """One fetch a broker, each by itself (F2)."""
+    """One fetch a broker, each by itself."""
     driver = ClientDriver(brokers=(1, 2), enable_auto_commit=False, max_poll_records=5)
     driver.stable()
     driver.poll()
@@ -171,7 +171,7 @@ def test_a_partition_that_becomes_readable_waits_for_the_fetch_of_its_broker():
 
 
 def test_a_poll_with_buffered_records_handles_no_responses():
-    """It returns at once and leaves what has arrived to the next pump (N2)."""
+    """It returns at once and leaves what has arrived to the next pump."""
     driver = member(max_poll_records=5)
     driver.poll()
     driver.records({0: 20})
@@ -186,7 +186,7 @@ def test_a_poll_with_buffered_records_handles_no_responses():
 
 
 def test_a_poll_that_has_to_wait_handles_what_has_arrived():
-    """Then it pumps first (N1)."""
+    """Then it pumps first."""
     driver = member()
     driver.advance(3_050)
     driver.beaten(E.REBALANCE_IN_PROGRESS)
@@ -211,7 +211,7 @@ def test_fetched_records_wait_for_somebody_who_pumps():
 
 
 def test_an_eager_member_gets_nothing_while_it_joins():
-    """Its assignment is empty; what was buffered is gone (test 84)."""
+    """Its assignment is empty; what was buffered is gone."""
     driver = member(max_poll_records=5)
     driver.poll()
     driver.records({0: 20})
@@ -226,7 +226,7 @@ def test_an_eager_member_gets_nothing_while_it_joins():
 
 
 def test_a_cooperative_member_gets_records_while_it_joins():
-    """From all it still owns, at every poll (test 73)."""
+    """From all it still owns, at every poll."""
     driver = member(assignors=COOPERATIVE, max_poll_records=5)
     driver.poll()
     driver.records({0: 20})
@@ -239,7 +239,7 @@ def test_a_cooperative_member_gets_records_while_it_joins():
 
 
 def test_records_of_a_revoked_partition_in_flight_are_dropped():
-    """The response of a fetch sent before a cooperative revocation (test 84)."""
+    """The response of a fetch sent before a cooperative revocation."""
     driver = member(assignors=COOPERATIVE)
     driver.poll()
     driver.learn()
@@ -255,7 +255,7 @@ def test_records_of_a_revoked_partition_in_flight_are_dropped():
 
 
 def test_records_from_before_an_eager_rebalance_are_dropped():
-    """Even of partitions that are read again: their start is no longer the position (1.2.3)."""
+    """Even of partitions that are read again: their start is no longer the position."""
     driver = member()
     driver.poll()
     driver.learn()
@@ -282,7 +282,7 @@ def test_records_are_read_from_the_committed_offset_after_a_loss():
 
 
 def test_a_revoked_partition_in_the_buffer_does_not_stop_the_others():
-    """Discarding what is no longer read costs the poll nothing (test 85)."""
+    """Discarding what is no longer read costs the poll nothing."""
     driver = member(assignors=COOPERATIVE, max_poll_records=5)
     driver.poll()
     driver.records({0: 100, 1: 10})
@@ -299,7 +299,7 @@ def test_a_revoked_partition_in_the_buffer_does_not_stop_the_others():
 
 
 def test_heartbeats_leave_whether_or_not_data_is_there():
-    """A busy member and an idle one beat alike (test 80)."""
+    """A busy member and an idle one beat alike."""
     for busy in (True, False):
         driver = member(max_poll_records=1)
         driver.poll()

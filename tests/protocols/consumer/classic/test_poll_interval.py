@@ -1,4 +1,4 @@
-"""A member whose application stops polling, and the clock that watches it (spec 2.4)."""
+"""A member whose application stops polling, and the clock that watches it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def beats(driver: ClientDriver) -> list[float]:
 
 
 def test_a_member_that_stops_polling_leaves_and_drops_out():
-    """LeaveGroup goes out once, from the thread; the state is reset and heartbeats stop (2.4)."""
+    """LeaveGroup goes out once, from the thread; the state is reset and heartbeats stop."""
     driver = member(max_poll_interval_ms=1_000)
     driver.advance(20_000)
     (left,) = driver.ever(LeaveGroupRequest)
@@ -79,7 +79,7 @@ def test_a_static_member_that_stops_polling_does_not_leave():
 
 
 def test_a_long_poll_never_passes_the_poll_interval():
-    """A poll that waits is a poll: its inner turns wind the clock up (test 97)."""
+    """A poll that waits is a poll: its inner turns wind the clock up."""
     driver = member(max_poll_interval_ms=1_000, heartbeat_interval_ms=500)
     driver.poll(10_000)
     driver.advance(9_000)
@@ -88,7 +88,7 @@ def test_a_long_poll_never_passes_the_poll_interval():
 
 
 def test_a_poll_winds_the_clock_up_even_without_a_coordinator():
-    """Step 2c comes before the lookup (test 23)."""
+    """Step 2c comes before the lookup."""
     driver = member(max_poll_interval_ms=4_000)
     driver.coordinator = None
     driver.disconnect()
@@ -114,7 +114,7 @@ def test_other_calls_do_not_wind_the_poll_interval_up():
 
 
 def test_without_a_coordinator_the_poll_interval_is_not_looked_at():
-    """The thread is busy looking it up: neither expiry is noticed (2.3)."""
+    """The thread is busy looking it up: neither expiry is noticed."""
     driver = member(max_poll_interval_ms=1_000)
     driver.coordinator = None
     driver.disconnect()
@@ -125,7 +125,7 @@ def test_without_a_coordinator_the_poll_interval_is_not_looked_at():
 
 
 def test_heartbeats_and_commits_leave_the_poll_clock_alone_and_the_reverse():
-    """Three independent clocks (test 71): polling does not send what is not due."""
+    """Three independent clocks: polling does not send what is not due."""
     driver = member()
     for _ in range(29):
         driver.poll()

@@ -1,4 +1,4 @@
-"""Positions from committed offsets, and what happens to them later (spec 5)."""
+"""Positions from committed offsets, and what happens to them later."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_committed_offsets_become_positions():
 
 
 def test_poll_waits_for_committed_offsets_up_to_its_time_out():
-    """Nothing is fetched, even of partitions that could be, while any is uninitialised (step 3)."""
+    """Nothing is fetched, even of partitions that could be, while any is uninitialised."""
     driver = ClientDriver(assignors=("cooperative-sticky",), enable_auto_commit=False)
     driver.topics = {"t": 3}
     driver.stable()
@@ -237,7 +237,7 @@ def test_a_lost_connection_asks_again_at_the_next_coordinator():
 
 @pytest.mark.parametrize("error", [E.NOT_LEADER_OR_FOLLOWER, E.UNKNOWN_TOPIC_OR_PARTITION])
 def test_a_fetch_at_the_wrong_leader_refreshes_metadata_and_goes_on(error):
-    """The position stays; the fetch goes to the new leader (F9)."""
+    """The position stays; the fetch goes to the new leader."""
     driver = ClientDriver(brokers=(1, 2), enable_auto_commit=False)
     driver.stable({0: 5})
     driver.poll(10_000)

@@ -1,4 +1,4 @@
-"""onJoinPrepare: the automatic commit before a rejoin, how long it may take (spec 3.1)."""
+"""onJoinPrepare: the automatic commit before a rejoin, how long it may take."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_commit_that_failed_for_now_is_made_anew_with_the_positions_of_then(as
 
 
 def test_an_eager_member_stops_handing_out_records_when_the_commit_leaves():
-    """All it owns is pending revocation: nothing is returned, nothing fetched (3.1 step 2)."""
+    """All it owns is pending revocation: nothing is returned, nothing fetched."""
     driver = ClientDriver(max_poll_records=5)
     driver.stable()
     driver.hand({0: 20})
@@ -150,7 +150,7 @@ def test_without_automatic_commits_the_calls_come_at_once():
 
 
 def test_a_first_join_has_nothing_to_commit():
-    """An empty commit completes by itself, nothing is sent (4.1 rule 5)."""
+    """An empty commit completes by itself, nothing is sent."""
     driver = ClientDriver()
     driver.look_up()
 
@@ -215,7 +215,7 @@ def test_a_commit_lost_with_its_connection_is_made_again_at_the_next_coordinator
 
 
 def test_an_old_commits_refusal_makes_the_preparation_run_once_more():
-    """Read after the member dropped out it resets it again; nobody is called twice (3.1)."""
+    """Read after the member dropped out it resets it again; nobody is called twice."""
     driver = ClientDriver()
     driver.stable()
     driver.hand({0: 6})

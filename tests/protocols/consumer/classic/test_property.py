@@ -207,7 +207,7 @@ class Living(RuleBasedStateMachine):
 
 
 ALLOWED = {"KafkaException", "FencedInstanceIdException"}
-"""A SyncGroup that meets a loading coordinator throws (spec 3.4), and so does a fenced double."""
+"""A SyncGroup that meets a loading coordinator throws, and so does a fenced double."""
 
 
 class LongLiving(Living):

@@ -1,4 +1,4 @@
-"""Resets: what the policies ask for, and when they ask again (spec 5.1)."""
+"""Resets: what the policies ask for, and when they ask again."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_without_a_policy_poll_throws():
 
 
 def test_other_partitions_are_read_while_one_waits_for_its_reset():
-    """A missing position holds nobody else up (test 79)."""
+    """A missing position holds nobody else up."""
     driver = assigned()
     driver.fetched({0: 5})
     driver.records({0: 3})
@@ -170,7 +170,7 @@ def test_an_eager_rebalance_opens_every_gate():
 
 
 def test_an_answer_that_comes_late_does_not_move_a_position():
-    """Whoever has a position keeps it (test 92)."""
+    """Whoever has a position keeps it."""
     driver = assigned(0, request_timeout_ms=7_000)
     driver.fetched()
     late = driver.lose(ListOffsetsRequest)

@@ -1,4 +1,4 @@
-"""subscribe() on a consumer that is a member already, or was one (J3)."""
+"""subscribe() on a consumer that is a member already, or was one."""
 
 from __future__ import annotations
 

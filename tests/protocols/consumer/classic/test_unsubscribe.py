@@ -1,4 +1,4 @@
-"""unsubscribe(): the listener, LeaveGroup, and what is left afterwards (spec 4.7)."""
+"""unsubscribe(): the listener, LeaveGroup, and what is left afterwards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def member(**settings) -> ClientDriver:
 
 
 def test_unsubscribe_calls_and_leaves_but_commits_nothing():
-    """Automatic commits or not (appendix A)."""
+    """Automatic commits or not."""
     driver = member()
     driver.hand({0: 10})
     driver.unsubscribe()

@@ -1,4 +1,4 @@
-"""A position is checked against its leader's log before it is read from (KIP-320, spec 5.2)."""
+"""A position is checked against its leader's log before it is read from (KIP-320)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_committed_offset_with_an_epoch_is_validated_first():
 
 
 def test_it_is_asked_about_in_the_turn_after_it_was_set():
-    """Poll waits for the network in between, at most rho while a position is missing (step 3)."""
+    """Poll waits for the network in between, at most rho while a position is missing."""
     driver = starting(0)
     assert [] == driver.pending(ASK)
     driver.advance(99)
@@ -84,7 +84,7 @@ def test_a_committed_offset_without_an_epoch_is_read_at_once():
 
 
 def test_a_committed_epoch_newer_than_metadata_has_them_read_again_first():
-    """Then the leader of that epoch is asked: a delay, no more (5.1)."""
+    """Then the leader of that epoch is asked: a delay, no more."""
     driver = driven()
     driver.join(0)
     driver.poll(100_000)
@@ -157,7 +157,7 @@ def test_positions_set_by_a_reset_follow_their_leader_unasked():
 
 @pytest.mark.parametrize("auto", [False, True])
 def test_commits_leave_out_what_awaits_validation(auto):
-    """Their own epoch goes with the others (4.1 rule 1)."""
+    """Their own epoch goes with the others."""
     settings = {"enable_auto_commit": auto, "auto_commit_interval_ms": METADATA_AGE_MS + 500}
     driver = reading(0, 1, **settings)
     elected(driver)
