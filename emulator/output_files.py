@@ -1,4 +1,4 @@
-"""Write beside, then rename: who is interrupted leaves what stood there before."""
+"""Write to a temporary file and rename it: an interruption leaves the old file unchanged."""
 
 from __future__ import annotations
 

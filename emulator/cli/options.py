@@ -1,4 +1,4 @@
-"""The arguments and options that commands share, so that all of them speak alike."""
+"""Arguments, options and help texts that several commands share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 MOST_SEEDS = 1_000_000
-"""Of one command."""
+"""The largest ``--seeds``."""
 
 
 class EngineName(StrEnum):
-    """Who does what can be shared out."""
+    """The engines that can play many runs."""
 
     AUTO = "auto"
     POOL = "pool"
@@ -26,7 +26,7 @@ ScenarioArgument = Annotated[
     str,
     typer.Argument(
         metavar="SCENARIO",
-        help="A scenario file, a name of the catalogue (rebalance scenarios), or - for the input.",
+        help="A scenario file, a name of the catalogue (rebalance scenarios), or - for standard input.",
     ),
 ]
 SeedOption = Annotated[
@@ -38,7 +38,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="Change a key of the scenario: names of things and of Kafka's settings stand in "
+        help="Change a key of the scenario: names of objects and of Kafka's settings are in "
         "brackets, as in group[billing].settings[session.timeout.ms]=10s, "
         "group[billing].member[billing-1].work=50ms, topic[orders].skew=[2, 1], "
         "fault[crash-1].at=2min; repeatable, the last one wins.",
@@ -47,11 +47,11 @@ SetOption = Annotated[
 JobsOption = Annotated[
     int | None,
     typer.Option(
-        "--jobs", min=1, max=1_024, help="Processes that share several runs; by default all cores."
+        "--jobs", min=1, max=1_024, help="Processes for several runs; by default one a core."
     ),
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", help="Run it even if it has more than a thousand million events.")
+    bool, typer.Option("--yes", help="Run it even if it has more than one billion events.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 MasterOption = Annotated[
@@ -60,10 +60,10 @@ MasterOption = Annotated[
 
 
 VERBATIM = "\b"
-"""Begins a paragraph whose lines stay as they are."""
+"""Begins a paragraph that is not wrapped."""
 
 Examples = tuple[tuple[str, str], ...]
-"""What each is for, and the command as a shell takes it."""
+"""The purpose of each example, and its shell command."""
 
 
 def with_examples(command: Callable[..., Any], examples: Examples) -> str:

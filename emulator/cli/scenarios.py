@@ -23,20 +23,20 @@ def register(app: typer.Typer) -> None:
     scenarios = typer.Typer(
         name="scenarios",
         help=with_examples(list_all, EXAMPLES),
-        short_help="List, show and copy the scenarios that come with the emulator.",
+        short_help="List, show and copy the scenarios of the catalogue.",
         invoke_without_command=True,
     )
     scenarios.callback()(list_all)
-    scenarios.command("list", short_help="The same as no command at all.")(list_again)
+    scenarios.command("list", short_help="List the scenarios; the default.")(list_again)
     scenarios.command("show")(show)
     scenarios.command("copy")(copy)
     app.add_typer(scenarios)
 
 
 EXAMPLES: Examples = (
-    ("all of them, each with the question it answers", "rebalance scenarios"),
+    ("all scenarios, each with the question it answers", "rebalance scenarios"),
     ("one of them", "rebalance scenarios show member-crashes"),
-    ("to change it and run it", "rebalance scenarios copy member-crashes my-crash.toml"),
+    ("copy one, to change and run it", "rebalance scenarios copy member-crashes my-crash.toml"),
 )
 AsLines = Annotated[bool, typer.Option("--json", help="One JSON line a scenario.")]
 
@@ -45,7 +45,7 @@ def list_all(
     context: typer.Context,
     as_json: AsLines = False,
 ) -> None:
-    """List, show and copy the scenarios that come with the emulator."""
+    """List, show and copy the scenarios of the catalogue."""
     if context.invoked_subcommand is None:
         _list(as_json)
 
@@ -82,7 +82,7 @@ def copy(
 ) -> None:
     """Copy a scenario of the catalogue, to change it and run it.
 
-    Prints where it is. A file that exists is not replaced but with --force.
+    Prints its path. An existing file is replaced only with --force.
     """
     from emulator.scenario import catalogue
 

@@ -19,14 +19,14 @@ def register(app: typer.Typer) -> None:
 
 
 EXAMPLES: Examples = (
-    ("a file that your editor can be told of", "rebalance schema > scenario.schema.json"),
+    ("write a schema file for your editor", "rebalance schema > scenario.schema.json"),
 )
 
 
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors that complete and check them.
 
-    It is JSON Schema, draft 2020-12, of what a TOML file says.
+    JSON Schema, draft 2020-12, of the content of a TOML file.
     """
     from emulator.scenario.schema import file_schema
 

@@ -35,7 +35,7 @@ class PauseBroker(Timed):
 
 
 class StopBroker(Timed):
-    """Stop a broker in order (SIGTERM): what it leads moves first, and nobody waits for its session.
+    """Stop a broker in order (SIGTERM): its leaders move first, without waiting for its session.
 
     A controlled shutdown takes no time of its own.
     """
@@ -110,7 +110,7 @@ class MoveCoordinator(Timed):
 Partitions = tuple[Annotated[int, Field(ge=0)], ...]
 
 TOOL_TIMEOUT_US = 5_000_000
-"""What ``kafka-consumer-groups`` waits where nobody says ``--timeout``."""
+"""The default ``--timeout`` of ``kafka-consumer-groups``."""
 
 WAYS = ("to", "shift_by", "by_duration", "to_datetime")
 """The keys that say where offsets are reset to."""
@@ -174,9 +174,9 @@ class ResetOffsets(Timed):
 
     @model_validator(mode="after")
     def _resets_once(self) -> Self:
-        said = [way for way in WAYS if getattr(self, way) is not None]
-        if len(said) != 1:
-            found = f"both {listed(said[:2])}" if said else "no place"
+        given = [way for way in WAYS if getattr(self, way) is not None]
+        if len(given) != 1:
+            found = f"both {listed(given[:2])}" if given else "no place"
             raise ValueError(f"{found}; say where to by exactly one of {listed(WAYS)}")
         if self.partitions and self.topic is None:
             raise ValueError('"partitions" without "topic"; say of which topic')

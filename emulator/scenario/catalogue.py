@@ -1,4 +1,4 @@
-"""The catalogue: scenarios that come with the emulator, to be run, read and copied."""
+"""The catalogue: scenarios that are part of the package, to run, read and copy."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def copy(name: str, destination: Path, *, overwrite: bool = False) -> Path:
     text = read(name)
     target = destination / path_of(name).name if destination.is_dir() else destination
     if target.exists() and not overwrite:
-        reason = "exists already; take another name, or --force"
+        reason = "exists already; use another name, or --force"
         raise ScenarioError(str(target), [Problem("", reason)])
     try:
         put(target, text.encode())

@@ -159,7 +159,7 @@ class Topic(Part):
     """Copies of each partition, its replication factor; left out: the brokers' ``default.replication.factor``."""
 
     acks: Acks = "all"
-    """Who has a record when its producer is told that it is safe: all in sync, or the leader."""
+    """Replicas that have a record before its producer gets the answer: all in sync, or the leader."""
 
     leaders: tuple[int, ...] = ()
     """Broker of partition 0, 1, …; missing ones go round."""

@@ -55,7 +55,7 @@ def _below(node: Any) -> list[Any]:
 
 
 def tidy(document: Document, text: str = "") -> Document:
-    """Return a document with everything where a path finds it; ``text`` tells the order of acts."""
+    """Return a document in which paths can be followed; *text* gives the order of faults and acts."""
     tidied = {key: _tuples(value) for key, value in document.items()}
     _merge_acts(tidied, _FAULT_TABLE.findall(text))
     _name_faults(tidied)
@@ -76,7 +76,7 @@ def _tuples(value: Any) -> Any:
 
 
 def _merge_acts(document: Document, order: list[str]) -> None:
-    """Put acts among the faults, in the order of the file where that can be told."""
+    """Put acts among the faults, in the order of the file where it is known."""
     acts, faults = document.get("act"), document.get("fault", ())
     if not isinstance(acts, tuple) or not isinstance(faults, tuple):
         return

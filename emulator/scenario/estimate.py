@@ -1,7 +1,7 @@
 """About how many events a run will have, before it is begun.
 
 Simple arithmetic from rates, members, work and ``run_for``; right to a factor of a few, which
-is enough to tell a minute from a month.
+is enough to distinguish a minute from a month.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class RollingRestart(Timed):
     """From a member's end to its start."""
 
     surge: bool = False
-    """Start a stand-in, called ``<name>+``, before the old one closes."""
+    """Start a replacement, called ``<name>+``, before the old one closes."""
 
     mid_batch: bool = False
     """Leave the batch after the record under work."""
@@ -181,7 +181,7 @@ class RollingRestart(Timed):
 class Subscribe(Timed):
     """Let the members of a group subscribe to other topics.
 
-    Who runs calls subscribe() before its next poll(), and who starts later starts with them.
+    A running member calls subscribe() before its next poll(); one that starts later uses them, too.
     """
 
     verb: Literal["subscribe"] = "subscribe"

@@ -1,4 +1,4 @@
-"""Consumer groups: their members, their work, and who commits what, when."""
+"""Consumer groups: their members, work and commits."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -21,7 +21,7 @@ class CommitPolicy(Part):
     """Who commits what, when."""
 
     call: Literal["auto", "sync", "async", "none"] = "auto"
-    """``auto``: poll() itself; ``sync``, ``async``: the application; ``none``: nobody."""
+    """``auto``: poll() itself; ``sync``, ``async``: the application; ``none``: no commits."""
 
     when: Literal["batch", "record", "before", "every"] = "batch"
     """After each batch, after each record, after poll and before the work, or every so often."""
@@ -124,7 +124,7 @@ class Member(Part):
     """``by act``: it runs from its ``start`` on."""
 
     assignor_config: dict[str, object] = Field(default_factory=dict)
-    """Given to an assignor of one's own when it is made."""
+    """Passed to the user's own assignor when it is made."""
 
 
 class Group(Part):

@@ -1,7 +1,7 @@
 """Kafka's settings as a scenario writes them: checked, and in Kafka's own units.
 
 A table may be nested (``session.timeout.ms = 6000``) or quoted (``"session.timeout.ms" = "6s"``);
-here it becomes one level of full names. What is wrong with it is said of each setting by itself.
+here it becomes one level of full names. Problems are reported for each setting.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ SERVER_ASSIGNORS = {
 }
 PROTOCOL, REMOTE_ASSIGNOR = "group.protocol", "group.remote.assignor"
 ONLY_CLASSIC = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
-"""What Kafka refuses of a consumer that speaks the consumer protocol."""
+"""Settings that Kafka refuses with the consumer protocol."""
 
 ONLY_CONSUMER = (REMOTE_ASSIGNOR,)
-"""What Kafka refuses of a consumer that speaks the classic protocol."""
+"""Settings that Kafka refuses with the classic protocol."""
 
 
 def flattened(table: Any, prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -1,4 +1,4 @@
-"""From a file to a scenario: read, override, validate, check; all that is wrong said at once."""
+"""Turn a file into a scenario: read, override, validate, check; report all problems at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load_with(path: str | Path, overrides: Sequence[str]) -> Scenario:
 def loads(
     text: str, name: str = "scenario", overrides: Sequence[str] = (), *, folder: Path | None = None
 ) -> Scenario:
-    """Read the text of a scenario; ``name`` stands in errors, ``folder`` is where paths begin."""
+    """Read the text of a scenario; *name*: for errors; *folder*: base of relative paths."""
     document = tidy(read_toml(text, name), text)
     if overrides:
         from emulator.scenario.overrides import override  # noqa: PLC0415  most runs have none

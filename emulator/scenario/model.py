@@ -188,7 +188,7 @@ class Scenario(Part):
     start: (
         Annotated[datetime, BeforeValidator(_read_moment), AfterValidator(_on_the_clock)] | None
     ) = None
-    """Makes output speak clock time; without a zone, UTC."""
+    """Clock time of the start of the run, shown in output; without a zone, UTC."""
 
     lag_every: PositiveDuration = 1_000_000
     """How often lag is sampled."""

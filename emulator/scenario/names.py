@@ -72,7 +72,7 @@ class Names(NamedTuple):
         """Return whether both are clients, or neither: no client request passes between them."""
         return self._asks(one) == self._asks(other)
 
-    def speak(self, one: str, other: str) -> bool:
+    def exchange_messages(self, one: str, other: str) -> bool:
         """Return whether two nodes exchange messages of any kind."""
         if self._asks(one) or self._asks(other):
             return not self.same_side(one, other) and CONTROLLER not in (one, other)

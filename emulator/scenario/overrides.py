@@ -123,7 +123,7 @@ def _entry(name: str, node: Document, segments: Sequence[str], value: Any) -> Do
 
 
 def _opened(name: str, short: Any) -> Document:
-    """Return the table that a short spelling stands for; an empty one where there is none."""
+    """Return the table of a short form; an empty one if there is none."""
     if isinstance(short, str) and name in _SHORT_FORMS:
         try:
             short = _SHORT_FORMS[name](short)
@@ -172,9 +172,9 @@ def _index_of(wanted: str, items: Sequence[Any], naming: str | None) -> int | No
 
 def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
     """Give a member that only a number or a list names a table of its own."""
-    told, tables = group.get("members"), group.get("member", ())
-    if isinstance(told, tuple) and any(isinstance(item, dict) for item in told):
-        tables_of_all = tuple({"name": item} if isinstance(item, str) else item for item in told)
+    named, tables = group.get("members"), group.get("member", ())
+    if isinstance(named, tuple) and any(isinstance(item, dict) for item in named):
+        tables_of_all = tuple({"name": item} if isinstance(item, str) else item for item in named)
         return "members", {**group, "members": tables_of_all}
     names = [item.get("name") for item in short_forms.group(group)["members"]]
     written = [item.get("name") for item in tables if isinstance(item, dict)]

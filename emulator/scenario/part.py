@@ -112,4 +112,4 @@ def _not_empty(items: tuple[Item, ...]) -> tuple[Item, ...]:
 
 
 NotEmpty = Annotated[tuple[Item, ...], AfterValidator(_not_empty)]
-"""A list of at least one, said after what is wrong with its items."""
+"""A list of at least one, checked after its items."""

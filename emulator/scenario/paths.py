@@ -1,6 +1,6 @@
 """Paths of keys: how a place in a scenario file is written, and which keys a table can have.
 
-Our keys stand between dots; names of things and Kafka's settings stand in brackets:
+Keys are separated by dots; names of objects and Kafka's settings are in brackets:
 ``group[billing].settings[session.timeout.ms]``, ``topic[orders].rate``, ``fault[crash-1].at``.
 """
 
@@ -30,11 +30,11 @@ NAMED_BY = {
 """Which key names the tables of a list."""
 
 FREE_TABLES = ("settings", "expect", "assignor_config")
-"""Tables whose keys are not ours; they stand in brackets."""
+"""Tables with free keys, which are written in brackets."""
 
 
 class Key(NamedTuple):
-    """What may stand under a key of a table."""
+    """The values allowed under a key of a table."""
 
     tables: dict[str, type[Part]]
     """By tag of the union's branch, or the empty text; empty: a value, no table."""
@@ -43,7 +43,7 @@ class Key(NamedTuple):
 
 
 def file_keys(table: type[Part]) -> dict[str, Key]:
-    """Return the keys a file may write in a table, with what stands under them."""
+    """Return the keys a file may write in a table, with the values allowed under them."""
     found = {
         field.alias or name: Key(dict(_tables_in(field.annotation)), _is_list(field.annotation))
         for name, field in table.model_fields.items()

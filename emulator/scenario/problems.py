@@ -80,7 +80,7 @@ def _spelled(value: object, depth: int) -> str:
 
 
 def nearest(word: object, words: Iterable[str], count: int = 1) -> list[str]:
-    """Return the words most like ``word``, the likest first; none if nothing is like it."""
+    """Return the words closest to ``word``, closest match first; none if nothing is close."""
     from difflib import get_close_matches  # noqa: PLC0415  only needed once something is wrong
 
     if not isinstance(word, str) or len(word) > 200:

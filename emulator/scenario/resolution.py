@@ -65,9 +65,9 @@ def _fields(kind: Any, given: dict[str, object]) -> dict[str, Any]:
 
 
 def commit_policy(group: Group, member: Member) -> CommitPolicy:
-    """Return who commits for a member, and when.
+    """Return the commit policy of a member.
 
-    Where nothing is said of it and ``enable.auto.commit`` is off, nobody does.
+    Without a policy and with ``enable.auto.commit`` off, it does not commit.
     """
     if member.commit is not None:
         return member.commit
@@ -130,7 +130,7 @@ def deployed(group: Group, member: Member, act: Deploy) -> tuple[Group, Member]:
 
 
 def started_by(act: Deploy, scenario: Scenario) -> list[tuple[Group, Member]]:
-    """Return whom an act starts, each with its group as the file has them."""
+    """Return the members that an act starts, each with its group, as written in the file."""
     return [
         (group, member)
         for group in scenario.group

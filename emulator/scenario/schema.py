@@ -90,12 +90,12 @@ def _refine(drawn: Document, table: type[Part]) -> None:
     notes, defaults = _notes(table), _defaults(table)
     for name, field in table.model_fields.items():
         key = field.alias or name
-        told = drawn["properties"][key] = _without_null(drawn["properties"][key])
-        told = drawn["properties"][key] = _with_short_form(told, field)
+        shape = _with_short_form(_without_null(drawn["properties"][key]), field)
+        drawn["properties"][key] = shape
         if name in notes:
-            told["description"] = notes[name]
+            shape["description"] = notes[name]
         if key in defaults:
-            told["default"] = defaults[key]
+            shape["default"] = defaults[key]
 
 
 def _one_line(text: str) -> str:
@@ -136,24 +136,24 @@ def _defaults(table: type[Part]) -> Document:
     return {key: value for key, value in plain.items() if value not in (None, "", [])}
 
 
-def _without_null(told: Document) -> Document:
-    told.pop("title", None)
-    told.pop("default", None)
-    kinds = [kind for kind in told.get("anyOf", ()) if kind != {"type": "null"}]
+def _without_null(shape: Document) -> Document:
+    shape.pop("title", None)
+    shape.pop("default", None)
+    kinds = [kind for kind in shape.get("anyOf", ()) if kind != {"type": "null"}]
     if not kinds:
-        return told
-    rest = {key: value for key, value in told.items() if key != "anyOf"}
+        return shape
+    rest = {key: value for key, value in shape.items() if key != "anyOf"}
     return {**rest, **kinds[0]} if len(kinds) == 1 else {**rest, "anyOf": kinds}
 
 
-def _with_short_form(told: Document, field: Any) -> Document:
+def _with_short_form(shape: Document, field: Any) -> Document:
     for reader in _readers((field.annotation, *field.metadata)):
         if isinstance(reader, partial):
             known = reader.args[0] is CONSUMER
             return {"$ref": f"#/$defs/{'ConsumerSettings' if known else 'BrokerSettings'}"}
         if reader in _SHORT_FORMS:
-            return {"anyOf": [_SHORT_FORMS[reader], told]}
-    return told
+            return {"anyOf": [_SHORT_FORMS[reader], shape]}
+    return shape
 
 
 def _readers(annotations: tuple[Any, ...]) -> Iterator[Any]:
@@ -186,7 +186,7 @@ def _spell_groups(drawn: Document) -> None:
 
 
 def _spell_faults(definitions: Document) -> None:
-    """Write the verb as a key, in the place of the field its value stands for."""
+    """Write the verb as a key, in the place of the field that gets its value."""
     for kind in Timed.__subclasses__():
         drawn = definitions[kind.__name__]
         verb = kind.model_fields["verb"].default

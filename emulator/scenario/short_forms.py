@@ -1,4 +1,4 @@
-"""The short spellings of scenario files, each turned into the table it stands for.
+"""Expand the short forms of scenario files into full tables.
 
 Every function takes what a file (or a caller) wrote and returns the full form of it; what it
 does not know it leaves alone, for the model to refuse. The model names these functions as its
@@ -66,7 +66,7 @@ TARGETS = {
     "lose_message": "message",
     "delay_message": "message",
 }
-"""The verbs of faults and acts: a file's key, and the field its value stands for."""
+"""The verbs of faults and acts: a file's key, and the field that gets its value."""
 
 StepName = Literal[
     "polled",
@@ -178,23 +178,23 @@ def group(value: Any) -> Any:
     """
     if not isinstance(value, dict) or not ("members" in value or "member" in value):
         return value
-    told, tables = value.get("members", ()), value.get("member", ())
+    members, tables = value.get("members", ()), value.get("member", ())
     if not isinstance(tables, tuple | list):
         raise refuse("Group", [(("member",), tables, "allowed are [[group.member]] tables")])
-    members = _refined(_counted(told, value.get("id")), tables)
-    return {key: val for key, val in value.items() if key != "member"} | {"members": members}
+    expanded = _refined(_counted(members, value.get("id")), tables)
+    return {key: val for key, val in value.items() if key != "member"} | {"members": expanded}
 
 
-def _counted(told: object, group_id: object) -> list[Any]:
-    match told:
+def _counted(members: object, group_id: object) -> list[Any]:
+    match members:
         case bool():
             pass
-        case int() if 1 <= told <= MOST_MEMBERS:
-            return [{"name": f"{group_id}-{number}"} for number in range(told)]
+        case int() if 1 <= members <= MOST_MEMBERS:
+            return [{"name": f"{group_id}-{number}"} for number in range(members)]
         case tuple() | list():
-            return [{"name": item} if isinstance(item, str) else item for item in told]
+            return [{"name": item} if isinstance(item, str) else item for item in members]
     reason = f"allowed are a number from 1 to {MOST_MEMBERS}, or a list of names"
-    raise refuse("Group", [(("members",), told, reason)])
+    raise refuse("Group", [(("members",), members, reason)])
 
 
 def _refined(members: list[Any], tables: Collection[Any]) -> tuple[Any, ...]:

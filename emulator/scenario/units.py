@@ -88,7 +88,7 @@ def parse_duration(text: str) -> int:
 def parse_rate(text: str) -> float:
     """Return the records a second of a text such as ``"20/s"`` or ``"3/min"``.
 
-    Raise ValueError if it is not a rate, negative, or above a thousand million a second.
+    Raise ValueError if it is not a rate, negative, or above one billion a second.
 
     >>> parse_rate("3/min")
     0.05
@@ -104,7 +104,7 @@ def parse_rate(text: str) -> float:
 
 
 def bounded_rate(rate: float) -> float:
-    """Return the rate; raise ValueError if nobody could mean it."""
+    """Return the rate; raise ValueError if it is out of range."""
     if rate > FASTEST:
         raise ValueError("too fast; the highest rate is 1000000000/s")
     if 0 < rate < SLOWEST:

@@ -12,7 +12,7 @@ from emulator.scenario.units import format_duration
 
 
 def cluster_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield what is wrong with the brokers and the network."""
+    """Yield the problems of the brokers and the network."""
     yield from _broker_problems(scenario.cluster)
     yield from _backlog_problems(scenario.cluster)
     yield from _compaction_problems(scenario.cluster)
@@ -76,7 +76,7 @@ INTERNAL = "__consumer_offsets"
 
 
 def topic_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield what is wrong with each topic, and with their names."""
+    """Yield the problems of topics and their names."""
     names = [(f"topic[{index}].name", topic.name) for index, topic in enumerate(scenario.topic)]
     yield from named_twice(names, "topic")
     for topic in scenario.topic:
@@ -143,7 +143,7 @@ def unknown(path: str, name: str, known: Collection[str], what: str) -> Iterator
 
 
 def variant_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield what is wrong with the variants."""
+    """Yield the problems of the variants."""
     named = [(f"variant[{index}].name", each.name) for index, each in enumerate(scenario.variant)]
     yield from named_twice(named, "variant")
     for variant in scenario.variant:

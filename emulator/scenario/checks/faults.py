@@ -49,7 +49,7 @@ from emulator.scenario.units import format_duration
 
 
 def fault_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield what is wrong with each fault and act, their times apart."""
+    """Yield the problems of faults and acts, except those of their times."""
     ids = [(f"fault[{number}].id", fault.id) for number, fault in enumerate(scenario.fault)]
     yield from named_twice(ids, "fault")
     names = Names.of(scenario)
@@ -64,7 +64,7 @@ def _path(fault: Fault, key: str = "") -> str:
 
 
 def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
-    """Yield a problem for each name in a fault that nobody has."""
+    """Yield a problem for each name in a fault that does not exist."""
     path = _path(fault)
     match fault:
         case Cut():
@@ -87,7 +87,7 @@ def _cut_problems(path: str, parties: tuple[str, str], names: Names) -> Iterator
     strangers = [party for party in parties if party not in names.party]
     for party in strangers:
         yield from unknown(path, party, names.party, "party")
-    if not strangers and not names.speak(*parties):
+    if not strangers and not names.exchange_messages(*parties):
         reason = (
             "nothing passes between these two; cut a consumer from a broker, a broker from "
             "another one or from the controller"
@@ -134,7 +134,7 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
 
 
 def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Problem]:
-    """Compare with the count at that time, as far as the file says when earlier ones come."""
+    """Compare with the count at that time, if the file gives the times of earlier ones."""
     before = [
         other.to
         for other in scenario.fault
@@ -183,12 +183,12 @@ def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iter
     members = [member.name for member in group.members]
     for name in members if fault.surge else ():
         if f"{name}+" in names.member:
-            reason = f'the stand-in for {name} would have the name of a member, "{name}+"'
+            reason = f'the replacement of {name} would have the name of a member, "{name}+"'
             yield Problem(_path(fault, "surge"), reason, given=True)
 
 
 def _start_problems(fault: Start, group: Group, scenario: Scenario) -> Iterator[Problem]:
-    """Refuse to start who runs already, unless something in the scenario may end its process."""
+    """Refuse to start a running member, unless something in the scenario may end its process."""
     member = next(member for member in group.members if member.name == fault.member)
     ended = any(
         (other is not fault and fault.member == getattr(other, "member", None))
@@ -213,7 +213,7 @@ def _may_die(group: Group, member: Member) -> bool:
 
 
 def deploy_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield what is wrong with the settings that acts start members with."""
+    """Yield the problems of settings with which acts start members."""
     brokers = broker_settings(scenario.cluster)
     for act in deploys_of(scenario):
         yield from _unset_problems(act)
@@ -233,11 +233,11 @@ def _unset_problems(act: Deploy) -> Iterator[Problem]:
     for name in act.unset:
         yield from unknown(path, name, CONSUMER, "setting")
         if name in (act.settings or {}):
-            yield Problem(path, "stands in settings too; it is one or the other", name)
+            yield Problem(path, "is in settings, too; remove one of them", name)
 
 
 def _member_problems(act: Deploy, group: Group, member: Member) -> Iterator[Problem]:
-    """Yield what is wrong with one member as the act starts it, and is not already before."""
+    """Yield the problems of one member that begin with the act."""
     new_group, new_member = deployed(group, member, act)
     protocol = consumer_settings(new_group, new_member).group_protocol
     for name in REFUSED[protocol]:

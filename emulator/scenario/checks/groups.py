@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def group_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield what is wrong with each group and member, and with their names."""
+    """Yield the problems of groups, members and their names."""
     groups = [(f"group[{index}].id", group.id) for index, group in enumerate(scenario.group)]
     yield from named_twice(groups, "group")
     yield from named_twice(
@@ -142,12 +142,12 @@ def _name_problems(group: Group, member: Member) -> Iterator[Problem]:
 
 
 def settings_problems(group: Group, member: Member) -> Iterator[Problem]:
-    """Yield settings of a member that contradict each other, or who commits."""
+    """Yield settings of a member that contradict each other or the commit policy."""
     settings = consumer_settings(group, member)
     if settings.heartbeat_interval_ms >= settings.session_timeout_ms:
         yield _heartbeat_problem(group, member, settings)
-    said = "commit" in (group.model_fields_set if member.commit is None else ("commit",))
-    if said and commit_policy(group, member).call == "auto" and not settings.enable_auto_commit:
+    given = "commit" in (group.model_fields_set if member.commit is None else ("commit",))
+    if given and commit_policy(group, member).call == "auto" and not settings.enable_auto_commit:
         path = _settings_path(group, member, AUTO_COMMIT)
         reason = 'contradicts commit = "auto"; change one of them'
         yield Problem(f"{path}[{AUTO_COMMIT}]", reason, given=False)
@@ -169,7 +169,7 @@ def _heartbeat_problem(group: Group, member: Member, settings: ConsumerSettings)
 
 
 def _settings_path(group: Group, member: Member, *names: str) -> str:
-    """Return where the settings are said: at the member if it says one of them itself."""
+    """Return the path of the settings: the member's if it has one of them itself."""
     mine = any(name in member.settings for name in names)
     return f"{_path(group, member) if mine else f'group[{group.id}]'}.settings"
 
@@ -182,14 +182,14 @@ INSTEAD = {
 """Where the consumer protocol has what it refuses of a consumer."""
 
 REFUSED = {"consumer": ONLY_CLASSIC, "classic": ONLY_CONSUMER}
-"""What Kafka refuses of a consumer, by the protocol it speaks."""
+"""Settings that Kafka refuses, by protocol."""
 
 BOUNDED = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
 """Settings of brokers for groups of the consumer protocol that have a least and a most."""
 
 
 def protocol_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield settings that do not go with the protocol of those who have them."""
+    """Yield settings that the protocol of their members does not have."""
     brokers = broker_settings(scenario.cluster)
     for group in scenario.group:
         yield from _refused(f"group[{group.id}].settings", group.settings, _protocols(group))
@@ -211,12 +211,12 @@ def _refused(path: str, given: dict[str, object], protocols: set[str]) -> Iterat
     for name, value in given.items():
         for protocol in sorted(protocols):
             if name in REFUSED[protocol]:
-                rest = "; the group speaks both: give it to members one by one" if both else ""
+                rest = "; the group has both protocols: set it for single members" if both else ""
                 yield Problem(f"{path}[{name}]", why_refused(name, protocol) + rest, value)
 
 
 def why_refused(name: str, protocol: str) -> str:
-    """Say why Kafka refuses a setting of a consumer that speaks a protocol."""
+    """Return why Kafka refuses a setting with a protocol."""
     if protocol == "classic":
         return f"Kafka refuses it with {PROTOCOL}=classic, where members run the assignor"
     return (
@@ -264,7 +264,7 @@ STRATEGY = "partition.assignment.strategy"
 
 
 def assignor_problems(scenario: Scenario, folder: Path | None) -> Iterator[Problem]:
-    """Yield what is wrong where an assignor is given as ``module:function``.
+    """Yield the problems of assignors that are given as ``module:function``.
 
     Kafka's own need no look: each can run under the eager protocol.
     """
@@ -305,17 +305,17 @@ def _disagreements(path: str, names: Sequence[str], made: Sequence[Assignor]) ->
     for assignor in made:
         common &= set(assignor.rebalance_protocols)
     if not common:
-        told = "; ".join(
+        supported = "; ".join(
             f"{assignor.name}: {', '.join(kind.name for kind in assignor.rebalance_protocols)}"
             for assignor in made
         )
-        yield Problem(path, f"no rebalance protocol that all of them support ({told})", names)
+        yield Problem(path, f"no rebalance protocol that all of them support ({supported})", names)
 
 
 def pattern_problems(
     path: str, pattern: str, group: Group, known: Sequence[str]
 ) -> Iterator[Problem]:
-    """Yield what is wrong with a pattern of a group: it cannot be read, or it matches nothing."""
+    """Yield the problems of a group's pattern: it is malformed, or it matches nothing."""
     try:
         matches = _matcher(pattern, group)
     except (re.error, RecursionError, OverflowError) as error:
@@ -332,7 +332,7 @@ def pattern_problems(
 
 
 def broker_problems(group: Group) -> Iterator[Problem]:
-    """Yield a problem if brokers are to match what they are never told."""
+    """Yield a problem if brokers are to match a pattern that they never receive."""
     if group.pattern_by != "broker":
         return
     path = f"group[{group.id}].pattern_by"

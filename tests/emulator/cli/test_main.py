@@ -70,7 +70,7 @@ def test_no_command_prints_the_help_and_is_bad_input():
         (["run", "quiet", "--seeds", "0"], "--seeds"),
         (["run", "quiet", "--jobs", "0"], "--jobs"),
         (["run", "quiet", "--nonsense"], "No such option"),
-        (["run", "quiet", "--seeds", "2", "--events", "x.parquet"], "--events is of one run"),
+        (["run", "quiet", "--seeds", "2", "--events", "x.parquet"], "--events writes one run"),
     ],
 )
 def test_what_cannot_be_read_on_the_command_line_exits_with_2(arguments, said):

@@ -80,7 +80,7 @@ def test_a_deploy_of_some_members_starts_those():
         ('unset = ["session.timeout"]', 'no such setting; did you mean "session.timeout.ms"?'),
         (
             'settings = { "session.timeout.ms" = 9000 }\nunset = ["session.timeout.ms"]',
-            "stands in settings too",
+            "is in settings, too",
         ),
         (
             'settings = { "heartbeat.interval.ms" = 7000 }',

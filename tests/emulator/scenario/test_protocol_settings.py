@@ -57,7 +57,7 @@ def test_a_group_of_both_protocols_has_no_settings_of_one_of_them():
     spoken = [consumer_settings(mixed, member).group_protocol for member in mixed.members]
 
     assert ["consumer", "classic", "classic"] == spoken
-    assert "give it to members one by one" in refusal((GIVEN, start), ("[[fault]]", member))
+    assert "set it for single members" in refusal((GIVEN, start), ("[[fault]]", member))
 
 
 def test_the_settings_of_both_sides_are_read():
