@@ -14,7 +14,7 @@ import simpy
 
 from assignors.types import TopicPartition
 from emulator.scenario.names import ADMIN
-from emulator.world.cluster.replicas import NOBODY
+from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.network import Party
 from emulator.world.world import World
 from protocols.consumer.administration import Next, backoff_us, errors_of, next_step
@@ -63,7 +63,7 @@ class Administrator:
         self._env = world.run.kernel.env
         self._timeout_us = timeout_us
         self._sent = 0
-        self._node = NOBODY
+        self._node = NO_BROKER
         self._answered = self._env.event()
         self._known = list(world.brokers.numbers)
         """Brokers in the order in which it asks them for metadata and coordinators."""
@@ -77,19 +77,19 @@ class Administrator:
 
         *sending* is called with the correlation id of each request before it is sent.
         """
-        until_us, coordinator, failures = self._until_us(), NOBODY, 0
+        until_us, coordinator, failures = self._until_us(), NO_BROKER, 0
         while self._run.kernel.now < until_us:
-            if coordinator == NOBODY:
+            if coordinator == NO_BROKER:
                 coordinator = yield from self._find_coordinator(group, until_us)
             answer = None
-            if coordinator != NOBODY:
+            if coordinator != NO_BROKER:
                 node = coordinator_node(coordinator)
                 answer = yield from self._exchange(node, request, until_us, sending)
             step = next_step(answer)
             if answer is not None and step is Next.BELIEVE:
                 return answer
             self._note(answer)
-            coordinator = NOBODY if step is Next.LOOK_UP else coordinator
+            coordinator = NO_BROKER if step is Next.LOOK_UP else coordinator
             failures += 1
             yield from self._back_off(failures, until_us)
         return None
@@ -135,10 +135,10 @@ class Administrator:
     def _find_coordinator(self, group: str, until_us: int) -> Call[int]:
         answer = yield from self._ask_any(FindCoordinatorRequest(group_id=group), until_us)
         if not isinstance(answer, FindCoordinatorResponse):
-            return NOBODY
+            return NO_BROKER
         if answer.error is not ErrorCode.NONE:
             self.trouble = answer.error.name
-        return answer.node_id if answer.error is ErrorCode.NONE else NOBODY
+        return answer.node_id if answer.error is ErrorCode.NONE else NO_BROKER
 
     def _describe(self, topics: tuple[str, ...], until_us: int) -> Call[MetadataResponse | None]:
         failures = 0
@@ -161,7 +161,7 @@ class Administrator:
         led = dict[int, list[TopicPartition]]()
         for topic, number in partitions:
             leaders = known[topic].leaders if topic in known else ()
-            if number < len(leaders) and leaders[number] != NOBODY:
+            if number < len(leaders) and leaders[number] != NO_BROKER:
                 led.setdefault(leaders[number], []).append(TopicPartition(topic, number))
         return sorted(led.items())
 
@@ -190,7 +190,7 @@ class Administrator:
         left_us = max(until_us - self._run.kernel.now, 0)
         yield self._answered | self._env.timeout(left_us)
         answer: Message | None = self._answered.value if self._answered.triggered else None
-        self._node = NOBODY
+        self._node = NO_BROKER
         return answer
 
     def receive(self, envelope: Envelope) -> None:
@@ -200,7 +200,7 @@ class Administrator:
             mine, answer = body.node == self._node, None
         else:
             mine, answer = header.correlation_id == self._sent, body
-        if mine and self._node != NOBODY and not self._answered.triggered:
+        if mine and self._node != NO_BROKER and not self._answered.triggered:
             self._answered.succeed(answer)
 
     # -- time ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Virtual time: SimPy's event queue, with ties broken by rank and by who, never by accident.
+"""Virtual time: the event queue of SimPy, with ties broken by rank and by party, never by accident.
 
 Everything that happens is a call of some action at an integer microsecond. Equal times run in
 order of (rank, who); what still ties is one party's own doing and runs in the order it was

@@ -14,7 +14,7 @@ from assignors.types import TopicPartition
 from emulator.events import MessageLost, RequestsCounted
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
-from emulator.world.cluster.replicas import NOBODY
+from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.cluster.topics import Topics, end_offsets
 from emulator.world.consumer.fetch_in_flight import Reader
@@ -268,7 +268,7 @@ class Router:
 
     def _coordinator(self, request: FindCoordinatorRequest, broker: int) -> Message:
         leader = self._offsets_topic.shard_of(request.group_id).replicas.leader_known_to(broker)
-        if leader == NOBODY:
+        if leader == NO_BROKER:
             return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return FindCoordinatorResponse(node_id=leader)
 

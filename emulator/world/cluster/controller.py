@@ -27,7 +27,7 @@ from emulator.events import (
 )
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.history import Truncation
-from emulator.world.cluster.replicas import NOBODY, Peer, Readers, ReplicaSet
+from emulator.world.cluster.replicas import NO_BROKER, Peer, Readers, ReplicaSet
 from emulator.world.kernel import Rank
 from emulator.world.run import Run
 
@@ -73,7 +73,7 @@ class Controller:
 
     # -- queries ---------------------------------------------------------------------------------
 
-    def alive(self, asked: int = NOBODY) -> tuple[int, ...]:
+    def alive(self, asked: int = NO_BROKER) -> tuple[int, ...]:
         """Return the brokers that metadata lists, by the broker that is asked for them."""
         known = self._stale_metadata.get(asked)
         if known is not None:
@@ -182,11 +182,11 @@ class Controller:
         in_sync = [b for b in alive if b in replicas.isr]
         if in_sync:
             return in_sync[0]
-        return next((b for b in alive if b != NOBODY and self._unclean), NOBODY)
+        return next((b for b in alive if b != NO_BROKER and self._unclean), NO_BROKER)
 
     def _elect(self, peer: Peer, leader: int, cause: int | None) -> None:
         replicas, now = peer.replicas, self._run.kernel.now
-        clean = leader == NOBODY or leader in replicas.isr
+        clean = leader == NO_BROKER or leader in replicas.isr
         self._readers.unfold()
         cut = self._replication.hand_over(peer, leader, clean=clean)
         replicas.freeze_beliefs(sorted(self._stale_metadata), now)

@@ -91,7 +91,7 @@ class LeaderLog:
         self._followers: dict[int, Follower] = {}
         self._under_way: deque[OpenAppend] = deque()
         self._forgotten = copy.high_watermark
-        """Everyone who fetches has all below this."""
+        """All followers that fetch have everything below this."""
 
         self._known: deque[tuple[int, int]] = deque([(0, copy.high_watermark)])
         """When followers learn of which high watermark."""

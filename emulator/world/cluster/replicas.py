@@ -14,7 +14,7 @@ from emulator.world.cluster.history import Truncation
 from protocols.leader_epochs import refusal_by_epoch
 from protocols.messages.errors import ErrorCode
 
-NOBODY = -1
+NO_BROKER = -1
 """The leader of a partition that has none."""
 
 
@@ -114,7 +114,7 @@ class ReplicaSet:
         """Begin a new leader epoch; an unclean leader is the whole ISR."""
         self.leader = leader
         self.epoch += 1
-        if leader != NOBODY:
+        if leader != NO_BROKER:
             self.elections += ((self.epoch, now),)
         self.leaders_isr = None
         if not clean:

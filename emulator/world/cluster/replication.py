@@ -20,7 +20,7 @@ from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.history import Truncation
 from emulator.world.cluster.partition_log import PartitionLog
-from emulator.world.cluster.replicas import NOBODY, Peer, Readers, ReplicaSet
+from emulator.world.cluster.replicas import NO_BROKER, Peer, Readers, ReplicaSet
 from emulator.world.cluster.shards import OffsetsTopic, Shard
 from emulator.world.cluster.stalls import Stalls
 from emulator.world.cluster.topics import Topics
@@ -115,19 +115,19 @@ class Replication:
         Return what it lacks of a topic's records.
         """
         now, before = self._run.kernel.now, peer.replicas.leader
-        if before != NOBODY:
+        if before != NO_BROKER:
             self._led_last[peer] = LastLeader(before, self._brokers.wrote_until(before))
         last = self._led_last[peer]
         stopped = self._stopped.setdefault(peer, {})
         cut = None
-        if leader != NOBODY:
+        if leader != NO_BROKER:
             stop = stopped.pop(leader, None)
             until = self._copied_by(peer, leader, now) if stop is None else stop.until_us
             wrote_until = until if leader == last.broker else last.wrote_until_us
             cut = peer.on_new_leader(until, wrote_until, now, clean=clean)
         for broker, stop in stopped.items():
             stopped[broker] = stop._replace(since_us=now)
-        if before != NOBODY:
+        if before != NO_BROKER:
             stopped[before] = Stop(now, last.wrote_until_us, None)
         self._back.pop(peer, None)
         return cut
@@ -195,7 +195,7 @@ class Replication:
                 self._coming.setdefault(broker, []).append(peer)
         _keep(self._stopped, peer, stopped)
         _keep(self._back, peer, back)
-        if leader != NOBODY and self._may_lag(peer):
+        if leader != NO_BROKER and self._may_lag(peer):
             self._schedule_isr_check(leader, now)
 
     def _may_lag(self, peer: Peer) -> bool:
@@ -207,7 +207,7 @@ class Replication:
     def _fetches(self, broker: int, leader: int, replicas: ReplicaSet) -> bool:
         """Return whether a broker fetches from a leader."""
         return (
-            leader != NOBODY
+            leader != NO_BROKER
             and replicas.leader_known_to(broker) == leader
             and self._brokers.reach(broker, leader)
             and not self._brokers.disk_is_full(broker)
@@ -219,7 +219,7 @@ class Replication:
         The high watermark is stalled while fewer than ``min.insync.replicas`` are in sync, at most
         as many as there are replicas.
         """
-        if not self._brokers.answers(leader) or leader == NOBODY:
+        if not self._brokers.answers(leader) or leader == NO_BROKER:
             return NEVER
         if len(isr) < min(self._least, len(replicas.brokers)):
             return NEVER

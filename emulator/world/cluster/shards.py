@@ -1,4 +1,4 @@
-"""Offsets partitions: the replicas of one each, who believes to lead it, who coordinates there."""
+"""Offsets partitions: their replicas, the brokers that believe to lead them, their coordinators."""
 
 from __future__ import annotations
 

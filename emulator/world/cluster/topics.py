@@ -8,7 +8,7 @@ from assignors.types import TopicPartition
 from emulator.scenario.model import Topic
 from emulator.world.cluster.arrivals import arrivals_of
 from emulator.world.cluster.partition_log import PartitionLog, ShownLog, StaleLog
-from emulator.world.cluster.replicas import NOBODY, Belief, ReplicaSet
+from emulator.world.cluster.replicas import NO_BROKER, Belief, ReplicaSet
 from emulator.world.draws import base64_id, stream_key
 from protocols.leader_epochs import end_of_epoch
 from protocols.messages import (
@@ -108,7 +108,7 @@ class Topics:
         return shown[1]
 
     def describe(
-        self, names: tuple[str, ...] | None, broker: int = NOBODY
+        self, names: tuple[str, ...] | None, broker: int = NO_BROKER
     ) -> tuple[TopicDescription, ...]:
         """Return topics as a metadata response of a broker shows them; None: all."""
         wanted = sorted(self.logs) if names is None else names

@@ -28,7 +28,7 @@ class Consumers:
         """Consumers whose rebalance listeners throw for now."""
 
     def owners(self, group: str) -> Owners:
-        """Return who of a group holds which partition, and how far they are."""
+        """Return the owners of a group's partitions, and their progress."""
         return self._owners.setdefault(group, Owners())
 
     def _owners_of(self, consumer: str) -> Owners:

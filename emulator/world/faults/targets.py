@@ -6,7 +6,7 @@ from emulator.scenario import model
 from emulator.scenario.names import COORDINATOR_OF, broker_number
 from emulator.scenario.resolution import Deploy
 from emulator.scenario.units import format_duration
-from emulator.world.cluster.replicas import NOBODY
+from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.consumer.consumers import Consumers
 from emulator.world.triggers import STEPS_OF
 from emulator.world.world import World
@@ -87,7 +87,7 @@ def _place(act: model.ResetOffsets) -> str:
 
 
 def broker_of(party: str, world: World) -> int:
-    """Return the broker that ``broker-N`` or ``coordinator of GROUP`` is; ``NOBODY``: none."""
+    """Return the broker that ``broker-N`` or ``coordinator of GROUP`` is; ``NO_BROKER``: none."""
     number = broker_number(party)
     if number is not None:
         return number
@@ -99,7 +99,7 @@ def next_leader(fault: model.MoveCoordinator, world: World) -> int:
     replicas = world.offsets_topic.shard_of(fault.group).replicas
     wanted = replicas.brokers if fault.to is None else (broker_of(fault.to, world),)
     able = (b for b in wanted if b in replicas.isr and world.controller.may_lead(b))
-    return next((b for b in able if b != replicas.leader), NOBODY)
+    return next((b for b in able if b != replicas.leader), NO_BROKER)
 
 
 def why_ineffective(fault: model.Fault, world: World) -> str:
@@ -111,7 +111,7 @@ def why_ineffective(fault: model.Fault, world: World) -> str:
         case model.Start():
             return f"{fault.member} was running already" if running(fault.member) else ""
         case model.MoveCoordinator():
-            able = next_leader(fault, world) != NOBODY
+            able = next_leader(fault, world) != NO_BROKER
             return "" if able else f"no other copy in sync of {fault.group}'s offsets partition"
         case model.Cut():
             parties: tuple[str, ...] = fault.parties
@@ -122,7 +122,7 @@ def why_ineffective(fault: model.Fault, world: World) -> str:
 
 
 def _is_there(coordinator: str, world: World) -> bool:
-    return broker_of(coordinator, world) != NOBODY
+    return broker_of(coordinator, world) != NO_BROKER
 
 
 def why_not_reached(when: model.Step | model.After | None, consumers: Consumers) -> str:

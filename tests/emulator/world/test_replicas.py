@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
-from emulator.world.cluster.replicas import NOBODY, Belief, ReplicaSet
+from emulator.world.cluster.replicas import NO_BROKER, Belief, ReplicaSet
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_the_first_replica_leads_and_all_are_in_sync(replicas):
 
 def test_each_leader_has_an_epoch_of_its_own(replicas):
     """Also nobody; who is elected cleanly finds the ISR as it was."""
-    replicas.elect(NOBODY, 5, clean=True)
+    replicas.elect(NO_BROKER, 5, clean=True)
     replicas.elect(3, 9, clean=True)
 
     assert (3, 2, (2, 3, 1)) == (replicas.leader, replicas.epoch, replicas.isr)
