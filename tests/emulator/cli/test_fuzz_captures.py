@@ -11,8 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.conformance import verifying
-
 from .commands import rebalance
 
 RUN = Path(__file__).parents[2] / "captures" / "static-crash-return" / "run-21"
@@ -27,14 +25,11 @@ def capture(tmp_path):
     folder.mkdir()
     shutil.copy(RUN.parent / "scenario.json", folder)
     shutil.copytree(RUN, folder / RUN.name)
-    verifying.forget()
-    yield folder / RUN.name
-    verifying.forget()
+    return folder / RUN.name
 
 
 def judged_or_refused(capture):
     """Verify a capture; return the status, after a look at what was said."""
-    verifying.forget()
     status, out, err = rebalance("verify", capture, "--seeds", 0)
     assert "Traceback" not in err
     if status == 2:
@@ -73,7 +68,6 @@ def test_work_that_overlaps_is_refused(capture):
     lines.insert(at + 2, lines[at])
     path.write_bytes(gzip.compress(b"".join(lines)))
 
-    verifying.forget()
     status, out, err = rebalance("verify", capture)
 
     assert (2, "") == (status, out)

@@ -7,14 +7,21 @@ import pytest
 from assignors.types import Subscription, TopicPartition
 from emulator.logs.imports.group_rows import KINDS, group_row
 from protocols.offsets_topic import records as kinds
-from protocols.offsets_topic.records import Record, encode_assignment, encode_subscription
+from protocols.offsets_topic.records import (
+    Record,
+    consumer,
+    encode_assignment,
+    encode_subscription,
+    share,
+    streams,
+)
 
 from .logs import bytes_of, rows_in, told
 
-PARTS = (kinds.TopicPartitions(topic_id="id", partitions=(1, 2)),)
-ASSIGNED = (kinds.AssignedPartitions(topic_id="id", partitions=(1, 2)),)
-TASKS = (kinds.TaskIds(subtopology_id="0", partitions=(3,)),)
-RUNNING = (kinds.AssignedTaskIds(subtopology_id="0", partitions=(3,)),)
+PARTS = (consumer.TopicPartitions(topic_id="id", partitions=(1, 2)),)
+ASSIGNED = (consumer.AssignedPartitions(topic_id="id", partitions=(1, 2)),)
+TASKS = (streams.TaskIds(subtopology_id="0", partitions=(3,)),)
+RUNNING = (streams.AssignedTaskIds(subtopology_id="0", partitions=(3,)),)
 NO_TASKS = dict.fromkeys(
     (
         *("standby_tasks", "warmup_tasks", "active_tasks_pending_revocation"),
@@ -103,13 +110,13 @@ def test_bytes_of_clients_that_cannot_be_read_are_null(record):
 
 NEWER = [
     (
-        kinds.ConsumerGroupMetadataKey("g"),
-        kinds.ConsumerGroupMetadataValue(epoch=3),
+        consumer.ConsumerGroupMetadataKey("g"),
+        consumer.ConsumerGroupMetadataValue(epoch=3),
         {"epoch": 3},
     ),
     (
-        kinds.ConsumerGroupMemberMetadataKey("g", "m"),
-        kinds.ConsumerGroupMemberMetadataValue(
+        consumer.ConsumerGroupMemberMetadataKey("g", "m"),
+        consumer.ConsumerGroupMemberMetadataValue(
             **CLIENT,
             instance_id="s",
             rack_id=None,
@@ -117,7 +124,7 @@ NEWER = [
             subscribed_topic_regex="",
             rebalance_timeout_ms=300,
             server_assignor="uniform",
-            classic_member_metadata=kinds.ClassicMemberMetadata(session_timeout_ms=45),
+            classic_member_metadata=consumer.ClassicMemberMetadata(session_timeout_ms=45),
         ),
         {
             "protocol": "uniform",
@@ -134,40 +141,40 @@ NEWER = [
         },
     ),
     (
-        kinds.ConsumerGroupTargetAssignmentMetadataKey("g"),
-        kinds.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=6),
+        consumer.ConsumerGroupTargetAssignmentMetadataKey("g"),
+        consumer.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=6),
         {"epoch": 6},
     ),
     (
-        kinds.ConsumerGroupTargetAssignmentMemberKey("g", "m"),
-        kinds.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=PARTS),
+        consumer.ConsumerGroupTargetAssignmentMemberKey("g", "m"),
+        consumer.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=PARTS),
         {"members": [HAS]},
     ),
     (
-        kinds.ConsumerGroupCurrentMemberAssignmentKey("g", "m"),
-        kinds.ConsumerGroupCurrentMemberAssignmentValue(
+        consumer.ConsumerGroupCurrentMemberAssignmentKey("g", "m"),
+        consumer.ConsumerGroupCurrentMemberAssignmentValue(
             **PLACE, state=1, assigned_partitions=ASSIGNED, partitions_pending_revocation=()
         ),
         {"epoch": 5, "state": "unrevoked partitions", "members": [HAS]},
     ),
     (
-        kinds.ConsumerGroupRegularExpressionKey("g", "t.*"),
-        kinds.ConsumerGroupRegularExpressionValue(topics=("t",), version=1, timestamp=2),
+        consumer.ConsumerGroupRegularExpressionKey("g", "t.*"),
+        consumer.ConsumerGroupRegularExpressionValue(topics=("t",), version=1, timestamp=2),
         {},
     ),
     (
-        kinds.ShareGroupMemberMetadataKey("g", "m"),
-        kinds.ShareGroupMemberMetadataValue(**CLIENT, rack_id=None, subscribed_topic_names=("t",)),
+        share.ShareGroupMemberMetadataKey("g", "m"),
+        share.ShareGroupMemberMetadataValue(**CLIENT, rack_id=None, subscribed_topic_names=("t",)),
         {"members": [{**CLIENT, "member_id": "m", "topics": ["t"]}]},
     ),
     (
-        kinds.ShareGroupCurrentMemberAssignmentKey("g", "m"),
-        kinds.ShareGroupCurrentMemberAssignmentValue(**PLACE, state=9, assigned_partitions=PARTS),
+        share.ShareGroupCurrentMemberAssignmentKey("g", "m"),
+        share.ShareGroupCurrentMemberAssignmentValue(**PLACE, state=9, assigned_partitions=PARTS),
         {"epoch": 5, "state": "unknown (9)", "members": [HAS]},
     ),
     (
-        kinds.StreamsGroupMemberMetadataKey("g", "m"),
-        kinds.StreamsGroupMemberMetadataValue(
+        streams.StreamsGroupMemberMetadataKey("g", "m"),
+        streams.StreamsGroupMemberMetadataValue(
             **CLIENT,
             instance_id=None,
             rack_id=None,
@@ -180,22 +187,22 @@ NEWER = [
         {"members": [{**CLIENT, "member_id": "m", "rebalance_timeout_ms": 300}]},
     ),
     (
-        kinds.StreamsGroupTargetAssignmentMemberKey("g", "m"),
-        kinds.StreamsGroupTargetAssignmentMemberValue(
+        streams.StreamsGroupTargetAssignmentMemberKey("g", "m"),
+        streams.StreamsGroupTargetAssignmentMemberValue(
             active_tasks=TASKS, standby_tasks=(), warmup_tasks=()
         ),
         {"members": [RUNS]},
     ),
     (
-        kinds.StreamsGroupCurrentMemberAssignmentKey("g", "m"),
-        kinds.StreamsGroupCurrentMemberAssignmentValue(
+        streams.StreamsGroupCurrentMemberAssignmentKey("g", "m"),
+        streams.StreamsGroupCurrentMemberAssignmentValue(
             **PLACE, **NO_TASKS, state=0, active_tasks=RUNNING
         ),
         {"epoch": 5, "state": "stable", "members": [RUNS]},
     ),
     (
-        kinds.StreamsGroupTopologyKey("g"),
-        kinds.StreamsGroupTopologyValue(epoch=2, subtopologies=()),
+        streams.StreamsGroupTopologyKey("g"),
+        streams.StreamsGroupTopologyValue(epoch=2, subtopologies=()),
         {"epoch": 2},
     ),
 ]
@@ -214,7 +221,7 @@ def test_records_of_the_newer_protocols_say_what_they_carry(key, value, expected
 
 def test_a_tombstone_says_what_it_deletes():
     """Group, member and kind; nothing else is known."""
-    row = row_of(Record(kinds.ConsumerGroupMemberMetadataKey("g", "m"), None))
+    row = row_of(Record(consumer.ConsumerGroupMemberMetadataKey("g", "m"), None))
 
     assert {"is_tombstone": True, "member_id": "m"} == row
 
