@@ -89,7 +89,7 @@ MOVES = [
 ]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=75)
 @given(st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 4), st.integers(1, 9))))
 def test_records_are_handed_out_once_and_in_order(moves):
     """Between two beginnings of a partition each range begins where the last one ended."""

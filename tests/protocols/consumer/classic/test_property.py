@@ -223,7 +223,7 @@ def _bounds(examples: int, steps: int) -> settings:
     )
 
 
-Living.TestCase.settings = _bounds(25, 30)
+Living.TestCase.settings = _bounds(20, 30)
 TestLiving = Living.TestCase
-LongLiving.TestCase.settings = _bounds(350, 45)
+LongLiving.TestCase.settings = _bounds(280, 45)
 TestLongLiving = pytest.mark.long(LongLiving.TestCase)

@@ -269,7 +269,7 @@ class Living(RuleBasedStateMachine):
 
 @pytest.mark.parametrize(
     ("examples", "steps"),
-    [(60, 50), pytest.param(250, 60, marks=pytest.mark.long)],
+    [(45, 50), pytest.param(200, 60, marks=pytest.mark.long)],
 )
 def test_the_laws_hold_whatever_comes(examples, steps):
     """No order of answers, losses, calls and time breaks a law."""
