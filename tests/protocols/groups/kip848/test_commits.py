@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from assignors.types import TopicPartition
@@ -24,7 +26,11 @@ STALE = ErrorCode.STALE_MEMBER_EPOCH
 @pytest.fixture
 def it() -> ConsumerGroupDriver:
     """A had everything at epoch 2; at 3 it keeps {0,1,2}, B has {3,4,5}."""
-    it = ConsumerGroupDriver(topic(), topic("u"))
+    return two_members()
+
+
+def two_members(**settings: Any) -> ConsumerGroupDriver:
+    it = ConsumerGroupDriver(topic(), topic("u"), **settings)
     it.join("A")
     it.join("B")
     it.settle("A", "B")
@@ -192,12 +198,13 @@ def test_a_group_with_members_cannot_be_deleted(it):
     assert not it.exists
 
 
-def test_offsets_expire_by_their_commit_unless_their_topic_is_read(it):
+def test_offsets_expire_by_their_commit_unless_their_topic_is_read():
     """Also while the group has members; the empty group itself goes with its last one."""
-    week_ms = 7 * 24 * 3_600_000
+    it = two_members(offsets_retention_minutes=60)
+    hour_ms = 3_600_000
     it.commit("A", 3, 0)
     it.commit("A", 3, 0, of="u")
-    for _ in range(week_ms // 40_000 + 20):
+    for _ in range(hour_ms // 40_000 + 20):
         it.advance(40_000)
         it.beat("A")
         it.beat("B")
@@ -223,10 +230,10 @@ def test_offsets_of_a_deleted_topic_go_at_once(it):
 
 def test_a_quiet_member_is_known_as_such(it):
     """Its next heartbeat, or commit, would be nothing but accepted."""
-    quiet_member = it.coordinator.quiet_member
-    assert quiet_member(GROUP, "A", 3, Request.HEARTBEAT)
-    assert quiet_member(GROUP, "A", 3, Request.OFFSET_COMMIT)
-    assert not quiet_member(GROUP, "A", 2, Request.HEARTBEAT)
+    quiet = it.coordinator.quiet
+    assert quiet(GROUP, "A", 3, Request.HEARTBEAT)
+    assert quiet(GROUP, "A", 3, Request.OFFSET_COMMIT)
+    assert not quiet(GROUP, "A", 2, Request.HEARTBEAT)
     it.join("C")
-    assert not quiet_member(GROUP, "A", 3, Request.HEARTBEAT)
+    assert not quiet(GROUP, "A", 3, Request.HEARTBEAT)
     it.beat("A", topic_partitions=owned(0, 1, 2))
