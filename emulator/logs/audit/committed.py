@@ -24,8 +24,7 @@ from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.errors import AuditError
 from emulator.logs.imports.tables import COUNTING
 from emulator.logs.offsets_log.columns import CommitColumns
-from emulator.logs.offsets_log.finding import LogFileError, logs_of
-from emulator.logs.offsets_log.opening import SegmentBytes, buffered, opened
+from emulator.logs.offsets_log.finding import LogFileError, SegmentBytes, buffered, logs_of, opened
 from emulator.logs.offsets_log.recognising import read_segment
 from emulator.scenario.problems import few_listed, hint
 from protocols.offsets_topic.records import MalformedRecordError, decode, group_of

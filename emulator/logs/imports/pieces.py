@@ -20,8 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from emulator.logs.imports.tables import NO_PARTITION
-from emulator.logs.offsets_log.finding import STANDARD_INPUT, WANTED, LogFileError, logs_of
-from emulator.logs.offsets_log.opening import opened
+from emulator.logs.offsets_log.finding import STANDARD_INPUT, WANTED, LogFileError, logs_of, opened
 from emulator.logs.offsets_log.recognising import read_opened
 
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)

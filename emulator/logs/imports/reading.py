@@ -15,7 +15,7 @@ from emulator.logs.imports import store
 from emulator.logs.imports.pieces import LogRange, Piece, Selection, open_segment
 from emulator.logs.imports.rows import Events, Origin
 from emulator.logs.imports.tables import Rows
-from emulator.logs.offsets_log.opening import SegmentBytes, buffered
+from emulator.logs.offsets_log.finding import SegmentBytes, buffered
 
 
 @dataclass(frozen=True, slots=True)

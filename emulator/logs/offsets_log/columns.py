@@ -37,9 +37,8 @@ from typing import BinaryIO, Final
 import numpy as np
 import pyarrow as pa
 
-from emulator.logs.offsets_log.columns_layout import Array
 from emulator.logs.offsets_log.columns_left_out import Beside, LeftOut
-from emulator.logs.offsets_log.columns_rows import NUMBERS, CommitKey, RowMaker
+from emulator.logs.offsets_log.columns_rows import NUMBERS, Array, CommitKey, RowMaker
 from protocols.offsets_topic.records.schema import UUID
 from protocols.offsets_topic.records.wire import uuid_text
 from protocols.offsets_topic.segments.batch import Batch

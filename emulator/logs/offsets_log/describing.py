@@ -1,18 +1,26 @@
-"""A group as values that JSON can hold: as a load of its log would know it."""
+"""The state of each group after each record of a log, and that state as JSON values.
+
+The rules are those of ``protocols.offsets_topic.replay``. Where a load would fail, the record is
+skipped and the reason is shown, so that the rest of a broken log can be read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from assignors.types import TopicPartition
 from emulator.logs.offsets_log.words import Words
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.records import (
     ZERO_TOPIC_ID,
+    ControlType,
+    EndTxnMarker,
     MalformedRecordError,
     MemberMetadata,
+    Record,
     decode_assignment,
+    group_of,
 )
 from protocols.offsets_topic.records.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -28,6 +36,7 @@ from protocols.offsets_topic.records.streams import (
     StreamsGroupTargetAssignmentMemberValue,
 )
 from protocols.offsets_topic.replay import (
+    BrokenLogError,
     ClassicGroup,
     GroupState,
     GroupType,
@@ -35,6 +44,8 @@ from protocols.offsets_topic.replay import (
     Member,
     MemberGroup,
     OffsetsOfPartitions,
+    replayed,
+    transaction_ended,
 )
 
 Numbers = dict[str, list[int]]
@@ -225,3 +236,36 @@ def _offsets_by_topic(offsets: OffsetsOfPartitions) -> dict[str, dict[int, int]]
 
 def _sorted(names: Mapping[str, str]) -> dict[str, str]:
     return {topic_id: names[topic_id] for topic_id in sorted(names)}
+
+
+NOTHING_LOADED: Final = Loaded()
+
+
+class Followed(NamedTuple):
+    """One step of the fold."""
+
+    loaded: Loaded
+    group_ids: tuple[str, ...]
+    """The groups it was about, in order of their names."""
+
+    failure: str | None = None
+    """Why a load would fail here."""
+
+
+def follow(loaded: Loaded, record: Record, log_offset: int, producer_id: int) -> Followed:
+    """Return what a record makes of the groups.
+
+    *producer_id*: of its batch; -1 outside transactions.
+    """
+    group_id = group_of(record.key)
+    group_ids = () if group_id is None else (group_id,)
+    try:
+        return Followed(replayed(loaded, record, log_offset, producer_id), group_ids)
+    except BrokenLogError as error:
+        return Followed(loaded, group_ids, str(error))
+
+
+def follow_marker(loaded: Loaded, marker: EndTxnMarker, producer_id: int) -> Followed:
+    """Return what the end of a producer's transaction makes of the groups."""
+    is_committed = marker.control_type is ControlType.COMMIT
+    return Followed(*transaction_ended(loaded, producer_id, is_committed=is_committed))

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from emulator.logs.offsets_log.describing import group_words
+from emulator.logs.offsets_log.describing import (
+    NOTHING_LOADED,
+    Followed,
+    follow,
+    follow_marker,
+    group_words,
+)
 from emulator.logs.offsets_log.faults import Fault, FaultKind
-from emulator.logs.offsets_log.following import NOTHING_LOADED, Followed, follow, follow_marker
 from emulator.logs.offsets_log.recognising import Part
 from emulator.logs.offsets_log.words import (
     Content,

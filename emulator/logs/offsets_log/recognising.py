@@ -6,8 +6,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from emulator.logs.offsets_log.finding import WANTED, LogFileError
-from emulator.logs.offsets_log.opening import OnRead, SegmentBytes, buffered, opened
+from emulator.logs.offsets_log.finding import (
+    WANTED,
+    LogFileError,
+    OnRead,
+    SegmentBytes,
+    buffered,
+    opened,
+)
 from protocols.offsets_topic.records import MalformedRecordError, UnknownKey, decode_key
 from protocols.offsets_topic.segments.header import MAGIC
 from protocols.offsets_topic.segments.reader import BatchRecords, Gap, read_log

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
-from emulator.logs.offsets_log.describing import group_words, groups_of
-from emulator.logs.offsets_log.following import NOTHING_LOADED, follow
+from emulator.logs.offsets_log.describing import NOTHING_LOADED, follow, group_words, groups_of
 from protocols.offsets_topic.records import (
     GroupMetadataKey,
     GroupMetadataValue,

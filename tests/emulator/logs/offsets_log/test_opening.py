@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.logs.offsets_log.finding import LogFileError
-from emulator.logs.offsets_log.opening import CHUNK_BYTES, SegmentBytes, buffered, opened
+from emulator.logs.offsets_log.finding import (
+    CHUNK_BYTES,
+    LogFileError,
+    SegmentBytes,
+    buffered,
+    opened,
+)
 
 TEXT = b"".join(n.to_bytes(3) for n in range(60_000))
 ZIPPED = gzip.compress(TEXT, mtime=0)
