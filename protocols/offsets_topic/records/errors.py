@@ -1,17 +1,18 @@
-"""What can be wrong with a record: with its bytes, or with a value that is to become bytes.
+"""The errors of records: in their bytes, in values to encode, and in their order in the log.
 
 ::
 
     ValueError
-     |-- MalformedRecordError     bytes that are not what their type and version say
-     `-- UnwritableRecordError    a value for which its layout has no bytes
+     |-- MalformedRecordError     bytes that do not match their type and version
+     |-- UnwritableRecordError    a value that cannot be encoded
+     `-- BrokenLogError           a record that contradicts the log before it
 """
 
 from __future__ import annotations
 
 
 class MalformedRecordError(ValueError):
-    """Bytes that are cut off, or are not what their type and version say.
+    """Bytes that are cut off or do not match their type and version.
 
     ``position`` counts bytes from the start of the part (``key``, ``value``, ``subscription``,
     ``assignment``), ``field`` is Kafka's name of the field being read, with its path.
@@ -28,22 +29,22 @@ class MalformedRecordError(ValueError):
         return f"{self.part}, byte {self.position}, {self.field}: {self.problem}"
 
     def within(self, path: str) -> MalformedRecordError:
-        """Return the same of a field that stands inside another."""
+        """Return the same error for a field inside *path*."""
         return MalformedRecordError(
             self.position, _joined(path, self.field), self.problem, self.part
         )
 
     def moved(self, bytes_on: int) -> MalformedRecordError:
-        """Return the same, so many bytes further on."""
+        """Return the same error, *bytes_on* bytes further."""
         return MalformedRecordError(self.position + bytes_on, self.field, self.problem, self.part)
 
     def of(self, part: str, path: str) -> MalformedRecordError:
-        """Return the same, found in this part of a record."""
+        """Return the same error in *part* of a record."""
         return MalformedRecordError(self.position, _joined(path, self.field), self.problem, part)
 
 
 class UnwritableRecordError(ValueError):
-    """A value for which its layout has no bytes: too long, too large, null, of another key."""
+    """A value that cannot be encoded: too long, too large, null, or of another key."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(field, problem)
@@ -54,7 +55,7 @@ class UnwritableRecordError(ValueError):
         return f"{self.field}: {self.problem}"
 
     def within(self, path: str) -> UnwritableRecordError:
-        """Return the same of a field that stands inside another."""
+        """Return the same error for a field inside *path*."""
         return UnwritableRecordError(_joined(path, self.field), self.problem)
 
 
@@ -68,4 +69,4 @@ def _joined(path: str, field: str) -> str:
 
 
 class BrokenLogError(ValueError):
-    """A record that no coordinator can have written where it stands: a load fails at it."""
+    """A record that contradicts the records before it, at which a load fails."""

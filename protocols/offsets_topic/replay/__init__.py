@@ -1,15 +1,15 @@
-"""What an offsets log says of its groups: the rules by which a load replays its records.
+"""The state of groups and offsets in an offsets log: the rules by which a load replays its records.
 
-A :class:`Loaded` is what some records came to; :func:`replayed` and :func:`transaction_ended`
-return a new one. The groups of all types are here, as the log alone makes them: what a running
-coordinator knows beyond its log (timers, parked requests, joins not yet complete) is in the
+A :class:`Loaded` is the state after some records; :func:`replayed` and :func:`transaction_ended`
+return a new one. Groups of all types are here, with the state that is in the log alone; what a
+running coordinator knows beyond its log (timers, parked requests, unfinished joins) is in the
 packages of the protocols.
 
-``groups`` has the values, ``members`` the rules of all groups that are written fact by fact
-(consumer, share and streams), ``offsets`` those of committed and pending offsets.
+``groups`` has the values, ``members`` the rules of consumer, share and streams groups, ``offsets``
+the rules of committed and pending offsets.
 
 Sources: the ``replay`` methods of ``GroupMetadataManager`` and ``OffsetMetadataManager``,
-``CoordinatorLoaderImpl`` (spec records, sections 4, 9 and 10; classic-coordinator 5.3).
+``CoordinatorLoaderImpl``.
 """
 
 from __future__ import annotations

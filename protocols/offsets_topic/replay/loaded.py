@@ -1,4 +1,4 @@
-"""What a log came to, and how one more record changes it."""
+"""The state that a log describes, and its change by one more record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Loaded:
 
 
 class Ended(NamedTuple):
-    """What the end of a transaction came to."""
+    """The state after the end of a transaction."""
 
     loaded: Loaded
     group_ids: tuple[str, ...]

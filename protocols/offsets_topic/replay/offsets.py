@@ -1,7 +1,6 @@
-"""Committed offsets, and those that wait for the end of their transaction.
+"""Committed offsets, and offsets that are pending until their transaction ends.
 
-Source: ``OffsetMetadataManager.replay`` and ``replayEndTransactionMarker`` (spec records,
-section 4).
+Source: ``OffsetMetadataManager.replay`` and ``replayEndTransactionMarker``.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from protocols.java_maps import NOTHING
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue
 
 NO_PRODUCER_ID: Final = -1
-"""Of a batch that belongs to no transaction."""
+"""The producer id of a batch outside transactions."""
 
 
 class StoredOffset(NamedTuple):
@@ -52,7 +51,7 @@ class Offsets:
         return replace(self, pending=self.pending.set(producer_id, of_producer))
 
     def without(self, key: OffsetCommitKey) -> Offsets:
-        """Return the offsets without that of one partition: committed, and pending with anybody."""
+        """Return the offsets without those of one partition, committed or pending."""
         pending = self.pending
         for producer_id, of_groups in self.pending.items():
             if key.group in of_groups:
