@@ -1,6 +1,6 @@
-"""Studies: one scenario under many settings and seeds. Pure, but for the files of a chunk.
+"""Studies: one scenario under many settings and seeds.
 
-``model`` is what a study file says, ``axes`` and ``plan`` make cells and chunks of it, ``rows``
-plays a chunk, ``store`` keeps it, ``summary``, ``sensitivity`` and ``pareto`` say what came of all.
-Nothing here knows who plays the chunks: a process pool, Spark, or a loop.
+``model`` reads a study file, ``plan`` makes its cells and chunks, ``planning`` loads the scenario of
+each cell, ``rows`` and ``store`` run a chunk and write its rows, ``summary``, ``sensitivity`` and
+``answer`` compute the findings, ``screen`` and ``page`` report them, and ``running`` does it all.
 """

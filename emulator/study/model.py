@@ -1,7 +1,7 @@
-"""A study as values: what a study file says, checked.
+"""The study file as checked values, and the functions that read it.
 
-A study varies settings of one scenario (``[[vary]]``), plays every cell under the same seeds, and
-says which metrics it is about. ``emulator.study.model`` reads the file.
+A study varies settings of one scenario (``[[vary]]``), runs every cell with the same seeds, and
+names the metrics of its report. ``loads`` and ``load`` report all errors of a file at once.
 """
 
 from __future__ import annotations

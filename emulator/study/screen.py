@@ -1,4 +1,4 @@
-"""What a study came to, on a terminal: a table for each metric, ranks, and trade-offs."""
+"""The report of a study as text: a table for each metric, sensitivities, and Pareto sets."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from emulator.study.summary import CellResults, Front
 from emulator.versions import KAFKA
 
 MOST_ROWS = 40
-"""Of a table on a terminal; Parquet has all."""
+"""Rows of a table as text; the Parquet files have all."""
 
 
 def study_screen(findings: Findings) -> Iterator[str]:
     """Yield the lines of the report."""
     study = findings.plan.study
-    told = [study.title, counted(findings.runs, "run"), counted(len(findings.results), "cell")]
-    yield from paragraph(" | ".join([*told, f"Apache Kafka {KAFKA}"]), "", "  ")
+    facts = [study.title, counted(findings.runs, "run"), counted(len(findings.results), "cell")]
+    yield from paragraph(" | ".join([*facts, f"Apache Kafka {KAFKA}"]), "", "  ")
     if study.question:
         yield from paragraph(study.question)
     yield from _answer(findings)
@@ -35,11 +35,11 @@ def study_screen(findings: Findings) -> Iterator[str]:
         yield label_of(metric)
         yield from as_lines(_table(findings, metric))
     yield from paragraph(
-        "In brackets: where the true figure lies, with 95 % confidence; … where the seeds are too "
-        "few to say. Differences are paired, seed by seed."
+        "In brackets: 95 % confidence intervals; … means too few seeds for an end. Differences are "
+        "paired by seed."
     )
-    yield from _cut_off(len(findings.results))
-    yield from _ranks(findings.influences)
+    yield from _omitted(len(findings.results))
+    yield from _sensitivities(findings.influences)
     for each in findings.fronts:
         yield from _front(each, findings)
     yield from _failures(findings.results)
@@ -70,8 +70,8 @@ def _table(findings: Findings, metric: str) -> Table:
     table = Table(box=box.MARKDOWN)
     for name in _named(axes, findings):
         table.add_column(name)
-    head = findings.plan.study.protocols[0] if against == "protocol" else "the first"
-    for title in ("half are within", "95 in 100 are within", "most", "mean", f"against {head}"):
+    head = findings.plan.study.protocols[0] if against == "protocol" else "the first cell"
+    for title in ("median", "p95", "maximum", "mean", f"difference to {head}"):
         table.add_column(title, justify="right")
     rows = [each for each in findings.summaries if each.metric == metric]
     for row in rows[:MOST_ROWS]:
@@ -89,7 +89,7 @@ def _table(findings: Findings, metric: str) -> Table:
 
 
 def _named(axes: list[str], findings: Findings, cell: Cell | None = None) -> list[str]:
-    """Return the axes and, where there are several protocols, the protocol."""
+    """Return the values, with the protocol if the study has several."""
     if len(findings.plan.study.protocols) == 1:
         return axes or ["" if cell is None else cell.settings.protocol]
     return [*axes, "protocol" if cell is None else cell.settings.protocol]
@@ -99,20 +99,20 @@ def _values(cell: Cell) -> list[str]:
     return [choice.label for choice in cell.settings.point]
 
 
-def _cut_off(number: int) -> Iterator[str]:
+def _omitted(number: int) -> Iterator[str]:
     if number > MOST_ROWS:
         yield f"The first {MOST_ROWS} of {number} cells; summary.parquet has all."
 
 
-def _ranks(influences: Sequence[Influence]) -> Iterator[str]:
+def _sensitivities(influences: Sequence[Influence]) -> Iterator[str]:
     if not influences:
         return
     yield ""
-    yield "What moves it most: the share of the variance between cells"
+    yield "Sensitivity: the share of the variance between cells that a setting explains"
     table = Table(box=box.MARKDOWN)
     for title in ("metric", "setting"):
         table.add_column(title)
-    for title in ("share", "least, with", "most, with"):
+    for title in ("share", "smallest mean, at", "largest mean, at"):
         table.add_column(title, justify="right")
     for each in influences:
         share = f"{each.share:.0%} ({each.low:.0%} to {each.high:.0%})"
@@ -125,8 +125,8 @@ def _ranks(influences: Sequence[Influence]) -> Iterator[str]:
 def _front(each: Front, findings: Findings) -> Iterator[str]:
     yield ""
     yield from paragraph(
-        f"{len(each.cells)} of {counted(len(each.means), 'cell')} that no other one beats in "
-        f"{', '.join(map(label_of, each.metrics))}; means"
+        f"Pareto-optimal in {', '.join(map(label_of, each.metrics))}: {len(each.cells)} of "
+        f"{counted(len(each.means), 'cell')} (means)"
     )
     table = Table(box=box.MARKDOWN)
     table.add_column("cell")

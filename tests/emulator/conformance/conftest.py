@@ -37,6 +37,12 @@ def capture() -> Callable[[str], Capture]:
     return lambda name: _read(KEPT / name)
 
 
+@pytest.fixture(scope="session")
+def kept_runs() -> tuple[Capture, ...]:
+    """Return all kept captures, each read once for all tests."""
+    return tuple(map(_read, find_runs(KEPT)))
+
+
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
     """Return a copy of one small capture that a test may spoil."""

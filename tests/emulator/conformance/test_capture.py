@@ -66,9 +66,9 @@ def test_a_capture_is_read_in_microseconds_since_its_first_instant(capture):
     assert not run.quiet
 
 
-def test_every_kept_capture_is_comparable(kept):
+def test_every_kept_capture_is_comparable(kept_runs):
     """Members are Java's consumers of either protocol, the runs drained."""
-    assert [why_not_comparable(read_capture(path)) for path in find_runs(kept)] == [None] * 12
+    assert [why_not_comparable(run) for run in kept_runs] == [None] * 12
 
 
 def test_other_clients_are_a_value_not_an_error(copied):

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from assignors.types import TopicPartition
-from emulator.conformance.captured.capture import find_runs, read_capture
 from emulator.conformance.figures import tolerances_of
 from emulator.conformance.history.run import history
 from emulator.conformance.observed import View, observe
@@ -139,19 +138,15 @@ def ledger_totals(run):
     return totals
 
 
-def test_kept_captures_are_seen_as_their_summaries_count_them(kept):
+def test_kept_captures_are_seen_as_their_summaries_count_them(kept_runs):
     """Duplicates, losses, rebalances, calls and takeovers equal the capture's own account."""
-    for path in find_runs(kept):
-        run = read_capture(path)
-
+    for run in kept_runs:
         assert summary_of(run) == observed_in(run), run.name
 
 
-def test_stalls_of_kept_captures_are_as_long_as_their_summaries_say(kept):
+def test_stalls_of_kept_captures_are_as_long_as_their_summaries_say(kept_runs):
     """The longest time without work on a partition, to 20 ms."""
-    for path in find_runs(kept):
-        run = read_capture(path)
-
+    for run in kept_runs:
         assert [] == stalls_apart(run), run.name
 
 
@@ -163,10 +158,9 @@ def test_all_captures_are_seen_as_their_summaries_count_them(every_capture):
         assert [] == stalls_apart(run), run.name
 
 
-def test_the_ledger_of_a_kept_capture_has_its_totals(kept):
+def test_the_ledger_of_a_kept_capture_has_its_totals(kept_runs):
     """A real run's events give a ledger whose totals are the capture's, partition by partition."""
-    for path in find_runs(kept):
-        run = read_capture(path)
+    for run in kept_runs:
         wanted, totals = summary_of(run), ledger_totals(run)
 
         assert wanted["duplicates"] == totals[EntryKind.REPROCESSED], run.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -188,3 +189,10 @@ def test_an_assignor_of_the_users_own_belongs_to_the_study(tmp_path, monkeypatch
 def test_scenarios_travel_as_they_are(task):
     """Pickled to a worker, a scenario is the same."""
     assert task.scenario == load_cell(plan_of().cells[0].settings.overrides)
+
+
+def test_the_digest_covers_every_part_of_the_code_that_decides_rows():
+    """A part that moves must be named by its new place, or its changes go unseen."""
+    base = Path(emulator.__file__).parent
+
+    assert [] == [name for name in store.DECIDING if not (base / name).exists()]
