@@ -15,23 +15,49 @@
 >>> emulator.run(scenario, seed=7).ledger.reprocessed
 0
 
-What each room does, from the bottom to the top:
+The rooms, from the bottom up:
 
-- ``scenario/``: scenario files: model, units, overrides, checks, catalogue.
-- ``events/``: typed events of a run, written to and read from Parquet.
-- ``world/``: one run in virtual time: brokers, network, consumers, faults.
-- ``ledger/``: reprocessed and lost records with their causes, from events alone.
-- ``metrics/``: figures, expectations and laws, from events and the ledger.
-- ``report/``: text, tables, JSON and pages for people.
-- ``loading.py``, ``playing.py``, ``sweeps.py``, ``comparison.py``, ``explanation.py``,
-  ``assignment.py``: the functions below.
-- ``study/``: plans and answers over many settings and seeds.
-- ``logs/``: offsets logs of real clusters: reading, import, audit.
-- ``conformance/``: captures of a real Kafka, compared with the emulator.
-- ``spark/``: studies, imports and audits on Spark.
-- ``cli/``: the command ``rebalance``; one file a command.
+``scenario/``
+    What a user writes: the model of scenario files, units, overrides, checks, the catalogue.
+``events/``
+    What happened in a run, as typed events; ``events/parquet.py`` writes and reads them.
+``world/``
+    One run in virtual time, on SimPy: ``cluster/``, ``consumer/`` and ``faults/`` host the machines of
+    ``protocols``; ``world/build.py`` puts them together.
+``ledger/``
+    Events to the ledger: which messages were reprocessed or lost, and the cause of each.
+``metrics/``
+    Events to metrics, checks of ``[expect]``, laws, distributions over seeds.
+``report/``
+    Everything that a person reads: screens, JSON documents, pages, explanations, advice.
+``study/``
+    Many cells and many seeds: plans, results, answers.
+``logs/``
+    Logs of real clusters: ``offsets_log/`` (segments), ``imports/`` (groups of a cluster), ``audit/``
+    (processing logs).
+``conformance/``
+    Captures of a real Kafka: read, rebuilt as a scenario, compared.
+``spark/``
+    The one room that imports PySpark: studies, imports and audits at scale.
+``cli/``
+    One file a command: reads options, calls the library, prints.
 
-One JoinGroup and one commit on their way through ``protocols/`` are described there.
+The functions that users call are modules beside the rooms: ``loading.py``, ``playing.py``,
+``sweeps.py``, ``comparison.py``, ``explanation.py``, ``assignment.py``.
+
+One JoinGroup through a run: ``emulator/world/consumer/process.py`` polls its client, whose request
+``emulator/world/router.py`` puts on the wire (``emulator/world/network.py`` draws the delay);
+``emulator/world/cluster/shards.py`` finds the coordinator of the group and
+``emulator/world/cluster/hosts.py`` calls its machine, carries out the effects, and returns the answer
+the same way. ``emulator/world/cluster/coordinator_events.py`` writes what the machine reports as
+events.
+
+One commit through a run: the same way to ``emulator/world/cluster/hosts.py``;
+``emulator/world/cluster/appends.py`` appends the records to the leader's log
+(``emulator/world/cluster/leader_log.py``, ``emulator/world/cluster/stored_log.py``) and reports when
+they are durable. The event goes to ``emulator/ledger/builder.py``; when the next owner starts,
+``emulator/ledger/attribution.py`` and ``emulator/ledger/causes.py`` decide whether it starts below or
+beyond what was processed, and why.
 """
 
 from __future__ import annotations

@@ -1,1 +1,54 @@
-"""The rules: protocol machines without clock, I/O or randomness."""
+"""The rules of Kafka's group protocols, as machines without clock, I/O or randomness.
+
+A machine takes a message or a timer with a time and answers with a ``Step``: its new state and the
+effects that its host carries out (``machine.py``). Nothing here waits, sends or draws.
+
+The rooms, from the bottom up; a room imports only from rooms above it in this list:
+
+``messages/``
+    Requests, responses and error codes, with Kafka's field names.
+``settings/``
+    Settings of consumers, groups and brokers, with Kafka's names and defaults.
+``offsets_topic/``
+    ``__consumer_offsets``: ``records/`` (keys and values, byte for byte), ``segments/`` (batches,
+    compaction, transactions), ``replay/`` (what a log says of its groups), ``ownership.py`` (which
+    epoch owns a partition, live and at a load), and ``partition.py`` (which partition a group has).
+``facts.py``, ``machine.py``
+    What a machine reports, and what it answers.
+``groups/``
+    The group side. ``groups/`` itself holds what groups of every type share; ``classic/`` has
+    JoinGroup, SyncGroup, Heartbeat and LeaveGroup; ``kip848/`` has ConsumerGroupHeartbeat and does not
+    import ``classic/``, nor the reverse; ``migration/`` is the one package that knows both.
+``coordinator/``
+    The coordinator of one partition of the offsets topic: it dispatches requests and timers to
+    ``groups/``, proposes records, and releases answers when the records are durable.
+``consumer/``
+    The client side: what both Java clients share, ``classic/`` (``ConsumerCoordinator``) and
+    ``kip848/`` (``AsyncKafkaConsumer``).
+
+One JoinGroup of a dynamic member, from request to answer:
+
+1. ``protocols/coordinator/machine.py`` takes the request from its host, and
+   ``protocols/coordinator/dispatch.py`` chooses the handler for the type of the group.
+2. ``protocols/groups/classic/join.py`` validates the request, generates a member id on the first
+   attempt (``MEMBER_ID_REQUIRED``, ``protocols/groups/answers.py``), and adds the member on the
+   second (``protocols/groups/classic/membership.py``, ``protocols/groups/classic/group.py``).
+3. ``protocols/groups/classic/rebalance.py`` begins the join phase, parks the request, and ends the
+   phase on a timer or with the last member: a new generation, a leader, an answer for each.
+4. ``protocols/coordinator/durability.py`` keeps an answer back while records that it depends on are
+   not durable; ``protocols/coordinator/replay.py`` applies records to the state.
+
+One commit, from the client to the next owner:
+
+1. ``protocols/consumer/classic/commits.py`` sends the OffsetCommit with what
+   ``protocols/consumer/commits.py`` says it covers.
+2. ``protocols/coordinator/dispatch.py`` hands it to ``protocols/groups/offsets.py``; the group's type
+   accepts or rejects it (``protocols/groups/classic/membership.py``), and the handler proposes one
+   record for each partition (``protocols/offsets_topic/records/``).
+3. ``protocols/coordinator/durability.py`` appends the records and answers when they are below the high
+   watermark.
+4. After a failover ``protocols/coordinator/replay.py`` loads the log: the same function that applied
+   the record before.
+5. The next owner's ``protocols/consumer/offset_fetcher.py`` fetches the offset, and
+   ``protocols/consumer/positions.py`` keeps where it reads.
+"""
