@@ -1,8 +1,9 @@
-"""A Parquet file that is whole or not there."""
+"""Write Parquet files that are complete or not there: with one compression, and metadata as text."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -10,16 +11,16 @@ from typing import Final, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from emulator.output_files import beside
+from emulator.output_files import beside, written_beside
 
 COMPRESSION: Final = "zstd"
 
 
 class ParquetOutput:
-    """Takes rows, and gives the file its name at the end; used with ``with``.
+    """A file that gets its name at the end of the ``with`` block.
 
-    Raises OSError from the constructor if the file cannot be written. Who has last rows to add
-    when the block ends calls ``finish`` and ``discard`` instead.
+    Raises OSError from the constructor if the file cannot be written. To write rows after
+    the block has ended, call ``finish`` and ``discard`` instead.
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
@@ -60,3 +61,25 @@ class ParquetOutput:
                 self.finish()
         finally:
             self.discard()
+
+
+@contextmanager
+def parquet_writer(
+    path: Path, schema: pa.Schema, metadata: Mapping[str, str], *, store_schema: bool = True
+) -> Iterator[pq.ParquetWriter]:
+    """Open a Parquet file that gets its name at the end of the block, unless there was an error.
+
+    *metadata*: replaces that of the schema. *store_schema*: False leaves Arrow's own schema out, so
+    that dictionary-encoded columns are read as plain text. Raises OSError if it cannot be written.
+    """
+    with (
+        written_beside(path) as part,
+        part.open("wb") as file,
+        pq.ParquetWriter(
+            file,
+            schema.with_metadata(dict(metadata)),
+            compression=COMPRESSION,
+            store_schema=store_schema,
+        ) as writer,
+    ):
+        yield writer

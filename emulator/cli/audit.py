@@ -1,4 +1,4 @@
-"""``rebalance audit``: what real consumers processed twice, and what never."""
+"""``rebalance audit``: count what real consumers reprocessed or lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXPECTATION_FAILED = 1
 
 
 class FormatName(StrEnum):
-    """What a log is, whatever its name ends in."""
+    """The format of a log, whatever its file name."""
 
     PARQUET = "parquet"
     JSON = "json"
@@ -42,7 +42,7 @@ LogsArgument = Annotated[
     typer.Argument(
         metavar="FILE...",
         help="Processing logs: Parquet, JSON lines or CSV, folders of them; for Spark also "
-        "addresses such as s3a://logs/ and, with --format table, names of tables.",
+        "URIs such as s3a://logs/ and, with --format table, names of tables.",
     ),
 ]
 ColumnsOption = Annotated[
@@ -50,15 +50,15 @@ ColumnsOption = Annotated[
     typer.Option(
         "--column",
         metavar="NAME=COLUMN",
-        help="Which column holds what, such as offset=msg_offset; repeatable.",
+        help="A column of the log by its content, such as offset=msg_offset; repeatable.",
     ),
 ]
 TimeUnitOption = Annotated[
     UnitName | None,
-    typer.Option("--time-unit", help="Of epoch numbers; by default told by their size."),
+    typer.Option("--time-unit", help="Of epoch numbers; by default decided by their size."),
 ]
 FormatOption = Annotated[
-    FormatName | None, typer.Option("--format", help="By default told by the files' names.")
+    FormatName | None, typer.Option("--format", help="By default decided by the files' names.")
 ]
 EndsOption = Annotated[
     Path | None,
@@ -69,12 +69,12 @@ BeginsOption = Annotated[
     typer.Option(
         "--begins",
         metavar="FILE",
-        help="Where each began; by default, what was processed of it first.",
+        help="Where each began; by default at its lowest processed offset.",
     ),
 ]
 CutOption = Annotated[
     str | None,
-    typer.Option("--t-end", metavar="TIME", help="The cut: what was finished later is left out."),
+    typer.Option("--t-end", metavar="TIME", help="The cut: rows that finished later are left out."),
 ]
 CommitsOption = Annotated[
     list[Path] | None,
@@ -87,7 +87,9 @@ CommitsOption = Annotated[
 ]
 GroupOption = Annotated[
     str | None,
-    typer.Option("--group", metavar="ID", help="Whose commits; by default the only one."),
+    typer.Option(
+        "--group", metavar="ID", help="The group whose commits count; by default the only one."
+    ),
 ]
 ExpectOption = Annotated[
     list[str] | None,
@@ -99,7 +101,7 @@ OutputOption = Annotated[
 ]
 EngineOption = Annotated[
     EngineName,
-    typer.Option("--engine", help="Who reads: one process, or Spark; auto: by size."),
+    typer.Option("--engine", help="One process (pool) or Spark; auto: by size."),
 ]
 
 
@@ -135,31 +137,31 @@ def audit(
     master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Audit processing logs of real consumers: what was processed twice, what never, by whom, when.
+    """Audit processing logs of real consumers: which records were reprocessed or lost, and why.
 
     A row says that a consumer finished a record, or a range of records, of a partition. Columns
-    are topic, partition, consumer, end (when it was finished), start (when it was begun, may be
-    missing), and offset, or lo and hi (not among them), or first and last; --column names others.
-    Where a consumer keeps its name over a restart, a column incarnation (or --column
-    incarnation=pid) tells its lives apart. Rows may stand in any order. Times are timestamps,
-    ISO 8601 (UTC where no zone is said) or epoch numbers.
+    are topic, partition, consumer, end (when it finished), start (when it began, optional), and
+    offset, or lo and hi (exclusive), or first and last; --column names others. If a consumer keeps
+    its name over a restart, a column incarnation (or --column incarnation=pid) distinguishes its
+    processes. Rows may be in any order. Times are timestamps, ISO 8601 (UTC without a zone) or
+    epoch numbers.
 
-    Never processed is what lies between the begin of a partition (--begins) and what was
-    processed of it last and, where --t-end and --commits are given, what was committed by then.
-    What lies beyond, up to --ends, is unread. --ends and --begins take lines
+    Lost are the unprocessed records between the begin of a partition (--begins) and its highest
+    processed offset or, with --t-end and --commits, the offset committed by then. Records beyond
+    it, up to --ends, are unread. --ends and --begins take lines
     topic:partition:offset, as kafka-get-offsets.sh prints them, or JSON such as
     {"orders": [471, 470]}.
 
-    Causes are told as far as the logs show them; without --commits most are unknown. Of
-    transactions that were aborted a folder of rebalance import knows, segments do not.
+    Without --commits most causes are unknown. Aborted transactions are known from a folder of
+    rebalance import, not from segments.
 
     -o writes entries.parquet, partitions.parquet, audit.json (the same as --json prints) and
-    manifest.json, all when all is done; an earlier audit in DIR is replaced, nothing else is.
+    manifest.json, when all is complete; only an earlier audit in DIR is replaced.
 
-    --json prints one line, one JSON object: audit (what was asked), group, rows, late, processed,
+    --json prints one line, one JSON object: audit (the options), group, rows, late, processed,
     distinct, reprocessed, lost, unread, by_cause, by_owners, ledger, partitions, expectations.
 
-    Exit status: 0 fine; 1 an expectation failed; 2 bad input.
+    Exit status: 0 success; 1 an expectation failed; 2 bad input.
     """
     from emulator.logs.audit.request import Request
     from emulator.logs.auditing import run_audit

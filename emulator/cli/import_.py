@@ -1,4 +1,4 @@
-"""``rebalance import``: real offsets logs, from a cluster or from segment files, as tables."""
+"""``rebalance import``: import real offsets logs, from a cluster or from segments, as tables."""
 
 from __future__ import annotations
 
@@ -53,28 +53,33 @@ ConfigOption = Annotated[
 ]
 SettingOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="One of them, over the file's; repeatable."),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="One setting, overriding the file; repeatable."
+    ),
 ]
 GroupsOption = Annotated[
     list[str] | None,
-    typer.Option("--group", metavar="PATTERN", help="Only groups called so, as in 'billing-*'."),
+    typer.Option(
+        "--group", metavar="PATTERN", help="Only groups whose id matches, such as 'billing-*'."
+    ),
 ]
 FromOption = Annotated[
     str | None,
-    typer.Option("--from", metavar="TIME", help="Only records from then on, by their time."),
+    typer.Option("--from", metavar="TIME", help="Only records from this time on."),
 ]
 ToOption = Annotated[
-    str | None, typer.Option("--to", metavar="TIME", help="Only records before then.")
+    str | None, typer.Option("--to", metavar="TIME", help="Only records before this time.")
 ]
 EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="Who reads; auto: by the size of the sources.")
+    EngineName,
+    typer.Option("--engine", help="Processes (pool) or Spark; auto: by the size of the sources."),
 ]
 ScenarioOption = Annotated[
     str | None,
     typer.Option(
         "--scenario",
         metavar="GROUP",
-        help="Write this group as a scenario to play: to -o FILE.toml, or print it. SOURCE "
+        help="Write this group as a scenario: to -o FILE.toml, or print it. SOURCE "
         "may also be the DIR of an import.",
     ),
 ]
@@ -83,7 +88,7 @@ GenerationOption = Annotated[
     typer.Option(
         "--generation",
         min=0,
-        help="With --scenario: the group as it was then; by default the newest that lasted.",
+        help="With --scenario: the generation to use; by default the newest that lasted.",
     ),
 ]
 RetentionOption = Annotated[
@@ -137,18 +142,17 @@ def import_(
     jobs: JobsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in the offsets log of a real cluster: commits, groups, and what could not be read.
+    """Import the offsets log of a real cluster: commits, groups, and gaps that could not be read.
 
     DIR gets three tables as Parquet files: commits (each committed offset and each deletion),
     groups (each other record about a group: its members, subscriptions, assignments, epochs) and
-    gaps (bytes and records that could not be read: where, and why), and manifest.json. In findings/
-    is what they come to: how often groups commit, rebalance and why, whose offsets went backwards
-    or expire soon, who flaps or idles; report.html has the pictures. The folder is there
-    whole or not at all; an import that was interrupted goes on where it was when the same command
-    is given again.
+    gaps (bytes and records that could not be read, with the reason), and manifest.json. findings/
+    has an analysis of each group: how often it commits and rebalances, and why; offsets that went
+    backwards or expire soon; flapping and idle members. report.html has the pictures. The folder
+    is complete or not there; repeating the command resumes an interrupted import.
 
     Commits of a transaction are marked committed, aborted or pending; only committed ones count.
-    From a live cluster, undecided means that a transaction was open before them.
+    In an import from a live cluster, undecided means that an earlier transaction was still open.
 
     A live cluster is read through consumers that join no group and commit nothing. Settings are
     librdkafka's (security.protocol, sasl.mechanism, sasl.username, ssl.ca.location, ...), from a
@@ -158,7 +162,7 @@ def import_(
 
     --json prints one line, one JSON object: folder, engine, and what manifest.json says.
 
-    Exit status: 0 fine; 1 not all could be read, see gaps; 2 bad input, or no room.
+    Exit status: 0 success; 1 something could not be read, see gaps; 2 bad input, or a full disk.
     """
     from emulator.logs.imports.request import Request, retention_ms_of
 

@@ -1,8 +1,9 @@
-"""Many runs and much data, on Spark: the one room that imports pyspark.
+"""Studies, imports and audits on Spark: the only room that imports pyspark.
 
-``java`` finds a Java that Spark can start with, ``session`` makes the session, ``shipping`` puts
-our packages on its way to the executors, ``study_runs`` plays a study there. ``log_sources`` are
-our own data sources for offsets logs, ``import_runs`` imports through them. ``jobs`` looks after
-what runs. Everything else of the emulator works without Spark; import these modules only when they
-are used.
+``environment`` finds a Java and checks the master, ``session`` starts Spark, ships our packages and
+runs jobs, ``errors`` words what goes wrong. ``study_runs`` runs the chunks of a study.
+``import_runs`` reads segments and live logs, with data sources for your own Spark programs;
+``segment_finding`` and ``segment_reading`` read what only Spark's file systems reach;
+``findings_runs`` analyses groups. ``audit_ranges`` audits files (``audit_files``) and tables
+(``audit_tables``). Import these modules only where Spark is used.
 """

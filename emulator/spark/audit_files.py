@@ -19,7 +19,7 @@ from emulator.logs.audit.csv_text import CsvLayout
 from emulator.logs.audit.passes import Counts, Terms, ranges_of
 from emulator.logs.audit.ranges import RANGES, CutsOf
 from emulator.logs.audit.reading import CHUNK_ROWS, LogFile, Part, Source, layout_of, parts_of
-from emulator.logs.audit.text import Seen, Span, lines_cut, look, rows_cut, stretches_of
+from emulator.logs.audit.text import Seen, Span, lines_cut, look, rows_cut, sections_of
 from emulator.logs.errors import AuditError
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def parts_on(session: Session, source: Source, least: int) -> list[Part]:
     texts = [file for file in source.files if file.format != "parquet" and not file.is_packed]
     spans = dict[LogFile, Sequence[Span]]()
     for file in texts:
-        stretches = stretches_of(0, file.path.stat().st_size, size)
-        if file.format == "json" and len(stretches) > 1:
-            spans[file] = lines_cut(file.path, stretches)
+        sections = sections_of(0, file.path.stat().st_size, size)
+        if file.format == "json" and len(sections) > 1:
+            spans[file] = lines_cut(file.path, sections)
     csv = [file for file in texts if file.format == "csv"]
     return parts_of(source, rows, spans | _csv_spans(session, csv, size))
 
@@ -61,7 +61,7 @@ def _csv_spans(
     for file in files:
         length, layout = file.path.stat().st_size, layout_of(file)
         if layout is not None and length >= 2 * size:
-            looks += [(file, each, layout) for each in stretches_of(layout.begin, length, size)]
+            looks += [(file, each, layout) for each in sections_of(layout.begin, length, size)]
     seen = dict[LogFile, list[Seen]]()
     for file, found in _looked_at(session, looks):
         seen.setdefault(file, []).append(found)
@@ -92,7 +92,7 @@ def ranges_of_parts(
 
 
 def _numbered(session: Session, tasks: int) -> DataFrame:
-    """Return a table that tells each task its number, and nothing else."""
+    """Return a table with the number of each task."""
     return session.spark.range(0, tasks, 1, tasks)
 
 
@@ -113,9 +113,9 @@ def _own(dealt: Sequence[Sequence[Work]], batches: Iterator[pa.RecordBatch]) -> 
 def _look(
     dealt: Sequence[Sequence[tuple[LogFile, Span, CsvLayout]]], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Look at stretches of CSV."""
-    for file, stretch, layout in _own(dealt, batches):
-        seen = pickle.dumps((file, look(file.path, stretch, layout)))
+    """Examine sections of CSV."""
+    for file, section, layout in _own(dealt, batches):
+        seen = pickle.dumps((file, look(file.path, section, layout)))
         yield pa.RecordBatch.from_pydict({"seen": [seen]}, _SEEN)
 
 

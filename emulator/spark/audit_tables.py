@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from emulator.spark.session import Session
 
 FIRST_LINES: Final = 10_000
-"""Of text, by which columns and the unit of times are told."""
+"""Of text, which decide columns and the unit of times."""
 
 NO_FILE_SYSTEM: Final = (
     "Spark has nothing that reads such addresses: start it with the connector of that file system, "

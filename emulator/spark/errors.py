@@ -1,4 +1,4 @@
-"""What can be wrong with Spark itself, said to people."""
+"""Errors of Spark itself, as messages for users."""
 
 from __future__ import annotations
 

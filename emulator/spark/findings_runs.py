@@ -1,6 +1,6 @@
 """Findings about the groups of an import, on Spark: the folds of ``emulator.logs.imports``, hosted.
 
-Two levels, so that no group is too large: what a group's own records tell is folded group by
+Two levels, so that no group is too large: a group's own records are folded group by
 group, what was committed partition by partition, each as a stream of sorted rows of which only
 the sums are held. Then the sums of a group come together.
 
@@ -52,7 +52,7 @@ ROWS: Final = 1_000
 """Of one record batch."""
 
 _VALUE: Final = "value"
-TOLD: Final = pa.schema([*STEPS, pa.field(_VALUE, pa.binary())])
+FOLDED: Final = pa.schema([*STEPS, pa.field(_VALUE, pa.binary())])
 """New owners as steps; a row with a value is a history."""
 
 FOUND: Final = pa.schema(
@@ -85,11 +85,11 @@ def explore_on_spark(
 def _found(session: Session, folder: Path, retention_ms: int) -> DataFrame:
     commits = session.spark.read.parquet(str(folder / "commits"))
     groups = session.spark.read.parquet(str(folder / "groups"))
-    told = _told(session, groups).persist()
-    steps = _steps_of(commits).unionByName(_owners(told, commits))
+    folded = _folded(session, groups).persist()
+    steps = _steps_of(commits).unionByName(_owners(folded, commits))
     arranged = _arranged(session, steps, ORDER[:3], ORDER)
     progress = arranged.mapInArrow(fold_progresses, _ddl(FOUND))
-    known = told.where(f"{_VALUE} is not null").select(*FOUND.names)
+    known = folded.where(f"{_VALUE} is not null").select(*FOUND.names)
     assumptions = Assumptions(retention_ms, _last_ms(commits, groups))
     together = _arranged(session, known.unionByName(progress), ORDER[:1], ORDER[:3])
     fold = partial(fold_findings, assumptions=assumptions)
@@ -104,34 +104,34 @@ def _arranged(
     return rows.repartition(session.tasks, *together).sortWithinPartitions(*order)
 
 
-def _told(session: Session, groups: DataFrame) -> DataFrame:
+def _folded(session: Session, groups: DataFrame) -> DataFrame:
     rows = _arranged(session, groups.select(*GROUP_COLUMNS), GROUP_ORDER[:1], GROUP_ORDER)
-    return rows.mapInArrow(fold_histories, _ddl(TOLD))
+    return rows.mapInArrow(fold_histories, _ddl(FOLDED))
 
 
 def _steps_of(commits: DataFrame) -> DataFrame:
     """Return the commits that count, as ``steps_of_commits`` does."""
     counting = ", ".join(f"'{each}'" for each in COUNTING if each is not None)
     counted = commits.where(f"transaction is null or transaction in ({counting})")
-    told = {
+    columns = {
         "at_ms": "timestamp",
         "is_commit": "true",
         "offset": "if(is_tombstone, null, offset)",
         "in_transaction": "transaction is not null",
         **dict.fromkeys(("member_id", "name", "host"), "cast(null as string)"),
     }
-    return counted.selectExpr(*(f"{told.get(name, name)} as {name}" for name in STEPS.names))
+    return counted.selectExpr(*(f"{columns.get(name, name)} as {name}" for name in STEPS.names))
 
 
-def _owners(told: DataFrame, commits: DataFrame) -> DataFrame:
-    """Return new owners, topics by their names where commits tell them."""
+def _owners(folded: DataFrame, commits: DataFrame) -> DataFrame:
+    """Return new owners, topics by their names where commits contain them."""
     named = (
         commits.where(f"topic_id is not null and topic_id <> '{ZERO_TOPIC_ID}'")
         .groupBy("topic_id")
         .agg({"topic": "max"})
         .withColumnRenamed("max(topic)", "topic_name")
     )
-    owners = told.where(f"{_VALUE} is null")
+    owners = folded.where(f"{_VALUE} is null")
     joined = owners.join(named, owners["topic"] == named["topic_id"], "left")
     return joined.selectExpr(
         *(
@@ -165,16 +165,16 @@ def _ddl(schema: pa.Schema) -> str:
 
 
 def fold_histories(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Turn sorted rows of ``groups`` into rows of ``TOLD``."""
+    """Turn sorted rows of ``groups`` into rows of ``FOLDED``."""
     nothing = [None] * (len(STEPS) - 3)
     yield from _batches(
         (
-            (told.group, *_BEFORE_ALL, *nothing, pickle.dumps(told))
-            if isinstance(told, History)
-            else (*step_of_owner(*told, {}), None)
-            for told in histories(rows_of(batches))
+            (folded.group, *_BEFORE_ALL, *nothing, pickle.dumps(folded))
+            if isinstance(folded, History)
+            else (*step_of_owner(*folded, {}), None)
+            for folded in histories(rows_of(batches))
         ),
-        TOLD,
+        FOLDED,
     )
 
 

@@ -153,9 +153,9 @@ class LogReader(DataSourceReader):
         elif self._kind is Segment:
             found = [*segments_of([self._path])]
         else:
-            from emulator.logs.imports.live import stretches_of  # noqa: PLC0415  of [live]
+            from emulator.logs.imports.live import log_ranges  # noqa: PLC0415  of [live]
 
-            found = [*stretches_of(self._settings, begin_ms=self._selection.begin_ms)]
+            found = [*log_ranges(self._settings, begin_ms=self._selection.begin_ms)]
         return [PieceOfLog(each) for each in sorted(found, key=lambda each: -each.size)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -152,7 +152,7 @@ def translated_file_errors(uri: str) -> Iterator[None]:
 def translated_reading_errors() -> Iterator[None]:
     """Turn what file systems say when a job breaks off into a SparkError.
 
-    A worker's LogFileError stays one; what else there is, ``jobs`` tells.
+    A worker's LogFileError stays one; other errors are left to ``translated_errors``.
     """
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415  only where Spark is used
     from pyspark.errors import PySparkException  # noqa: PLC0415

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from emulator.spark.session import Session
 
 SEPARATORS: Final = ("\n", "\0" * 64, "\0" * 4)
-"""To be tried one after the other. The first stands every few hundred bytes of a log, whatever it
+"""To be tried one after the other. The first occurs every few hundred bytes of a log, whatever it
 holds; the second in zeros behind a short log; the third in zeros and at the beginning of most batches,
 in so many lines that it is slow."""
 
@@ -65,11 +65,11 @@ OPTIONS: Final = {
     "io.compress.passthrough.extension": _GZIPPED,
     "org.apache.hadoop.shaded.io.compress.passthrough.extension": _GZIPPED,
 }
-"""Gzipped files come as they are: our own reader tells where one is damaged. The last option is the
+"""Gzipped files come as they are: our own reader reports where one is damaged. The last option is the
 one before it, as the Hadoop calls it that comes with Spark."""
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_TOLD: Final = "path string, is_whole boolean"
+_RESULT: Final = "path string, is_whole boolean"
 
 
 def read_far(session: Session, tasks: Sequence[Task], part: Path) -> None:
@@ -82,8 +82,8 @@ def read_far(session: Session, tasks: Sequence[Task], part: Path) -> None:
     with translated_reading_errors(), _one_file_a_task(session):
         for separator in SEPARATORS:
             work = partial(read, tasks=left, separator=separator, part=part)
-            told = lines_of(session, [*left], separator).mapInArrow(work, _TOLD).collect()
-            whole = {row.path for row in told if row.is_whole}
+            rows = lines_of(session, [*left], separator).mapInArrow(work, _RESULT).collect()
+            whole = {row.path for row in rows if row.is_whole}
             left = {path: task for path, task in left.items() if path not in whole}
             if not left:
                 return
@@ -121,7 +121,7 @@ def _one_file_a_task(session: Session) -> Iterator[None]:
 def read(
     batches: Iterator[pa.RecordBatch], tasks: Mapping[str, Task], separator: str, part: Path
 ) -> Iterator[pa.RecordBatch]:
-    """Read the files of a task and keep their rows; tell of which all bytes have come.
+    """Read the files of a task and keep their rows; report whether all bytes were received.
 
     Raise LogFileError for what is no segment of the offsets topic.
     """
@@ -172,7 +172,7 @@ def as_file(lines: Lines, separator: str, size: int) -> io.BufferedReader:
 def by_file(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Lines]]:
     """Yield files and their lines, of record batches with columns ``file_path`` and ``value``.
 
-    All lines of a file stand together. What is not taken of one is passed over when the next
+    All lines of a file are adjacent. What is not taken of one is passed over when the next
     one is asked for.
     """
     for path, pieces in groupby(_pieces(batches), lambda piece: piece[0]):

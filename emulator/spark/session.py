@@ -1,6 +1,6 @@
 """The one way to a Spark session: on this machine by default, unchanged on a user's cluster.
 
-A master is set only where nobody else has decided it: ``spark-submit`` (which leaves the port of
+A master is set only only if it has not been decided: ``spark-submit`` (which leaves the port of
 its gateway in the environment) and Spark Connect (``SPARK_REMOTE``) have. On one machine, workers
 are this very Python, everything listens on loopback alone, and what Spark leaves behind lies in a
 folder that goes when the session does.
@@ -79,7 +79,7 @@ class Session:
         return self.cores * TASKS_A_CORE
 
     def cancel(self) -> None:
-        """Let nobody work on what nobody waits for; a Spark that has died does not."""
+        """Cancel all jobs; do nothing if Spark has died."""
         with _dead_or_alive():
             if _is_connect(self.spark):
                 self.spark.interruptAll()
@@ -164,7 +164,7 @@ def _greet(remote: str) -> None:
             grpc.channel_ready_future(channel).result(PATIENCE_S)
         except grpc.FutureTimeoutError:
             raise SparkError(
-                f"{REMOTE}={remote.partition(';')[0]}: somebody listens there, but no Spark "
+                f"{REMOTE}={remote.partition(';')[0]}: the port is open, but it is no Spark "
                 "Connect server that takes us"
             ) from None
 
@@ -271,7 +271,7 @@ def _ship(spark: Any, archive: Path) -> None:
 
 
 def _cores(spark: Any) -> int:
-    """Return how many tasks run at once; Spark Connect does not tell, so a guess."""
+    """Return how many tasks run at once; Spark Connect does not know it, so a guess."""
     return 8 if _is_connect(spark) else int(spark.sparkContext.defaultParallelism)
 
 
@@ -333,7 +333,7 @@ def _add_compiled(archive: zipfile.ZipFile, name: str, source: Path) -> None:
 
 
 LOOK_EVERY_S = 0.5
-"""How often somebody looks for what is done."""
+"""Seconds between two checks for finished work."""
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -348,7 +348,7 @@ def results_of(
     """Run a job; yield what came of each piece of work once it is there.
 
     *look*: returns what came of a piece, None while it is not done. Raise SparkError if a task
-    breaks off; whoever stops walking ends the job.
+    breaks off; the job ends when the iteration stops.
     """
     waiting = list(work)
     with ThreadPoolExecutor(1, "job") as aside:

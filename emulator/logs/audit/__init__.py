@@ -1,11 +1,20 @@
-"""From a processing log to a ledger: what was processed twice, what never, by whom, when.
+"""Compute the ledger of a processing log: what was reprocessed or lost, by which consumer, when.
 
-The stages, each a file: a log is read in chunks (:mod:`reading`; text in blocks of whole rows,
-:mod:`text`, which many may share, :mod:`spans`) whose rows are brought into one form
-(:mod:`rows`); rows become ranges (:mod:`ranges`); the ranges of a partition show where it was
-processed more than once (:mod:`survey`); there the rows are read once more, cut finely enough to
-tell who was first; then each partition has its books kept (:mod:`partitions`), by the accounting
-of :mod:`emulator.measure`. Committed offsets, where there are any, tell causes (:mod:`judging`).
+====================== ==========================================================================
+module                 what it does
+====================== ==========================================================================
+``request``            the options, parsed and checked
+``reading``            files in chunks: Parquet, JSON lines, CSV
+``text``, ``csv_text`` text in blocks of whole rows, which several workers may share
+``columns``, ``rows``  columns as arrays; rows in one form
+``ranges``             rows as ranges of offsets; where ranges overlap
+``passes``             the two passes over a log; the second only where records were reprocessed
+``partitions``         the accounts of one partition, kept as those of a run
+``commits``            the history of a group; ``committed`` reads it from an offsets log
+``causes``, ``ledger`` causes, entries, expectations
+``screen``, ``output`` the report, the JSON document, the folder
+====================== ==========================================================================
 
-All of it is plain functions of plain values: one process or Spark may call them.
+All of it is functions of plain values, called by one process or by Spark
+(:mod:`emulator.spark.audit_ranges`). The public function is ``emulator.audit``.
 """

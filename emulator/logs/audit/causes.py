@@ -1,15 +1,15 @@
-"""Why something was processed again or never, as far as the logs show it.
+"""Find the cause of a reprocessed or lost range, if the logs show it.
 
 ========================== ====================================================================
 cause                      shown by
 ========================== ====================================================================
-two owners at once         one was at work on the partition, and went on when the other had begun
-offset expired             the newest record of the partition's offset was a tombstone: it had
-                           expired, or somebody had deleted it
+two owners at once         the first owner continued after the second one had begun
+offset expired             the newest record of the partition's offset was a tombstone: the
+                           offset had expired or was deleted
 rewind                     a commit beyond the range had been overwritten by a lower one
-rebalance between          a new generation came after the first processing, before the second
-committed before processed a commit covered the range before anybody had gone on beyond it
-position reset             nothing was committed when somebody went on beyond it
+rebalance between          a new generation came between the two processings
+committed before processed a commit covered the range before any consumer continued beyond it
+position reset             no offset was committed when a consumer continued beyond it
 unknown                    none of these; without an offsets log only the first can be seen
 ========================== ====================================================================
 """
@@ -24,7 +24,7 @@ from typing import NamedTuple
 from emulator.ledger.entries import Cause
 from emulator.logs.audit.columns import shown
 from emulator.logs.audit.commits import GONE, NO_COMMITS, Committed
-from emulator.logs.audit.partitions import Stretch
+from emulator.logs.audit.partitions import AffectedRange
 from emulator.logs.audit.ranges import PartitionName
 
 
@@ -50,29 +50,29 @@ class Judgement(NamedTuple):
 NOTHING_SHOWN = Judgement(AuditCause.UNKNOWN)
 
 
-def judge_again(stretch: Stretch, name: PartitionName, log: Committed | None) -> Judgement:
+def judge_again(affected: AffectedRange, name: PartitionName, log: Committed | None) -> Judgement:
     """Say why a range was processed again."""
-    if stretch.overlap:
+    if affected.overlap:
         return Judgement(AuditCause.TWO_OWNERS)
-    if log is None or stretch.second_began_us is None:
+    if log is None or affected.second_began_us is None:
         return NOTHING_SHOWN
     commits = log.commits.get(name, NO_COMMITS)
-    count = commits.count_by(stretch.second_began_us)
+    count = commits.count_by(affected.second_began_us)
     newest, highest = commits.newest(count), commits.top(count)
     if count and newest == GONE:
         return Judgement(AuditCause.EXPIRED, "or deleted")
-    if highest > stretch.first >= newest:
+    if highest > affected.first >= newest:
         return Judgement(AuditCause.REWIND, f"{highest} to {newest}")
-    told = f"{newest} was committed" if newest != GONE else "nothing was committed"
-    between = _rebalance(stretch, log)
+    detail = f"{newest} was committed" if newest != GONE else "nothing was committed"
+    between = _rebalance(affected, log)
     if between is None:
-        return Judgement(AuditCause.UNKNOWN, told)
-    return Judgement(AuditCause.REBALANCE, f"{between}; {told}")
+        return Judgement(AuditCause.UNKNOWN, detail)
+    return Judgement(AuditCause.REBALANCE, f"{between}; {detail}")
 
 
-def _rebalance(stretch: Stretch, log: Committed) -> str | None:
+def _rebalance(affected: AffectedRange, log: Committed) -> str | None:
     """Name the generations that came between the two processings of a range."""
-    first_us, began_us = stretch.first_us, stretch.second_began_us
+    first_us, began_us = affected.first_us, affected.second_began_us
     if first_us is None or began_us is None:
         return None
     at_us = attrgetter("at_us")
@@ -84,15 +84,15 @@ def _rebalance(stretch: Stretch, log: Committed) -> str | None:
     return f"generation {first}" if high - low == 1 else f"generations {first} to {last}"
 
 
-def judge_never(stretch: Stretch, name: PartitionName, log: Committed | None) -> Judgement:
+def judge_never(affected: AffectedRange, name: PartitionName, log: Committed | None) -> Judgement:
     """Say why a range was never processed."""
     if log is None:
         return NOTHING_SHOWN
     commits = log.commits.get(name, NO_COMMITS)
     count = len(commits.offsets)
-    if stretch.second_began_us is not None:
-        count = commits.count_by(stretch.second_began_us)
-    covering = commits.first_beyond(stretch.first, count)
+    if affected.second_began_us is not None:
+        count = commits.count_by(affected.second_began_us)
+    covering = commits.first_beyond(affected.first, count)
     if covering is not None:
         at = shown(int(commits.at_us[covering]))
         return Judgement(AuditCause.COMMITTED_AHEAD, f"{commits.offsets[covering]} at {at}")

@@ -1,7 +1,8 @@
-"""Columns of a processing log as files bring them: names as text, and whole numbers.
+"""Columns of a processing log as arrays: names, whole numbers, times.
 
-Formats and tools spell the same in many types: text as bytes or as places in a list, numbers as
-decimals, floats or text. What cannot be read as what a column has to hold is refused by its place.
+Formats and tools write the same value in many types: text as bytes or dictionaries, numbers as
+decimals, floats or text, times as epoch numbers of four units, timestamps or ISO 8601. A value of
+the wrong type is refused with its place.
 """
 
 from __future__ import annotations
@@ -172,7 +173,7 @@ _EXPECTED: Final = "expected epoch numbers or ISO 8601"
 def unit_of(column: pa.Array, name: str, given: str | None = None) -> str:
     """Return the unit of a column of times: the one given, or by the size of its numbers.
 
-    Timestamps and ISO 8601 text have none: ``""``. Raise AuditError where the size does not tell.
+    Timestamps and ISO 8601 text have none: ``""``. Raise AuditError if the size is ambiguous.
     """
     column = spelled_out(column)
     kind = column.type
@@ -201,7 +202,7 @@ def unit_of(column: pa.Array, name: str, given: str | None = None) -> str:
 def to_us(column: pa.Array, unit: str, name: str) -> Array:
     """Return times in epoch microseconds; raise WrongValueError for what is none.
 
-    *unit*: of numbers; empty where the log's other times are none: then their size tells.
+    *unit*: of numbers; empty if the log's other times are not numbers: then their size decides.
     """
     column = spelled_out(column)
     kind = column.type
@@ -247,7 +248,7 @@ def _refuse_far(values: Array, latest: float, unit: str, name: str) -> None:
 
 def _of_text(column: pa.Array, unit: str, name: str) -> Array:
     first = _first(column)
-    read = _number if _is_number(first) else partial(_moment, zone=_zone(first))
+    read = _number if _is_number(first) else partial(_timestamp, zone=_zone(first))
     try:
         values = np.asarray(read(column).to_numpy(zero_copy_only=False))
     except (pa.ArrowInvalid, ValueError):
@@ -264,7 +265,7 @@ def _number(column: pa.Array) -> pa.Array:
         return pc.cast(column, pa.float64())
 
 
-def _moment(column: pa.Array, zone: str | None) -> pa.Array:
+def _timestamp(column: pa.Array, zone: str | None) -> pa.Array:
     return pc.cast(pc.cast(column, pa.timestamp("us", zone)), pa.int64())
 
 
@@ -300,7 +301,7 @@ def _is_number(text: str) -> bool:
 
 
 def time_us(text: str, unit: str | None) -> int:
-    """Read one time as a user gives it: a number of *unit* or of one its size tells, or ISO 8601.
+    """Read one time as a user gives it: a number of *unit*, or of the unit its size suggests, or ISO 8601.
 
     Raise AuditError for anything else.
     """
@@ -308,22 +309,22 @@ def time_us(text: str, unit: str | None) -> int:
         if _is_number(text):
             number = pa.array([float(text) if "." in text else int(text)])
             return int(to_us(number, unit or unit_of(number, text), text)[0])
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except (ValueError, OverflowError, WrongValueError, pa.ArrowException):
         raise AuditError(
             f"{text!r} is no time; expected ISO 8601, such as 2026-05-04T09:00:00Z, or an epoch number"
         ) from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return (time - _EPOCH) // timedelta(microseconds=1)
 
 
 def shown(at_us: int) -> str:
-    """Return a time as people read it.
+    """Return a time in readable form.
 
     >>> shown(1_795_258_484_420_377), shown(12_345_678)
     ('2026-11-21T10:54:44.420Z', '12.345 s')
     """
     if not CLOCK_FROM_US <= at_us < LATEST_US:
         return f"{at_us // 1_000 / 1_000:.3f} s"
-    moment = _EPOCH + timedelta(microseconds=at_us)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1_000:03}Z"
+    time = _EPOCH + timedelta(microseconds=at_us)
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1_000:03}Z"

@@ -30,7 +30,7 @@ class Commits:
     """The commits of one partition in the order of the log."""
 
     at_us: Array
-    """Ascending: no commit came before the one that stands before it."""
+    """Ascending: in the order of the log."""
 
     offsets: Array
     """``GONE`` for a tombstone."""

@@ -1,8 +1,8 @@
-"""What a group had committed, and when it rebalanced, as its offsets log tells it.
+"""Read what a group committed, and when it rebalanced, from its offsets log.
 
-Read from the tables of ``rebalance import``, from a Parquet file of ``rebalance log --columns``,
-or from segment files. Times are the records' own, in milliseconds at best. It is read once, batch
-by batch, and kept by partition (:mod:`kept_commits`).
+The source is a folder of ``rebalance import``, a Parquet file of ``rebalance log --columns``, or
+segment files. Times are those of the records, in milliseconds at best. The log is read once, batch
+by batch, and kept by partition (:mod:`emulator.logs.audit.commits`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ GENERATIONS: Final = {
 
 @dataclass(slots=True)
 class _Found:
-    """What is kept while reading: of one group; of the others nothing but that they are there."""
+    """What is kept while reading: the commits of one group, and the names of the others."""
 
     wanted: str | None
     """The group; None: the first one that comes, the only one if it is to be used."""
@@ -184,7 +184,7 @@ def _codes(column: pa.Array) -> tuple[Array, list[str]]:
 
 
 def _add_generations(batch: pa.RecordBatch, found: _Found) -> None:
-    """Keep what tells of new assignments in the group that is wanted; commits are read before."""
+    """Keep the records of new assignments in the requested group; commits are read before."""
     mine = batch.filter(pc.equal(batch.column("group"), pa.scalar(found.wanted, pa.string())))
     for row in mine.to_pylist():
         if row["kind"] in GENERATIONS and row["epoch"] is not None and row["epoch"] >= 0:

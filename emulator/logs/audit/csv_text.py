@@ -1,8 +1,8 @@
-"""How a CSV file is written: its columns, what separates them, and where its rows end.
+"""The layout of a CSV file, and its rows: columns, separator, and where rows end.
 
-A newline between quotes is part of a value. A quote opens a value only where one begins, and within
-it stands for itself when doubled. Where all quotes stand so that every second one opens a value, as
-RFC 4180 has them, arithmetic tells which newlines are within values; else the text is walked.
+A newline between quotes is part of a value. A quote opens a value only at its beginning, and a
+doubled quote inside it is a quote. If every second quote opens a value, as in RFC 4180, arithmetic
+finds the newlines that are inside values; otherwise a regular expression does.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Quoted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """What the beginning of a file tells."""
+    """The layout, as the beginning of a file shows it."""
 
     names: tuple[str, ...]
     separator: bytes
@@ -93,7 +93,7 @@ class CsvLayout:
         return self._walked(text)
 
     def stand_well(self, text: bytes, quotes: Array, opening: int, before: int) -> bool:
-        """Say whether all quotes that would open a value stand where one can.
+        """Return whether all quotes that would open a value are at the beginning of one.
 
         *opening*: the first of them, then every second; *before*: the byte before the text.
         """
@@ -160,7 +160,7 @@ CSV_ROW_IN_ERROR = re.compile(r"Row #(\d+): ")
 def parsed_csv(text: bytes, layout: CsvLayout, mapped: Mapped | None) -> pa.RecordBatch | None:
     """Return the columns of *mapped* of some rows, or all; None if there is no row.
 
-    Times stay text, whose form the first row need not tell of all others. Raise pa.ArrowException
+    Times remain text: the first row may have another form than others. Raise pa.ArrowException
     for text that is none of the layout.
     """
     times = [] if mapped is None else [mapped.end, *([mapped.start] if mapped.start else [])]

@@ -1,4 +1,4 @@
-"""The ledger of an audit: that of a run, as far as logs can tell it."""
+"""The ledger of an audit, with the entries of a run's ledger, and expectations about it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from emulator.ledger.entries import EntryKind
 from emulator.logs.audit.causes import AuditCause, Judgement, judge_again, judge_never
 from emulator.logs.audit.commits import Committed
-from emulator.logs.audit.partitions import PartitionLedger, Stretch
+from emulator.logs.audit.partitions import AffectedRange, PartitionLedger
 from emulator.logs.audit.passes import Audited, Counts
 from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.errors import AuditError
@@ -57,7 +57,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditLedger:
-    """What a processing log comes to, in records."""
+    """The result of an audit, in records."""
 
     group: str
     entries: tuple[AuditEntry, ...]
@@ -120,7 +120,7 @@ PARTITIONS: Final = pa.schema(
 
 
 def draw_up(audited: Audited, log: Committed | None, group: str) -> AuditLedger:
-    """Return the ledger; *log*: what tells causes, None where there is none."""
+    """Return the ledger; *log*: the history that shows causes, None if there is none."""
     again = _entries(audited, "again", lambda part, each: judge_again(each, part.name, log))
     never = _entries(audited, "never", lambda part, each: judge_never(each, part.name, log))
     entries = (
@@ -137,39 +137,39 @@ def draw_up(audited: Audited, log: Committed | None, group: str) -> AuditLedger:
     )
 
 
-Judged = tuple[PartitionName, Stretch, Judgement]
+Judged = tuple[PartitionName, AffectedRange, Judgement]
 
 
 def _entries(
-    audited: Audited, which: str, judge: Callable[[PartitionLedger, Stretch], Judgement]
+    audited: Audited, which: str, judge: Callable[[PartitionLedger, AffectedRange], Judgement]
 ) -> list[Judged]:
     found = [
-        (part.name, stretch, judge(part, stretch))
+        (part.name, affected, judge(part, affected))
         for part in audited.partitions
-        for stretch in attrgetter(which)(part)
+        for affected in attrgetter(which)(part)
     ]
-    return sorted(found, key=lambda each: (_moment(each[1]), each[0], each[1].first))
+    return sorted(found, key=lambda each: (_time_us(each[1]), each[0], each[1].first))
 
 
-def _moment(stretch: Stretch) -> int:
-    return next((at for at in (stretch.second_us, stretch.first_us) if at is not None), 0)
+def _time_us(affected: AffectedRange) -> int:
+    return next((at for at in (affected.second_us, affected.first_us) if at is not None), 0)
 
 
 def _numbered(found: list[Judged], kind: EntryKind, letter: str) -> Iterator[AuditEntry]:
-    for number, (name, stretch, judgement) in enumerate(found, 1):
+    for number, (name, affected, judgement) in enumerate(found, 1):
         yield AuditEntry(
             id=f"{letter}{number}",
             kind=kind,
             topic=name.topic,
             partition=name.partition,
-            first=stretch.first,
-            last=stretch.next_offset - 1,
+            first=affected.first,
+            last=affected.next_offset - 1,
             cause=judgement.cause,
             detail=judgement.detail,
-            first_owner=stretch.first_owner,
-            first_at_us=stretch.first_us,
-            second_owner=stretch.second_owner,
-            second_at_us=stretch.second_us,
+            first_owner=affected.first_owner,
+            first_at_us=affected.first_us,
+            second_owner=affected.second_owner,
+            second_at_us=affected.second_us,
         )
 
 

@@ -1,4 +1,4 @@
-"""An audit as one JSON document, and what its folder says about itself."""
+"""The output of an audit: one JSON document, and a folder that is complete or not there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import emulator
 from emulator.logs.audit.ledger import TOTALS, AuditLedger, entries_table, partitions_table
 from emulator.output_files import beside
+from emulator.parquet_file import parquet_writer
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -59,11 +59,10 @@ def manifest(asked: Asked, ledger: AuditLedger) -> dict[str, Any]:
 
 MANIFEST: Final = "manifest.json"
 DOCUMENT: Final = "audit.json"
-COMPRESSION: Final = "zstd"
 
 
 def objection(folder: Path) -> str | None:
-    """Say why an audit must not be written there: what is there may be dear to somebody."""
+    """Return why an audit must not be written there; other content may belong to the user."""
     if folder.is_symlink():
         return "it is a link; name a folder that is not there yet"
     if not folder.exists():
@@ -71,7 +70,7 @@ def objection(folder: Path) -> str | None:
     if not folder.is_dir():
         return "it is there and no folder; name one that is not there yet"
     if any(folder.iterdir()) and not _is_audit(folder):
-        return "it holds something else than an audit; take another folder"
+        return "it contains something else than an audit; take another folder"
     return None
 
 
@@ -86,7 +85,7 @@ def _is_audit(folder: Path) -> bool:
 def write(
     folder: Path, tables: dict[str, pa.Table], document: dict[str, Any], manifest: dict[str, Any]
 ) -> None:
-    """Write the folder; an earlier audit there gives way when all is written.
+    """Write the folder; an earlier audit in it is replaced when everything is written.
 
     Raise OSError if it cannot be written; then what was there is there still, and nothing else.
     """
@@ -107,9 +106,8 @@ def _write_table(path: Path, table: pa.Table, manifest: dict[str, Any]) -> None:
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in manifest.items()
     }
-    schema = table.schema.with_metadata(metadata)
-    with path.open("wb") as file, pq.ParquetWriter(file, schema, compression=COMPRESSION) as out:
-        out.write_table(table.cast(schema))
+    with parquet_writer(path, table.schema, metadata) as writer:
+        writer.write_table(table.cast(writer.schema))
 
 
 def _give_name(part: Path, folder: Path) -> None:

@@ -1,4 +1,9 @@
-"""The account of one partition: its ranges in order of time, counted as those of a run are."""
+"""The accounts of one partition: its ranges in order of time, accounted as those of a run.
+
+A *sequence* is what one consumer did from offset to offset without a break. Two sequences overlap
+if the older one continues after the younger one began. A consumer that continues later, behind
+everything that another one did in between, was assigned the partition again.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +36,7 @@ class Limits(NamedTuple):
     """What the group had committed at the cut."""
 
 
-class Stretch(NamedTuple):
+class AffectedRange(NamedTuple):
     """A range that was processed again, or never."""
 
     first: int
@@ -66,8 +71,8 @@ class PartitionLedger:
     unread: int
     """Beyond the frontier, and below the end of the log."""
 
-    again: tuple[Stretch, ...]
-    never: tuple[Stretch, ...]
+    again: tuple[AffectedRange, ...]
+    never: tuple[AffectedRange, ...]
 
 
 def account(
@@ -109,8 +114,8 @@ def account(
 def _base(pieces: Pieces, limits: Limits) -> int:
     """Return from where on a partition is counted.
 
-    One that nobody worked on, and of which no begin is given, is not of this log: what was
-    committed of it before is not held against anybody.
+    A partition without processed records and without a begin offset is not part of this log: what
+    was committed of it before is not counted as lost.
     """
     if len(pieces):
         lowest = int(pieces.lo.min())
@@ -119,8 +124,8 @@ def _base(pieces: Pieces, limits: Limits) -> int:
     return next((offset for offset in known if offset is not None), 0)
 
 
-def _records(stretches: Iterable[Stretch]) -> int:
-    return sum(each.next_offset - each.first for each in stretches)
+def _records(ranges: Iterable[AffectedRange]) -> int:
+    return sum(each.next_offset - each.first for each in ranges)
 
 
 def _work(account: PartitionAccount, pieces: Pieces, consumers: list[str]) -> None:
@@ -175,17 +180,19 @@ def _refuse_twice_at_once(name: PartitionName, pieces: Pieces, consumers: list[s
     )
 
 
-def _again(account: PartitionAccount, pieces: Pieces, consumers: list[str]) -> Iterator[Stretch]:
+def _again(
+    account: PartitionAccount, pieces: Pieces, consumers: list[str]
+) -> Iterator[AffectedRange]:
     """Yield what was processed again, with the times at which its first record was finished."""
     repeats = list(account.repeats())
     begun = _begun_at([each.start for each in repeats], pieces, consumers)
-    courses = Courses(pieces)
+    sequences = Sequences(pieces)
     for each in repeats:
         firsts = begun.get((each.start, each.first_owner), ())
         seconds = begun.get((each.start, each.second_owner), ())
         first = firsts[0] if firsts else None
         second = next((one for one in seconds if one.first_us == each.second_us), None)
-        yield Stretch(
+        yield AffectedRange(
             first=each.start,
             next_offset=each.end,
             first_owner=each.first_owner,
@@ -196,12 +203,14 @@ def _again(account: PartitionAccount, pieces: Pieces, consumers: list[str]) -> I
             overlap=first is not None
             and second is not None
             and each.first_owner != each.second_owner
-            and courses.at_once(first.place, second.place),
+            and sequences.at_once(first.place, second.place),
         )
 
 
-def _never(account: PartitionAccount, pieces: Pieces, consumers: list[str]) -> Iterator[Stretch]:
-    """Yield what nobody processed, with those who finished the records around it."""
+def _never(
+    account: PartitionAccount, pieces: Pieces, consumers: list[str]
+) -> Iterator[AffectedRange]:
+    """Yield the ranges that were not processed, with the owners of the records around them."""
     gaps = list(account.gaps())
     begun = _begun_at([end for _, end in gaps], pieces, consumers)
     after = {lo: work for (lo, _), works in begun.items() for work in works[:1]}
@@ -210,7 +219,7 @@ def _never(account: PartitionAccount, pieces: Pieces, consumers: list[str]) -> I
     before = _ended_at([start for start, _ in gaps], pieces, consumers)
     for start, end in gaps:
         last, following = before.get(start), after.get(end)
-        yield Stretch(
+        yield AffectedRange(
             first=start,
             next_offset=end,
             first_owner=None if last is None else last.consumer,
@@ -266,23 +275,23 @@ def _ended_at(offsets: list[int], pieces: Pieces, consumers: list[str]) -> dict[
     return found
 
 
-class Courses:
-    """The courses of one partition; pieces are named by their places."""
+class Sequences:
+    """The sequences of one partition; pieces are named by their places."""
 
-    __slots__ = ("_borders", "_course", "_ordered", "_pieces")
+    __slots__ = ("_borders", "_ordered", "_pieces", "_sequence")
 
     def __init__(self, pieces: Pieces) -> None:
         order, new = runs_of(pieces)
         self._pieces = pieces
         self._ordered = pieces.at(order)
         self._borders = np.append(np.flatnonzero(new), len(order))
-        self._course = np.empty(len(order), np.int64)
-        self._course[order] = np.cumsum(new) - 1
+        self._sequence = np.empty(len(order), np.int64)
+        self._sequence[order] = np.cumsum(new) - 1
 
     def at_once(self, one: int, other: int) -> bool:
-        """Say whether the courses of two pieces were at once."""
-        courses = (int(self._course[one]), int(self._course[other]))
-        older, younger = sorted(courses, key=self._began)
+        """Return whether the sequences of two pieces overlap."""
+        sequences = (int(self._sequence[one]), int(self._sequence[other]))
+        older, younger = sorted(sequences, key=self._began)
         began_us = self._began(younger)[0]
         low, high = self._borders[older], self._borders[older + 1]
         place = low + int(np.searchsorted(self._ordered.ended_us[low:high], began_us, "right"))
@@ -292,5 +301,5 @@ class Courses:
         within = self._ordered.began_us[place] < self._ordered.ended_us[last]
         return bool(within or self._ordered.lo[place] < self._ordered.hi[last])
 
-    def _began(self, course: int) -> tuple[int, int]:
-        return int(self._ordered.began_us[self._borders[course]]), course
+    def _began(self, sequence: int) -> tuple[int, int]:
+        return int(self._ordered.began_us[self._borders[sequence]]), sequence

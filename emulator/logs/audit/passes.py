@@ -1,7 +1,7 @@
-"""The course of an audit, whoever does the work: read, survey, read again what needs it, account.
+"""The passes over a processing log: read it, and read again where records were reprocessed.
 
-An engine reads rows into ranges and lets a function see the ranges of each partition. One process
-does it here; Spark does it in :mod:`emulator.spark.audit_ranges`, with these same functions.
+An engine reads rows into ranges and passes the ranges of each partition to a function. One process
+does it here; Spark does it in :mod:`emulator.spark.audit_ranges`, with the same functions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What holds for all partitions of an audit."""
+    """Limits of an audit, for all partitions and for each."""
 
     end_us: int | None = None
     """The cut: what was finished later does not count."""
@@ -46,8 +46,8 @@ class Terms:
         return self.limits.get(name, NO_LIMITS)
 
 
-class Surveyed(NamedTuple):
-    """What a first look at a partition comes to: its ledger, or how to look once more."""
+class FirstPassResult(NamedTuple):
+    """The result of the first pass over a partition: its ledger, or where to cut in the second."""
 
     name: PartitionName
     ledger: PartitionLedger | None
@@ -67,7 +67,7 @@ Look = Callable[[PartitionName, pa.Table], Found]
 
 
 class Engine(Protocol):
-    """Who reads rows into ranges, and hands on those of each partition."""
+    """Reads rows into ranges, and passes on those of each partition."""
 
     def look(self, look: Look[Found], cuts_of: CutsOf | None) -> Iterable[Found]:
         """Read the log, only partitions of *cuts_of* if given; yield what *look* finds of each."""
@@ -86,24 +86,24 @@ class Audited(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SurveyLook:
-    """Keeps the books of a partition at once if no record of it was processed twice."""
+class FirstPass:
+    """Computes the accounts of a partition if no record of it was reprocessed."""
 
     terms: Terms
 
-    def __call__(self, name: PartitionName, table: pa.Table) -> Surveyed:
+    def __call__(self, name: PartitionName, table: pa.Table) -> FirstPassResult:
         """Look at all ranges of one partition."""
         pieces, consumers = pieces_of(table)
         whole = joined(pieces)
         cuts = cuts_for(whole)
         if cuts is not None:
-            return Surveyed(name, None, cuts)
-        return Surveyed(name, account(name, whole, consumers, self.terms.of(name)), None)
+            return FirstPassResult(name, None, cuts)
+        return FirstPassResult(name, account(name, whole, consumers, self.terms.of(name)), None)
 
 
 @dataclass(frozen=True, slots=True)
-class AccountLook:
-    """Keeps the books of a partition whose ranges were cut."""
+class SecondPass:
+    """Computes the accounts of a partition whose ranges were cut."""
 
     terms: Terms
 
@@ -116,16 +116,16 @@ class AccountLook:
 def audit(engine: Engine, terms: Terms) -> Audited:
     """Audit a log; raise AuditError for what cannot be used."""
     ledgers, cuts_of = list[PartitionLedger](), dict[PartitionName, Cuts]()
-    for surveyed in engine.look(SurveyLook(terms), None):
-        if surveyed.ledger is not None:
-            ledgers.append(surveyed.ledger)
-        if surveyed.cuts is not None:
-            cuts_of[surveyed.name] = surveyed.cuts
+    for result in engine.look(FirstPass(terms), None):
+        if result.ledger is not None:
+            ledgers.append(result.ledger)
+        if result.cuts is not None:
+            cuts_of[result.name] = result.cuts
     counts = engine.counts()
     if counts.rows == counts.late:
         raise AuditError(_no_row(counts))
     if cuts_of:
-        ledgers += engine.look(AccountLook(terms), cuts_of)
+        ledgers += engine.look(SecondPass(terms), cuts_of)
     ledgers += _never_touched({ledger.name for ledger in ledgers}, terms)
     return Audited(tuple(sorted(ledgers, key=lambda ledger: ledger.name)), counts)
 
@@ -140,10 +140,10 @@ def _no_row(counts: Counts) -> str:
 
 
 def _never_touched(seen: set[PartitionName], terms: Terms) -> Iterator[PartitionLedger]:
-    """Yield the books of partitions that are known to be there and that nobody worked on."""
+    """Yield the accounts of partitions that exist and of which no record was processed."""
     nothing = RANGES.empty_table()
     for name in sorted(terms.limits.keys() - seen):
-        yield AccountLook(terms)(name, nothing)
+        yield SecondPass(terms)(name, nothing)
 
 
 # -- one process -------------------------------------------------------------------------------
@@ -153,12 +153,12 @@ class InProcess:
     """Audits in this process: ranges are held in memory, rows a chunk at a time."""
 
     def __init__(
-        self, source: Source, terms: Terms, tell: Callable[[int], None] = lambda _: None
+        self, source: Source, terms: Terms, on_rows: Callable[[int], None] = lambda _: None
     ) -> None:
-        """Read *source*; *tell* hears how many rows or bytes of it are read."""
+        """Read *source*; *on_rows* is called with the number of rows read so far."""
         self._source = source
         self._terms = terms
-        self._tell = tell
+        self._on_rows = on_rows
         self._counts = Counts(0, 0)
 
     def look(self, look: Look[Found], cuts_of: CutsOf | None) -> Iterator[Found]:
@@ -168,7 +168,7 @@ class InProcess:
             for batch, counted in ranges_of(self._source, part, self._terms, cuts_of):
                 counts = Counts(counts.rows + counted.rows, counts.late + counted.late)
                 tables.append(batch)
-                self._tell(counts.rows)
+                self._on_rows(counts.rows)
         if cuts_of is None:
             self._counts = counts
         for name, table in _by_partition(pa.Table.from_batches(tables, RANGES)):

@@ -1,9 +1,13 @@
 """From rows to ranges: what one consumer processed of one partition without a break.
 
-Rows are sorted by partition, consumer and time; neighbours in which offsets go on become one
+Rows are sorted by partition, consumer and time; neighbours with consecutive offsets become one
 range. Where a consumer works on several records at once, offsets in order of time make no ranges;
-then those of a chunk are put in order of offset. :class:`Cuts` say where ranges must end, and
-where every row stays by itself because two consumers worked there at the same time.
+then the rows of a chunk are sorted by offset. :class:`Cuts` say where ranges must end, and where
+every row is kept because two consumers worked there at the same time.
+
+Between the borders of all ranges that overlap, the owners are the same for each record: there one
+range a consumer is enough, with the time of its first record. Single rows are needed only where two
+ranges overlap in time, too.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ RANGES: Final = pa.schema(
         ("ended_us", pa.int64()),
     ]
 )
-"""``first_us``: when the record at ``lo`` was finished, as far as rows tell; ``ended_us``: all."""
+"""``first_us``: when the record at ``lo`` was finished, if the rows show it; ``ended_us``: all."""
 
 TIME_ORDER_POOR = 4
 """Fewer rows than these a range on average: look whether the order of offsets makes longer ones."""
@@ -56,7 +60,7 @@ class Cuts:
     """Offsets at which ranges end, ascending."""
 
     apart: Array
-    """Borders of stretches in which rows stay by themselves: begin, end, begin, end, …"""
+    """Borders of intervals in which every row is kept: begin, end, begin, end, …"""
 
 
 CutsOf = Mapping[PartitionName, Cuts]
@@ -149,7 +153,7 @@ def _cut(rows: Rows, cuts_of: CutsOf) -> tuple[Rows, Array]:
 
 
 def _places_of(rows: Rows, cuts_of: CutsOf) -> dict[int, Cuts]:
-    """Return cuts by what keys say of a partition, as far as a chunk can have it."""
+    """Return cuts by the part of a key that names a partition, for partitions of this chunk."""
     place = {topic: index for index, topic in enumerate(rows.topics)}
     return {
         place[name.topic] * rows.partitions + name.partition: cuts
@@ -197,7 +201,7 @@ def _with_ranges(rows: Rows, lo: Array, hi: Array) -> Rows:
 
 
 MOST_APART = 2_000_000
-"""Records of one partition whose rows are kept apart; beyond that, stretches have to do."""
+"""Records of one partition whose rows are kept; beyond that, intervals are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +303,7 @@ def _depths(pieces: Pieces) -> tuple[Array, Array]:
 
 
 def _touches(pieces: Pieces, starts: Array) -> Array:
-    """Say of each piece whether a stretch that was processed more than once begins in it."""
+    """Return for each piece whether an interval with reprocessed records begins in it."""
     found = np.searchsorted(starts, pieces.hi, "left") - np.searchsorted(starts, pieces.lo, "left")
     return np.asarray(found > 0)
 
@@ -319,10 +323,10 @@ def _apart(pieces: Pieces) -> Array:
     return _united(found)
 
 
-def _united(stretches: list[tuple[int, int]]) -> Array:
-    """Join stretches that overlap or touch; give up those for which there is no room."""
+def _united(intervals: list[tuple[int, int]]) -> Array:
+    """Join intervals that overlap or touch; drop those beyond the limit."""
     borders, room = list[int](), MOST_APART
-    for start, end in sorted(stretches):
+    for start, end in sorted(intervals):
         if borders and start <= borders[-1]:
             room -= max(0, end - borders[-1])
             borders[-1] = max(borders[-1], end)

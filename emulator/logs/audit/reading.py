@@ -1,4 +1,4 @@
-"""Reading a processing log in chunks: Parquet, JSON lines or CSV, files or folders of them."""
+"""Read a processing log in chunks: Parquet, JSON lines or CSV, files or folders of them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Source:
     """Of its times; empty for timestamps and ISO 8601."""
 
     rows: int | None
-    """How many there are, where that can be told without reading."""
+    """The number of rows; None if it is not known without reading."""
 
     size: int
     """In bytes."""
@@ -66,7 +66,7 @@ class Source:
 def open_source(files: Sequence[LogFile], wanted: Mapping[str, str], unit: str | None) -> Source:
     """Look at the columns of a log and the unit of its times.
 
-    *wanted*: columns the user named; *unit*: of numeric times, None: told by their size. Raise
+    *wanted*: columns the user named; *unit*: of numeric times, None: decided by their size. Raise
     AuditError if a column is missing, of another type, or the log holds no row.
     """
     first = next(
@@ -198,7 +198,7 @@ def _of_parquet(part: Part, mapped: Mapped | None) -> Batches:
 
 
 def _rows_named(part: Part, read: int, rows: int, row: int | None) -> str:
-    """Say where rows of a Parquet file stand."""
+    """Return the place of rows in a Parquet file, for messages."""
     groups = f", row groups from {part.groups[0]} on" if part.groups and part.groups[0] else ""
     which = "" if row is None else f", row {row + 1:,} of these"
     return f"{part.file.path}{groups}, rows {read + 1:,} to {read + rows:,}{which}"
@@ -247,7 +247,7 @@ def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFi
             kind = format_ or format_of(path.name)
             if not kind:
                 raise AuditError(
-                    f"{path}: its name does not tell what it is; expected {_endings()}, or say "
+                    f"{path}: unknown file name extension; expected {_endings()}, or say "
                     "--format parquet, json or csv"
                 )
             found.append(LogFile(path, kind))
@@ -260,7 +260,7 @@ def _is_data(path: Path, below: Path) -> bool:
 
 
 def format_of(name: str) -> str:
-    """Return what a file is by the end of its name; empty where that does not tell."""
+    """Return the format of a file by the end of its name; empty if that is unknown."""
     lower = name.lower()
     return next((kind for kind, ends in ENDINGS.items() if lower.endswith(ends)), "")
 

@@ -61,7 +61,7 @@ class Parsed:
     """The options as values; the offsets log has been read."""
 
     columns: Mapping[str, str]
-    """The log's columns by what they contain, as far as the user names them."""
+    """The log's columns by what they contain, if the user names them."""
 
     terms: Terms
     committed: Committed | None
@@ -208,11 +208,11 @@ def remarks(audited: Audited, terms: Terms) -> Iterator[str]:
     ends = any(each.end is not None for each in terms.limits.values())
     lacking = [str(name) for name in worked if terms.of(name).end is None]
     if ends and lacking:
-        yield f"No end is given of {few_listed(lacking)}: what lies beyond is not counted."
+        yield f"No end is given of {few_listed(lacking)}: records beyond are not counted."
     if ends and all(terms.of(name).begin is None for name in worked):
         yield (
-            "Each partition is counted from the lowest offset that was processed of it; what was "
-            "passed over before that shows with --begins."
+            "Each partition is counted from the lowest offset that was processed of it; --begins "
+            "adds what was skipped before it."
         )
 
 

@@ -1,4 +1,19 @@
-"""Rows of a processing log in one form: whose work on which offsets of which partition, and when."""
+"""The rows of a processing log in one form, and which column contains what.
+
+=========== ===================================================== ============================
+name        content                                               default columns
+=========== ===================================================== ============================
+topic       the topic                                             topic
+partition   the partition's number                                partition
+offset      the offset of one record                              offset
+lo, hi      or a range of offsets without ``hi``                  lo and hi, first and next
+last        or its last offset, with ``lo``                       first and last
+consumer    the consumer that processed it                        consumer, member, client_id
+incarnation the process of that consumer; optional                incarnation
+start       when processing began; optional                       start, started, began
+end         when processing ended                                 end, ended, finished, timestamp
+=========== ===================================================== ============================
+"""
 
 from __future__ import annotations
 
@@ -120,7 +135,7 @@ def _read(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> Rows:
 
 
 def _consumers(columns: Mapping[str, pa.Array], mapped: Mapped) -> tuple[Array, list[str]]:
-    """Return who worked; where lives of a consumer are told apart, ``m1.2`` is the second of m1."""
+    """Return the consumers; with incarnations, ``m1.2`` is the second one of m1."""
     codes, names = coded(columns[mapped.consumer], mapped.consumer)
     if mapped.incarnation is None:
         return codes, names
@@ -140,7 +155,7 @@ def _range(columns: Mapping[str, pa.Array], mapped: Mapped) -> tuple[Array, Arra
     if mapped.offset is not None:
         lo = offsets(mapped.offset)
         return lo, lo + 1
-    assert mapped.lo is not None, "a log tells offsets or ranges"
+    assert mapped.lo is not None, "a log has offsets or ranges"
     lo = offsets(mapped.lo)
     if mapped.hi is not None:
         hi = offsets(mapped.hi)
@@ -263,7 +278,7 @@ def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> 
         if there.count(column) > 1:
             raise AuditError(
                 f"{where}: there are {there.count(column)} columns {column!r}; write the log with "
-                "names that tell them apart"
+                "distinct names"
             )
     return mapped
 
@@ -287,7 +302,7 @@ def _default(name: str, there: Sequence[str]) -> str | None:
 def _offsets(
     found: dict[str, str | None], wanted: Mapping[str, str], there: Sequence[str], where: str
 ) -> dict[str, Any]:
-    """Leave one way to tell offsets: those of one record, or a range."""
+    """Choose one form of offsets: those of one record, or a range."""
     ranged = found["lo"] is not None and (found["hi"] or found["last"]) is not None
     if ranged and "offset" not in wanted:
         left_out = {"offset", "last" if found["hi"] is not None and "last" not in wanted else "hi"}

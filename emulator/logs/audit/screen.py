@@ -1,4 +1,4 @@
-"""What an audit came to, on a terminal."""
+"""The report of an audit on a terminal, with advice for each cause."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ MOST_PARTITIONS = 10
 """Lines a screen has for each; the rest is counted."""
 
 TITLES = {
-    EntryKind.LOST: "Never processed",
-    EntryKind.REPROCESSED: "Processed again",
+    EntryKind.LOST: "Lost",
+    EntryKind.REPROCESSED: "Reprocessed",
 }
 MEANING = {
-    AuditCause.TWO_OWNERS: "One was at work on the partition, and went on when the other had begun.",
-    AuditCause.EXPIRED: "The committed offset had gone, and the position was reset.",
-    AuditCause.REWIND: "A lower offset was committed over a higher one, and work went on from there.",
-    AuditCause.REBALANCE: "The partition changed hands before what was done had been committed.",
-    AuditCause.COMMITTED_AHEAD: "An offset beyond them was committed, and nobody came back.",
-    AuditCause.RESET: "No offset was committed, and the reset policy passed them over.",
+    AuditCause.TWO_OWNERS: "The first owner continued to process the partition after the second one had begun.",
+    AuditCause.EXPIRED: "The committed offset had expired, and the position was reset.",
+    AuditCause.REWIND: "A lower offset overwrote a higher one, and processing continued from it.",
+    AuditCause.REBALANCE: "The partition was reassigned before the processed records were committed.",
+    AuditCause.COMMITTED_AHEAD: "An offset beyond them was committed, and no consumer processed them later.",
+    AuditCause.RESET: "No offset was committed, and the reset policy skipped them.",
     AuditCause.UNKNOWN: "The logs do not show why.",
 }
 
@@ -47,8 +47,8 @@ def audit_screen(
     remarks: Iterable[str] = (),
 ) -> Iterator[str]:
     """Yield the lines of the report, none of them wider than 100 columns; *remarks*: below all."""
-    told = [source, f"group {ledger.group}" if ledger.group else "", _work(ledger)]
-    yield from paragraph(" | ".join(part for part in told if part), "", "  ")
+    known = [source, f"group {ledger.group}" if ledger.group else "", _work(ledger)]
+    yield from paragraph(" | ".join(part for part in known if part), "", "  ")
     yield ""
     yield from paragraph(_verdict(ledger))
     for kind, title in TITLES.items():
@@ -70,10 +70,8 @@ def _verdict(ledger: AuditLedger) -> str:
     worked, distinct = ledger.total("processed"), ledger.total("distinct")
     first = f"{counted(worked, 'record was', 'records were')} processed"
     if not again and not lost:
-        return f"{first}: none of them twice, none passed over."
-    repeats = f"{again:,} of them again, {distinct:,} different ones" if again else "none twice"
-    missed = f"{counted(lost, 'was', 'were')} never processed" if lost else "none was passed over"
-    return f"{first}, {repeats}; {missed}."
+        return f"{first}: none was reprocessed, none was lost."
+    return f"{first} ({distinct:,} distinct): {again:,} reprocessed, {lost:,} lost."
 
 
 def _causes(ledger: AuditLedger, kind: EntryKind, title: str) -> Iterator[str]:
@@ -90,33 +88,33 @@ def _causes(ledger: AuditLedger, kind: EntryKind, title: str) -> Iterator[str]:
 
 
 def _when(ledger: AuditLedger, kind: EntryKind) -> str:
-    """Say between which times work went on where it had been done, or beyond what nobody did."""
+    """Return the times between which ranges were reprocessed, or skipped."""
     times = [each.second_at_us for each in ledger.entries if each.kind is kind]
-    told = sorted(at_us for at_us in times if at_us is not None)
-    if not told:
+    known = sorted(at_us for at_us in times if at_us is not None)
+    if not known:
         return ""
-    if told[0] == told[-1]:
-        return f", at {shown(told[0])}"
-    return f", from {shown(told[0])} on, within {duration((told[-1] - told[0]) / 1_000_000)}"
+    if known[0] == known[-1]:
+        return f", at {shown(known[0])}"
+    return f", from {shown(known[0])}, within {duration((known[-1] - known[0]) / 1_000_000)}"
 
 
 def _example(entry: AuditEntry, entries: int) -> str:
     offsets = f"{entry.first}..{entry.last}" if entry.count > 1 else f"{entry.first}"
     text = f"{entry.id}: {entry.topic}-{entry.partition} {offsets}"
     if entry.kind is EntryKind.REPROCESSED:
-        text += f" by {_who(entry.first_owner, entry.first_at_us)}"
-        text += f", again by {_who(entry.second_owner, entry.second_at_us)}"
+        text += f" by {_owner_at(entry.first_owner, entry.first_at_us)}"
+        text += f", again by {_owner_at(entry.second_owner, entry.second_at_us)}"
     else:
         if entry.first_owner is not None:
-            text += f", after {_who(entry.first_owner, entry.first_at_us)}"
+            text += f", after {_owner_at(entry.first_owner, entry.first_at_us)}"
         if entry.second_owner is not None:
-            text += f", before {_who(entry.second_owner, entry.second_at_us)}"
+            text += f", before {_owner_at(entry.second_owner, entry.second_at_us)}"
     if entry.detail:
         text += f" ({entry.detail})"
     return text if entries == 1 else f"{text}; {entries:,} entries in all"
 
 
-def _who(owner: str | None, at_us: int | None) -> str:
+def _owner_at(owner: str | None, at_us: int | None) -> str:
     return f"{owner}" if at_us is None else f"{owner} at {shown(at_us)}"
 
 
@@ -124,7 +122,7 @@ def _owners(ledger: AuditLedger) -> Iterator[str]:
     counts = list(ledger.by_owners().items())
     if not counts:
         return
-    yield from ("", "By whom, first > again, in records")
+    yield from ("", "By first owner > second owner, in records")
     for owners, records in counts[:MOST_OWNERS]:
         yield f"{records:>9,}  {owners}"
     if len(counts) > MOST_OWNERS:
@@ -138,7 +136,7 @@ def _partitions(ledger: AuditLedger) -> Iterator[str]:
     ranked = sorted(touched, key=lambda part: (-(part.reprocessed + part.lost), part.name))
     table = Table(box=box.MARKDOWN)
     table.add_column("in records")
-    for label in ("processed", "again", "never", "unread"):
+    for label in ("processed", "reprocessed", "lost", "unread"):
         table.add_column(label, justify="right")
     for part in ranked[:MOST_PARTITIONS]:
         table.add_row(*cells(str(part.name), *(f"{number:,}" for number in _figures(part))))
@@ -161,7 +159,7 @@ def _advice(ledger: AuditLedger, *, has_commits: bool) -> Iterator[str]:
     for cause in causes:
         if cause is AuditCause.UNKNOWN and not has_commits:
             yield from paragraph(
-                "With the group's offsets log (--commits) more causes can be told.", "  - "
+                "With the group's offsets log (--commits) more causes can be found.", "  - "
             )
         else:
             yield from paragraph(f"{cause}: {ADVICE[cause]}", "  - ")
@@ -172,8 +170,8 @@ def _notes(ledger: AuditLedger, remarks: Iterable[str]) -> Iterator[str]:
     notes = []
     if unread:
         notes.append(
-            f"{counted(unread, 'record lies', 'records lie')} beyond what anybody has processed or "
-            "committed: not read yet, and not counted as lost."
+            f"{counted(unread, 'record lies', 'records lie')} beyond the last processed or committed "
+            "offset: not read yet, and not counted as lost."
         )
     if ledger.late:
         notes.append(
@@ -195,11 +193,11 @@ def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
 ADVICE: Final[Mapping[AuditCause, str]] = {
     AuditCause.TWO_OWNERS: (
         "Keep slow members in the group: session.timeout.ms above their longest pause, "
-        "max.poll.interval.ms above their longest batch, or a smaller max.poll.records. Only where "
-        "the results go can two owners be told apart for certain: idempotent writes, transactions."
+        "max.poll.interval.ms above their longest batch, or a smaller max.poll.records. Only the "
+        "target of the results can exclude two owners: idempotent writes, transactions."
     ),
     AuditCause.EXPIRED: (
-        "Keep committed offsets longer than the group can stand still: offsets.retention.minutes "
+        "Keep committed offsets longer than the group can be stopped: offsets.retention.minutes "
         "of the brokers. auto.offset.reset decides what happens when they have gone."
     ),
     AuditCause.REWIND: (
@@ -207,7 +205,7 @@ ADVICE: Final[Mapping[AuditCause, str]] = {
         "Never commit an older offset after a newer one: no retry in the callback of commitAsync()."
     ),
     AuditCause.REBALANCE: (
-        "Commit before a partition is given away: commitSync() in onPartitionsRevoked() and before "
+        "Commit before a partition is revoked: commitSync() in onPartitionsRevoked() and before "
         "close(). A process that is killed cannot: commit more often. Fewer rebalances, too: "
         "group.instance.id for restarts, cooperative-sticky or group.protocol=consumer for the rest."
     ),
@@ -217,7 +215,7 @@ ADVICE: Final[Mapping[AuditCause, str]] = {
     ),
     AuditCause.RESET: (
         "auto.offset.reset=earliest, or commit a first offset when a partition is assigned: latest "
-        "passes over what was written before."
+        "skips records that were written before."
     ),
     AuditCause.UNKNOWN: (
         "Look at the consumers' own logs at these times: seek(), a reset by hand, a process of the "

@@ -1,4 +1,12 @@
-"""Text in blocks of whole records, read so that memory does not grow with a file."""
+"""Read text, JSON lines or CSV, in blocks of whole rows, with memory that does not grow with a file.
+
+A large file is cut into spans of whole rows, which several workers may read at the same time. JSON
+lines are cut at newlines. In CSV a newline may be inside a value, which depends on all quotes before
+it. So the sections of the file are examined first, each under the assumption that it begins outside
+a value, and under the opposite one; then, from the first section on, it is known which of them is
+true. That costs one more reading, which parses nothing. A file whose quotes do not follow RFC 4180
+is not cut.
+"""
 
 from __future__ import annotations
 
@@ -99,18 +107,18 @@ def blocks_of(pieces: Iterable[bytes], records: Records) -> Iterator[Block]:
         yield Block(rest, line)
 
 
-# -- where rows stand --------------------------------------------------------------------------
+# -- places of rows ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class TextRows:
-    """Says where the rows of a block stand, for messages."""
+    """Names the places of the rows of a block, for messages."""
 
     name: str
     block: Block
     row_begins: Callable[[bytes], list[int]]
     lines_before: Callable[[], int] | None
-    """Lines before what is read; None where nobody can tell."""
+    """Lines before what is read; None where that is unknown."""
 
     def __call__(self, row: int | None) -> str:
         """Name the place of a row of the block, or where the block begins."""
@@ -142,7 +150,7 @@ Span = tuple[int, int]
 
 
 class Seen(NamedTuple):
-    """What a look at a stretch of CSV finds; pairs: beginning outside of a value, and within."""
+    """Quotes in a section of CSV; pairs: for a section that begins outside a value, and inside."""
 
     begin: int
     quotes: int
@@ -150,24 +158,24 @@ class Seen(NamedTuple):
     """Whether quotes open values only where values begin."""
 
     row_begin: tuple[int | None, int | None]
-    """Where the first row begins behind an end of another one in the stretch."""
+    """Where the first row begins behind an end of another one in the section."""
 
 
-def stretches_of(begin: int, length: int, size: int) -> list[Span]:
-    """Cut a file, from where its rows begin, into stretches of about a size."""
+def sections_of(begin: int, length: int, size: int) -> list[Span]:
+    """Cut a file, from its first row on, into sections of about the same size."""
     count = max(1, (length - begin) // size)
     borders = [begin + (length - begin) * number // count for number in range(count + 1)]
     return list(pairwise(borders))
 
 
-def lines_cut(path: Path, stretches: Sequence[Span]) -> list[Span]:
-    """Move the borders of stretches behind the next newline."""
-    begins = [stretches[0][0]]
-    for begin, _ in stretches[1:]:
-        found = _behind_newline(path, max(begin, begins[-1]), stretches[-1][1])
+def lines_cut(path: Path, sections: Sequence[Span]) -> list[Span]:
+    """Move the borders of sections behind the next newline."""
+    begins = [sections[0][0]]
+    for begin, _ in sections[1:]:
+        found = _behind_newline(path, max(begin, begins[-1]), sections[-1][1])
         if found is not None:
             begins.append(found)
-    return _spans(begins, stretches[-1][1])
+    return _spans(begins, sections[-1][1])
 
 
 def _behind_newline(path: Path, begin: int, end: int) -> int | None:
@@ -180,11 +188,11 @@ def _behind_newline(path: Path, begin: int, end: int) -> int | None:
     return None
 
 
-def look(path: Path, stretch: Span, layout: CsvLayout, size: int = LOOK_BYTES) -> Seen:
-    """Look at the quotes of a stretch."""
-    at, quotes, before = stretch[0], 0, _byte_before(path, stretch[0])
+def look(path: Path, section: Span, layout: CsvLayout, size: int = LOOK_BYTES) -> Seen:
+    """Examine the quotes of a section."""
+    at, quotes, before = section[0], 0, _byte_before(path, section[0])
     sound, row_begin = [True, True], list[int | None]([None, None])
-    for piece in pieces_of(path, *stretch, size):
+    for piece in pieces_of(path, *section, size):
         found = quotes_in(piece) if QUOTE in piece else np.array([], np.int64)
         for within in (0, 1):
             # Whether the piece begins within a value, and so its first quote closes one.
@@ -194,7 +202,7 @@ def look(path: Path, stretch: Span, layout: CsvLayout, size: int = LOOK_BYTES) -
                 end = _first_end(piece, found, open_, layout)
                 row_begin[within] = None if end is None else at + end
         at, quotes, before = at + len(piece), quotes + len(found), piece[-1]
-    return Seen(stretch[0], quotes, (sound[0], sound[1]), (row_begin[0], row_begin[1]))
+    return Seen(section[0], quotes, (sound[0], sound[1]), (row_begin[0], row_begin[1]))
 
 
 def _byte_before(path: Path, at: int) -> int:
@@ -217,13 +225,13 @@ def _first_end(piece: bytes, quotes: Array, open_: int, layout: CsvLayout) -> in
 def rows_cut(seen: Iterable[Seen], end: int) -> list[Span] | None:
     """Return spans of whole rows of a file that was looked at; None if it must stay whole."""
     begins, within = list[int](), 0
-    for stretch in seen:
-        if not stretch.is_sound[within]:
+    for section in seen:
+        if not section.is_sound[within]:
             return None
-        begin = stretch.row_begin[within] if begins else stretch.begin
+        begin = section.row_begin[within] if begins else section.begin
         if begin is not None and begin not in begins[-1:]:
             begins.append(begin)
-        within ^= stretch.quotes % 2
+        within ^= section.quotes % 2
     return None if within else _spans(begins, end)
 
 
@@ -232,7 +240,7 @@ def _spans(begins: Sequence[int], end: int) -> list[Span]:
 
 
 Lines = Callable[[], int]
-"""Counts the lines before what is read, when somebody wants to know."""
+"""Counts the lines before the text that is read; called only for messages."""
 
 Batches = Iterator[tuple[pa.RecordBatch, Where]]
 """Batches of rows; each with a function that names the place of a row, for messages."""
@@ -275,7 +283,7 @@ JSON_LINES: Final = JsonLines()
 
 
 def json_batches(name: str, pieces: Iterable[bytes], before: Lines | None) -> Batches:
-    """Yield the rows of JSON lines with where they stand; raise AuditError for what is none."""
+    """Yield the rows of JSON lines with their places; raise AuditError for invalid JSON."""
     with _ended(name, before):
         for block in blocks_of(pieces, JSON_LINES):
             where = TextRows(name, block, JSON_LINES.row_begins, before)
@@ -296,7 +304,7 @@ def csv_batches(
     mapped: Mapped | None,
     before: Lines,
 ) -> Batches:
-    """Yield the rows of CSV, without its header, with where they stand.
+    """Yield the rows of CSV, without its header, with their places.
 
     *mapped*: the columns that are wanted, None: all. Raise AuditError for what is no CSV, or where
     a value between quotes does not end.
@@ -315,7 +323,7 @@ def csv_batches(
 
 
 def _refused(where: str, wanted: str, error: Exception, named: re.Match[str] | None) -> AuditError:
-    """Return what is said of text that cannot be parsed; its row is named by where it stands."""
+    """Return the error for text that cannot be parsed, with the place of its row."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     if named is not None:
         reason = reason.replace(named[0], "")

@@ -1,10 +1,19 @@
-"""Real offsets logs as tables: what groups committed, who was in them, what could not be read.
+"""Real offsets logs as tables, and what they say about each group.
 
-``tables`` says which tables there are. From the bytes of a log to their rows: ``events_of``, with
-``beside`` and ``group_rows`` for all that is no commit, ``selection`` for what is wanted and
-``transactions`` for what counts. Where the bytes come from: ``segments`` finds and opens files;
-``broker`` and ``live`` read a cluster and are imported only for one, with ``client_settings``.
-``work`` reads one piece and ``store`` keeps what it comes to, whole or not at all; who shares the
-pieces out, processes or Spark, is decided elsewhere. The other modules find out what the tables
-say of groups, and do not know where they come from.
+======================================= =========================================================
+modules                                 what they do
+======================================= =========================================================
+``request``, ``pieces``                 the options, checked; segments and ranges of a live log
+``live``, ``client_settings``           a live cluster; imported only for one
+``rows``, ``group_rows``, ``tables``    bytes of a log as rows of tables
+``reading``, ``store``                  one piece, read and written; the folder of an import
+``generations``, ``progress``           the members and generations of a group; its commits
+``reasons``, ``group_history``          why it rebalanced; its history and its status
+``exploring``, ``folder``, ``assessing``  from tables to findings, in bounded memory
+``values``, ``findings_tables``         findings as values, and as Parquet
+``notices``, ``screen``, ``page``       findings as sentences, on a terminal, as an HTML page
+``scenario_sketch``, ``scenario_file``  a group as a scenario
+======================================= =========================================================
+
+The public functions are ``emulator.import_log`` and ``emulator.group_scenario``.
 """

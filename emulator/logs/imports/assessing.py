@@ -1,4 +1,4 @@
-"""How often a group rebalanced, when most, and why."""
+"""Assess a group: from its history and its partitions' progress to findings, and its pace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from emulator.logs.imports.generations import Change
-from emulator.logs.imports.group_history import History, Standing, standing_of
+from emulator.logs.imports.group_history import GroupStatus, History, status_of
 from emulator.logs.imports.progress import Progress, Rewind, Tenure, merged
 from emulator.logs.imports.reasons import Explained, Habits, deploys, explained
 from emulator.logs.imports.values import (
@@ -88,13 +88,13 @@ def assess(
     progress = list(partitions)
     history = history or History(progress[0].group)
     changes = explained(history.changes, _habits(progress))
-    standing = standing_of(history, assumptions, progress)
+    status = status_of(history, assumptions, progress)
     last = history.changes[-1] if history.changes else None
     intervals = merged(each.intervals_ms for each in progress)
     return GroupFindings(
         group=history.group,
         group_type=last.group_type if last else None,
-        state=standing.state,
+        state=status.state,
         epoch=last.epoch if last else None,
         assumptions=assumptions,
         members=tuple(history.roster.values()),
@@ -113,8 +113,8 @@ def assess(
         rewound=sum(each.rewound for each in progress),
         rewinds=tuple(_rewinds(progress, history.changes)),
         cadence=tuple(_cadences(progress)),
-        partitions=tuple(_partition(each, standing, intervals.quantile(0.95)) for each in progress),
-        people=tuple(_people(history, standing)),
+        partitions=tuple(_partition(each, status, intervals.quantile(0.95)) for each in progress),
+        member_findings=tuple(_member_findings(history, status)),
         curves=tuple(_curves(progress)),
     )
 
@@ -143,14 +143,14 @@ def _habits(progress: Sequence[Progress]) -> Habits:
     return Habits(spans, merged(each.intervals_ms for each in progress).quantile(0.95))
 
 
-def _people(history: History, standing: Standing) -> Iterator[MemberFinding]:
+def _member_findings(history: History, status: GroupStatus) -> Iterator[MemberFinding]:
     present: dict[tuple[str, str], list[str]] = {}
     for member in history.roster.values():
         seen = member.seen
         present.setdefault((seen.name, seen.host), []).append(member.member_id)
     for (name, host), presence in sorted(history.presences.items()):
         ids = present.get((name, host), [])
-        had = standing.assigned
+        had = status.assigned
         yield MemberFinding(
             name=name,
             host=host,
@@ -168,8 +168,8 @@ def _people(history: History, standing: Standing) -> Iterator[MemberFinding]:
 # -- partitions ------------------------------------------------------------------------------------
 
 
-def _partition(progress: Progress, standing: Standing, usual_ms: int | None) -> PartitionFinding:
-    expires_ms = standing.expires_ms(progress)
+def _partition(progress: Progress, status: GroupStatus, usual_ms: int | None) -> PartitionFinding:
+    expires_ms = status.expires_ms(progress)
     return PartitionFinding(
         topic=progress.topic,
         partition=progress.partition,
@@ -188,9 +188,9 @@ def _partition(progress: Progress, standing: Standing, usual_ms: int | None) -> 
         rewinds=progress.rewound,
         owner=str(progress.owner) if progress.owner else None,
         owned_since_ms=progress.owned_since_ms if progress.owner else None,
-        idle=standing.is_idle(progress, usual_ms),
+        idle=status.is_idle(progress, usual_ms),
         expires_ms=expires_ms,
-        at_risk=standing.is_at_risk(expires_ms),
+        at_risk=status.is_at_risk(expires_ms),
     )
 
 
@@ -205,8 +205,8 @@ def _rate(advanced: int, taken_ms: int) -> float | None:
 
 
 def _sum(rates: Iterable[float | None]) -> float | None:
-    told = [rate for rate in rates if rate is not None]
-    return sum(told) if told else None
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if known else None
 
 
 def _cadences(progress: Iterable[Progress]) -> Iterator[CadenceFinding]:
@@ -246,8 +246,10 @@ def _curves(progress: Sequence[Progress]) -> Iterator[Curve]:
 def _rewinds(progress: Sequence[Progress], changes: Sequence[Change]) -> Iterator[RewindFinding]:
     places = [change.place[:2] for change in changes]
     times = [change.place.at_ms for change in changes]
-    told = [(each, rewind) for each in progress for rewind in each.rewinds]
-    for each, rewind in sorted(told, key=lambda one: (one[1].place.at_ms, one[1].place.log_offset)):
+    known = [(each, rewind) for each in progress for rewind in each.rewinds]
+    for each, rewind in sorted(
+        known, key=lambda one: (one[1].place.at_ms, one[1].place.log_offset)
+    ):
         now = bisect_right(places, rewind.place[:2])
         then = min(bisect_right(times, rewind.before_ms), now)
         yield _rewind(each, rewind, _epoch(changes, now), _epoch(changes, then))
@@ -281,11 +283,11 @@ def _rewind(
 def _why_back(rewind: Rewind, epoch: int | None, epoch_before: int | None) -> str:
     """Say what the log makes probable."""
     if rewind.member is None and epoch is not None:
-        return "nobody owned the partition: probably reset by hand"
+        return "the partition had no owner: probably reset by hand"
     if rewind.member is None:
-        return "the log does not tell who owned the partition"
+        return "the owner of the partition is not in the log"
     if rewind.member != rewind.member_before:
-        return "a new owner went on from an older offset"
+        return "a new owner continued from an older offset"
     if epoch != epoch_before:
-        return "the same owner went on from an older offset after a rebalance"
+        return "the same owner continued from an older offset after a rebalance"
     return "the same owner: probably an older commit that came late, or a seek backwards"

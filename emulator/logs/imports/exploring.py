@@ -1,7 +1,7 @@
-"""What happened to each partition of each group, as rows: commits, and who owned it from when on.
+"""From the tables of an import to findings about each group, in one process.
 
-The rows of the table ``commits`` and what the table ``groups`` tells of owners, in one shape, so
-that each partition can be gone through by itself, wherever that is done.
+Commits and changes of owners become rows of one form, *steps*, so that each partition can be
+followed by itself; ``emulator.spark.findings_runs`` does the same on Spark.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ STEPS: Final = pa.schema(
     ]
 )
 """``is_commit``: else the partition has another owner. ``offset``: null where it was deleted.
-``member_id``: null where nobody owns it, and of commits."""
+``member_id``: null if it has no owner, and for commits."""
 
 ORDER: Final = ("group", "topic", "partition", "log_partition", "log_offset")
 """By which the rows must be sorted."""
@@ -157,18 +157,18 @@ def progresses(batches: Iterable[pa.RecordBatch]) -> Iterator[Progress]:
     """Yield, from sorted steps, what became of each partition."""
     progress: Progress | None = None
     for batch in batches:
-        for stretch in _stretches(batch):
-            key = tuple(stretch.column(at)[0].as_py() for at in range(3))
+        for part in _uniform_parts(batch):
+            key = tuple(part.column(at)[0].as_py() for at in range(3))
             if progress is None or key != (progress.group, progress.topic, progress.partition):
                 if progress is not None:
                     yield progress
                 progress = Progress(*key)
-            _take_in(progress, stretch)
+            _take_in(progress, part)
     if progress is not None:
         yield progress
 
 
-def _stretches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _uniform_parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one partition that are all commits of offsets, or none of them is."""
     if not batch.num_rows:
         return
@@ -187,15 +187,15 @@ def _differ(column: pa.Array) -> npt.NDArray[np.bool_]:
     return np.asarray(other.to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _take_in(progress: Progress, stretch: pa.RecordBatch) -> None:
-    if stretch.column("offset").null_count == 0 and stretch.num_rows >= FEWEST_AS_RUN:
+def _take_in(progress: Progress, part: pa.RecordBatch) -> None:
+    if part.column("offset").null_count == 0 and part.num_rows >= FEWEST_AS_RUN:
         log_partitions, log_offsets, times_ms, offsets = (
-            stretch.column(name).to_numpy().astype(np.int64) for name in _NUMBERS
+            part.column(name).to_numpy().astype(np.int64) for name in _NUMBERS
         )
-        in_transaction = stretch.column("in_transaction").to_numpy(zero_copy_only=False)
+        in_transaction = part.column("in_transaction").to_numpy(zero_copy_only=False)
         progress.see_run(Run(log_partitions, log_offsets, times_ms, offsets, in_transaction))
         return
-    for values in zip(*(column.to_pylist() for column in stretch.columns[3:]), strict=True):
+    for values in zip(*(column.to_pylist() for column in part.columns[3:]), strict=True):
         log_partition, log_offset, at_ms, is_commit, offset, in_transaction, *member = values
         place = Place(log_partition, log_offset, at_ms)
         if is_commit:
@@ -231,21 +231,21 @@ def explore(
     """
     names = names_in(commits) if names is None else names
     assumptions = assumptions or Assumptions(WEEK_MS, last_ms(commits, groups))
-    known, owners = told_by(groups, names)
+    known, owners = fold_group_records(groups, names)
     steps = steps_of(commits, owners)
     del commits, groups, owners  # as large as the steps, and not needed any more
     yield from assessed([known, progresses(steps.to_batches(BATCH_ROWS))], assumptions)
 
 
-def told_by(groups: pa.Table, names: Names) -> tuple[list[History], list[Step]]:
-    """Return what groups' own records tell: histories, sorted by group, and owners as steps."""
+def fold_group_records(groups: pa.Table, names: Names) -> tuple[list[History], list[Step]]:
+    """Return the histories of groups, sorted by group, and changes of owners as steps."""
     known, owners = list[History](), list[Step]()
     ordered = groups.select(GROUP_COLUMNS).sort_by([(name, "ascending") for name in GROUP_ORDER])
-    for told in histories(rows_of(ordered.to_batches(BATCH_ROWS))):
-        if isinstance(told, History):
-            known.append(told)
+    for item in histories(rows_of(ordered.to_batches(BATCH_ROWS))):
+        if isinstance(item, History):
+            known.append(item)
         else:
-            owners.append(step_of_owner(*told, names))
+            owners.append(step_of_owner(*item, names))
     return known, owners
 
 

@@ -251,18 +251,18 @@ def _groups(found: GroupFindings) -> Iterator[Row]:
         "rebalances_an_hour": found.pace.an_hour,
         "worst_hour": found.pace.worst_hour,
         "worst_hour_from_ms": found.pace.worst_hour_from_ms,
-        "reasons": _told(found.pace.reasons),
-        "worst_hour_reasons": _told(found.pace.worst_hour_reasons),
+        "reasons": _reason_rows(found.pace.reasons),
+        "worst_hour_reasons": _reason_rows(found.pace.worst_hour_reasons),
         "deploys": len(found.deploys),
-        "flapping": [str(each) for each in found.people if each.flapping],
-        "idle_members": [str(each) for each in found.people if each.idle],
+        "flapping": [str(each) for each in found.member_findings if each.flapping],
+        "idle_members": [str(each) for each in found.member_findings if each.idle],
         "idle_partitions": sum(each.idle for each in found.partitions),
         "partitions_at_risk": sum(each.at_risk for each in found.partitions),
         "expires_ms": min(expiries, default=None),
     }
 
 
-def _told(reasons: Reasons) -> list[Row]:
+def _reason_rows(reasons: Reasons) -> list[Row]:
     return [{"reason": str(reason), "rebalances": number} for reason, number in reasons]
 
 
@@ -303,7 +303,7 @@ _TABLE_OF: Final = {
     "rewinds": "rewinds",
     "cadence": "cadence",
     "partitions": "partitions",
-    "people": "members",
+    "member_findings": "members",
 }
 
 ROWS: Final[Mapping[str, Callable[[GroupFindings], Iterator[Row]]]] = {

@@ -1,7 +1,9 @@
-"""Rows of an import by lots of groups: gone through once, however many lots there are.
+"""Findings about the groups of an import's folder, in one process and bounded memory.
 
-Where there are few lots, each goes through the tables by itself. Where there are many, that would
-take time with the square of the rows: then the rows of each lot are put into a file of its own.
+Groups are read in batches of a limited number of rows; a group that exceeds the limit is read some
+partitions at a time. With few batches, each reads the tables by itself. With many, that would take
+time with the square of the rows: then the rows of each batch are first written to a file of its
+own. For very many rows there is ``emulator.spark.findings_runs``.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from emulator.logs.imports.exploring import (
     Step,
     assessed,
     explore,
+    fold_group_records,
     named,
     progresses,
     steps_of,
-    told_by,
 )
 from emulator.logs.imports.generations import Row
 from emulator.logs.imports.progress import Progress
@@ -40,45 +42,52 @@ from emulator.logs.imports.values import WEEK_MS, Assumptions, GroupFindings
 MOST_PASSES: Final = 4
 """So often the tables are gone through before files are written."""
 
-_PREFIX: Final = ".lots-"
+_PREFIX: Final = ".batches-"
 _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
-Lot = Sequence[str]
+GroupBatch = Sequence[str]
 """Groups that are looked at together."""
 
-RowsOfLot = Callable[[int], ds.Dataset]
-"""Gives rows among which are all of a lot, by its number."""
+RowsOfBatch = Callable[[int], ds.Dataset]
+"""Gives rows among which are all of a batch of groups, by its number."""
 
 
 @contextmanager
-def by_lot(
-    rows: ds.Dataset, columns: Sequence[str], lots: Sequence[Lot], folder: Path
-) -> Iterator[RowsOfLot]:
-    """Give what gives the rows of each lot; files that are needed for it stand in *folder*.
+def by_group_batch(
+    rows: ds.Dataset, columns: Sequence[str], group_batches: Sequence[GroupBatch], folder: Path
+) -> Iterator[RowsOfBatch]:
+    """Give a function that returns the rows of each batch of groups; its files are in *folder*.
 
     Raise OSError if there is no room for them; at the end of the block they are gone.
     """
-    if len(lots) <= MOST_PASSES:
+    if len(group_batches) <= MOST_PASSES:
         yield lambda _: rows
         return
     with TemporaryDirectory(prefix=_PREFIX, dir=folder) as name:
-        paths = [Path(name) / f"{number}.arrow" for number in range(len(lots))]
-        _spread(rows, columns, lots, paths)
+        paths = [Path(name) / f"{number}.arrow" for number in range(len(group_batches))]
+        _spread(rows, columns, group_batches, paths)
         yield lambda number: ds.dataset(paths[number], format="ipc")
 
 
 def clear(folder: Path) -> None:
-    """Remove what somebody left who was interrupted."""
+    """Remove the files of an interrupted run."""
     for left in folder.glob(f"{_PREFIX}*"):
         shutil.rmtree(left)
 
 
 def _spread(
-    rows: ds.Dataset, columns: Sequence[str], lots: Sequence[Lot], paths: Sequence[Path]
+    rows: ds.Dataset,
+    columns: Sequence[str],
+    group_batches: Sequence[GroupBatch],
+    paths: Sequence[Path],
 ) -> None:
-    """Write the rows of each lot into a file."""
-    groups = pa.array([group for lot in lots for group in lot], pa.string())
-    lot_of = np.repeat(np.arange(len(lots)), [len(lot) for lot in lots])
+    """Write the rows of each batch into a file."""
+    groups = pa.array(
+        [group for group_batch in group_batches for group in group_batch], pa.string()
+    )
+    batch_of = np.repeat(
+        np.arange(len(group_batches)), [len(group_batch) for group_batch in group_batches]
+    )
     schema = pa.schema([rows.schema.field(name) for name in columns])
     with ExitStack() as stack:
         files = [
@@ -87,7 +96,7 @@ def _spread(
         for batch in rows.to_batches(
             columns=list(columns), batch_readahead=1, fragment_readahead=1
         ):
-            mine = lot_of[pc.index_in(batch.column("group"), groups).to_numpy()]
+            mine = batch_of[pc.index_in(batch.column("group"), groups).to_numpy()]
             order = np.argsort(mine, kind="stable")
             ordered, numbers = batch.take(pa.array(order)), mine[order]
             first = np.flatnonzero(np.diff(numbers, prepend=-1))
@@ -96,7 +105,7 @@ def _spread(
 
 
 MOST_ROWS: Final = 2_000_000
-"""Of one lot: some hundreds of megabytes."""
+"""Of one batch: some hundreds of megabytes."""
 
 
 def explore_folder(
@@ -112,16 +121,16 @@ def explore_folder(
     assumptions = Assumptions(retention_ms, max(_last_ms(commits), _last_ms(groups)))
     names = _names(commits)
     sizes = _sizes("group", commits, groups)
-    lots = list(_lots(sizes, most_rows))
+    group_batches = list(_key_batches(sizes, most_rows))
     with (
-        by_lot(commits, COMMIT_COLUMNS, lots, folder) as commits_of,
-        by_lot(groups, GROUP_COLUMNS, lots, folder) as groups_of,
+        by_group_batch(commits, COMMIT_COLUMNS, group_batches, folder) as commits_of,
+        by_group_batch(groups, GROUP_COLUMNS, group_batches, folder) as groups_of,
     ):
-        for number, lot in enumerate(lots):
-            wanted = pc.field("group").isin(lot)
+        for number, group_batch in enumerate(group_batches):
+            wanted = pc.field("group").isin(group_batch)
             about = groups_of(number).to_table(columns=list(GROUP_COLUMNS), filter=wanted)
-            if len(lot) == 1 and sizes[lot[0]] > most_rows:
-                known, owners = told_by(about, names)
+            if len(group_batch) == 1 and sizes[group_batch[0]] > most_rows:
+                known, owners = fold_group_records(about, names)
                 parts = _by_partitions(commits_of(number), wanted, owners, most_rows)
                 yield from assessed([known, parts], assumptions)
                 continue
@@ -135,10 +144,10 @@ def _by_partitions(
     """Return what became of the partitions of one group, gone through some at a time."""
     sizes = {step[2]: 0 for step in owners} | _sizes("partition", commits, wanted=wanted)
     found = list[Progress]()
-    for lot in _lots(sizes, most_rows):
-        some = wanted & pc.field("partition").isin(lot)
+    for group_batch in _key_batches(sizes, most_rows):
+        some = wanted & pc.field("partition").isin(group_batch)
         mine = commits.to_table(columns=list(COMMIT_COLUMNS), filter=some)
-        owned = [step for step in owners if step[2] in lot]
+        owned = [step for step in owners if step[2] in group_batch]
         found += progresses(steps_of(mine, owned).to_batches(BATCH_ROWS))
     return sorted(found, key=lambda each: (each.topic, each.partition))
 
@@ -201,14 +210,14 @@ def _sizes(column: str, *tables: ds.Dataset, wanted: pc.Expression | None = None
     return sizes
 
 
-def _lots(sizes: Mapping[Any, int], most_rows: int) -> Iterator[list[Any]]:
+def _key_batches(sizes: Mapping[Any, int], most_rows: int) -> Iterator[list[Any]]:
     """Yield keys, sorted, as many at a time as have no more rows together."""
-    lot, rows = list[Any](), 0
+    group_batch, rows = list[Any](), 0
     for key in sorted(sizes):
-        if lot and rows + sizes[key] > most_rows:
-            yield lot
-            lot, rows = [], 0
-        lot.append(key)
+        if group_batch and rows + sizes[key] > most_rows:
+            yield group_batch
+            group_batch, rows = [], 0
+        group_batch.append(key)
         rows += sizes[key]
-    if lot:
-        yield lot
+    if group_batch:
+        yield group_batch

@@ -1,4 +1,13 @@
-"""Who was in a group: what its records say of members, as values."""
+"""The members and generations of a group, the owners of its partitions, and changes between them.
+
+A classic group is written as a whole, once a generation, and again when a static member returns
+under a new id. Groups of the newer protocols are written in several records: a generation here is a
+group epoch, with the members at that record; a member that was replaced without a new epoch is
+recognised at the end of its batch, where the timestamp changes.
+
+Owners of partitions are those of the classic assignment, or of the current assignment of members
+(not of the target): a member that has to give up a partition owns it until another one has it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +23,7 @@ Assigned = tuple[str, int]
 
 
 class Seen(NamedTuple):
-    """A member, as far as a change of the group is told by it."""
+    """A member, as a change of the group names it."""
 
     member_id: str
     name: str
@@ -42,7 +51,7 @@ class Member:
 
     @property
     def name(self) -> str:
-        """What people know it by: the instance id, else the client id."""
+        """Its name for users: the instance id, else the client id."""
         return self.instance_id or self.client_id or self.member_id
 
     @property
@@ -52,26 +61,26 @@ class Member:
         return Seen(self.member_id, self.name, host)
 
 
-def member_of(told: Mapping[str, Any]) -> Member:
+def member_of(entry: Mapping[str, Any]) -> Member:
     """Read a member of the table ``groups``."""
     return Member(
-        member_id=told["member_id"] or "",
-        instance_id=told["instance_id"],
-        client_id=told["client_id"] or "",
-        client_host=told["client_host"] or "",
-        session_timeout_ms=told["session_timeout_ms"],
-        rebalance_timeout_ms=told["rebalance_timeout_ms"],
-        topics=tuple(sorted(told["topics"] or ())),
-        assigned=assigned_of(told),
+        member_id=entry["member_id"] or "",
+        instance_id=entry["instance_id"],
+        client_id=entry["client_id"] or "",
+        client_host=entry["client_host"] or "",
+        session_timeout_ms=entry["session_timeout_ms"],
+        rebalance_timeout_ms=entry["rebalance_timeout_ms"],
+        topics=tuple(sorted(entry["topics"] or ())),
+        assigned=assigned_of(entry),
     )
 
 
-def assigned_of(told: Mapping[str, Any]) -> tuple[Assigned, ...]:
+def assigned_of(entry: Mapping[str, Any]) -> tuple[Assigned, ...]:
     """Return the partitions that a record gives a member, sorted."""
     return tuple(
         sorted(
             (each["topic"], partition)
-            for each in told["assignment"] or ()
+            for each in entry["assignment"] or ()
             for partition in each["partitions"] or ()
         )
     )
@@ -191,9 +200,9 @@ class Follower:
         if row["is_tombstone"]:
             self._roster.pop(member_id, None)
             return
-        for told in row["members"] or ():
+        for entry in row["members"] or ():
             known = self._roster.get(member_id)
-            member = replace(member_of(told), member_id=member_id)
+            member = replace(member_of(entry), member_id=member_id)
             self._roster[member_id] = with_assigned(member, known.assigned if known else ())
         self._assignor = row["protocol"] or self._assignor
 
@@ -204,8 +213,8 @@ class Follower:
             lost = [tp for tp, owner in self._owners.items() if owner.member_id == id_]
             yield from self._owned(dict.fromkeys(lost), place)
             return
-        for told in row["members"] or ():
-            member = with_assigned(member, assigned_of(told))
+        for entry in row["members"] or ():
+            member = with_assigned(member, assigned_of(entry))
             self._roster[member.member_id] = member
             yield from self._owned(dict.fromkeys(member.assigned, member.seen), place)
 

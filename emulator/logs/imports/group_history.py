@@ -1,4 +1,9 @@
-"""All that a group's own records tell of it: small, however many members come and go."""
+"""The history of a group from its own records, and its status at the end of the log.
+
+Kafka deletes offsets by KIP-211: those of a classic group are kept for the retention from when it
+became empty, those of a group of the newer protocols from their commit; those of topics that an
+active group does not subscribe to from their commit (``protocols.groups.deletion``).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +32,7 @@ FLAPPING_WITHIN_MS: Final = 3_600_000
 
 @dataclass(slots=True)
 class Presence:
-    """When somebody of one name and host was in the group."""
+    """When members of one name and host were in the group."""
 
     first_ms: int
     last_ms: int
@@ -36,7 +41,7 @@ class Presence:
     joins: int = 0
     leaves: int = 0
     returns: int = 0
-    """Joins after a leave of somebody of that name: restarts, expired sessions."""
+    """Joins after a leave under that name: restarts, expired sessions."""
 
     away: int = 0
     """How many of that name have left and not come back."""
@@ -47,7 +52,7 @@ class Presence:
     _returned_ms: deque[int] = field(default_factory=lambda: deque(maxlen=FLAPPING_RETURNS))
 
     def joined(self, at_ms: int) -> None:
-        """Count somebody who came."""
+        """Count a member that joined."""
         self.joins += 1
         self.last_ms = at_ms
         if self.away:
@@ -55,7 +60,7 @@ class Presence:
             self._returned(at_ms)
 
     def left(self, at_ms: int) -> None:
-        """Count somebody who went."""
+        """Count a member that left."""
         self.leaves += 1
         self.away += 1
         self.last_ms = at_ms
@@ -75,7 +80,7 @@ class Presence:
 
 @dataclass(slots=True)
 class History:
-    """Changes of one group, and how it stands in the end."""
+    """Changes of one group, and its members at the end."""
 
     group: str
     changes: list[Change] = field(default_factory=list)
@@ -104,11 +109,11 @@ class History:
         self.first_ms = min(self.first_ms, at_ms) if self.records else at_ms
         self.last_ms = max(self.last_ms, at_ms)
         self.records += 1
-        for told in self._follower.see(row):
-            if isinstance(told, Generation):
-                self._changed(told)
+        for latest in self._follower.see(row):
+            if isinstance(latest, Generation):
+                self._changed(latest)
             else:
-                yield told
+                yield latest
 
     def closed(self) -> History:
         """Take in that no record follows, and return itself."""
@@ -124,18 +129,18 @@ class History:
         if before is not None and before.deleted and _goes_on(before, generation):
             self.changes.pop()
             before = self._deleted
-        told = change(before, generation)
+        latest = change(before, generation)
         self._deleted = before if generation.deleted else None
         self._before = generation
-        self.changes.append(told)
-        if told.assignor and not told.same_epoch:
-            self.assignors[told.assignor] = self.assignors.get(told.assignor, 0) + 1
-        at_ms = told.place.at_ms
-        for seen in told.joined:
+        self.changes.append(latest)
+        if latest.assignor and not latest.same_epoch:
+            self.assignors[latest.assignor] = self.assignors.get(latest.assignor, 0) + 1
+        at_ms = latest.place.at_ms
+        for seen in latest.joined:
             self._presence(seen, at_ms).joined(at_ms)
-        for departure in told.left:
+        for departure in latest.left:
             self._presence(departure.seen, at_ms).left(at_ms)
-        for seen in told.rejoined:
+        for seen in latest.rejoined:
             self._presence(seen, at_ms).came_back(at_ms)
 
     def _presence(self, seen: Seen, at_ms: int) -> Presence:
@@ -157,7 +162,7 @@ IDLE_FROM_MS: Final = 300_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GroupStatus:
     """Of one group."""
 
     state: State
@@ -166,10 +171,10 @@ class Standing:
     """Of a classic group that once had members."""
 
     topics: frozenset[str] | None
-    """What its members read; None: the log does not tell, all counts as read."""
+    """What its members read; None: not in the log, all count as subscribed."""
 
     assigned: Mapping[str, int] | None
-    """Partitions of each member id in the end; None: the log does not tell."""
+    """Partitions of each member id in the end; None: not in the log."""
 
     def expires_ms(self, progress: Progress) -> int | None:
         """Return when a committed offset will be deleted; None: not as long as nothing changes."""
@@ -187,7 +192,7 @@ class Standing:
         return left_ms is not None and left_ms <= RISK_SHARE * self.assumptions.retention_ms
 
     def is_idle(self, progress: Progress, usual_ms: int | None) -> bool:
-        """Say whether somebody has a partition and gets nowhere with it."""
+        """Return whether a partition has an owner and its committed offset does not advance."""
         if self.state is not State.ACTIVE or progress.owner is None:
             return False
         known = (progress.advanced_ms, progress.owned_since_ms)
@@ -199,13 +204,13 @@ class Standing:
         return self.topics is None or topic in self.topics
 
 
-def standing_of(
+def status_of(
     history: History, assumptions: Assumptions, progress: Sequence[Progress]
-) -> Standing:
-    """Return how a group stands."""
+) -> GroupStatus:
+    """Return the status of a group."""
     state = _state(history)
     classic = bool(history.changes) and history.changes[-1].group_type == CLASSIC
-    return Standing(
+    return GroupStatus(
         state=state,
         assumptions=assumptions,
         empty_since_ms=_empty_since_ms(history) if classic else None,
@@ -223,18 +228,18 @@ def _state(history: History) -> State:
 
 
 def _empty_since_ms(history: History) -> int | None:
-    """Return since when nobody is in it; None if nobody ever was, as far as the log tells."""
+    """Return since when it has no members; None if the log shows no member at all."""
     had_members = any(change.members for change in history.changes)
     last = history.changes[-1]
     return last.place.at_ms if had_members and not last.members else None
 
 
 def _topics(history: History) -> frozenset[str] | None:
-    told = [member.topics for member in history.roster.values()]
-    return frozenset(topic for topics in told for topic in topics) if all(told) else None
+    latest = [member.topics for member in history.roster.values()]
+    return frozenset(topic for topics in latest for topic in topics) if all(latest) else None
 
 
 def _assigned(progress: Sequence[Progress]) -> Mapping[str, int] | None:
-    """Count the partitions of each member; where nobody has any, assignments are not readable."""
+    """Count the partitions of each member; if no member has any, assignments are not readable."""
     counts = Counter(each.owner.member_id for each in progress if each.owner is not None)
     return counts or None

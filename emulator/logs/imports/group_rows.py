@@ -80,7 +80,7 @@ def group_row(record: Record, log_offset: int, timestamp: int) -> Row:
     }
     if value is None:
         return row
-    return row | _TOLD.get(type(value), _nothing)(key, value)
+    return row | _ROWS.get(type(value), _nothing)(key, value)
 
 
 # -- classic groups ----------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def _of_streams_member(key: Key, value: StreamsGroupMemberMetadataValue) -> Row:
 
 
 def _member(key: Key, value: Any) -> Row:
-    """Return what every kind of member tells of itself."""
+    """Return the fields that every kind of member has."""
     member_id = cast("Any", key).member_id
     return {
         "member_id": member_id,
@@ -221,7 +221,7 @@ def _nothing(_: Key, __: Value) -> Row:
     return {}
 
 
-_TOLD: Final[dict[type, Callable[[Key, Any], Row]]] = {
+_ROWS: Final[dict[type, Callable[[Key, Any], Row]]] = {
     GroupMetadataValue: _of_classic_group,
     ConsumerGroupMemberMetadataValue: _of_consumer_member,
     ShareGroupMemberMetadataValue: _of_share_member,

@@ -1,7 +1,11 @@
-"""A cluster's offsets topic: which partitions it has, and from where to where they are read.
+"""Read a live cluster's offsets topic: its partitions, their records, and aborted transactions.
 
-Nobody joins a group and nothing is committed: partitions are assigned by hand. Waiting is bounded,
-and whoever waited in vain is told the address.
+Partitions are assigned by hand: no group is joined and nothing is committed. Waiting is bounded,
+and the error names the address. A consumer does not receive markers, so there are two consumers:
+one reads committed records and goes first, one reads all records and follows. Records that only the
+second receives were aborted: they arrived later, so compaction has not removed them in between. As
+consumers prefetch, the second one has nothing assigned until the first has finished a window. From
+the last stable offset on, where the log ends for the first one, the outcome is unknown.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ TOPIC: Final = "__consumer_offsets"
 Settings = Mapping[str, str]
 
 
-def stretches_of(
+def log_ranges(
     settings: Settings, topic: str = TOPIC, begin_ms: int | None = None
 ) -> list[LogRange]:
     """Return what there is to read of a topic, partition by partition; none that is empty.
@@ -47,9 +51,9 @@ def stretches_of(
     with consumer(settings) as (client, reasons):
         try:
             partitions = _partitions(client, topic, settings)
-            found = [_stretch(client, topic, number, begin_ms) for number in partitions]
+            found = [_log_range(client, topic, number, begin_ms) for number in partitions]
         except KafkaException as error:
-            client.poll(0)  # lets it tell why connections failed
+            client.poll(0)  # delivers the reasons of failed connections
             raise no_answer(settings, error.args[0], reasons) from None
     return [each for each in found if each.size > 0]
 
@@ -93,8 +97,8 @@ def no_answer(settings: Settings, error: KafkaError, reasons: list[str]) -> Brok
             f"{address}: no right to read the topic ({error.str()}). The user needs Read on it, "
             f"as kafka-acls --add --operation Read --topic {TOPIC} gives it"
         )
-    told = "; ".join(reasons[-2:]) or error.str()
-    return BrokerError(f"{address}: no answer within {PATIENCE_S:.0f} s: {told}")
+    reason = "; ".join(reasons[-2:]) or error.str()
+    return BrokerError(f"{address}: no answer within {PATIENCE_S:.0f} s: {reason}")
 
 
 _AFTER: Final = re.compile(r" \(after \d+ms in state \w+[^)]*\)")
@@ -120,7 +124,7 @@ def _partitions(client: Consumer, topic: str, settings: Settings) -> list[int]:
     raise KafkaException(found.error)
 
 
-def _stretch(client: Consumer, topic: str, number: int, begin_ms: int | None) -> LogRange:
+def _log_range(client: Consumer, topic: str, number: int, begin_ms: int | None) -> LogRange:
     place = TopicPartition(topic, number)
     low, high = client.get_watermark_offsets(place, timeout=PATIENCE_S)
     if begin_ms is not None:
@@ -146,7 +150,7 @@ _PASSED_OVER: Final = frozenset(
         KafkaError.GROUP_AUTHORIZATION_FAILED,
     }
 )
-"""What may pass, and that it looks for the coordinator of a group that nobody needs."""
+"""What may pass, and that it looks for the coordinator of a group that is not used."""
 
 _UNREADABLE: Final = frozenset({KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION})  # noqa: SLF001  the same
 _END: Final = KafkaError._PARTITION_EOF  # noqa: SLF001  the same
@@ -154,10 +158,10 @@ _WORDS: Final = pa.array([ABORTED, UNDECIDED])
 
 
 class LiveRecords:
-    """The records of a stretch, to be walked once."""
+    """The records of a range of a log, to be iterated once."""
 
-    def __init__(self, stretch: LogRange, settings: Settings, collected: Collected) -> None:
-        self._stretch = stretch
+    def __init__(self, log_range: LogRange, settings: Settings, collected: Collected) -> None:
+        self._log_range = log_range
         self._settings = settings
         self._collected = collected
         self._aborted = list[int]()
@@ -172,12 +176,12 @@ class LiveRecords:
         with ExitStack() as stack:
             ahead = self._reader(stack, committed_only=True)
             behind = self._reader(stack, committed_only=False)
-            stable = min(self._stretch.end, ahead.end_of_log())
+            stable = min(self._log_range.end, ahead.end_of_log())
             for known in _windows(ahead.up_to(stable)):
                 for everything in behind.up_to(ahead.next_offset):
                     yield from self._run(everything, known)
             self._undecided_from = ahead.next_offset
-            for everything in behind.up_to(self._stretch.end):
+            for everything in behind.up_to(self._log_range.end):
                 yield from self._run(everything, None)
 
     def marked(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -202,7 +206,7 @@ class LiveRecords:
         return with_outcome(unknown, outcomes)
 
     def _run(self, records: list[LogRecord], known: set[int] | None) -> Runs:
-        """Yield records; those that are not among the known ones, if these are told, were aborted."""
+        """Yield records; those that are not among the known ones, if there are any, were aborted."""
         if not records:
             return
         if known is not None:
@@ -217,24 +221,24 @@ class LiveRecords:
         client, reasons = stack.enter_context(
             consumer(self._settings, committed_only=committed_only)
         )
-        return _Reader(client, reasons, self._stretch, self._settings, self._collected)
+        return _Reader(client, reasons, self._log_range, self._settings, self._collected)
 
 
 class _Reader:
-    """One consumer on its way through a stretch."""
+    """One consumer reading a range of a log."""
 
     def __init__(
         self,
         client: Consumer,
         reasons: list[str],
-        stretch: LogRange,
+        log_range: LogRange,
         settings: Settings,
         collected: Collected,
     ) -> None:
-        self.next_offset = stretch.begin
+        self.next_offset = log_range.begin
         self._client = client
         self._reasons = reasons
-        self._stretch = stretch
+        self._log_range = log_range
         self._settings = settings
         self._collected = collected
         self._left = list[LogRecord]()
@@ -244,12 +248,12 @@ class _Reader:
         """Where the log ends for this consumer; None: it has not come there."""
 
     def end_of_log(self) -> int:
-        """Return where the log ends for this consumer; it is told so only where it comes there."""
-        place = TopicPartition(self._stretch.topic, self._stretch.log_partition)
+        """Return where the log ends for this consumer; known only once it is reached."""
+        place = TopicPartition(self._log_range.topic, self._log_range.log_partition)
         try:
             _, end = self._client.get_watermark_offsets(place, timeout=PATIENCE_S)
         except KafkaException as error:
-            self._client.poll(0)  # lets it tell why connections failed
+            self._client.poll(0)  # delivers the reasons of failed connections
             raise no_answer(self._settings, error.args[0], self._reasons) from None
         return end
 
@@ -261,7 +265,7 @@ class _Reader:
         if self.next_offset >= end:
             return
         self._left, self._end = [], None
-        topic, partition = self._stretch.topic, self._stretch.log_partition
+        topic, partition = self._log_range.topic, self._log_range.log_partition
         self._client.assign([TopicPartition(topic, partition, self.next_offset)])
         while self.next_offset < end and (self._left or self._end is None):
             yield self._given(end)

@@ -1,4 +1,4 @@
-"""Times of a log as people read them, in UTC."""
+"""Sentences on what to look at in the findings about a group, the most urgent first."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def clock(at_ms: int) -> str:
     ('2026-11-21 10:54:33', '-100000000000000000 ms')
     """
     try:
-        moment = EPOCH + timedelta(milliseconds=at_ms)
+        time = EPOCH + timedelta(milliseconds=at_ms)
     except OverflowError:
         return f"{at_ms} ms"
-    return moment.strftime("%Y-%m-%d %H:%M:%S")
+    return time.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def iso(at_ms: int) -> str:
@@ -34,10 +34,10 @@ def iso(at_ms: int) -> str:
     '2026-11-21T10:54:33.245'
     """
     try:
-        moment = EPOCH + timedelta(milliseconds=at_ms)
+        time = EPOCH + timedelta(milliseconds=at_ms)
     except OverflowError:
-        moment = EPOCH
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}"
+        time = EPOCH
+    return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}"
 
 
 MOST_NAMED: Final = 5
@@ -62,8 +62,8 @@ class Notice:
 
 def notices(found: GroupFindings) -> list[Notice]:
     """Return what there is to see of a group."""
-    told = [notice for make in _MAKERS for notice in make(found)]
-    return sorted(told, key=lambda notice: -notice.weight)
+    result = [notice for make in _MAKERS for notice in make(found)]
+    return sorted(result, key=lambda notice: -notice.weight)
 
 
 def weight(found: GroupFindings) -> int:
@@ -81,15 +81,15 @@ def _rewinds(found: GroupFindings) -> Iterator[Notice]:
     details = [
         f"{each.topic}-{each.partition} at {clock(each.at_ms)}: {each.from_offset:,} to "
         f"{each.to_offset:,} ({counted(each.records, 'record')}), "
-        f"{_who(each.member, each.epoch)}{each.words}"
+        f"{_member_and_generation(each.member, each.epoch)}{each.words}"
         for each in found.rewinds[:MOST_NAMED]
     ]
     times = counted(found.rewound, "time")
-    words = f"committed offsets went backwards {times}: {counted(records, 'record')} to do again"
+    words = f"committed offsets went backwards {times}: {counted(records, 'record')} to reprocess"
     yield Notice(100, counted(found.rewound, "rewind"), words, _cut(details, found.rewound))
 
 
-def _who(member: str | None, epoch: int | None) -> str:
+def _member_and_generation(member: str | None, epoch: int | None) -> str:
     parts = [*([member] if member else []), *([] if epoch is None else [f"generation {epoch}"])]
     return f"{', '.join(parts)}; " if parts else ""
 
@@ -112,7 +112,7 @@ def _retention(found: GroupFindings) -> Iterator[Notice]:
 
 
 def _flapping(found: GroupFindings) -> Iterator[Notice]:
-    some = [each for each in found.people if each.flapping]
+    some = [each for each in found.member_findings if each.flapping]
     if not some:
         return
     details = [f"{each} came back {counted(each.returns, 'time')}" for each in some[:MOST_NAMED]]
@@ -143,7 +143,7 @@ def _expired(found: GroupFindings) -> Iterator[Notice]:
     if not bad:
         return
     details = [f"{clock(each.change.place.at_ms)}: {each.words}" for each in bad[-MOST_NAMED:]]
-    words = f"{counted(len(bad), 'rebalance')} because members probably fell silent"
+    words = f"{counted(len(bad), 'rebalance')} because members probably stopped sending heartbeats or polling"
     yield Notice(30, counted(len(bad), "silent member"), words, _cut(details, len(bad)))
 
 
@@ -172,25 +172,27 @@ def _idle_partitions(found: GroupFindings) -> Iterator[Notice]:
 
 
 def _idle_members(found: GroupFindings) -> Iterator[Notice]:
-    idle = [each for each in found.people if each.idle]
+    idle = [each for each in found.member_findings if each.idle]
     if idle:
         names = joined([*map(str, idle[:MOST_NAMED]), *_more(idle)])
         words = f"{counted(len(idle), 'member')} without a partition: {names}"
         yield Notice(5, counted(len(idle), "idle member"), words)
 
 
-def _more(people: list[MemberFinding]) -> list[str]:
-    return [f"{len(people) - MOST_NAMED} more"] if len(people) > MOST_NAMED else []
+def _more(member_findings: list[MemberFinding]) -> list[str]:
+    return (
+        [f"{len(member_findings) - MOST_NAMED} more"] if len(member_findings) > MOST_NAMED else []
+    )
 
 
 def _deletions(found: GroupFindings) -> Iterator[Notice]:
     if found.state is State.DELETED:
-        yield Notice(0, "deleted", "the group was deleted, by hand or because nobody used it")
+        yield Notice(0, "deleted", "the group was deleted, by hand or because it was unused")
     gone = [each for each in found.partitions if each.deletions]
     if gone and found.state is not State.DELETED:
         words = (
             f"committed offsets of {counted(len(gone), 'partition')} were deleted, expired or by "
-            "hand: whoever read on began at auto.offset.reset"
+            "hand: consumers that continued started at auto.offset.reset"
         )
         details = [
             f"{each.topic}-{each.partition}: at {clock(each.deleted_ms or 0)}"

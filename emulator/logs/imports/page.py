@@ -1,4 +1,4 @@
-"""The pictures of one group, as plotly takes them: who was in it, how far it came, how it commits."""
+"""Findings as one self-contained HTML page with pictures: the groups to look at first."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _offsets(found: GroupFindings) -> Picture:
                 "y": [each.to_offset for each in back],
                 "text": [
                     f"{each.topic}-{each.partition}: {each.from_offset:,} to {each.to_offset:,}, "
-                    f"{each.member or 'nobody'}, generation {each.epoch}"
+                    f"{each.member or 'no owner'}, generation {each.epoch}"
                     for each in back
                 ],
                 "hovertemplate": "%{text}<br>%{x}<extra></extra>",

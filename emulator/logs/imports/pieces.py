@@ -1,8 +1,7 @@
-"""Segment files to import: found, named, opened; on this machine, or where a URI says.
+"""Segment files to import: listed, named, opened, on this machine or at a URI; and what to select.
 
-What is no URI is a path or a pattern of paths. A URI names a file or a folder: ``file://`` of this
-machine, others elsewhere. These are opened here by pyarrow (``s3://``, ``gs://`` and, where Hadoop
-is installed, ``hdfs://``; Spark's ``s3a://`` means ``s3://``), or by whoever is named, such as Spark.
+A range of a live log is a piece like a segment. Remote files are opened through pyarrow's file
+systems; those that only Hadoop's file systems reach are read by Spark.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Segment:
     """One file of a log."""
 
     path: str
-    """Or its URI; absolute, as whoever reads it may be elsewhere."""
+    """Or its URI; absolute, as a process elsewhere may read it."""
 
     log: str
     """Names the log that it is part of."""
@@ -156,7 +155,7 @@ def _matches(source: str) -> list[Path]:
         return [Path(source)]
     found = sorted(glob.glob(source))  # noqa: PTH207  the pattern may be absolute
     if not found:
-        raise LogFileError(source, f"nothing is called so; {WANTED}")
+        raise LogFileError(source, f"no file matches; {WANTED}")
     return [Path(each) for each in found]
 
 
@@ -169,7 +168,7 @@ def _partition_of(text: str) -> int:
 
 
 def _at(uri: str) -> Iterator[Segment]:
-    import pyarrow as pa  # noqa: PLC0415  only where somebody has a URI
+    import pyarrow as pa  # noqa: PLC0415  only for a URI
     from pyarrow import fs  # noqa: PLC0415
 
     system, inner = _file_system(uri)
@@ -201,7 +200,7 @@ def _wanted_of(files: Iterable[Any], folder: str) -> list[Any]:
 
 
 def _file_system(uri: str) -> tuple[Any, str]:
-    import pyarrow as pa  # noqa: PLC0415  only where somebody has a URI
+    import pyarrow as pa  # noqa: PLC0415  only for a URI
     from pyarrow import fs  # noqa: PLC0415
 
     try:
@@ -229,8 +228,8 @@ def _refuse_replicas(segments: Iterable[Segment]) -> None:
         if each.log_partition == NO_PARTITION:
             raise LogFileError(
                 each.log,
-                f"which partition it is of is told neither here nor by {log}; let folders or "
-                "files be named as __consumer_offsets-12 does it",
+                f"neither its name nor {log} shows the partition; name folders or "
+                "files as in __consumer_offsets-12",
             )
         what = f"partition {each.log_partition} of the topic is in {log} too"
         raise LogFileError(each.log, f"{what}: replicas hold the same; give one of them")
@@ -271,7 +270,7 @@ class LogRange:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Rows that are wanted; gaps are always, since nobody knows whose they are."""
+    """Rows that are wanted; gaps are always included, as their group is unknown."""
 
     groups: tuple[str, ...] = ()
     """Patterns as a shell's, ``billing-*``, for names of groups; none: all groups."""

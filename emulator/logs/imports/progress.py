@@ -85,7 +85,7 @@ def _floor(number: int) -> int:
 
 
 MOST_REWINDS: Final = 200
-"""Of a partition that are told one by one; the others are counted."""
+"""Of a partition that are listed one by one; the others are counted."""
 
 MOST_TENURES: Final = 100
 """Of a partition: the newest ones; of older ones only the sums are kept."""
@@ -162,7 +162,7 @@ class Tenure:
 
     owner: Seen | None
     since_ms: int | None
-    """None: it had the partition when the log begins, or nobody owned it."""
+    """None: it had the partition when the log begins, or it had no owner."""
 
     counted_from_ms: int = 0
     """From when on ``advanced`` is counted: since it had the partition, or from its first commit."""
@@ -211,7 +211,7 @@ class Progress:
     """Between two commits of one owner."""
 
     points: list[tuple[int, int]] = field(default_factory=list)
-    """Time and offset of every so manieth commit."""
+    """Time and offset of every n-th commit."""
 
     _stride: int = 1
     _last_owner: Seen | None = None
@@ -288,7 +288,7 @@ class Progress:
             at += self._stride - (before + at) % self._stride
 
     def _compare(self, place: Place, offset: int) -> None:
-        """Hold a commit against the one before."""
+        """Compare a commit with the one before."""
         if self.offset is None:
             self.advanced_ms = place.at_ms
             return

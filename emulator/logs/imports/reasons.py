@@ -1,8 +1,8 @@
-"""Why a group rebalanced: what the log shows for certain, and what it makes probable.
+"""Why a group rebalanced, certain or probable; and deploys, series of such rebalances.
 
-The log holds who was in a generation, not why somebody is gone. A member that closes commits
-last of all; one whose session expires has been silent for that long. So silence before the
-change tells them apart, where the member used to commit often enough to be missed.
+The log contains the members of a generation, not why a member left. A member that closes commits
+last; one whose session expires has not committed for that long. So the time without commits before
+the change distinguishes them, if the member used to commit often enough.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class Reason(StrEnum):
 
     DELETED = "group deleted"
     CONVERTED = "protocol changed"
-    CREATED = "group made"
+    CREATED = "group created"
     SEEN_FIRST = "log begins"
     STATIC_REJOIN = "static member came back"
     WRITTEN_AGAIN = "written again"
     FORMED = "group formed"
-    EMPTIED = "everybody left"
+    EMPTIED = "group became empty"
     EXPIRED = "session expired"
     LATE_POLL = "too long between polls"
     RESTARTED = "member restarted"
@@ -84,7 +84,7 @@ class Explained:
     change: Change
     reason: Reason
     words: str
-    """One line for people."""
+    """One line for users."""
 
     @property
     def is_rebalance(self) -> bool:
@@ -119,12 +119,12 @@ class Habits:
 
 def explained(changes: Iterable[Change], habits: Habits) -> list[Explained]:
     """Say why each change came about."""
-    told: list[Explained] = []
+    result: list[Explained] = []
     before: Change | None = None
     for change in changes:
-        told.append(_explained(change, before, habits))
+        result.append(_explained(change, before, habits))
         before = change
-    return told
+    return result
 
 
 def forming(changes: Sequence[Explained]) -> list[Explained]:
@@ -207,20 +207,20 @@ def why_left(departure: Departure, at_ms: int, habits: Habits) -> tuple[Reason, 
 def _with_departures(change: Change, habits: Habits) -> Explained:
     names = {(seen.name, seen.host) for seen in change.joined}
     back = [each for each in change.left if (each.seen.name, each.seen.host) in names]
-    told = [(each, *why_left(each, change.place.at_ms, habits)) for each in change.left]
+    result = [(each, *why_left(each, change.place.at_ms, habits)) for each in change.left]
     for wanted in (Reason.EXPIRED, Reason.LATE_POLL):
-        some = [(each, ms) for each, reason, ms in told if reason is wanted]
+        some = [(each, ms) for each, reason, ms in result if reason is wanted]
         if some:
             words = f"{_VERB[wanted]}: {joined([_silent(*each) for each in some[:_MOST_WORDS]])}"
             return Explained(change, wanted, words + _also_joined(change))
     if back:
         words = f"probably restarted: {_names([each.seen for each in back])}"
         return Explained(change, Reason.RESTARTED, words)
-    reason = Reason.LEFT if all(each[1] is Reason.LEFT for each in told) else Reason.GONE
+    reason = Reason.LEFT if all(each[1] is Reason.LEFT for each in result) else Reason.GONE
     if reason is Reason.LEFT:
         gone = _names([each.seen for each in change.left], change.left_count)
         return Explained(change, reason, f"probably closed: {gone}{_also_joined(change)}")
-    gone = joined([_silent(each, ms) for each, _, ms in told[:_MOST_WORDS]])
+    gone = joined([_silent(each, ms) for each, _, ms in result[:_MOST_WORDS]])
     return Explained(change, reason, f"closed, or session expired: {gone}{_also_joined(change)}")
 
 

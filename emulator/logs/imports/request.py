@@ -134,10 +134,10 @@ def _from_cluster(request: Request, folder: Path, bootstrap: str, selection: Sel
             "confluent-kafka is not installed: pip install 'rebalance-emulator[live]'; segment "
             "files can be imported without it"
         )
-    from emulator.logs.imports.live import stretches_of  # noqa: PLC0415  needs confluent-kafka
+    from emulator.logs.imports.live import log_ranges  # noqa: PLC0415  needs confluent-kafka
 
     settings = merged(bootstrap, _given(request))
-    pieces = stretches_of(settings, begin_ms=selection.begin_ms)
+    pieces = log_ranges(settings, begin_ms=selection.begin_ms)
     return Planned(folder, (bootstrap,), tuple(pieces), selection, is_live=True, settings=settings)
 
 

@@ -1,4 +1,8 @@
-"""What of a log is beside its commits: collected while it is read, and taken away as rows."""
+"""Rows of all tables from the records of one log, in one pass and bounded memory.
+
+Commits are decoded by :mod:`emulator.logs.offsets_log.columns`; other records are decoded one by
+one beside it and collected until they are written.
+"""
 
 from __future__ import annotations
 

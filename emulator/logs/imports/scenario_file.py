@@ -208,8 +208,8 @@ def _assignor(name: str | None) -> Iterator[str]:
 
 def _usual(values: Iterable[int | None], otherwise: int) -> int:
     """Return the value that most members have, the smallest of those."""
-    told = sorted(value for value in values if value is not None and value > 0)
-    return max(told, key=told.count) if told else otherwise
+    known = sorted(value for value in values if value is not None and value > 0)
+    return max(known, key=known.count) if known else otherwise
 
 
 def _own_settings(sketch: Sketch, name: str, member: Member) -> Table:
@@ -234,13 +234,13 @@ def _by_coordinator(sketch: Sketch) -> bool:
 
 
 def _session(sketch: Sketch) -> int:
-    told = (member.session_timeout_ms for _, member in sketch.members)
-    return _usual(told, _CONSUMERS.session_timeout_ms)
+    known = (member.session_timeout_ms for _, member in sketch.members)
+    return _usual(known, _CONSUMERS.session_timeout_ms)
 
 
 def _poll(sketch: Sketch) -> int:
-    told = (member.rebalance_timeout_ms for _, member in sketch.members)
-    return _usual(told, _CONSUMERS.max_poll_interval_ms)
+    known = (member.rebalance_timeout_ms for _, member in sketch.members)
+    return _usual(known, _CONSUMERS.max_poll_interval_ms)
 
 
 def _heartbeat(session_ms: int) -> int:

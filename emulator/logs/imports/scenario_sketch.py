@@ -104,7 +104,7 @@ def sketch(findings: GroupFindings, rows: Iterable[Row], epoch: int | None = Non
     members = tuple(chosen.generation.roster.values())
     topics = tuple(_topics(findings, members))
     if not topics:
-        raise NoScenarioError(f"{findings.group}: the log does not tell what its members read")
+        raise NoScenarioError(f"{findings.group}: the topics of its members are not in the log")
     most_work_us = _most_work_us(topics, len(members))
     return Sketch(
         findings=findings,
@@ -125,16 +125,16 @@ def lasted(rows: Iterable[Row], end_ms: int) -> list[Lasted]:
         seen += [each for each in follower.see(row) if isinstance(each, Generation)]
     seen += follower.end()
     ends = [*(each.place.at_ms for each in seen[1:]), end_ms]
-    told = [
+    known = [
         Lasted(each, max(end - each.place.at_ms, 0)) for each, end in zip(seen, ends, strict=True)
     ]
-    return _joined_up([each for each in told if each.generation.roster])
+    return _joined_up([each for each in known if each.generation.roster])
 
 
-def _joined_up(told: Iterable[Lasted]) -> list[Lasted]:
+def _joined_up(known: Iterable[Lasted]) -> list[Lasted]:
     """Count a generation that was written several times once, as it was last."""
     once: dict[tuple[str, int], Lasted] = {}
-    for each in told:
+    for each in known:
         key = (each.generation.group_type, each.generation.epoch)
         before = once.pop(key).for_ms if key in once else 0
         once[key] = Lasted(each.generation, before + each.for_ms)
@@ -159,12 +159,12 @@ def _chosen(group: str, generations: Sequence[Lasted], epoch: int | None) -> Las
 
 def _topics(findings: GroupFindings, members: Sequence[Member]) -> Iterable[TopicSketch]:
     """Return what the members read; where they do not say by name, all there are commits of."""
-    told = {topic for member in members for topic in member.topics}
+    known = {topic for member in members for topic in member.topics}
     by_topic: dict[str, dict[int, float]] = {}
     for each in findings.partitions:
-        if not told or each.topic in told:
+        if not known or each.topic in known:
             by_topic.setdefault(each.topic, {})[each.partition] = each.rate or 0.0
-    for topic in sorted(told | by_topic.keys()):
+    for topic in sorted(known | by_topic.keys()):
         rates = by_topic.get(topic, {0: 0.0})
         yield _topic(topic, [rates.get(number, 0.0) for number in range(max(rates) + 1)])
 

@@ -1,4 +1,4 @@
-"""Findings on a terminal: all groups in a table, the ones to look at first; then what is to see."""
+"""An import on a terminal: what was read, all groups in a table, and what to look at."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 MOST_GAPS: Final = 3
 MOST_ROWS: Final = 40
 MOST_MEMBERS: Final = 40
-MOST_TOLD: Final = 10
-"""Groups that are told of one by one."""
+MOST_DETAILED: Final = 10
+"""Groups that are described one by one."""
 
 
 class Shortlist:
@@ -62,7 +62,7 @@ def findings_screen(shortlist: Shortlist) -> Iterator[str]:
     yield from as_lines(_table(groups))
     if shortlist.groups > len(groups):
         yield f"The first {len(groups)} of {shortlist.groups:,} groups; groups.parquet has all."
-    for each in groups[:MOST_TOLD]:
+    for each in groups[:MOST_DETAILED]:
         if weight(each):
             yield ""
             yield from group_lines(each)
@@ -92,7 +92,7 @@ def member_lines(found: GroupFindings) -> Iterator[str]:
         return
     table = Table(box=box.MARKDOWN)
     table.add_column("member")
-    for title in ("partitions", "commits", "records", "records/s", "commits every", "95 in 100"):
+    for title in ("partitions", "commits", "records", "records/s", "commits every", "p95"):
         table.add_column(title, justify="right")
     for name, mine in rows[:MOST_MEMBERS]:
         table.add_row(*cells(name, *_member_row(mine)))
@@ -104,7 +104,7 @@ def member_lines(found: GroupFindings) -> Iterator[str]:
 def _by_member(found: GroupFindings) -> dict[str, list[CadenceFinding]]:
     by_member: dict[str, list[CadenceFinding]] = {}
     for each in found.cadence:
-        by_member.setdefault(each.member or "(nobody known)", []).append(each)
+        by_member.setdefault(each.member or "(unknown)", []).append(each)
     return by_member
 
 
@@ -126,8 +126,8 @@ def _member_row(mine: Sequence[CadenceFinding]) -> Iterator[str]:
 
 def _between(values_ms: Iterable[int | None]) -> str:
     """Return the smallest and the largest of some times, once if they look alike."""
-    told = [value for value in values_ms if value is not None]
-    ends = dict.fromkeys(_ms(value) for value in (min(told), max(told))) if told else {}
+    known = [value for value in values_ms if value is not None]
+    ends = dict.fromkeys(_ms(value) for value in (min(known), max(known))) if known else {}
     return " to ".join(ends)
 
 
@@ -146,7 +146,7 @@ def headline(found: GroupFindings) -> str:
         f"seen from {clock(pace.first_ms)} for {duration((pace.last_ms - pace.first_ms) / 1000)}"
     )
     if found.median_ms is not None and found.p95_ms is not None:
-        parts.append(f"commits every {_ms(found.median_ms)} (95 in 100 within {_ms(found.p95_ms)})")
+        parts.append(f"commits every {_ms(found.median_ms)} (p95 {_ms(found.p95_ms)})")
     return " | ".join(parts)
 
 
@@ -154,7 +154,7 @@ _TITLES: Final = (
     "members",
     "partitions",
     "commits every",
-    "95 in 100",
+    "p95",
     "records/s",
     "rebalances/h",
 )

@@ -1,4 +1,4 @@
-"""An import's folder: what is in it, and files that are whole or not there.
+"""The folder of an import: its files, complete or not there; and the outcome of transactions.
 
 =====================================  =========================================================
 ``manifest.json``                      sources, selection, counts, versions
@@ -8,9 +8,10 @@
 ``gaps/00012-….parquet``               what could not be read of it
 =====================================  =========================================================
 
-While it is made it stands beside, under the name ``.DIR.part``; then it takes its name. What is
-whole in it is taken up by the next import with the same manifest. Nothing in it tells when or by
-whom it was made: the same sources give the same bytes.
+It is written as ``.DIR.part`` and renamed when it is complete. Complete files in it are reused by
+the next import with the same plan. It contains no time and no user name of the import: the same
+sources give the same bytes. A transaction of a producer ends with its next marker in that log
+partition; a producer has one transaction at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -43,8 +44,8 @@ from emulator.logs.imports.tables import (
     Rows,
     with_outcome,
 )
-from emulator.output_files import put, written_beside
-from emulator.parquet_file import COMPRESSION
+from emulator.output_files import put
+from emulator.parquet_file import parquet_writer
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
 MANIFEST: Final = "manifest.json"
@@ -85,7 +86,7 @@ class Receipt:
 
 
 def part_of(folder: Path) -> Path:
-    """Return where the folder stands while it is made."""
+    """Return the path of the folder while it is written."""
     whole = folder.resolve()
     return whole.with_name(f".{whole.name}.part")
 
@@ -175,19 +176,10 @@ def _receipt_path(part: Path, name: str) -> Path:
     return part / WORK / "receipts" / f"{name}.json"
 
 
-@contextmanager
-def _writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
-    """Open a file that takes its name at the end of the block, unless there was an error."""
+def _writer(path: Path, schema: pa.Schema) -> AbstractContextManager[pq.ParquetWriter]:
+    """Open a file of rows, whose readers get plain text instead of dictionaries."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Without Arrow's own schema readers get plain text, not dictionaries.
-    with (
-        written_beside(path) as part,
-        part.open("wb") as file,
-        pq.ParquetWriter(
-            file, schema.with_metadata(_METADATA), compression=COMPRESSION, store_schema=False
-        ) as writer,
-    ):
-        yield writer
+    return parquet_writer(path, schema, _METADATA, store_schema=False)
 
 
 # -- transactions --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What an import found out about one group, as values: the rows of all tables, and the report's.
+"""Findings about one group as values: the rows of all tables, and the content of the report.
 
 Times are epoch milliseconds, rates are records a second. ``assessing`` makes them.
 """
@@ -17,7 +17,7 @@ WEEK_MS: Final = 7 * 24 * 3_600_000
 
 
 class State(StrEnum):
-    """How a group stands where what was read ends."""
+    """The state of a group at the end of what was read."""
 
     ACTIVE = "active"
     """It has members."""
@@ -32,7 +32,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What the log does not tell."""
+    """Values that are not in the log."""
 
     retention_ms: int
     """``offsets.retention.minutes`` of the brokers."""
@@ -70,7 +70,7 @@ class CadenceFinding:
     """How one member committed one partition."""
 
     member: str | None
-    """None: nobody owned it, or the log does not tell who."""
+    """None: it had no owner, or the log does not show it."""
 
     member_id: str | None
     topic: str
@@ -87,7 +87,7 @@ class CadenceFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFinding:
-    """How one partition stands."""
+    """The state of one partition."""
 
     topic: str
     partition: int
@@ -111,7 +111,7 @@ class PartitionFinding:
     owner: str | None
     owned_since_ms: int | None
     idle: bool
-    """Assigned to somebody, and nothing was committed forwards for long."""
+    """Assigned to a member, and its committed offset has not advanced for long."""
 
     expires_ms: int | None
     """When the offset will be deleted; None: not while the group is as it is."""
@@ -122,7 +122,7 @@ class PartitionFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberFinding:
-    """Somebody who was in the group, whatever ids the coordinator gave."""
+    """A member by its name and host, over all its member ids."""
 
     name: str
     host: str
@@ -136,7 +136,7 @@ class MemberFinding:
     """How many of that name are members in the end."""
 
     assigned: int | None
-    """Their partitions in the end; None: the log does not tell."""
+    """Their partitions in the end; None: not in the log."""
 
     @property
     def idle(self) -> bool:
@@ -173,7 +173,7 @@ class Pace:
 
     rebalances: int
     an_hour: float | None
-    """While it had members; None: for too short a time to tell a rate."""
+    """While it had members; None: for too short a time for a rate."""
 
     worst_hour: int
     """Most rebalances within an hour."""
@@ -218,10 +218,10 @@ class GroupFindings:
     changes: tuple[Explained, ...] = ()
     deploys: tuple[Deploy, ...] = ()
     rewound: int = 0
-    """Rewinds, also those that are not told one by one."""
+    """Rewinds, also those that are not listed one by one."""
 
     rewinds: tuple[RewindFinding, ...] = ()
     cadence: tuple[CadenceFinding, ...] = ()
     partitions: tuple[PartitionFinding, ...] = ()
-    people: tuple[MemberFinding, ...] = ()
+    member_findings: tuple[MemberFinding, ...] = ()
     curves: tuple[Curve, ...] = field(default=())

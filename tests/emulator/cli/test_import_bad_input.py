@@ -134,7 +134,7 @@ def test_a_broker_that_goes_away_is_told_and_the_import_can_go_on(tmp_path, monk
     with socket.create_server(("127.0.0.1", 0)) as held:
         address = f"127.0.0.1:{held.getsockname()[1]}"
     gone = live.LogRange(live.TOPIC, 3, 0, 10)
-    monkeypatch.setattr(live, "stretches_of", lambda *_, **__: [gone])
+    monkeypatch.setattr(live, "log_ranges", lambda *_, **__: [gone])
 
     reason = refused(tmp_path, "--bootstrap", address, "-o", tmp_path / "imported")
 

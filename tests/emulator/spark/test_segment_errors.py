@@ -1,4 +1,4 @@
-"""What file systems say, as people read it: classic Spark, Spark Connect and jobs say it differently."""
+"""What file systems say, as member_findings read it: classic Spark, Spark Connect and jobs say it differently."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ def test_a_uri_is_imported_by_spark(folder, tmp_path):
             marks=pytest.mark.long,
         ),
         ([LOGS, "--engine", "pool"], "others are Spark's: leave --engine pool out"),
-        ([LOGS, "--from", "noon"], "--from noon: no time"),
+        ([LOGS, "--from", "noon"], "--from noon: not a time"),
     ],
 )
 def test_what_cannot_be_imported_is_refused(folder, tmp_path, arguments, reason):

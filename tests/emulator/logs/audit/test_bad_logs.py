@@ -147,7 +147,7 @@ def test_missing_and_unknown_files_are_said(tmp_path):
     (tmp_path / "log.txt").write_text("?")
 
     assert "no such file or folder" in refusal(tmp_path / "nowhere")
-    assert "its name does not tell what it is" in refusal(tmp_path / "log.txt")
+    assert "unknown file name extension" in refusal(tmp_path / "log.txt")
     assert "no file in this folder ends in .parquet" in refusal(tmp_path)
 
 

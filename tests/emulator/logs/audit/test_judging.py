@@ -12,7 +12,7 @@ import pytest
 from emulator.logs.audit.causes import AuditCause, judge_again, judge_never
 from emulator.logs.audit.commits import GONE, Commits, Committed, Generation
 from emulator.logs.audit.committed import read_committed
-from emulator.logs.audit.partitions import Limits, Stretch
+from emulator.logs.audit.partitions import AffectedRange, Limits
 from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.errors import AuditError
 
@@ -21,7 +21,9 @@ from .tables import rows
 
 NAME = PartitionName("orders", 0)
 SEGMENTS = Path(__file__).parents[3] / "captures" / "offsets-log"
-AGAIN = Stretch(50, 60, "m1", EPOCH + 10 * SECOND, "m2", EPOCH + 31 * SECOND, EPOCH + 30 * SECOND)
+AGAIN = AffectedRange(
+    50, 60, "m1", EPOCH + 10 * SECOND, "m2", EPOCH + 31 * SECOND, EPOCH + 30 * SECOND
+)
 
 
 def log(*commits: tuple[int, int], generations: tuple[tuple[int, int], ...] = ()) -> Committed:

@@ -28,7 +28,7 @@ from emulator.logs.audit.text import (
     look,
     pieces_of,
     rows_cut,
-    stretches_of,
+    sections_of,
 )
 from emulator.logs.errors import AuditError
 
@@ -84,7 +84,7 @@ def hold_rows(text: bytes, stretch: int, size: int) -> bool:
         path = Path(folder) / "log.csv"
         path.write_bytes(text)
         layout = layout_of(LogFile(path, "csv"))
-        stretches = stretches_of(layout.begin, len(text), stretch)
+        stretches = sections_of(layout.begin, len(text), stretch)
         cut = rows_cut([look(path, each, layout, size) for each in stretches], len(text))
         assert read_at_once(text) == rows_in(path, cut or [(layout.begin, len(text))], size)
         return cut is not None
@@ -122,7 +122,7 @@ def test_json_lines_are_cut_at_newlines(rows, newline, mark, stretch):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.jsonl"
         path.write_bytes(text)
-        spans = lines_cut(path, stretches_of(0, len(text), stretch))
+        spans = lines_cut(path, sections_of(0, len(text), stretch))
         pieces = [b"".join(pieces_of(path, *span, 7)) for span in spans]
 
     assert text == b"".join(pieces)

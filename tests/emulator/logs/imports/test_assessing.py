@@ -93,7 +93,7 @@ def test_a_rewind_names_member_and_generation():
     )
     assert ("a (10.0.0.7)", 2) == (rewind.member, rewind.epoch)
     assert ("b (10.0.0.7)", 1) == (rewind.member_before, rewind.epoch_before)
-    assert "a new owner went on from an older offset" == rewind.words
+    assert "a new owner continued from an older offset" == rewind.words
 
 
 def test_a_rewind_of_nobody_is_probably_a_reset():
@@ -102,7 +102,7 @@ def test_a_rewind_of_nobody_is_probably_a_reset():
     log.generation(MINUTE, 2)
     log.commit(MINUTE + 1_000, 0, 0)
 
-    assert "nobody owned the partition: probably reset by hand" == log.found().rewinds[0].words
+    assert "the partition had no owner: probably reset by hand" == log.found().rewinds[0].words
 
 
 def test_an_older_commit_of_the_same_owner_came_late():
@@ -122,8 +122,10 @@ def test_a_member_that_comes_back_again_and_again_flaps():
             log.generation(at_ms, 1 + 2 * number, member("a", 0), member("b", 1))
             log.generation(at_ms + MINUTE, 2 + 2 * number, member("a", 0, 1))
 
-    assert ["b (10.0.0.7)"] == [str(each) for each in often.found().people if each.flapping]
-    assert [] == [str(each) for each in daily.found().people if each.flapping]
+    assert ["b (10.0.0.7)"] == [
+        str(each) for each in often.found().member_findings if each.flapping
+    ]
+    assert [] == [str(each) for each in daily.found().member_findings if each.flapping]
 
 
 def test_a_member_without_partitions_idles():
@@ -131,7 +133,7 @@ def test_a_member_without_partitions_idles():
     log = Log()
     log.generation(0, 1, member("a", 0), member("b"))
 
-    assert ["b (10.0.0.7)"] == [str(each) for each in log.found().people if each.idle]
+    assert ["b (10.0.0.7)"] == [str(each) for each in log.found().member_findings if each.idle]
 
 
 def test_nobody_idles_where_assignments_cannot_be_read():
@@ -140,8 +142,8 @@ def test_nobody_idles_where_assignments_cannot_be_read():
     workers = [member(name, topics=None, assignment=None) for name in "ab"]
     log.generation(0, 1, *workers, protocol="sessioned")
 
-    assert [None, None] == [each.assigned for each in log.found().people]
-    assert not any(each.idle for each in log.found().people)
+    assert [None, None] == [each.assigned for each in log.found().member_findings]
+    assert not any(each.idle for each in log.found().member_findings)
 
 
 def test_a_partition_that_stands_still_while_owned_is_idle():

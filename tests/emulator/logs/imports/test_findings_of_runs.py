@@ -74,5 +74,5 @@ def test_two_members_in_a_loop_of_late_polls_flap(tmp_path):
     """They are not being deployed."""
     told = catalogue_run("c1-slow-record-loop", tmp_path)
 
-    assert 2 == sum(each.flapping for each in told.people)
+    assert 2 == sum(each.flapping for each in told.member_findings)
     assert () == told.deploys

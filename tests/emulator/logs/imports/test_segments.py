@@ -121,7 +121,7 @@ def test_two_logs_without_names_are_refused(tmp_path):
     [
         ("nowhere", "No such file or directory"),
         ("empty", "no segment in this folder"),
-        ("no-*.log", "nothing is called so"),
+        ("no-*.log", "no file matches"),
         ("-", "segments to import are files or folders"),
         ("file:///nowhere/at/all", "nothing is there"),
         ("what://is/that", "what"),

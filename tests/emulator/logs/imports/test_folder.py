@@ -7,7 +7,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.logs.imports.folder import MOST_PASSES, by_lot, clear
+from emulator.logs.imports.folder import MOST_PASSES, by_group_batch, clear
 
 GROUPS = [f"group-{number}" for number in range(12)]
 
@@ -26,7 +26,7 @@ def test_each_of_many_lots_has_its_rows_and_no_others(rows, tmp_path):
     folder = tmp_path / "import"
     folder.mkdir()
     lots = [GROUPS[number : number + 2] for number in range(0, 12, 2)]
-    with by_lot(rows, ["group", "offset"], lots, folder) as rows_of:
+    with by_group_batch(rows, ["group", "offset"], lots, folder) as rows_of:
         found = [rows_of(number).to_table() for number in range(len(lots))]
 
     assert [100] * 6 == [len(table) for table in found]
@@ -43,15 +43,15 @@ def test_for_few_lots_no_file_is_written(rows, tmp_path):
     folder = tmp_path / "import"
     folder.mkdir()
     lots = [[group] for group in GROUPS[:MOST_PASSES]]
-    with by_lot(rows, ["group"], lots, folder) as rows_of:
+    with by_group_batch(rows, ["group"], lots, folder) as rows_of:
         assert [] == list(folder.iterdir())
         assert rows is rows_of(0)
 
 
 def test_what_an_interrupted_look_left_is_removed(tmp_path):
     """And nothing else."""
-    (tmp_path / ".lots-old").mkdir()
-    (tmp_path / ".lots-old" / "0.arrow").write_bytes(b"half")
+    (tmp_path / ".batches-old").mkdir()
+    (tmp_path / ".batches-old" / "0.arrow").write_bytes(b"half")
     (tmp_path / "commits").mkdir()
     clear(tmp_path)
 
