@@ -306,3 +306,14 @@ def test_a_position_sought_back_repeats():
 
 
 # -- lost ------------------------------------------------------------------------------------
+
+
+def test_a_refused_commit_of_what_is_committed_already_is_not_the_cause():
+    """It would not have covered more than the accepted commit before it."""
+    history = owner_at_work()
+    history.refuse("a", 80, "ILLEGAL_GENERATION")
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.CRASHED, 20)

@@ -78,6 +78,17 @@ def test_what_was_processed_is_not_passed_over():
     assert [(50, 70)] == gaps(coverage)
 
 
+def test_the_first_skip_of_a_gap_is_its_cause():
+    """A later owner that also starts beyond the gap changes nothing."""
+    coverage = Coverage(0)
+    later = Attribution(Cause.RETENTION, "", None, (), B, None)
+    coverage.skip(0, 50, ATTRIBUTION)
+    coverage.skip(0, 60, later)
+    coverage.check()
+
+    assert [ATTRIBUTION, later] == [gap.attribution for gap in coverage.gaps()]
+
+
 def test_a_lower_base_leaves_unreached_records():
     """Records between a new base and the old one lie ahead until somebody passes them over."""
     coverage = Coverage(100)
