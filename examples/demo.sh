@@ -7,7 +7,7 @@ say() {
     printf '\n\n=== %s\n$ %s\n\n' "$1" "$2"
 }
 
-say "A rolling deploy of an eager group: what was processed twice, and why" \
+say "A rolling deploy of an eager group: what was reprocessed, and why" \
     "rebalance run deploy-kills-in-mid-batch"
 rebalance run deploy-kills-in-mid-batch
 
@@ -15,6 +15,6 @@ say "The same deploy under three protocols, five seeds each" \
     "rebalance compare deploy-kills-in-mid-batch --with eager --with cooperative --with static --seeds 5"
 rebalance compare deploy-kills-in-mid-batch --with eager --with cooperative --with static --seeds 5
 
-say "Can it be trusted? A run of a real Kafka 4.4.0, held against what is predicted for it" \
+say "Can it be trusted? A run of a real Kafka 4.4.0, compared with its prediction" \
     "rebalance verify examples/captures"
 rebalance verify examples/captures

@@ -61,7 +61,7 @@ OUTCOMES = {
     "OffsetCommit answered": (2, set(), 1),
 }
 """By step: the generation that the next coordinator loads, who has to join anew, and how many
-rebalances there were (spec classic-coordinator 4.4)."""
+rebalances there were."""
 
 
 def test_every_step_has_an_outcome():

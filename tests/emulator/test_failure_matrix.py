@@ -1,4 +1,4 @@
-"""The failure matrix (spec consumer-client 6): policies x failures x rebalance protocols.
+"""The failure matrix: policies x failures x rebalance protocols.
 
 What each cell must cost is computed from the events at the moment of the failure: D, how far the
 handler was, C, the committed offset, P, the end of what poll had handed out.
@@ -39,7 +39,7 @@ def in_hand(owned: list[Owned]) -> int:
 
 
 def hold_policy(policy: str, lags: list[int], hand: int) -> None:
-    """Assert that U lies where the policy puts it at an arbitrary moment (6.1)."""
+    """Assert that U lies where the policy puts it at an arbitrary moment."""
     ahead = sum(lags)
     match policy:
         case "A":
@@ -59,7 +59,7 @@ def hold_policy(policy: str, lags: list[int], hand: int) -> None:
 
 
 def hold_survivors(shown: Shown, policy: str, mode: str) -> None:
-    """Assert what the rebalances cost those that were healthy (6.2)."""
+    """Assert what the rebalances cost those that were healthy."""
     kept = [
         (before, after)
         for before, after in shown.successors()

@@ -1,4 +1,4 @@
-"""The failure matrix where the victim lives on: pauses, hangs and cuts (spec client 6.6 to 6.9).
+"""The failure matrix where the victim lives on: pauses, hangs and cuts.
 
 An evicted member works on for a while beside whoever took over. With S, where the new owner
 began, and E, where the zombie ended, it costs E - S: what it had uncommitted and in hand when

@@ -1,4 +1,4 @@
-"""The failure matrix where nothing fails: restarts, new partitions, a newcomer (spec client 6.2, 6.11)."""
+"""The failure matrix where nothing fails: restarts, new partitions, a newcomer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lag(shown: Shown, before: Owned, after: Owned) -> int:
 
 
 def failed_polls(shown: Shown, owned: Owned) -> int:
-    """Return how many polls of a cooperative member no commit of its own can cover (4.6).
+    """Return how many polls of a cooperative member no commit of its own can cover.
 
     With J, how long its JoinGroup stayed parked: ``1 + max(1, ceil(J / tau))``.
     """
@@ -41,7 +41,7 @@ def failed_polls(shown: Shown, owned: Owned) -> int:
 
 
 def hold_given_up(shown: Shown, policy: str, mode: str, owned: Owned, after: Owned) -> None:
-    """Assert what one partition's hand-over leaves uncommitted (6.2)."""
+    """Assert what one partition's hand-over leaves uncommitted."""
     left = lag(shown, owned, after)
     moved = mode == "cooperative" and owned.why == "revoked"
     if policy == "NT":

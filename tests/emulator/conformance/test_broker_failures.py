@@ -1,4 +1,4 @@
-"""What a real cluster did when brokers failed (real-kafka 2.8 and 4.2), played from its description.
+"""What a real cluster did when brokers failed, played from its description.
 
 Three brokers, replication 3, min ISR 2; three members that commit automatically every 5 s, six
 partitions of 20 records a second, 10 ms of work a record; a session of 6 s.
@@ -68,7 +68,7 @@ def test_nobody_is_evicted_and_nothing_is_repeated_or_lost(fault, broker):
 @pytest.mark.parametrize("broker", [COORDINATOR, ANOTHER])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_kill_stalls_all_partitions_until_the_broker_is_missed(broker, seed):
-    """Those that others lead, too: 7.3 to 12.5 s, the first of them until it is fenced (2.8.2)."""
+    """Those that others lead, too: 7.3 to 12.5 s, the first of them until it is fenced."""
     session_ms = broker_session_ms(seed)
     stalls = failed(KILLED, broker, session_ms=session_ms, seed=seed).stalls.values()
 
@@ -78,14 +78,14 @@ def test_a_kill_stalls_all_partitions_until_the_broker_is_missed(broker, seed):
 
 
 def test_backlogs_are_worked_off_one_after_the_other():
-    """The second partition of a member waits for all that the first one has: about 2 s (2.8.2)."""
+    """The second partition of a member waits for all that the first one has: about 2 s."""
     stalls = failed(KILLED, COORDINATOR).stalls.values()
 
     assert 1.5 <= max(stalls) - min(stalls) <= 3.5
 
 
 def test_commits_to_a_living_coordinator_are_answered_when_the_dead_broker_is_missed():
-    """It cannot replicate them before: 7.3 to 9.0 s after the kill (2.8.2).
+    """It cannot replicate them before: 7.3 to 9.0 s after the kill.
 
     What it has had for ``offsets.commit.timeout.ms`` it refuses, and members commit again.
     """
@@ -96,7 +96,7 @@ def test_commits_to_a_living_coordinator_are_answered_when_the_dead_broker_is_mi
 
 
 def test_commits_to_a_dead_coordinator_are_taken_by_the_next_one():
-    """The first 9.3 to 13.3 s after the kill; none of them waits there (2.8.4)."""
+    """The first 9.3 to 13.3 s after the kill; none of them waits there."""
     seen = failed(KILLED, COORDINATOR)
 
     assert 9.0 <= seen.first_commit_s <= 13.3
@@ -105,14 +105,14 @@ def test_commits_to_a_dead_coordinator_are_taken_by_the_next_one():
 
 @pytest.mark.parametrize("broker", [COORDINATOR, ANOTHER])
 def test_a_stop_stalls_all_partitions_for_as_long_as_it_lasts(broker):
-    """All six for 4.0 to 4.1 s, each member's second partition too (4.2.1)."""
+    """All six for 4.0 to 4.1 s, each member's second partition too."""
     seen = failed(STOPPED, broker)
 
     assert [4.0] * 6 == pytest.approx(list(seen.stalls.values()), abs=0.1)
 
 
 def test_commits_sent_to_a_stopped_coordinator_are_answered_when_it_runs_again():
-    """And the clock of the automatic ones keeps its phase (4.2.1)."""
+    """And the clock of the automatic ones keeps its phase."""
     seen = failed(STOPPED, COORDINATOR)
 
     assert 4.0 == pytest.approx(seen.first_commit_s, abs=0.1)

@@ -1,7 +1,7 @@
 """What survives when the broker of a coordinator dies, step by step of a rebalance.
 
-Spec classic-coordinator 4.3 and 4.4. A replication takes 10 ms: after 5 ms the followers have a
-record, after 10 the leader knows that they do.
+A replication takes 10 ms: after 5 ms the followers have a record, after 10 ms the leader knows that
+they do.
 """
 
 from __future__ import annotations

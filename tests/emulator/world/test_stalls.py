@@ -21,7 +21,7 @@ def stalls(bench, partition):
 
 
 def test_a_dead_replica_in_sync_stalls_what_others_lead():
-    """Until it is fenced no high watermark moves; the leader lives all the time (real-kafka 2.8)."""
+    """Until it is fenced no high watermark moves; the leader lives all the time."""
     bench = Bench()
     bench.wait(SECOND)
     follower = next(b for b in (1, 2, 3) if b != bench.world.topics.find(T0).replicas.leader)

@@ -1,7 +1,4 @@
-"""Commits that were appended and not replicated when the coordinator's broker died.
-
-Spec classic-coordinator 4.5.
-"""
+"""Commits that were appended and not replicated when the coordinator's broker died."""
 
 from __future__ import annotations
 

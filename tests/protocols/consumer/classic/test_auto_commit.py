@@ -45,7 +45,7 @@ def test_it_covers_what_earlier_polls_returned_not_this_one():
 
 
 def test_while_the_application_works_nothing_is_committed():
-    """Only a poll commits: a batch of a minute is committed after it (real-kafka 2.1.5)."""
+    """Only a poll commits: a batch of a minute is committed after it."""
     driver = ClientDriver()
     driver.stable({0: 0})
     driver.hand({0: 20})
