@@ -1,1 +1,1 @@
-"""Captures of a real Kafka against the emulator, side by side."""
+"""Compare captured runs of a real Kafka with the emulator."""

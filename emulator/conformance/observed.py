@@ -1,6 +1,6 @@
-"""What a run's events show of the things to be compared; real and emulated runs alike.
+"""Extract the compared facts from a run's events, for real and emulated runs alike.
 
-Everything is read from the events alone. Consumers are named with their incarnation
+Only the events are read. Consumers are named with their incarnation
 (``m1.2``), partitions as the capture writes them (``t0-3``).
 """
 
@@ -32,69 +32,69 @@ Call = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """How a run is looked at."""
+    """The parameters of an observation."""
 
     prefix: str
-    """What real topic names begin with; left out in what is shown."""
+    """The prefix of real topic names, which names in the result lack."""
 
     fault_us: int
-    """The first fault or act."""
+    """The first fault or action."""
 
     faulted: str | None
-    """The consumer it hit; None where it hit none (a join, a broker, a topic)."""
+    """The consumer that it affects; None for others (a join, a broker, a topic)."""
 
     end_us: int
-    """What was not over by then is not looked at."""
+    """Events that end later are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The things to be compared."""
+    """The compared facts of a run."""
 
     generations: tuple[int, ...]
-    """Those some member was given an assignment in, in order of first sight."""
+    """Generations in which a member received an assignment, by first appearance."""
 
     rebalances: int
-    """How many of them lie above the highest one seen before the fault."""
+    """The number of them above the highest one before the fault."""
 
     assignments: dict[int, dict[str, tuple[str, ...]]]
-    """By generation and consumer: what it owned after its ``assigned`` call."""
+    """By generation and consumer: the partitions owned after its ``assigned`` call."""
 
     calls: dict[str, tuple[Call, ...]]
     """By consumer, in order."""
 
     duplicates: dict[str, int]
-    """By partition: how many completed processings were not the first of their record."""
+    """By partition: the number of completed processings after the first of their record."""
 
     lost: dict[str, int]
-    """By partition: records passed over, never processed, though later ones were reached."""
+    """By partition: records never processed, although later ones were reached."""
 
     takeovers: dict[str, float]
     """By partition: seconds from the fault to the begin of the first record under a new owner."""
 
     owners: dict[str, str]
-    """By partition: the consumer that owned it at the fault, with its incarnation."""
+    """By partition: the consumer with its incarnation that owned it at the fault."""
 
     stalls: dict[str, float]
-    """By partition: the longest time in seconds without work on it, not over at the fault."""
+    """By partition: the longest time in seconds without processing that ended after the fault."""
 
     first_commit_s: float | None
-    """From the fault until somebody knew that a commit sent after it was accepted."""
+    """From the fault to the first successful response to a commit sent after it."""
 
     commit_wait_s: float | None
-    """The longest time from sending one of these to that answer."""
+    """The longest time from sending such a commit to its successful response."""
 
     commits: dict[str, int]
-    """By consumer: commits of at least one offset that the coordinator accepted."""
+    """By consumer: accepted commits of at least one offset."""
 
     epochs: tuple[int, ...] = ()
-    """Of the consumer protocol: those the group had, in order; this and what follows: else none."""
+    """Consumer protocol only, like the following: the group's epochs, in order."""
 
     targets: dict[int, dict[str, tuple[str, ...]]] = field(default_factory=dict)
-    """By epoch and consumer: what it shall have."""
+    """By epoch and consumer: the target assignment."""
 
     steps: dict[str, tuple[Step, ...]] = field(default_factory=dict)
-    """By consumer: its steps towards that, as the coordinator saw them."""
+    """By consumer: its steps towards the target, as the coordinator saw them."""
 
 
 @dataclass(slots=True)
@@ -108,29 +108,29 @@ class _Watch:
     owned: dict[str, set[TopicPartition]] = field(default_factory=dict)
     at_fault: dict[TopicPartition, str] | None = None
     faulted: str | None = None
-    """The consumer the fault hit, with its incarnation then."""
+    """The consumer that the fault affected, with its incarnation at that time."""
 
     generations: dict[int, int] = field(default_factory=dict)
-    """And when each was first seen."""
+    """Generations with the time of their first appearance."""
 
     assignments: dict[int, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     calls: dict[str, list[Call]] = field(default_factory=dict)
     ranges: dict[TopicPartition, list[tuple[int, int]]] = field(default_factory=dict)
     starts: dict[TopicPartition, list[int]] = field(default_factory=dict)
     first_partitions: dict[str, int] = field(default_factory=dict)
-    """How many partitions each topic had when the group was first assigned any."""
+    """Number of partitions of each topic when the group was first assigned any."""
 
     begun: dict[TopicPartition, list[tuple[int, str]]] = field(default_factory=dict)
-    """When which consumer began on a range, after the fault."""
+    """By partition: the begins of ranges after the fault, with their consumers."""
 
     commits: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Let the epochs be told in the same names."""
+        """Use the same consumer names for the epochs."""
         self.epochs = Epochs(name=self.name, shown=self.shown)
 
     def name(self, consumer: str) -> str:
-        """Return a consumer with its present incarnation."""
+        """Return a consumer with its current incarnation."""
         return f"{consumer}.{self.incarnations.get(consumer, 1)}"
 
     def shown(self, partition: TopicPartition) -> str:
@@ -216,7 +216,7 @@ def _work(watch: _Watch, processed: Processed) -> None:
 
 
 def _union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join half-open ranges that touch or overlap; they come back in order."""
+    """Join half-open ranges that touch or overlap; return them in order."""
     joined: list[tuple[int, int]] = []
     for first, end in sorted(ranges):
         if joined and first <= joined[-1][1]:
@@ -236,9 +236,9 @@ def _duplicates(watch: _Watch, partition: TopicPartition) -> int:
 
 
 def _lost(watch: _Watch, partition: TopicPartition) -> int:
-    """Count what lies between the first start and the farthest progress and was never done.
+    """Count the unprocessed records between the first start and the farthest progress.
 
-    A partition that came later counts from its beginning.
+    A partition that was added later counts from its beginning.
     """
     starts = watch.starts.get(partition, [0])
     done = _union(watch.ranges.get(partition, []))
@@ -255,9 +255,9 @@ def _nonzero(watch: _Watch, count: Callable[[_Watch, TopicPartition], int]) -> d
 
 
 def _takeovers(watch: _Watch) -> dict[str, float]:
-    """Time how long each partition of the faulted consumer waited for another one.
+    """Return how long each partition of the faulted consumer waited for a new owner.
 
-    Where no consumer was hit, all partitions count that another one worked on than before.
+    Without a faulted consumer, this covers all partitions that get another owner than before.
     """
     before = watch.at_fault or {}
     taken: dict[str, float] = {}
@@ -272,30 +272,30 @@ def _takeovers(watch: _Watch) -> dict[str, float]:
 
 
 Step = tuple[str, tuple[str, ...]]
-"""A member's epoch and state, and what it has; what it is to give up stands behind a minus."""
+"""A member's epoch, state and partitions; those to revoke have the prefix ``-``."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Epochs:
-    """Watches one group; see every event in order."""
+    """Collects the epochs of one group; call :meth:`see` with every event in order."""
 
     name: Callable[[str], str]
-    """What a consumer is called."""
+    """Returns the displayed name of a consumer."""
 
     shown: Callable[[TopicPartition], str]
     raised: list[int] = field(default_factory=list)
     """The group's epochs, in order."""
 
     targets: dict[int, dict[str, tuple[str, ...]]] = field(default_factory=dict)
-    """By epoch and consumer: what it shall have. Epochs that no target was computed for lack."""
+    """By epoch and consumer: the target assignment. Epochs without a target are omitted."""
 
     steps: dict[str, list[Step]] = field(default_factory=dict)
-    """By consumer: its steps towards them."""
+    """By consumer: its steps towards the targets."""
 
     _target: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def see(self, event: Event) -> None:
-        """Take in one event."""
+        """Process one event."""
         match event.what:
             case GroupEpochRaised(epoch=epoch):
                 self.raised.append(epoch)
@@ -310,7 +310,7 @@ class Epochs:
                 pass
 
     def _move(self, moved: MemberMoved) -> None:
-        """Write a step down; one that changes nothing but the epoch before it is none."""
+        """Add a step, unless its displayed text equals that of the step before."""
         going = tuple(f"-{each}" for each in self._names(moved.revoking))
         step = (f"{moved.epoch} {moved.state}", self._names(moved.assigned) + going)
         steps = self.steps.setdefault(self.name(moved.consumer), [])

@@ -13,7 +13,7 @@ from emulator.report.figures import as_lines, cells
 from emulator.report.wording import counted, figure, joined, width
 
 OVERVIEW_FIGURES = ("duplicates", "lost", "takeover_first_s", "stall_last_s")
-"""The figures that the overview shows for each run that has them."""
+"""The figures in the overview of each run that has them."""
 
 
 def one_run(verdict: Verdict) -> Iterator[str]:
@@ -34,7 +34,7 @@ def one_run(verdict: Verdict) -> Iterator[str]:
 
 
 def overview(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Yield the report of several captured runs: a row each, then the figures that are outside."""
+    """Yield the report of several captured runs: a row for each, then the figures outside."""
     compared = [verdict for verdict in verdicts if verdict.skipped is None]
     outside = [verdict for verdict in compared if verdict.outside]
     table = Table(box=box.MARKDOWN)

@@ -1,8 +1,8 @@
-"""How a group got on when brokers failed: how long partitions stood still, when it could commit.
+"""Measure the stalls of partitions and the wait for commits when brokers fail.
 
-Work on a partition stands still from the end of one of its records to the begin of the next,
-whoever does them. Ownership does not tell it: while a broker is dead and not yet missed, members
-own their partitions and get nothing of them (real-kafka 2.8, 4.2).
+A stall of a partition lasts from the end of one of its records to the begin of the next,
+on any consumer. Ownership does not show it: until the session of a dead broker expires, members
+own its partitions and receive no records from them.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ SECOND_US = 1_000_000
 
 @dataclass(slots=True)
 class Pace:
-    """Watches one group from the fault on; see every event in order."""
+    """Collects the stalls of one group from the fault on; call :meth:`see` with every event."""
 
     fault_us: int
     first_commit_s: float | None = None
-    """From the fault until somebody knew that a commit sent after it was accepted."""
+    """From the fault to the first successful response to a commit sent after it."""
 
     commit_wait_s: float | None = None
-    """The longest time from sending one of these to that answer."""
+    """The longest time from sending such a commit to its successful response."""
 
     _worked: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
-    """Until when records of a partition were worked on, and how far."""
+    """By partition: the end of its last processing, and the offset reached."""
 
     _stalls_us: dict[TopicPartition, int] = field(default_factory=dict)
     _sent_us: dict[str, int] = field(default_factory=dict)
 
     def see(self, event: Event) -> None:
-        """Take in one event."""
+        """Process one event."""
         match event.what:
             case Processed() as processed:
                 self._work(processed, event.at_us)
@@ -66,7 +66,7 @@ class Pace:
         self.commit_wait_s = max(self.commit_wait_s or 0.0, (at_us - sent_us) / SECOND_US)
 
     def _end(self, ends: Iterable[tuple[TopicPartition, int]], at_us: int) -> None:
-        """Count the time since the last work on partitions that were not read to their ends."""
+        """Count the time since the last processing of partitions not read to their ends."""
         for tp, end in ends:
             until_us, reached = self._worked.get(tp, (at_us, end))
             if reached < end:

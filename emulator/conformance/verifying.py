@@ -54,7 +54,7 @@ SEEDS = 200
 Made = TypeVar("Made")
 
 OnProgress = Callable[[str, int, int], None]
-"""Called with what is counted (``captured runs``, ``seeds of …``), the number done and of all."""
+"""Called with a label (``captured runs``, ``seeds of …``), the number done and the total."""
 
 
 class Play(NamedTuple):
@@ -200,13 +200,13 @@ class RealRun:
 
 
 def clear_caches() -> None:
-    """Forget the captures that were read, since their files have changed."""
+    """Clear the cache of captures, since their files have changed."""
     _capture.cache_clear()
     _real_run.cache_clear()
 
 
 def figures_of(wanted: Play) -> Figures:
-    """Play a captured run's emulation once and compare it; raise CaptureError if it is not sound."""
+    """Play a captured run once and compare it; raise CaptureError if the capture is invalid."""
     real = _real_run(wanted.path)
     rebuilt = _rebuilt(real.capture, wanted.seed)
     events: list[Event] = []
@@ -244,7 +244,7 @@ def _read_real_run(capture: Capture) -> RealRun:
 
 
 def _rebuilt(capture: Capture, seed: int | None) -> Rebuilt:
-    """Rebuild a capture as a valid scenario."""
+    """Convert a capture to a valid scenario."""
 
     def build() -> Rebuilt:
         rebuilt = rebuild(capture, seed)
@@ -258,7 +258,7 @@ def _rebuilt(capture: Capture, seed: int | None) -> Rebuilt:
 
 
 def _sound(path: Path, make: Callable[[], Made]) -> Made:
-    """Return what is made of a capture alone; if that fails, its files contradict each other."""
+    """Return the result of *make*; if it fails, the files of the capture are inconsistent."""
     try:
         return make()
     except CaptureError:

@@ -1,1 +1,1 @@
-"""What a captured run is made of, read and checked."""
+"""Read and check the files of a captured run."""

@@ -1,6 +1,6 @@
-"""One captured run of a real Kafka, read whole and checked (format: tests/captures/README.md).
+"""Read and check one captured run of a real Kafka (format: tests/captures/README.md).
 
-Times are microseconds since the run's first instant, which is when its first topic was made.
+Times are microseconds since the run's first instant, the creation of its first topic.
 Topics have their real names, prefix included: the hash order of a Java map depends on them.
 """
 
@@ -30,38 +30,38 @@ MODES = (
 """The commit modes of the captures' application."""
 
 QUIET_FROM = 21
-"""Runs from this number on were made on a quiet machine."""
+"""Runs from this number on were recorded on a quiet machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Production:
-    """What was produced to a topic: record k of partition p is due at a time of its own.
+    """The records produced to a topic: record k of partition p has a time at which it is due.
 
-    That is ``start_us + (k * partitions + p) * tick_ns / 1000``, at offset ``preload + k``.
+    This time is ``start_us + (k * partitions + p) * tick_ns / 1000``, its offset ``preload + k``.
     """
 
     topic: str
     partitions: int
     rate: float
-    """Records a second to each partition."""
+    """Records per second and partition."""
 
     preload: int
-    """Records in each partition before that."""
+    """Records in each partition before ``start_us``."""
 
     preload_when_formed: bool
-    """They came when the group had formed, shortly before ``start_us``, not before it began."""
+    """Whether they came after the group formed, just before ``start_us``; else before the run."""
 
     created_us: int
     start_us: int
     tick_ns: int
     stop_us: int
     ends: tuple[int, ...]
-    """End offset of each partition, added ones included."""
+    """End offset of each partition, including added ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """Partitions ``first`` up to ``to`` of a topic, added in the run and produced to at once.
+    """Partitions ``first`` to ``to`` (exclusive) of a topic, added and produced to during the run.
 
     Record k of partition p is due at ``start_us + (k * (to - first) + p - first) * tick_ns / 1000``.
     """
@@ -88,27 +88,27 @@ class Capture:
     members_start_us: int
     formed_us: int
     fault_us: int
-    """The first action; where there is none, the instant it would have been done."""
+    """The time of the first action, or the planned time if there is none."""
 
     end_us: int
-    """All was read to the end; what follows (the final closes) is not part of the run."""
+    """All records were read; what follows (the final closes) is not part of the run."""
 
     actions: tuple[Action, ...]
     productions: tuple[Production, ...]
     additions: tuple[Addition, ...]
     coordinator: int
-    """Broker that coordinated the group at the steady state."""
+    """Broker that coordinated the group in the steady state."""
 
     offsets_partition: int
     orphaned: tuple[TopicPartition, ...]
-    """Partitions that had no reader left at the end."""
+    """Partitions without a reader at the end."""
 
     drained: bool
     failure: str | None
-    """What went wrong with the run itself."""
+    """The failure of the run itself."""
 
     traces: tuple[Trace, ...]
-    """By member and incarnation."""
+    """In order of member and incarnation."""
 
     client_logs: Mapping[str, tuple[LogLine, ...]]
     """By trace name."""
@@ -118,32 +118,32 @@ class Capture:
 
     @property
     def name(self) -> str:
-        """The scenario and the run, ``crash-range-auto/run-1``."""
+        """The scenario and the run, such as ``crash-range-auto/run-1``."""
         return f"{self.scenario}/run-{self.run}"
 
     @property
     def quiet(self) -> bool:
-        """Whether it was made on a quiet machine."""
+        """Whether the run was recorded on a quiet machine."""
         return self.run >= QUIET_FROM
 
     @property
     def has_epochs(self) -> bool:
-        """Whether its members speak the consumer protocol, so that the group has epochs."""
+        """Whether the members use the consumer protocol, so that the group has epochs."""
         return any(trace.protocol == "consumer" for trace in self.traces)
 
     @property
     def broker_failed(self) -> bool:
-        """Whether a broker was killed or stopped in it."""
+        """Whether a broker was killed or stopped in the run."""
         return any(action.verb in ("crash_broker", "pause_broker") for action in self.actions)
 
     @property
     def coordinator_killed(self) -> bool:
-        """Whether the group's coordinator was on a broker that was killed."""
+        """Whether the broker of the group's coordinator was killed."""
         killed = (a.broker for a in self.actions if a.verb == "crash_broker")
         return any(broker in (self.coordinator, None) for broker in killed)
 
     def ends(self) -> tuple[tuple[TopicPartition, int], ...]:
-        """Return the end of each partition's log."""
+        """Return the end offset of each partition."""
         return tuple(
             (TopicPartition(produced.topic, partition), end)
             for produced in self.productions
@@ -151,7 +151,7 @@ class Capture:
         )
 
     def shown(self, partition: TopicPartition) -> str:
-        """Return a partition as the capture writes it, ``t0-3``."""
+        """Return a partition as the capture writes it, such as ``t0-3``."""
         return str(partition).removeprefix(self.prefix)
 
 
@@ -180,7 +180,7 @@ def _numbered(paths: Iterable[Path]) -> list[Path]:
 
 
 def why_not_comparable(capture: Capture) -> str | None:
-    """Return why this version cannot be held against a capture, or None if it can."""
+    """Return why this version cannot be compared with a capture, or None if it can."""
     libraries = {trace.conf["lib"] for trace in capture.traces if "lib" in trace.conf}
     if libraries:
         return f"not modelled in this version: members that run {', '.join(sorted(libraries))}"
@@ -199,7 +199,7 @@ def why_not_comparable(capture: Capture) -> str | None:
 
 
 def read_capture(path: Path) -> Capture:
-    """Read a run folder; raise CaptureError if any of it is missing or not sound."""
+    """Read a run folder; raise CaptureError if a part of it is missing or invalid."""
     if not path.is_dir():
         raise CaptureError(str(path), "no such folder")
     meta, plan = read_object(path / "meta.json"), read_object(path.parent / "scenario.json")
@@ -235,7 +235,7 @@ def read_capture(path: Path) -> Capture:
 
 
 def _units(meta: Fields) -> Units:
-    """Find the run's first instant and what its topics' names begin with."""
+    """Return the run's first instant and the prefix of its topics' names."""
     produce = meta.table("produce")
     created = [produce.table(t).whole("t_created") for t in produce if not t.endswith("+")]
     if not created:
@@ -249,7 +249,7 @@ def _client_log(path: Path, trace: Trace, units: Units) -> tuple[LogLine, ...]:
 
 
 def _traces(path: Path, units: Units, meta: Fields, plan: Fields) -> tuple[Trace, ...]:
-    """Read the traces; every member of the scenario that was started must have its own."""
+    """Read the traces; every started member of the scenario must have its own."""
     found = [read_trace(file, units) for file in sorted(path.glob("*.jsonl.gz"))]
     traces = sorted(found, key=lambda trace: (trace.member, trace.incarnation))
     starts = [a.text("member") for a in meta.tables("actions") if a.text("do") == "start"]
@@ -290,7 +290,7 @@ def _production(topic: str, fields: Fields, units: Units, plan: Fields) -> Produ
 
 
 def _additions(meta: Fields, units: Units) -> tuple[Addition, ...]:
-    """Read how added partitions are produced to; they stand under the topic's name and ``+``."""
+    """Read how records are produced to added partitions; the key is the topic's name and ``+``."""
     produce = meta.table("produce")
     added = [(topic, produce.table(topic)) for topic in produce if topic.endswith("+")]
     return tuple(
@@ -329,7 +329,7 @@ VERBS = {
     "addparts": "add_partitions",
     "maketopic": "create_topic",
 }
-"""What a capture calls an action, and its verb in a scenario; empty: nothing is done."""
+"""The scenario's verb for each action of a capture; empty if the action does nothing."""
 
 VERBS_ON_BROKERS = {
     "kill": "crash_broker",
@@ -337,15 +337,15 @@ VERBS_ON_BROKERS = {
     "stop": "pause_broker",
     "cont": "pause_broker ends",
 }
-"""What the word of an action on a broker begins with, and likewise."""
+"""The same by prefix, for actions on a broker."""
 
 COORDINATOR = "coord"
-"""What follows that where it is the coordinator's broker, which needs no number."""
+"""The suffix for the coordinator's broker, which needs no number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """Something done to the run; ``do`` in the capture's word."""
+    """One action of the run; ``do`` is the capture's name of it."""
 
     do: str
     at_us: int
@@ -355,7 +355,7 @@ class Action:
 
     @property
     def verb(self) -> str | None:
-        """Its verb in a scenario, with `` ends`` where it ends one; None if there is none."""
+        """Its verb in a scenario, with `` ends`` if it ends an action; None if there is none."""
         for word, verb in VERBS_ON_BROKERS.items():
             named = self.broker is not None and self.do.startswith(word)
             if named or self.do == word + COORDINATOR:
@@ -364,7 +364,7 @@ class Action:
 
 
 def read_action(fields: Fields, units: Units) -> Action:
-    """Read one action of ``meta.json``; raise CaptureError if it is not sound."""
+    """Read one action of ``meta.json``; raise CaptureError if it is invalid."""
     return Action(
         do=fields.text("do"),
         at_us=units.time(fields, "t"),

@@ -1,7 +1,7 @@
-"""The Java client's own log: what it says of its protocol, line by line.
+"""Read the Java client's own log of its protocol, line by line.
 
 Times are those of the log (whole milliseconds, rounded down) in microseconds since the run's
-first instant. Only the clock time is written, so the day comes from the process's start.
+first instant. The log has only the time of day, so the day comes from the process's start.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ ERRORS = {
     "The coordinator is loading and hence can't process requests.": "COORDINATOR_LOAD_IN_PROGRESS",
     "The request timed out.": "REQUEST_TIMED_OUT",
 }
-"""What the log says of a refused commit, and Kafka's name of that error (``Errors.java``)."""
+"""The log's text for a refused commit, and Kafka's name of that error (``Errors.java``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One statement of the client; what it wrote on further lines belongs to it."""
+    """One statement of the client, including its continuation lines."""
 
     at_us: int
     thread: str
@@ -63,19 +63,19 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class PositionSet:
-    """The client began to read a partition at ``offset``: committed, or where the reset led."""
+    """The client set its position to ``offset``: the committed one, or by the reset policy."""
 
     at_us: int
     partition: TopicPartition
     offset: int
     committed: bool
     leader: int | None
-    """Broker id of the partition's leader, where the log says it."""
+    """Broker id of the partition's leader, if the log has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutoCommit:
-    """The client committed by itself; ``kind``: ``auto``, ``prepare`` or ``close``."""
+    """An automatic commit of the client; ``kind``: ``auto``, ``prepare`` or ``close``."""
 
     at_us: int
     kind: str
@@ -84,7 +84,7 @@ class AutoCommit:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A commit failed; by the client itself (``offset`` None) or by the coordinator."""
+    """A failed commit, rejected by the client itself (``offset`` None) or by the coordinator."""
 
     at_us: int
     error: str
@@ -94,7 +94,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The client had its answer to JoinGroup."""
+    """The client received the response to JoinGroup."""
 
     at_us: int
     generation: int
@@ -105,7 +105,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class FinishedAssignment:
-    """The leader had run its assignor."""
+    """The leader ran its assignor."""
 
     at_us: int
     generation: int
@@ -116,8 +116,8 @@ class FinishedAssignment:
 def read_client_log(path: Path, started: int, origin: int) -> tuple[LogLine, ...]:
     """Read one ``<member>.<incarnation>.log.gz``; *started* and *origin* are epoch microseconds.
 
-    Lines that do not begin with a time continue the one above; what stands above the first
-    statement is dropped. Raise CaptureError if the file cannot be read.
+    Lines that do not begin with a time continue the line before; lines before the first
+    statement are dropped. Raise CaptureError if the file cannot be read.
     """
     day, latest = started - started % DAY_US, started
     lines: list[LogLine] = []
@@ -144,7 +144,7 @@ def _statements(lines: Sequence[str]) -> Iterator[str]:
 
 
 def positions(lines: Sequence[LogLine]) -> tuple[PositionSet, ...]:
-    """Return every position the client initialised, in order."""
+    """Return every position that the client initialised, in order."""
     found = ((line.at_us, _POSITION.match(line.text)) for line in lines)
     return tuple(
         PositionSet(
@@ -160,10 +160,10 @@ def positions(lines: Sequence[LogLine]) -> tuple[PositionSet, ...]:
 
 
 def auto_commits(lines: Sequence[LogLine]) -> tuple[AutoCommit, ...]:
-    """Return every commit the client made by itself, in order, those of nothing left out.
+    """Return every automatic commit of the client, in order, without empty ones.
 
-    One that follows the marking of partitions to revoke belongs to the preparation of a join;
-    the synchronous one is the last act of close().
+    A commit that follows the marking of partitions to revoke belongs to the preparation of a join;
+    the synchronous one is the last step of close().
     """
     found: list[AutoCommit] = []
     before = ""
@@ -179,7 +179,7 @@ def auto_commits(lines: Sequence[LogLine]) -> tuple[AutoCommit, ...]:
 
 
 def offsets_in(text: str) -> tuple[tuple[TopicPartition, int], ...]:
-    """Return what a commit covers, from how the log prints it."""
+    """Return the offsets of a commit, from their text in the log."""
     return tuple(
         (TopicPartition(topic, int(number)), int(offset))
         for topic, number, offset in _OFFSET.findall(text)
@@ -187,7 +187,7 @@ def offsets_in(text: str) -> tuple[tuple[TopicPartition, int], ...]:
 
 
 def refusals(lines: Sequence[LogLine]) -> tuple[Refusal, ...]:
-    """Return every failure of a commit, in order."""
+    """Return every failed commit, in order."""
     found: list[Refusal] = []
     for line in lines:
         if line.text.startswith(_NOT_ACTIVE):
@@ -201,7 +201,7 @@ def refusals(lines: Sequence[LogLine]) -> tuple[Refusal, ...]:
 
 
 def joins(lines: Sequence[LogLine]) -> tuple[Joined, ...]:
-    """Return every successful answer to JoinGroup, in order."""
+    """Return every successful response to JoinGroup, in order."""
     found = ((line.at_us, _JOINED.match(line.text)) for line in lines)
     return tuple(
         Joined(at_us, int(match[1]), match[2], match[3], match[4])
@@ -211,7 +211,7 @@ def joins(lines: Sequence[LogLine]) -> tuple[Joined, ...]:
 
 
 def finished_assignments(lines: Sequence[LogLine]) -> tuple[FinishedAssignment, ...]:
-    """Return what this client assigned as a leader, in order."""
+    """Return the assignments that this client computed as leader, in order."""
     found = ((line.at_us, _FINISHED.match(line.text)) for line in lines)
     return tuple(
         FinishedAssignment(at_us, int(match[1]), _assignment(match[2]))
@@ -233,22 +233,22 @@ def _partition(text: str) -> TopicPartition:
 
 
 def times_of(lines: Sequence[LogLine], beginning: str) -> tuple[int, ...]:
-    """Return when the client made the statements that begin so."""
+    """Return the times of the client's statements with this beginning."""
     return tuple(line.at_us for line in lines if line.text.startswith(beginning))
 
 
 def heartbeats_sent(lines: Sequence[LogLine]) -> tuple[int, ...]:
-    """Return when heartbeats were sent."""
+    """Return the times at which heartbeats were sent."""
     return times_of(lines, "Sending Heartbeat request")
 
 
 def metadata_news(lines: Sequence[LogLine]) -> tuple[int, ...]:
-    """Return when the client saw in fresh metadata that it has to rejoin."""
+    """Return the times at which fresh metadata made the client rejoin."""
     return tuple(line.at_us for line in lines if _METADATA_NEWS.match(line.text))
 
 
 def first_metadata(lines: Sequence[LogLine]) -> int | None:
-    """Return when the client had its first metadata, from which its refreshes count."""
+    """Return the time of the client's first metadata, from which its refreshes count."""
     return next(iter(times_of(lines, "Cluster ID: ")), None)
 
 
@@ -260,24 +260,24 @@ _COMMITTED = "Auto-commit before reconciling new assignment"
 
 @dataclass(frozen=True, slots=True)
 class FirstAnswer:
-    """The coordinator told how often to send heartbeats: the answer to a client's first one."""
+    """The coordinator's response to a client's first heartbeat, with the heartbeat interval."""
 
     at_us: int
     interval_us: int
 
 
 def first_answer(lines: Sequence[LogLine]) -> FirstAnswer | None:
-    """Return the answer to the client's first heartbeat, if it came."""
+    """Return the response to the client's first heartbeat, if there is one."""
     found = ((line.at_us, _HEARD.match(line.text)) for line in lines)
     answers = (FirstAnswer(at_us, int(match[1]) * 1000) for at_us, match in found if match)
     return next(answers, None)
 
 
 def automatic_commits(lines: Sequence[LogLine], closing_us: int | None) -> Iterator[AutoCommit]:
-    """Yield the commits of a client that commits by itself, in order.
+    """Yield the automatic commits of a client, in order.
 
     *closing_us*: when the application called close(), if it did. The first commit of a
-    reconciliation is the one it waits for; the rest are those of the interval.
+    reconciliation is the one that it waits for; the others are those of the interval.
     """
     preparing = False
     for line in lines:

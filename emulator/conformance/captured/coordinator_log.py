@@ -1,4 +1,4 @@
-"""The coordinator's log lines of one group, from whichever broker coordinated it.
+"""Read the coordinator's log lines of one group, from all brokers that coordinated it.
 
 Times are those of the log (whole milliseconds, rounded down) in microseconds since the run's
 first instant; the lines of all brokers are in order of time.
@@ -25,7 +25,7 @@ _COMMIT = re.compile(
 )
 
 REQUEST_US = 1000
-"""Lines of one commit request stand at most this far apart, unless the client says otherwise."""
+"""Maximum time between lines of one commit request, unless the client's log shows otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class CoordinatorLine:
 
 @dataclass(frozen=True, slots=True)
 class OffsetLine:
-    """The coordinator took one offset of a commit request."""
+    """The coordinator accepted one offset of a commit request."""
 
     at_us: int
     thread: str
@@ -53,7 +53,7 @@ class OffsetLine:
 def read_coordinator_log(path: Path, origin: int) -> tuple[CoordinatorLine, ...]:
     """Read ``coordinator.log.gz``; *origin* is in epoch microseconds.
 
-    Raise CaptureError if it cannot be read or a line is not the coordinator's.
+    Raise CaptureError if it cannot be read or a line is not from the coordinator.
     """
     lines: list[CoordinatorLine] = []
     for number, text in enumerate(read_lines(path), start=1):
@@ -70,9 +70,9 @@ def read_coordinator_log(path: Path, origin: int) -> tuple[CoordinatorLine, ...]
 def offset_lines(
     lines: Sequence[CoordinatorLine], topics: Sequence[str]
 ) -> tuple[tuple[OffsetLine, ...], dict[str, str]]:
-    """Return the offsets the coordinator took, in order, and the id of each topic it named.
+    """Return the offsets that the coordinator accepted, in order, and the id of each named topic.
 
-    The log writes TOPIC-ID-TOPIC-PARTITION; *topics*, the real names, tell where the id ends.
+    The log writes TOPIC-ID-TOPIC-PARTITION; *topics*, the real names, show where the id ends.
     """
     found: list[OffsetLine] = []
     ids: dict[str, str] = {}
@@ -87,7 +87,7 @@ def offset_lines(
 
 
 def requests(lines: Sequence[OffsetLine]) -> tuple[tuple[OffsetLine, ...], ...]:
-    """Group offsets into commit requests: one member, one thread, together, no partition twice."""
+    """Group offsets into commit requests: one member and thread, adjacent, each partition once."""
     grouped: list[list[OffsetLine]] = []
     latest: dict[tuple[str, str], list[OffsetLine]] = {}
     for line in lines:
@@ -111,25 +111,25 @@ COMPUTED = re.compile(
     rf"{GROUP}Computed a new target assignment for epoch (\d+) with '([^']*)' assignor"
     r" in \d+ms: \{(.*)\}"
 )
-"""Epoch, assignor, and everybody's share."""
+"""Epoch, assignor, and the partitions of all members."""
 
 NUMBERS = re.compile(rf"({_ID})=\[([^\]]*)\]")
-"""In a share: topic id, numbers of partitions."""
+"""In the partitions of a member: topic id, partition numbers."""
 
 MOVED = re.compile(
     rf"{GROUP}Member (\S+) new assignment state: epoch=(-?\d+), previousEpoch=-?\d+,"
     r" state=(\w+), assignedPartitions=\[([^\]]*)\] and revokedPartitions=\[([^\]]*)\]"
 )
-"""Member id, epoch, state, what it has, and what it is to give up."""
+"""Member id, epoch, state, assigned partitions, and partitions to revoke."""
 
 OWNED = re.compile(rf"({_ID})-(\d+)@")
-"""In these: topic id and number of a partition."""
+"""In these: topic id and partition number."""
 
 
 def topic_ids(lines: Sequence[CoordinatorLine], topics: Sequence[str]) -> dict[str, str]:
-    """Return the ids of topics, by name, as far as the log tells them.
+    """Return the ids of topics, by name, that the log shows.
 
-    Committed offsets have both; an id nobody committed with is that of the topic left over.
+    Committed offsets have both; an id without a commit belongs to the remaining topic.
     """
     _, told = offset_lines(lines, topics)
     ids = {topic: found for topic, found in told.items() if _is_id(found)}
@@ -141,7 +141,7 @@ def topic_ids(lines: Sequence[CoordinatorLine], topics: Sequence[str]) -> dict[s
 
 
 def _is_id(text: str) -> bool:
-    """Say whether this is an id as Kafka prints it; logs that were cut off may hold others."""
+    """Return whether this is an id as Kafka prints it; truncated logs may have others."""
     try:
         uuid_bytes(text)
     except struct.error:

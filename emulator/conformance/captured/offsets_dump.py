@@ -1,4 +1,4 @@
-"""The offsets log of a captured group, as Kafka's own tool dumped it."""
+"""Read the offsets log of a captured group from the text that Kafka's own tool dumped."""
 
 from __future__ import annotations
 
@@ -41,35 +41,35 @@ class LogRecord:
     log_offset: int
     created_ms: int
     kind: str
-    """Kafka's name of its type, or the number of one that is not compared."""
+    """Kafka's name of the record's type, or the number of a type that is not compared."""
 
     group: str
     partition: str
-    """Of a commit, ``t0-3`` with the topic's real name; else empty."""
+    """For a commit: ``t0-3`` with the topic's real name; else empty."""
 
     topic_id: str
-    """Of a commit, if it says so; else empty."""
+    """For a commit that has it; else empty."""
 
     begins: bool
-    """It is the first record of its batch."""
+    """Whether it is the first record of its batch."""
 
     gone: bool
-    """It is a tombstone."""
+    """Whether it is a tombstone."""
 
     generation: int
-    """Of group metadata; else -1."""
+    """For group metadata; else -1."""
 
     owners: Mapping[str, str]
-    """Of group metadata: client id by partition."""
+    """For group metadata: client id by partition."""
 
     of_epochs: EpochRecord | None
-    """What it is if it belongs to the consumer protocol."""
+    """The compared record, if it belongs to the consumer protocol."""
 
 
 def dump_of(run: Path, group: str) -> Path | None:
-    """Return the dump that holds a group's records, or None where there is none.
+    """Return the dump that has a group's records, or None if there is none.
 
-    It lies beside the scenarios. Raise CaptureError if the index there is not sound.
+    It is beside the scenarios. Raise CaptureError if the index there is invalid.
     """
     folder = run.resolve().parent.parent / FOLDER
     index = folder / "index.json"
@@ -85,7 +85,7 @@ def dump_of(run: Path, group: str) -> Path | None:
 
 
 def read_dump(path: Path) -> tuple[LogRecord, ...]:
-    """Read the records of a text dump, in order; raise CaptureError if one is not sound."""
+    """Read the records of a text dump, in order; raise CaptureError if one is invalid."""
     return tuple(
         _record(text, Place(path, number))
         for number, text in enumerate(read_lines(path), start=1)
@@ -120,7 +120,7 @@ def _record(text: str, place: Place) -> LogRecord:
 
 
 def _epoch_record(kind: str, key: Fields, value: Fields | None) -> EpochRecord:
-    """Return a dumped record as it is compared; raise CaptureError if it is not sound."""
+    """Return a dumped record in the compared form; raise CaptureError if it is invalid."""
     named = next((name for name in ("memberId", "regularExpression") if name in key), None)
     member_id = "" if named is None else key.text(named)
     if value is None:
@@ -158,7 +158,7 @@ def _owners(value: Fields) -> Iterator[tuple[str, str]]:
 
 
 def entries(records: Iterable[LogRecord], group: str, until_ms: int) -> tuple[LogEntry, ...]:
-    """Return a group's records as entries, up to an instant in epoch milliseconds."""
+    """Return a group's records as log entries, up to a time in epoch milliseconds."""
     found: list[LogEntry] = []
     for record in records:
         if record.group != group or record.created_ms > until_ms:

@@ -1,4 +1,4 @@
-"""Files of a capture as checked values: every fault is one :class:`CaptureError` with its place."""
+"""Read files of a capture as checked values; raise :class:`CaptureError` with the place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.errors import EmulatorError
 
 
 class CaptureError(EmulatorError):
-    """A capture cannot be used: which file, what is wrong, and on which line if on one."""
+    """A capture cannot be used: the file, the problem, and the line if there is one."""
 
     def __init__(self, path: str, problem: str, line: int | None = None) -> None:
         super().__init__(path, problem, line)
@@ -27,24 +27,24 @@ class CaptureError(EmulatorError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands: a file, and the line if the file is read by lines."""
+    """The place of a value: a file, and the line if the file is read by lines."""
 
     path: Path
     line: int | None = None
 
     def error(self, problem: str) -> CaptureError:
-        """Say what is wrong here."""
+        """Return an error at this place."""
         return CaptureError(str(self.path), problem, self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A JSON object whose fields are asked for by name and type."""
+    """A JSON object whose fields are read by name and type."""
 
     values: Mapping[str, Any]
     place: Place
     within: str = ""
-    """The keys that lead here, each followed by a dot."""
+    """The keys that lead to it, each followed by a dot."""
 
     def __contains__(self, key: str) -> bool:
         return self.values.get(key) is not None
@@ -53,26 +53,26 @@ class Fields:
         return iter(self.values)
 
     def wrong(self, key: str, wanted: str) -> CaptureError:
-        """Say that a field is not what it should be."""
+        """Return an error for a field of the wrong type."""
         given = json.dumps(self.values[key])
         shown = given if len(given) <= 60 else given[:57] + "..."
         return self.place.error(f"field `{self.within}{key}` is {shown}; expected {wanted}")
 
     def anything(self, key: str) -> Any:
-        """Return a field that must be there, whatever it is."""
+        """Return a required field of any type."""
         if key not in self:
             raise self.place.error(f"field `{self.within}{key}` is missing")
         return self.values[key]
 
     def whole(self, key: str) -> int:
-        """Return a whole number."""
+        """Return an integer."""
         value = self.anything(key)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.wrong(key, "a whole number")
         return value
 
     def count(self, key: str) -> int:
-        """Return a whole number that is not negative."""
+        """Return an integer of at least 0."""
         value = self.whole(key)
         if value < 0:
             raise self.wrong(key, "a number that is not negative")
@@ -128,7 +128,7 @@ class Fields:
         return values
 
     def counts(self, key: str) -> list[int]:
-        """Return a list of whole numbers that are not negative."""
+        """Return a list of integers of at least 0."""
         values = self.listed(key)
         if not all(isinstance(value, int) and value >= 0 for value in values):
             raise self.wrong(key, "a list of whole numbers")
@@ -136,7 +136,7 @@ class Fields:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, unpacked if it is gzip; raise CaptureError if it cannot be."""
+    """Return the text of a file, decompressed if gzip; raise CaptureError if that fails."""
     place = Place(path)
     try:
         packed = path.read_bytes()
@@ -166,7 +166,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_object(path: Path) -> Fields:
-    """Return the one JSON object of a file."""
+    """Return the single JSON object of a file."""
     place = Place(path)
     try:
         return as_object(json.loads(read_text(path)), place)
@@ -186,7 +186,7 @@ def read_objects(path: Path) -> Iterator[Fields]:
 
 
 def as_object(value: Any, place: Place) -> Fields:
-    """Take a JSON value that must be an object."""
+    """Return a JSON value as an object; raise CaptureError if it is not one."""
     if not isinstance(value, dict):
         raise place.error("expected a JSON object")
     return Fields(value, place)

@@ -1,7 +1,7 @@
-"""What one incarnation of a member wrote down about itself, line by line.
+"""Read the trace that one incarnation of a member wrote about itself, line by line.
 
-A line is written when the thing is over: a record after its work, a listener call after its
-return. All times here are microseconds since the run's first instant.
+A line is written at the end of its event: a record after its processing, a listener call after
+its return. All times here are microseconds since the run's first instant.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from emulator.conformance.captured.reading import CaptureError, Fields, Place, r
 
 MARKS = ("subscribed", "hangend", "sigterm", "wakeup", "closing", "closed")
 UNUSED = ("g", "casync", "casyncdone")
-"""Entries of other clients and of commit modes whose outcome ``committed`` tells."""
+"""Entries of other clients, and of commit modes whose outcome is in ``committed``."""
 
 SLACK_US = 1_000_000
 """Two threads write one trace: a line may be this much older than the one before it."""
@@ -24,7 +24,7 @@ SLACK_US = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A moment in the life of the process; ``kind`` is one of :data:`MARKS`."""
+    """A moment in the lifetime of the process; ``kind`` is one of :data:`MARKS`."""
 
     at_us: int
     kind: str
@@ -32,7 +32,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class GenerationSeen:
-    """``groupMetadata()`` of the consumer had changed."""
+    """The consumer's ``groupMetadata()`` changed."""
 
     at_us: int
     generation: int
@@ -41,7 +41,7 @@ class GenerationSeen:
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """A poll that returned records: first and last offset a partition, in the order handed out."""
+    """A poll that returned records: first and last offset per partition, in the returned order."""
 
     at_us: int
     ranges: tuple[tuple[TopicPartition, int, int], ...]
@@ -49,7 +49,7 @@ class Polled:
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """One record was worked on from ``began_us`` to ``at_us``."""
+    """One record was processed from ``began_us`` to ``at_us``."""
 
     at_us: int
     began_us: int
@@ -69,7 +69,7 @@ class Listened:
 
 @dataclass(frozen=True, slots=True)
 class SyncCommit:
-    """commitSync was called; ``reason`` says where in the application (``poll``, ``timer``, …)."""
+    """commitSync was called; ``reason``: where in the application (``poll``, ``timer``, …)."""
 
     at_us: int
     began_us: int
@@ -79,7 +79,7 @@ class SyncCommit:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The client handled the response to a successful commit, an automatic one too."""
+    """The client handled the response to a successful commit, possibly an automatic one."""
 
     at_us: int
     thread: str
@@ -98,7 +98,7 @@ class Hung:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The application met an exception."""
+    """The application caught an exception."""
 
     at_us: int
     text: str
@@ -109,14 +109,14 @@ Entry = Mark | GenerationSeen | Polled | Worked | Listened | SyncCommit | Commit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """One incarnation of one member, its entries in the order they were written."""
+    """One incarnation of one member, with its entries in written order."""
 
     path: Path
     member: str
     incarnation: int
     started_us: int
     conf: Mapping[str, str]
-    """As the process was started: Kafka's settings behind ``c.``, the application's without."""
+    """The start-up settings: Kafka's with the prefix ``c.``, the application's without."""
 
     entries: tuple[Entry, ...]
 
@@ -131,15 +131,15 @@ class Trace:
         return self.conf.get("c.group.protocol", "classic")
 
     def marked_us(self, kind: str) -> int | None:
-        """When the first mark of a kind was written, if one was."""
+        """Return the time of the first mark of a kind, or None."""
         return next((e.at_us for e in self.entries if isinstance(e, Mark) and e.kind == kind), None)
 
     def ended_us(self) -> int:
-        """When the last entry was written."""
+        """Return the time of the last entry."""
         return self.entries[-1].at_us if self.entries else self.started_us
 
     def worked(self) -> Iterator[Worked]:
-        """Yield the records in the order they were worked on."""
+        """Yield the records in the order of their processing."""
         return (entry for entry in self.entries if isinstance(entry, Worked))
 
     def member_ids(self) -> tuple[str, ...]:
@@ -150,13 +150,13 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """How a capture's own words become ours."""
+    """Convert a capture's own terms to the emulator's."""
 
     origin: int
     """Epoch microseconds of the run's first instant."""
 
     prefix: str
-    """What the topics' real names begin with."""
+    """The prefix of the topics' real names."""
 
     def time(self, fields: Fields, key: str) -> int:
         """Read an epoch time as microseconds since the run began."""
@@ -168,7 +168,7 @@ class Units:
         return at_us
 
     def span(self, fields: Fields) -> tuple[int, int]:
-        """Read the end and the begin of something (fields ``b`` and ``a``)."""
+        """Read the end and the begin of an event (fields ``b`` and ``a``)."""
         began_us, at_us = self.time(fields, "a"), self.time(fields, "b")
         if at_us < began_us:
             raise fields.place.error(
@@ -188,13 +188,13 @@ class Units:
         return tuple(self.partition(text, fields.place) for text in fields.texts(key))
 
     def offsets(self, fields: Fields, key: str) -> tuple[tuple[TopicPartition, int], ...]:
-        """Read an object of partition to offset, in its order."""
+        """Read an object of offsets by partition, in its order."""
         table = fields.table(key)
         return tuple((self.partition(p, fields.place), table.count(p)) for p in table)
 
 
 def read_trace(path: Path, units: Units) -> Trace:
-    """Read one ``<member>.<incarnation>.jsonl.gz``; raise CaptureError if it is not sound."""
+    """Read one ``<member>.<incarnation>.jsonl.gz``; raise CaptureError if it is invalid."""
     member, _, number = path.name.removesuffix(".jsonl.gz").rpartition(".")
     if not (member and number.isdecimal() and number.isascii()):
         raise CaptureError(str(path), "a trace is called MEMBER.INCARNATION.jsonl.gz")
@@ -279,13 +279,13 @@ def _ranges(fields: Fields, units: Units) -> tuple[tuple[TopicPartition, int, in
 
 
 KAFKA = "c."
-"""In a trace's ``conf`` Kafka's settings stand behind this."""
+"""The prefix of Kafka's settings in a trace's ``conf``."""
 
 NAMES = ("group.id", "client.id", "group.instance.id", "group.protocol")
-"""Settings that name or place a member; a scenario says them in its own words."""
+"""Settings that name or place a member; a scenario has its own keys for them."""
 
 RESET_POLICY = "earliest"
-"""What the application uses where nothing else is said (Kafka's default is ``latest``)."""
+"""The application's default (Kafka's default is ``latest``)."""
 
 POLL_TIMEOUT_US = 100_000
 """The application calls ``poll(100 ms)``."""
@@ -293,7 +293,7 @@ POLL_TIMEOUT_US = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSettings:
-    """One member's set-up."""
+    """The settings of one member."""
 
     member: str
     instance_id: str | None
@@ -301,25 +301,25 @@ class MemberSettings:
     """Its ``group.protocol``."""
 
     kafka: Mapping[str, str]
-    """Kafka's consumer settings by name, as strings; those that name the member are left out."""
+    """Kafka's consumer settings by name, as strings, without those that name the member."""
 
     topics: tuple[str, ...]
     """Real names; empty for a member that subscribes to a pattern."""
 
     pattern: str | None
-    """Java's regular expression for the whole of a topic's real name."""
+    """Java regular expression that matches the whole of a topic's real name."""
 
     mode: str
     """The commit mode (tests/captures/README.md)."""
 
     commit_every_us: int | None
-    """Of the modes ``timer…``."""
+    """For the modes ``timer…``."""
 
     work_us: int
-    """A record, nominally."""
+    """Nominal processing time of a record."""
 
     stops_in_batch: bool
-    """SIGTERM leaves the batch after the record under work."""
+    """Whether SIGTERM ends the batch after the record in progress."""
 
     poll_timeout_us: int = POLL_TIMEOUT_US
 
@@ -330,7 +330,7 @@ def reset_policy(conf: Mapping[str, str]) -> str:
 
 
 def member_settings(trace: Trace) -> MemberSettings:
-    """Return the set-up of a member; raise CaptureError if a number in it is none."""
+    """Return the settings of a member; raise CaptureError if a number is invalid."""
     conf = trace.conf
     kafka = {
         key.removeprefix(KAFKA): value
@@ -355,9 +355,9 @@ def member_settings(trace: Trace) -> MemberSettings:
 
 
 def milliseconds(trace: Trace, key: str) -> int | None:
-    """Return a duration of a member's ``conf`` in us, None if it is not there.
+    """Return a duration of a member's ``conf`` in microseconds, or None if it is missing.
 
-    Raise CaptureError if it is no number.
+    Raise CaptureError if it is not a number.
     """
     given = trace.conf.get(key)
     if given is None:

@@ -1,1 +1,1 @@
-"""A captured run as the emulator's own events."""
+"""Convert a captured run to the emulator's own events."""

@@ -1,7 +1,7 @@
-"""A run's commits as events: what each consumer sent, what the coordinator took or refused.
+"""Return a run's commits as events: sent by consumers, accepted or rejected by the coordinator.
 
-A commit counts from when the coordinator has it, whether or not the client lived to learn of it.
-So the coordinator's lines decide; the client's log and trace say who sent it, when and why.
+A commit is effective once the coordinator has it, even if the client ends before the response.
+So the coordinator's lines decide; the client's log and trace show its sender, time and reason.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from emulator.events import (
 )
 
 UNKNOWN_LOG_OFFSET = -1
-"""A capture does not say where in the offsets log a commit stands."""
+"""Placeholder: a capture does not show the position of a commit in the offsets log."""
 
 _IN_TICK_US = LOG_TICK_US - 1
 
 
 @dataclass(slots=True)
 class _Commit:
-    """One commit request, as far as it is known."""
+    """One commit request, with its known values."""
 
     sent_us: int
     kind: str
@@ -47,40 +47,40 @@ class _Commit:
     accepted_us: int | None = None
     answered_us: int | None = None
     refused: tuple[int, str, str] | None = None
-    """When, the error, by whom."""
+    """The time, the error, and which side rejected it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Sender:
-    """The commits of one incarnation, in the order they were sent."""
+    """The commits of one incarnation, in sending order."""
 
     trace: Trace
     steps: Mapping[TopicPartition, tuple[list[int], list[int]]]
-    """How far it had come in each partition: times, and the offsets reached then."""
+    """Progress in each partition: times, and the offsets reached then."""
 
     generations: tuple[GenerationSeen, ...]
     calls: tuple[SyncCommit, ...]
     commits: list[_Commit] = field(default_factory=list)
 
     def progress(self, partition: TopicPartition, at_us: int) -> int:
-        """Return how far the handler was; -1 if it had no position yet."""
+        """Return the offset that the handler had reached; -1 if it had no position yet."""
         times, offsets = self.steps.get(partition, ([], []))
         place = bisect_right(times, at_us)
         return offsets[place - 1] if place else -1
 
     def generation(self, at_us: int) -> int:
-        """Return the generation it knew."""
+        """Return the generation that it knew."""
         seen = (e.generation for e in reversed(self.generations) if e.at_us <= at_us)
         return next(seen, -1)
 
     def call(self, at_us: int) -> SyncCommit | None:
-        """Return the commitSync that was under way."""
+        """Return the commitSync call in progress."""
         place = bisect_left(self.calls, at_us, key=lambda call: call.at_us)
         later = self.calls[place : place + 1]
         return later[0] if later and later[0].began_us <= at_us else None
 
     def unresolved(self, offsets: Offsets, by_us: int) -> _Commit | None:
-        """Return the last commit of these offsets, sent by then, whose fate is open."""
+        """Return the last commit of these offsets that was sent by then and has no outcome yet."""
         wanted = dict(offsets)
         return next(
             (
@@ -95,7 +95,7 @@ class _Sender:
 
 
 class _Lines:
-    """The coordinator's lines that no commit has claimed yet."""
+    """The coordinator's lines that are not yet matched with a commit."""
 
     def __init__(self, lines: Sequence[OffsetLine]) -> None:
         self._left = dict(enumerate(lines))
@@ -105,7 +105,7 @@ class _Lines:
             self._places.setdefault(key, deque()).append(place)
 
     def take(self, member_ids: Sequence[str], entry: Committed) -> tuple[OffsetLine, ...]:
-        """Claim the lines of an answered commit, none if one of them is missing."""
+        """Remove and return the lines of an answered commit; none if one of them is missing."""
         for member_id in member_ids:
             keys = [(member_id, partition, offset) for partition, offset in entry.offsets]
             places = [self._places.get(key) for key in keys]
@@ -114,7 +114,7 @@ class _Lines:
         return ()
 
     def left(self) -> tuple[OffsetLine, ...]:
-        """Return the lines nobody claimed, in order."""
+        """Return the unmatched lines, in order."""
         return tuple(self._left.values())
 
 
@@ -138,7 +138,7 @@ def commit_history(
 
 
 def _sender(capture: Capture, trace: Trace, history: ConsumerHistory) -> _Sender:
-    """Collect what one incarnation sent by itself; commitSync calls come with their answers."""
+    """Collect an incarnation's automatic commits; commitSync calls come with their responses."""
     steps: dict[TopicPartition, list[tuple[int, int]]] = {}
     for at_us, what in history.moments:
         if isinstance(what, EpochOpened):
@@ -157,7 +157,7 @@ def _sender(capture: Capture, trace: Trace, history: ConsumerHistory) -> _Sender
 
 
 def _by_itself(capture: Capture, trace: Trace) -> Iterable[AutoCommit]:
-    """Return what the client committed by itself."""
+    """Return the automatic commits of the client."""
     log = capture.client_logs[trace.name]
     if trace.protocol != "consumer":
         return auto_commits(log)
@@ -172,7 +172,7 @@ def _columns(rows: Iterable[tuple[int, int]]) -> tuple[list[int], list[int]]:
 
 
 def _answered(senders: Sequence[_Sender], lines: _Lines) -> None:
-    """Enter every commit whose answer a client handled."""
+    """Add every commit whose response a client handled."""
     for sender in senders:
         for entry in sender.trace.entries:
             if isinstance(entry, Committed) and entry.offsets:
@@ -184,7 +184,7 @@ def _answered(senders: Sequence[_Sender], lines: _Lines) -> None:
 
 
 def _commit_of(sender: _Sender, entry: Committed) -> _Commit:
-    """Find what a client's answer answers: one of its own commits, or else a commitSync."""
+    """Return the commit that a response belongs to: an automatic one, or else a commitSync."""
     commit = sender.unresolved(entry.offsets, entry.at_us + _IN_TICK_US)
     if commit is None:
         call = sender.call(entry.at_us)
@@ -197,7 +197,7 @@ def _commit_of(sender: _Sender, entry: Committed) -> _Commit:
 
 
 def _unanswered(senders: Sequence[_Sender], lines: Sequence[OffsetLine]) -> None:
-    """Enter the commits the coordinator took and whose answer no client handled."""
+    """Add the commits that the coordinator accepted and whose response no client handled."""
     for request in requests(lines):
         offsets = tuple((line.partition, line.offset) for line in request)
         for sender in senders:
@@ -211,7 +211,7 @@ def _unanswered(senders: Sequence[_Sender], lines: Sequence[OffsetLine]) -> None
 
 
 def _refused(sender: _Sender, capture: Capture) -> None:
-    """Enter the failures the client's log tells of."""
+    """Add the failed commits of the client's log."""
     for refusal in refusals(capture.client_logs[sender.trace.name]):
         at_us = refusal.at_us + _IN_TICK_US
         given = None if refusal.partition is None else (refusal.partition, refusal.offset)
@@ -243,7 +243,7 @@ def _moments(sender: _Sender, commit: _Commit, name: str, group: str) -> Iterabl
 
 
 def _fate(commit: _Commit, sent: CommitSent) -> Iterable[Moment]:
-    """Tell what became of a commit."""
+    """Yield the outcome of a commit."""
     if commit.accepted_us is not None:
         yield (
             commit.accepted_us,

@@ -1,7 +1,7 @@
-"""One incarnation's trace as events: its start and end, listener calls, epochs and records.
+"""Return a trace as events: its start and end, listener calls, epochs and records.
 
-The position an epoch starts at is what the client's log says; the trace alone would not tell it
-for a partition from which nothing was polled.
+The position at which an epoch starts comes from the client's log; the trace alone does not show
+it for a partition from which no record was polled.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ LOG_TICK_US = 1000
 """Logs write whole milliseconds, rounded down."""
 
 Moment = tuple[int, What]
-"""When something happened, and what."""
+"""The time of an event, and the event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One record done: in which generation, and out of which poll of its process."""
+    """One processed record, with its generation and its poll."""
 
     at_us: int
     began_us: int
@@ -57,11 +57,11 @@ class Work:
 
 @dataclass(slots=True)
 class Epoch:
-    """A partition in the hands of one process, from its assignment on."""
+    """The ownership of a partition by one process, from its assignment on."""
 
     assigned_us: int
     offset: int | None = None
-    """Where it began to read; None until it did."""
+    """Position at which it began to read; None before that."""
 
     processed: int = 0
     position: int = 0
@@ -69,12 +69,12 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerHistory:
-    """What one incarnation did."""
+    """The events of one incarnation."""
 
     moments: tuple[Moment, ...]
     work: tuple[Work, ...]
     open: tuple[tuple[TopicPartition, int], ...]
-    """What it had when the run ended, and the end of what poll had handed out."""
+    """Partitions owned at the end of the run, and the end of what poll had returned."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class _Life:
     hand: deque[tuple[TopicPartition, int]] = field(default_factory=deque)
     polls: int = 0
     free_us: int = 0
-    """Since when the application has had nothing to do but the next record in hand."""
+    """Since when the application has been idle except for the next polled record."""
 
     waits_for_commit: bool = False
     moments: list[Moment] = field(default_factory=list)
@@ -102,7 +102,7 @@ def consumer_history(
     crashed_us: int | None,
     end_us: int,
 ) -> ConsumerHistory:
-    """Return what an incarnation did until it was killed (if it was) or the run ended."""
+    """Return the events of an incarnation up to its kill, if any, or the run's end."""
     by_partition: dict[TopicPartition, deque[PositionSet]] = {}
     for position in positions:
         by_partition.setdefault(position.partition, deque()).append(position)
@@ -192,7 +192,7 @@ def _poll(life: _Life, entry: Polled) -> None:
 def _open(
     life: _Life, partition: TopicPartition, epoch: Epoch, until_us: int, first: int | None
 ) -> None:
-    """Open an epoch where its client's log or else the *first* record polled says it began."""
+    """Open an epoch at the position in the client's log, or else at the *first* polled record."""
     said = life.positions.get(partition, deque())
     position = None
     while said and said[0].at_us <= until_us:

@@ -1,6 +1,6 @@
-"""What the coordinator told of a group of the consumer protocol, as events.
+"""Return the coordinator's log of a group of the consumer protocol as events.
 
-Its log names topics by their ids.
+The log names topics by their ids.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ _LEFT = re.compile(rf"{GROUP}Member (\S+) left the consumer group")
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What its lines leave out."""
+    """Names that the lines omit."""
 
     group: str
     consumers: Mapping[str, str]
     """Consumer by member id."""
 
     topics: Mapping[str, str]
-    """Name by topic id."""
+    """Topic name by topic id."""
 
     def consumer(self, member_id: str) -> str:
-        """Return the consumer of a member id; one that is unknown is called by it."""
+        """Return the consumer of a member id; for an unknown id, the id itself."""
         return self.consumers.get(member_id, member_id)
 
     def partition(self, topic_id: str, number: str) -> TopicPartition:
-        """Return a partition; one of an unknown topic is called by the topic's id."""
+        """Return a partition; a topic with an unknown name gets its id as name."""
         return TopicPartition(self.topics.get(topic_id, topic_id), int(number))
 
 
@@ -79,12 +79,12 @@ def _moments(line: CoordinatorLine, known: _Known) -> Iterator[Moment]:
 
 
 def _bumped(match: re.Match[str], known: _Known) -> GroupEpochRaised:
-    """The line tells neither why nor by whom."""
+    """Return the event; its line has neither the reason nor the member."""
     return GroupEpochRaised(group=known.group, epoch=int(match[1]), reason="", consumer="")
 
 
 def _computed(match: re.Match[str], known: _Known) -> TargetComputed:
-    """The line tells what everybody shall have, not only what is new."""
+    """Return the event; its line has the whole target of each member, not only the changes."""
     given = {
         known.consumer(member_id): tuple(
             sorted(
@@ -120,7 +120,7 @@ def _owned(text: str, known: _Known) -> tuple[TopicPartition, ...]:
 
 
 def _joins(match: re.Match[str], known: _Known) -> MemberAdded:
-    """A returning static member's line names the one it replaces."""
+    """Return the event; the line of a returning static member names the replaced one."""
     return MemberAdded(
         group=known.group,
         consumer=known.consumer(match[1]),

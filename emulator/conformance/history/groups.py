@@ -1,4 +1,4 @@
-"""What the coordinator's log says of the group, as events."""
+"""Return the coordinator's log of a classic group as events."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ANY_MEMBER = re.compile(_MEMBER)
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the clients' logs add to the coordinator's."""
+    """Facts from the clients' logs that the coordinator's log lacks."""
 
     group: str
     consumers: Mapping[str, str]
@@ -59,13 +59,13 @@ class _Known:
     """Consumer by instance id."""
 
     joined: Mapping[int, tuple[tuple[str, Joined], ...]]
-    """By generation: who had an answer to JoinGroup, and which."""
+    """By generation: the members with a response to JoinGroup, and the response."""
 
     finished: Mapping[int, FinishedAssignment]
     """By generation."""
 
     def consumer(self, member_id: str) -> str:
-        """Return the consumer of a member id; one that is unknown begins with the client id."""
+        """Return the consumer of a member id; an unknown id begins with the client id."""
         return self.consumers.get(member_id) or _ANY_MEMBER.sub(_client_id, member_id)
 
 
@@ -74,7 +74,7 @@ def _client_id(match: re.Match[str]) -> str:
 
 
 def group_history(capture: Capture) -> tuple[Moment, ...]:
-    """Return what the coordinator did, in order of its log."""
+    """Return the coordinator's events, in order of its log."""
     known = _known(capture)
     return tuple(moment for line in capture.coordinator_log for moment in _moments(line, known))
 
@@ -150,7 +150,7 @@ def _added(match: re.Match[str], known: _Known) -> Iterator[MemberAdded]:
 
 
 def _static(match: re.Match[str], known: _Known) -> Iterator[MemberAdded]:
-    """A returning static member's new id is not in this line."""
+    """Yield the event; its line lacks the new id of a returning static member."""
     yield MemberAdded(
         group=known.group,
         consumer=known.instances.get(match[1], match[1]),

@@ -1,4 +1,4 @@
-"""A captured run as the emulator's own events, so that one code judges both."""
+"""Return a captured run as the emulator's own events, so that the same code judges both."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ _ORDER: tuple[type[What], ...] = (
     EpochOpened,
     ConsumerStopped,
 )
-"""Of what happened in the same microsecond; the rest comes after these, the run's end last."""
+"""The order of events in the same microsecond; others come after these, the run's end last."""
 
 _RANKS: Mapping[type[What], int] = {kind: rank for rank, kind in enumerate(_ORDER)}
 
 
 def history(capture: Capture) -> tuple[Event, ...]:
-    """Return a captured run as events, in order of time, up to the instant all was read.
+    """Return a captured run as events, in order of time, up to the instant when all was read.
 
-    A causing event is not named: logs and traces do not tell it. Processed records are joined
-    into ranges that end before anything else happened in the run.
+    Events have no cause, since logs and traces do not show it. Processed records are joined
+    into ranges that end before the next other event of the run.
     """
     lives = {trace.name: _life(capture, trace) for trace in capture.traces}
     moments = [
@@ -109,7 +109,7 @@ def _life(capture: Capture, trace: Trace) -> ConsumerHistory:
 
 
 def crashed_us(capture: Capture, trace: Trace) -> int | None:
-    """Return when an incarnation was killed, or None if it was not."""
+    """Return the time at which an incarnation was killed, or None."""
     later = [
         other.started_us
         for other in capture.traces
@@ -124,7 +124,7 @@ def crashed_us(capture: Capture, trace: Trace) -> int | None:
 
 
 def _frame(capture: Capture) -> Iterator[Moment]:
-    """Tell of the run itself and its topics."""
+    """Yield the events of the run itself and its topics."""
     yield 0, RunStarted(scenario=capture.name, seed=0, kafka=KAFKA)
     topics = [produced.topic for produced in capture.productions]
     _, ids = offset_lines(capture.coordinator_log, topics)
@@ -143,7 +143,7 @@ def _frame(capture: Capture) -> Iterator[Moment]:
 
 
 def _done(capture: Capture) -> Iterator[Moment]:
-    """Tell of the faults and acts; one that ends has the id of the last that began."""
+    """Yield the faults and actions; an end has the id of the latest begin."""
     begun: dict[tuple[str, str], str] = {}
     for number, action in enumerate(capture.actions, start=1):
         verb, _, ends = (action.do if action.verb is None else action.verb).partition(" ")
@@ -179,7 +179,7 @@ def _hang_ends(capture: Capture, action: Action, fault: str) -> Iterator[Moment]
 
 
 def _felt(action: Action) -> Iterator[Moment]:
-    """Tell what an action does to a process or broker at once."""
+    """Yield the immediate effects of an action on a process or broker."""
     match action:
         case Action(do="sigstop", member=str(member)):
             yield action.at_us, ConsumerPaused(consumer=member)
@@ -194,7 +194,7 @@ def _felt(action: Action) -> Iterator[Moment]:
 
 
 def _processed(work: Iterable[Work], cuts: Sequence[int], group: str) -> Iterator[Moment]:
-    """Join records that followed one another in one poll with nothing else happening between."""
+    """Join consecutive records of one poll without another event between them."""
     run: list[Work] = []
     for record in work:
         if run and not _follows(run[-1], record, cuts):

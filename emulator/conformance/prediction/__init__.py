@@ -1,1 +1,1 @@
-"""From a captured run to a scenario that may predict it."""
+"""Convert a captured run to a scenario that predicts it."""

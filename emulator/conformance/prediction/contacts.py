@@ -1,8 +1,8 @@
-"""A member's signs of life before the fault, and how late its heartbeats came.
+"""Find a member's contacts with the coordinator before the fault, and its heartbeats' delays.
 
-A classic client's log tells of its heartbeats. That of a client of the consumer protocol tells
-only of those that acknowledge an assignment; each further one follows an interval later, and
-when the coordinator had the last of them is told by when the session ran out.
+A classic client logs its heartbeats. A client of the consumer protocol logs only those that
+acknowledge an assignment; each further one follows an interval later. The expiry of the session
+shows when the coordinator received the last of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONSUMER_SESSION_US = 6_000_000
 """``group.consumer.session.timeout.ms`` of the captured cluster."""
 
 CONSUMER_INTERVAL_US = 1_000_000
-"""And ``group.consumer.heartbeat.interval.ms``, which each member is told."""
+"""``group.consumer.heartbeat.interval.ms``, which the coordinator sends to each member."""
 
 HEARTBEAT = "Heartbeat"
 CONSUMER_HEARTBEAT = "ConsumerGroupHeartbeat"
@@ -36,7 +36,7 @@ CONSUMER_HEARTBEAT = "ConsumerGroupHeartbeat"
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """What last made the coordinator restart a member's session; ``by``: the request's kind."""
+    """The last event that restarted a member's session; ``by``: the kind of request."""
 
     at_us: int
     by: str
@@ -44,7 +44,7 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeats:
-    """A member's last heartbeat before the fault, and the moment from which it is counted."""
+    """A member's last heartbeat before the fault, and the time from which it is counted."""
 
     enabled_us: int
     last_us: int
@@ -52,7 +52,7 @@ class Heartbeats:
 
 
 def heartbeat_interval_us(capture: Capture, trace: Trace) -> int:
-    """Return how often a member sends heartbeats."""
+    """Return a member's heartbeat interval."""
     if trace.protocol == "consumer":
         told = first_answer(capture.client_logs[trace.name])
         return CONSUMER_INTERVAL_US if told is None else told.interval_us
@@ -60,11 +60,11 @@ def heartbeat_interval_us(capture: Capture, trace: Trace) -> int:
 
 
 def last_contact(capture: Capture, member: str, before_us: int) -> Contact | None:
-    """Return what last refreshed a member's session before an instant, as the broker saw it.
+    """Return the last refresh of a member's session before a time, as the broker saw it.
 
-    Of classic members heartbeats and joins count when the client sent them, commits when the
-    coordinator took them; in the captures an eviction follows at this time plus the session
-    timeout, within 0.13 s. Of members of the consumer protocol only an eviction tells.
+    For classic members, heartbeats and joins count when the client sent them, commits when the
+    coordinator accepted them; in the captures an eviction follows after the session timeout,
+    within 0.13 s. For members of the consumer protocol, only an eviction shows it.
     """
     trace = trace_at(capture, member, before_us)
     if trace is None:
@@ -101,7 +101,7 @@ def _told_by_expiry(capture: Capture, trace: Trace) -> list[Contact]:
 
 
 def heartbeats(capture: Capture, member: str) -> Heartbeats | None:
-    """Return what is known of a member's heartbeats up to the fault, if it is enough."""
+    """Return the known heartbeats of a member before the fault; None if too little is known."""
     trace = trace_at(capture, member, capture.fault_us)
     if trace is None:
         return None
@@ -120,7 +120,7 @@ def heartbeats(capture: Capture, member: str) -> Heartbeats | None:
 
 
 def _acknowledged(lines: Sequence[LogLine]) -> tuple[int, ...]:
-    """Return when a client of the consumer protocol told what it owns: the interval begins anew."""
+    """Return when a KIP-848 client reported its partitions; each report restarts the interval."""
     return tuple(
         line.at_us
         for line in lines

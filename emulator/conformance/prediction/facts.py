@@ -1,7 +1,7 @@
-"""What a scenario may take from a capture; all the rest of a run is to be predicted.
+"""The facts that a scenario takes from a capture; the rest of a run is predicted.
 
-Plain values, times in microseconds since the run's first instant. Where the capture does not
-say a thing itself, the function's words say from what it is inferred.
+Plain values, times in microseconds since the run's first instant. If a capture has no record
+of a fact, the docstring of the function says how it is inferred.
 """
 
 from __future__ import annotations
@@ -38,33 +38,33 @@ METADATA_MAX_AGE_US = 300_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartUp:
-    """One incarnation's way to its first assignment; None where it did not come so far."""
+    """One incarnation's start until its first assignment; None for steps that it did not reach."""
 
     member: str
     incarnation: int
     started_us: int
-    """The process ran its first line; starting a JVM comes before."""
+    """The process ran its first line; the start of the JVM comes before."""
 
     subscribed_us: int | None
     metadata_us: int | None
     """It had its first metadata."""
 
     coordinator_us: int | None
-    """It knew its coordinator."""
+    """It found its coordinator."""
 
     join_sent_us: int | None
     """Its first JoinGroup, or first heartbeat of the consumer protocol."""
 
     joined_us: int | None
-    """Its first successful answer to that."""
+    """The first successful response to that."""
 
     assigned_us: int | None
-    """Its listener had returned from its first ``assigned`` call."""
+    """Its listener returned from its first ``assigned`` call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaps:
-    """What the application and the client take beside the work, each in order of time."""
+    """The time that application and client need besides the processing, each in order of time."""
 
     before_first_us: tuple[int, ...]
     """From poll's return to the begin of the first record."""
@@ -73,17 +73,17 @@ class Gaps:
     """Within a batch, from the end of a record to the begin of the next."""
 
     to_next_poll_us: tuple[int, ...]
-    """From the end of a batch to the return of the next poll that found records: waiting for
-    data or for commitSync is in it, so only the smallest tell what the client itself takes."""
+    """From the end of a batch to the return of the next poll with records. This includes waiting
+    for data or commitSync, so only the smallest values show the time of the client itself."""
 
 
 def members(capture: Capture) -> tuple[MemberSettings, ...]:
-    """Return every member's set-up, by name."""
+    """Return every member's settings, by name."""
     return tuple(member_settings(t) for t in capture.traces if t.incarnation == 1)
 
 
 def partition_leaders(capture: Capture) -> dict[TopicPartition, int]:
-    """Return the broker that led each partition when a client first set a position in it."""
+    """Return the leader of each partition when a client first set a position in it."""
     leaders: dict[TopicPartition, int] = {}
     said = [p for log in capture.client_logs.values() for p in positions(log)]
     for position in sorted(said, key=lambda position: position.at_us):
@@ -93,7 +93,7 @@ def partition_leaders(capture: Capture) -> dict[TopicPartition, int]:
 
 
 def group_leaders(capture: Capture) -> dict[int, str]:
-    """Return the member that led the group in each generation whose leader lived to know it."""
+    """Return the group leader of each generation whose leader received its JoinGroup response."""
     led: dict[int, str] = {}
     for trace in capture.traces:
         for answer in joins(capture.client_logs[trace.name]):
@@ -103,12 +103,12 @@ def group_leaders(capture: Capture) -> dict[int, str]:
 
 
 def topic_ids(capture: Capture) -> dict[str, str]:
-    """Return the ids of topics, by real name, as far as the coordinator's log tells them."""
+    """Return the ids of topics, by real name, that the coordinator's log shows."""
     return known_ids(capture.coordinator_log, [p.topic for p in capture.productions])
 
 
 def start_ups(capture: Capture) -> tuple[StartUp, ...]:
-    """Return every incarnation's start, in order of time."""
+    """Return every incarnation's start-up, in order of time."""
     return tuple(
         sorted((_start_up(capture, t) for t in capture.traces), key=lambda up: up.started_us)
     )
@@ -131,7 +131,7 @@ def _start_up(capture: Capture, trace: Trace) -> StartUp:
 
 
 def _first_request(capture: Capture, trace: Trace) -> int | None:
-    """Return when a member asked to join; of the consumer protocol only the coordinator tells."""
+    """Return when a member asked to join; for the consumer protocol, from the coordinator's log."""
     if trace.protocol != "consumer":
         sent = times_of(capture.client_logs[trace.name], "Sending JoinGroup")
         return next(iter(sent), None)
@@ -139,7 +139,7 @@ def _first_request(capture: Capture, trace: Trace) -> int | None:
 
 
 def joined_epochs(capture: Capture, trace: Trace) -> tuple[int, ...]:
-    """Return when the coordinator let a member of the consumer protocol join, each time."""
+    """Return each time at which the coordinator added a member of the consumer protocol."""
     return tuple(
         line.at_us
         for line in capture.coordinator_log
@@ -157,10 +157,10 @@ def _first_answer(capture: Capture, trace: Trace) -> int | None:
 
 
 def service_times(capture: Capture) -> dict[tuple[TopicPartition, int], tuple[int, ...]]:
-    """Return how long each record took, each time it was done, in order of their begins.
+    """Return the durations of each record's processings, in order of their begins.
 
-    It counts to the begin of the next record where one followed in the same batch, so it holds
-    what the application spends between two. A hang is part of the record it fell on.
+    A duration lasts to the begin of the next record if one follows in the same batch, so it
+    includes the application's time between two records. A hang is part of the record it affects.
     """
     taken: dict[tuple[TopicPartition, int], list[tuple[int, int]]] = {}
     for trace in capture.traces:
@@ -174,7 +174,7 @@ def service_times(capture: Capture) -> dict[tuple[TopicPartition, int], tuple[in
 
 
 def gaps(capture: Capture) -> Gaps:
-    """Return what lay between records and between batches, in the run's members together."""
+    """Return the gaps between records and between batches, over all members of the run."""
     first: list[int] = []
     between: list[int] = []
     to_next: list[int] = []
@@ -198,7 +198,7 @@ def gaps(capture: Capture) -> Gaps:
 
 
 def trace_at(capture: Capture, member: str, at_us: int) -> Trace | None:
-    """Return the incarnation of a member that had started last by an instant."""
+    """Return the incarnation of a member that started last before or at a time."""
     started = [t for t in capture.traces if t.member == member and t.started_us <= at_us]
     return max(started, key=lambda trace: trace.started_us, default=None)
 
@@ -206,9 +206,9 @@ def trace_at(capture: Capture, member: str, at_us: int) -> Trace | None:
 def last_metadata_refresh(capture: Capture, member: str, before_us: int) -> int | None:
     """Return when a member last refreshed its metadata before an instant; inferred.
 
-    Logs do not tell refreshes. If the member noticed a change after the instant, it did so at a
-    refresh, and the one before lay ``metadata.max.age.ms`` earlier (later refreshes come a few
-    tens of ms late each). Otherwise they are counted from the first metadata it had.
+    Logs do not show refreshes. If the member noticed a change after the instant, it did so at a
+    refresh, and the one before was ``metadata.max.age.ms`` earlier (later refreshes are a few
+    tens of milliseconds late each). Otherwise they are counted from its first metadata.
     """
     trace = trace_at(capture, member, before_us)
     if trace is None:
@@ -225,12 +225,12 @@ def last_metadata_refresh(capture: Capture, member: str, before_us: int) -> int 
 
 
 def metadata_max_age_us(trace: Trace) -> int:
-    """Return how old a member's metadata may get."""
+    """Return the maximum age of a member's metadata."""
     return milliseconds(trace, "c.metadata.max.age.ms") or METADATA_MAX_AGE_US
 
 
 def commit_sync_times(capture: Capture) -> tuple[int, ...]:
-    """Return how long all calls of commitSync took, sorted."""
+    """Return the durations of all commitSync calls, sorted."""
     return tuple(
         sorted(
             entry.at_us - entry.began_us
@@ -242,7 +242,7 @@ def commit_sync_times(capture: Capture) -> tuple[int, ...]:
 
 
 def due_us(plan: Production | Addition, partition: int, number: int) -> int:
-    """Return when record *number* (from 0, preloaded ones not counted) of a partition is due."""
+    """Return when record *number* (from 0, without preloaded ones) of a partition is due."""
     if isinstance(plan, Production):
         place = number * plan.partitions + partition
     else:
@@ -251,10 +251,10 @@ def due_us(plan: Production | Addition, partition: int, number: int) -> int:
 
 
 def arrivals(capture: Capture) -> Iterator[tuple[TopicPartition, int, int, int]]:
-    """Yield partition, offset, when it was due and when a poll returned it, of produced records.
+    """Yield partition, offset, due time and time of return by a poll, for produced records.
 
     Only the last record of a poll's range counts, at its first time. The smallest differences
-    tell how long a record takes from being due until a waiting consumer has it.
+    show the time from a record's due time until a waiting consumer has it.
     """
     first: dict[tuple[TopicPartition, int], int] = {}
     for trace in capture.traces:
@@ -279,13 +279,13 @@ def _due_of(capture: Capture, partition: TopicPartition, offset: int) -> int | N
 
 
 LOOKUP_US = 1_500
-"""From a consumer's start to its first metadata in the emulated world, at its latencies."""
+"""From a consumer's start to its first metadata in the emulation, at its latencies."""
 
 
 def start_us(capture: Capture, up: StartUp) -> int:
-    """Return when an incarnation starts in the emulated world: at its first metadata.
+    """Return when an incarnation starts in the emulation: at its first metadata.
 
-    One that commits by a clock starts with its process: the clock counts from there.
+    One that commits by a timer starts with its process, since the timer counts from there.
     """
     member = next(m for m in members(capture) if m.member == up.member)
     if member.commit_every_us is not None:

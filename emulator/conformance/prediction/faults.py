@@ -1,4 +1,4 @@
-"""The acts of a captured run, and the few messages held back so that its beginning is the real one."""
+"""Return the actions of a captured run, and delays that reproduce the beginning of the real run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SILENCED = ("sigkill", "sigstop")
 
 
 def acts_of(capture: Capture, noise: Noise, seed: int | None) -> tuple[model.Fault, ...]:
-    """Return what is done to the emulated run."""
+    """Return the faults and actions of the emulated run."""
     return (
         *_formation(capture),
         *_young(capture, noise, seed),
@@ -45,7 +45,7 @@ def acts_of(capture: Capture, noise: Noise, seed: int | None) -> tuple[model.Fau
 
 
 def _formation(capture: Capture) -> Iterator[model.Fault]:
-    """Hold each member's first requests up until the real ones were sent and answered."""
+    """Delay each member's first requests until the real ones were sent and answered."""
     for trace in capture.traces:
         if trace.protocol == "consumer":
             yield from beginning(capture, trace)
@@ -70,13 +70,13 @@ def _formation(capture: Capture) -> Iterator[model.Fault]:
 
 
 def _speaks_epochs(capture: Capture, up: facts.StartUp) -> bool:
-    """Say whether an incarnation is a member of the consumer protocol."""
+    """Return whether an incarnation is a member of the consumer protocol."""
     name = f"{up.member}.{up.incarnation}"
     return any(trace.protocol == "consumer" for trace in capture.traces if trace.name == name)
 
 
 def _young(capture: Capture, noise: Noise, seed: int | None) -> Iterator[model.Fault]:
-    """Let young processes be slow: to sync for the first time, to find a first position."""
+    """Delay new processes: their first SyncGroup, and finding their first position."""
     for up in facts.start_ups(capture):
         name = f"{up.member}.{up.incarnation}"
         if _speaks_epochs(capture, up):
@@ -104,11 +104,11 @@ def _delay(
     return model.DelayMessage(id=name, at=from_us, message=match, until=until_us)
 
 
-# -- the last sign of life ---------------------------------------------------------------------------
+# -- the last contact ----------------------------------------------------------------------------
 
 
 def _last_contact(capture: Capture) -> Iterator[model.Fault]:
-    """Let the silenced member's last heartbeat before the fault come when the real one came."""
+    """Delay the silenced member's last heartbeat before the fault to its real time."""
     first = capture.actions[0] if capture.actions else None
     if first is None or first.do not in SILENCED or first.member is None:
         return
@@ -131,11 +131,11 @@ def _settings(capture: Capture, member: str) -> MemberSettings:
     return next(m for m in facts.members(capture) if m.member == member)
 
 
-# -- the last look at the topics ---------------------------------------------------------------------
+# -- the last metadata refresh -----------------------------------------------------------------
 
 
 def _last_metadata(capture: Capture) -> Iterator[model.Fault]:
-    """Let the leader's last metadata before the fault come when the real ones came.
+    """Delay the leader's last metadata before the fault to its real times.
 
     Subscribers to a pattern refresh theirs together, while they join, so all have the leader's.
     """
@@ -154,7 +154,7 @@ def _last_metadata(capture: Capture) -> Iterator[model.Fault]:
         yield _delay(member, "Metadata", "response", from_us, last, f"metadata-{member}")
 
 
-# -- acts --------------------------------------------------------------------------------------------
+# -- actions -------------------------------------------------------------------------------------
 
 
 def _actions(capture: Capture) -> Iterator[model.Fault]:
@@ -208,7 +208,7 @@ def _act_on_broker(capture: Capture, action: Action, name: str) -> model.Fault |
 
 
 def _broker_back(capture: Capture, begun: Action) -> int:
-    """Return when a broker that was killed or stopped ran again; else the end of the run."""
+    """Return when a killed or stopped broker ran again; else the end of the run."""
     ends = [
         action.at_us
         for action in capture.actions
@@ -225,13 +225,13 @@ def _named(action: Action) -> str:
 
 
 def _until(capture: Capture, do: str, begun: Action) -> int:
-    """Return when what was begun was ended; at the end of the run if it never was."""
+    """Return when an action was ended; at the end of the run if it never was."""
     ends = [a.at_us for a in capture.actions if a.do == do and a.at_us > begun.at_us]
     return min(ends, default=capture.end_us)
 
 
 def _started(capture: Capture, action: Action) -> int:
-    """Return when the process that an action started begins to look for its group."""
+    """Return when the process that an action started begins to look for its coordinator."""
     ups = [
         up
         for up in facts.start_ups(capture)
@@ -241,7 +241,7 @@ def _started(capture: Capture, action: Action) -> int:
 
 
 def _hang_us(capture: Capture, action: Action) -> int:
-    """Return how long the handler was told to hang."""
+    """Return the requested duration of the handler's hang."""
     trace = facts.trace_at(capture, _named(action), action.at_us)
     assert trace is not None, "a hanging member has a trace"
     hung = (e.lasting_us for e in trace.entries if isinstance(e, Hung))
@@ -254,14 +254,14 @@ def _add_partitions(capture: Capture, action: Action, name: str) -> model.AddPar
 
 
 RETRY_US = 100_000
-"""Requests of one kind follow one another no faster, where they are not answered at once."""
+"""Minimum time between requests of one kind that are not answered at once."""
 
 STEP_US = 500_000
-"""Half the captured cluster's interval: a heartbeat sent no earlier than that is the same one."""
+"""Half the captured cluster's interval: an earlier heartbeat counts as the same one."""
 
 
 def broker_settings(capture: Capture) -> dict[str, object]:
-    """Return what the coordinator tells members of the consumer protocol to mind."""
+    """Return the group settings that the coordinator sends to members of the consumer protocol."""
     if not capture.has_epochs:
         return {}
     answers = (first_answer(log) for log in capture.client_logs.values())
@@ -276,7 +276,7 @@ def broker_settings(capture: Capture) -> dict[str, object]:
 
 
 def listener_ends(capture: Capture) -> dict[str, tuple[int, ...]]:
-    """Return when the listener calls ended that began before the fault, by process."""
+    """Return the ends of the listener calls that began before the fault, by process."""
     return {
         trace.name: tuple(
             call.at_us
@@ -289,7 +289,7 @@ def listener_ends(capture: Capture) -> dict[str, tuple[int, ...]]:
 
 
 def beginning(capture: Capture, trace: Trace) -> Iterator[model.Fault]:
-    """Hold up what a member waited for before the fault; one that starts later, only its start."""
+    """Delay what a member waited for before the fault; only the start of one that starts later."""
     joined = joined_epochs(capture, trace)
     if joined:
         yield _held(trace, CONSUMER_HEARTBEAT, trace.started_us, joined[0], "join", "request")
@@ -309,7 +309,7 @@ def beginning(capture: Capture, trace: Trace) -> Iterator[model.Fault]:
 
 
 def _steps(capture: Capture, trace: Trace) -> Iterator[int]:
-    """Yield when the heartbeats came by which a member took a step, in the real order."""
+    """Yield the times of heartbeats by which a member took a step, in the real order."""
     ids = trace.member_ids()
     tick_us = rank = 0
     for line in capture.coordinator_log:
@@ -321,7 +321,7 @@ def _steps(capture: Capture, trace: Trace) -> Iterator[int]:
 
 
 def _commits(log: list[LogLine]) -> Iterator[tuple[int, int]]:
-    """Yield when reconciliations that had something to commit began, and when they had."""
+    """Yield the begin of each reconciliation that commits offsets, and the end of that commit."""
     enqueued = times_of(log, "Enqueuing OffsetCommit request")
     begun = times_of(log, "Reconciling assignment with local epoch")
     for begun_us, done_us in zip(
@@ -332,7 +332,7 @@ def _commits(log: list[LogLine]) -> Iterator[tuple[int, int]]:
 
 
 def _positions(log: list[LogLine]) -> Iterator[tuple[int, int]]:
-    """Yield when committed offsets were asked for, and when the client had them."""
+    """Yield when committed offsets were requested, and when the client received them."""
     found = [position.at_us for position in positions(log)]
     found += times_of(log, "Found no committed offset")
     for asked_us in times_of(log, "Enqueuing offset fetch request"):

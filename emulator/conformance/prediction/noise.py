@@ -1,10 +1,10 @@
-"""What a real machine adds to the protocol's own times, for replays of what ran on it.
+"""The delays that a real machine adds to the protocol's own times, for replays of its runs.
 
-The figures were read off all captures: the way of a message from half a quick round trip, the
-lateness of threads from how much longer than its interval the period of heartbeats is, the slow
-first steps of a Java process from its first rebalance. A busy run gets as much more of it as its
-members were slower than usual in getting their first assignment; how late its threads were is
-also told by the faulted member's last heartbeat: each before it was that late.
+The figures come from all captures: the one-way latency of a message from half a quick round trip,
+the lateness of threads from how much the heartbeat period exceeds its interval, the slow first
+steps of a Java process from its first rebalance. A busy run has more of these delays, in
+proportion to how slowly its members received their first assignment. The faulted member's last
+heartbeat also shows how late the threads were: each heartbeat before it was equally late.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ MS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """All in microseconds."""
+    """The delays of one machine, in microseconds."""
 
     way: int
-    """A message's way, its median and its 99th percentile."""
+    """The one-way latency of a message: median and 99th percentile."""
 
     way_p99: int
     late: int
-    """How late a thread wakes up, likewise; and on average."""
+    """The lateness of a thread's wake-up: median, 99th percentile and mean."""
 
     late_p99: int
     late_mean: int
     wake_up: int
-    """How long one thread of a consumer needs to run for the other; its median."""
+    """Median time until one thread of a consumer runs after the other one wakes it."""
 
     first_sync: int
-    """From a young process's first JoinGroup answer to its SyncGroup, likewise."""
+    """From a new process's first JoinGroup response to its SyncGroup: median, 99th percentile."""
 
     first_sync_p99: int
 
@@ -65,37 +65,37 @@ BUSY = Noise(
     first_sync_p99=80 * MS,
 )
 USUAL_US = 80 * MS
-"""From JoinGroup answer to first assignment, on the busy machine, in the usual run."""
+"""From JoinGroup response to first assignment, on the busy machine, in the usual run."""
 
 USUAL_LATE_US = 11 * MS
-"""How late threads are in that run, on average; it goes with the root of that time (fitted)."""
+"""Mean lateness of threads in that run; proportional to the root of that time (fitted)."""
 
 LONGEST_US = 500 * MS
 WARM_UP_LEAST_US, WARM_UP_SHARE, WARM_UP_MOST_US = 40 * MS, 1.35, 450 * MS
-"""From first assignment to first record of a backlog: so much, and more where the way to that
-assignment was slow (fitted to the 33 first members of captures that begin with a backlog)."""
+"""From first assignment to first record of a backlog: minimum, factor and maximum of the time
+to that assignment (fitted to the 33 first members of captures that begin with a backlog)."""
 
 LEAST_LATE_US, MOST_LATE_US = 1 * MS, 90 * MS
-"""A heartbeat's lateness, on average over a run; one of 100 ms would be the thread's next turn."""
+"""Range of a heartbeat's mean lateness in a run; 100 ms would be the thread's next turn."""
 
 FEWEST_HEARTBEATS = 4
-"""Fewer do not tell an average."""
+"""Minimum number of heartbeats for a mean."""
 
 BROKER_SESSION_MS = 9_000
 """``broker.session.timeout.ms`` of the captured cluster."""
 
 BROKER_HEARTBEAT_MS = 2_000
-"""``broker.heartbeat.interval.ms``: so old may a broker's last heartbeat be when it dies."""
+"""``broker.heartbeat.interval.ms``: the maximum age of a broker's last heartbeat at its crash."""
 
 FENCING_TURN_MS = BROKER_SESSION_MS // 8
-"""So often a controller looks for sessions that have run out (``QuorumController``)."""
+"""Interval at which a controller checks for expired sessions (``QuorumController``)."""
 
 LATE_WARM_UP_US = 90 * MS
-"""The same for a process that starts while others run."""
+"""The warm-up of a process that starts while others run."""
 
 
 def noise_of(capture: Capture) -> Noise:
-    """Return the noise of a captured run's machine."""
+    """Return the delays of a captured run's machine."""
     late = _lateness(capture)
     if capture.quiet:
         return QUIET if late is None else _as_late(QUIET, late)
@@ -110,7 +110,7 @@ def noise_of(capture: Capture) -> Noise:
 
 
 def _as_late(noise: Noise, mean_us: int) -> Noise:
-    """Return the noise of a machine whose threads were that late on average."""
+    """Return the delays of a machine whose threads have this mean lateness."""
     factor = mean_us / noise.late_mean
     return replace(
         noise,
@@ -121,7 +121,7 @@ def _as_late(noise: Noise, mean_us: int) -> Noise:
 
 
 def _lateness(capture: Capture) -> int | None:
-    """Return how late heartbeats were, from when the faulted member's last one was sent."""
+    """Return the mean lateness of heartbeats, from the time of the faulted member's last one."""
     faulted = next((act.member for act in capture.actions if act.member is not None), None)
     known = None if faulted is None else heartbeats(capture, faulted)
     if known is None:
@@ -135,17 +135,17 @@ def _lateness(capture: Capture) -> int | None:
 
 
 def _way_in(capture: Capture, up: facts.StartUp) -> int | None:
-    """Return how long one of the first members took from JoinGroup answer to assignment."""
+    """Return an initial member's time from JoinGroup response to assignment."""
     if not is_first(capture, up) or up.joined_us is None or up.assigned_us is None:
         return None
     return up.assigned_us - up.joined_us
 
 
 def broker_session_ms(seed: int | None) -> int:
-    """Return after how long a silent broker is missed; as it is set without a seed.
+    """Return when a silent broker's session expires; without a seed, the configured timeout.
 
-    No log of clients or coordinators tells when a broker last sent a heartbeat, nor when the
-    controller would look.
+    No log of clients or coordinators shows when a broker last sent a heartbeat, nor when the
+    controller checks.
     """
     if seed is None:
         return BROKER_SESSION_MS
@@ -154,12 +154,12 @@ def broker_session_ms(seed: int | None) -> int:
 
 
 def is_first(capture: Capture, up: facts.StartUp) -> bool:
-    """Say whether an incarnation is one of those that formed the group."""
+    """Return whether an incarnation is one of those that formed the group."""
     return up.incarnation == 1 and up.started_us < capture.fault_us
 
 
 def warm_up_us(capture: Capture, up: facts.StartUp) -> int:
-    """Return how long a young process takes to find its first position."""
+    """Return the time that a new process needs to find its first position."""
     way_in = _way_in(capture, up)
     if way_in is None:
         return LATE_WARM_UP_US
@@ -167,7 +167,7 @@ def warm_up_us(capture: Capture, up: facts.StartUp) -> int:
 
 
 def drawn(median_us: int, p99_us: int, stream: str, who: str, seed: int | None) -> int:
-    """Return one time of a lognormal distribution; its median without a seed."""
+    """Return one time from a lognormal distribution; its median without a seed."""
     if seed is None:
         return median_us
     shape = Lognormal(lognormal=LognormalShape(median=median_us, p99=p99_us))

@@ -1,9 +1,9 @@
-"""From a captured run to a scenario that may predict it.
+"""Convert a captured run to a scenario that predicts it.
 
-Taken from the capture: names, ids, settings, where partitions were led, what was produced when,
-how long each record took, when what was done; how long each process took to send its first
-JoinGroup; when the first members had their first assignment; the faulted member's last sign of
-life and the leader's last look at the topics before the fault. Everything else is predicted.
+Taken from the capture: names, ids, settings, partition leaders, production times,
+processing times, times of actions; the time from each process's start to its first JoinGroup;
+the time of the first members' first assignment; the faulted member's last contact and
+the leader's last metadata refresh before the fault. Everything else is predicted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from emulator.world.run import Replay
 
 MS = 1_000
 RECORD_BYTES = 100
-"""The captures' records are small: a whole backlog of 1,600 comes with one fetch."""
+"""The captures' records are small: one fetch returns a whole backlog of 1,600."""
 
 _POLICIES = {
     "auto": CommitPolicy(call="auto"),
@@ -53,17 +53,17 @@ _POLICIES = {
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A scenario, and what a run of it replays instead of drawing it."""
+    """A scenario, and the values that a run of it replays instead of drawing them."""
 
     scenario: Scenario
     replay: Callable[[], Replay]
-    """Makes a fresh replay: it counts what it has handed out, so each run needs its own."""
+    """Returns a new replay: it counts the values it has returned, so each run needs its own."""
 
 
 def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
     """Return the scenario of a captured run.
 
-    *seed*: draws the noise of the machine; None: a machine without chance, at its average.
+    *seed*: draws the delays of the machine; None: uses their means.
     """
     noise = noise_of(capture)
     members = facts.members(capture)
@@ -116,7 +116,7 @@ def _lateness(noise: Noise, seed: int | None) -> Distribution:
 
 
 def _replication_us(capture: Capture) -> int:
-    """Return how long an append takes to be durable: the median commitSync less its way."""
+    """Return how long an append takes to be durable: the median commitSync less its latency."""
     taken = facts.commit_sync_times(capture)
     return max(1 * MS, int(median(taken)) - 1 * MS) if taken else 2 * MS
 
@@ -145,9 +145,9 @@ def _topic(capture: Capture, production: Production, seed: int | None) -> Topic:
 
 
 def _preload_us(capture: Capture, production: Production, seed: int | None) -> int:
-    """Return how long it took until all records of a preload were there, for a formed group.
+    """Return the duration of a preload for a formed group.
 
-    No log tells: less than what lay between the group's forming and the rest of the production.
+    No log shows it: it is less than the time from the group's forming to the other production.
     """
     window_us = production.start_us - capture.formed_us
     if seed is None or not production.preload_when_formed or window_us <= 0:
@@ -156,7 +156,7 @@ def _preload_us(capture: Capture, production: Production, seed: int | None) -> i
 
 
 def _rate(capture: Capture, production: Production, lasting_us: int) -> Bursts | float:
-    """Return how records come: at one rate, and a preload that takes its time at another before."""
+    """Return the production rate; with a preload that takes time, as bursts of two rates."""
     steady = 1e9 / (production.tick_ns * production.partitions)
     if not lasting_us:
         return steady
@@ -166,7 +166,7 @@ def _rate(capture: Capture, production: Production, lasting_us: int) -> Bursts |
 
 
 def _last_due(capture: Capture, production: Production) -> int:
-    """Return when the last record of a topic was due; production ends by count."""
+    """Return when the last record of a topic is due; production ends by count."""
     due = [
         facts.due_us(production, partition, end - production.preload - 1)
         for partition, end in enumerate(production.ends[: production.partitions])
@@ -204,7 +204,7 @@ def _member(capture: Capture, member: MemberSettings) -> Member:
 
 
 def _value(text: str) -> object:
-    """Return a setting as a scenario has it, from the text a Java client was given."""
+    """Return a setting as a scenario writes it, from the text for a Java client."""
     if text in ("true", "false"):
         return text == "true"
     return int(text) if text.isdecimal() else text
@@ -234,7 +234,7 @@ def _replay(capture: Capture) -> Replay:
 
 
 def _work_times(capture: Capture) -> WorkTimes:
-    """Replay the time each record really took, in order of its repetitions; else the median."""
+    """Replay the real duration of each processing of a record, in order; else the median."""
     taken = facts.service_times(capture)
     hung = [act for act in capture.actions if act.do == "hang"]
     every = [time for times in taken.values() for time in times]
@@ -254,9 +254,9 @@ def _work_times(capture: Capture) -> WorkTimes:
 
 
 def _member_ids(capture: Capture) -> Callable[[str], str | None]:
-    """Give out the ids members really had, in order, by client or instance id.
+    """Return the function that hands out the real member ids in order, by client or instance id.
 
-    Classic members have them of the coordinator, others of themselves.
+    The coordinator assigns the ids of classic members, other members choose their own.
     """
     left: dict[str, Iterator[str]] = {}
     by_prefix: dict[str, list[str]] = {}
