@@ -31,7 +31,7 @@ def names() -> list[str]:
 
 
 def path_of(name: str) -> Path:
-    """Return the file of a scenario; raise ScenarioError with the nearest name if there is none."""
+    """Return the file of a scenario; raise ScenarioError with the closest name if there is none."""
     known = names()
     stem = name.removesuffix(".toml")
     if stem not in known:
@@ -46,7 +46,7 @@ def read(name: str) -> str:
 
 
 def entry(name: str) -> Entry:
-    """Return a scenario's title and what its first lines say about it."""
+    """Return a scenario's title and the description in its first lines."""
     text = read(name)
     about = []
     for line in text.splitlines():
@@ -59,9 +59,9 @@ def entry(name: str) -> Entry:
 
 
 def copy(name: str, destination: Path, *, overwrite: bool = False) -> Path:
-    """Copy a scenario into a folder or to a file, and return where it is.
+    """Copy a scenario into a folder or to a file, and return the path of the copy.
 
-    Raise ScenarioError if it is there already, or cannot be written; then nothing is.
+    Raise ScenarioError if the file exists or cannot be written; then nothing is written.
     """
     text = read(name)
     target = destination / path_of(name).name if destination.is_dir() else destination

@@ -51,7 +51,7 @@ class Constant(Part):
 
 
 def always(us: int) -> Constant:
-    """Return a constant for a default: not validated, which would cost every start its time."""
+    """Return a constant for a default; it is not validated, to save time at every start."""
     return Constant.model_construct(constant=us)
 
 
@@ -127,7 +127,7 @@ class Trace(Part):
 
 
 def _kind(value: object) -> str | None:
-    """Name the distribution a value is: by its class, or by the first known key of a table."""
+    """Return the kind of a distribution: by its class, or by the first known key of a table."""
     if isinstance(value, Part):
         return f"={type(value).__name__.lower()}"
     return next(
@@ -150,7 +150,7 @@ line, relative to the scenario) for a trace."""
 
 
 def mean_us(distribution: Distribution) -> float:
-    """Return about how long it takes on average; where there is no mean, a large time."""
+    """Return the approximate mean of a distribution; a large time if it has no mean."""
     match distribution:
         case Constant(constant=us) | Exponential(exponential=us):
             return us
@@ -240,7 +240,7 @@ def _one_record(size: int) -> int:
 
 
 def _refuse_bare(value: float, info: ValidationInfo, example: str) -> None:
-    """Refuse a number without a unit in a file; in Python it has the inner unit."""
+    """Reject a number without a unit in a file; in Python it has the internal unit."""
     if info.context is not None:
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"not a number; write one with its unit, such as {example.format(5)}")

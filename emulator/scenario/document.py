@@ -24,7 +24,7 @@ _ESSENTIALS = "a scenario has at least a title, run_for, a [[topic]] and a [[gro
 
 
 def read_toml(text: str, name: str) -> Document:
-    """Return a text's tables as TOML reads them; raise ScenarioError if it is none or empty."""
+    """Return the tables of a TOML text; raise ScenarioError if it is invalid or empty."""
     try:
         document = tomllib.loads(text)
     except ValueError as error:
@@ -41,7 +41,7 @@ def read_toml(text: str, name: str) -> Document:
 
 
 def _depth(document: Document) -> int:
-    """Return how deep tables and lists lie, without recursion: a text can nest thousands."""
+    """Return the nesting depth of tables and lists, without recursion, for any input."""
     depth, layer = 0, [document]
     while layer and depth <= DEEPEST:
         depth += 1
@@ -76,7 +76,7 @@ def _tuples(value: Any) -> Any:
 
 
 def _merge_acts(document: Document, order: list[str]) -> None:
-    """Put acts among the faults, in the order of the file where it is known."""
+    """Move acts to the faults, in the order of the file if it is known."""
     acts, faults = document.get("act"), document.get("fault", ())
     if not isinstance(acts, tuple) or not isinstance(faults, tuple):
         return
@@ -106,7 +106,7 @@ def _name_faults(document: Document) -> None:
 
 
 def _one_level(table: Document) -> Document:
-    """Flatten nested names, unless two of them are the same: then the model says so."""
+    """Flatten nested names, unless two of them are equal, which the model reports."""
     pairs = list(flattened(table))
     flat = dict(pairs)
     return flat if len(flat) == len(pairs) else table

@@ -37,12 +37,12 @@ class Estimate:
 
     @property
     def events(self) -> int:
-        """Return all of them together."""
+        """Return the total number of events."""
         return self.polls + self.heartbeats + self.commits + self.samples
 
 
 def estimate(scenario: Scenario) -> Estimate:
-    """Return about how many events a run of the scenario has."""
+    """Return the approximate number of events in a run of the scenario."""
     polls = heartbeats = commits = 0.0
     samples = 0
     for group in scenario.group:
@@ -82,7 +82,7 @@ def refuse_large(scenario: Scenario, name: str) -> None:
 
 
 def _data_plane(group: Group, scenario: Scenario) -> tuple[float, float]:
-    """Return the polls and commits of a group, as if its records were spread evenly."""
+    """Return the polls and commits of a group, as if its records were distributed evenly."""
     run_for = scenario.run_for
     records = _records_of(group, scenario) / len(group.members)
     polls = commits = 0.0
@@ -114,7 +114,7 @@ def _records_of(group: Group, scenario: Scenario) -> float:
 
 
 def _topics_of(group: Group, scenario: Scenario) -> list[Topic]:
-    """Return what a group may read; a pattern may match everything."""
+    """Return the topics that a group may read; a pattern may match every topic."""
     wanted = {topic for member in group.members for topic in subscription_of(group, member)[0]}
     everything = any(subscription_of(group, member)[1] for member in group.members)
     return [topic for topic in scenario.topic if everything or topic.name in wanted]

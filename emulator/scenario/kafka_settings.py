@@ -61,11 +61,11 @@ def flattened(table: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
 
 
 def setting_value(setting: Setting, value: object) -> object:
-    """Return what a setting holds, in Kafka's unit; raise ValueError if it cannot hold it."""
+    """Return the value of a setting in Kafka's unit; raise ValueError if it is invalid."""
     return _SPECIAL.get(setting.name, _BY_KIND[setting.kind])(setting, value)
 
 
-# -- one function a kind ---------------------------------------------------------------------
+# -- one function per kind -------------------------------------------------------------------
 
 
 def _quantity(setting: Setting, value: object) -> int:
@@ -129,7 +129,7 @@ def _text(_: Setting, value: object) -> str:
     raise ValueError("wrong type; allowed is a text")
 
 
-# -- settings with rules of their own --------------------------------------------------------
+# -- settings with special rules -------------------------------------------------------------
 
 
 def _group_protocol(setting: Setting, value: object) -> str:
@@ -159,7 +159,7 @@ def _instance_id(_: Setting, value: object) -> str:
 
 
 def _assignors(_: Setting, value: object) -> tuple[str, ...]:
-    """Return names of assignors, however given: names, Java classes, a list, or with commas."""
+    """Return names of assignors, from names, Java classes, a list, or a text with commas."""
     names = tuple(_assignor(name) for name in _listed(value))
     if not names:
         raise ValueError("empty; a consumer without an assignor cannot subscribe")
@@ -167,7 +167,7 @@ def _assignors(_: Setting, value: object) -> tuple[str, ...]:
 
 
 def _server_assignors(_: Setting, value: object) -> tuple[str, ...]:
-    """Return names of the coordinator's own assignors, however given."""
+    """Return names of the coordinator's own assignors, from any of the same forms."""
     names = tuple(_server_assignor(name) for name in _listed(value))
     if not names:
         raise ValueError("empty; a coordinator needs one assignor at least")

@@ -15,7 +15,7 @@ from emulator.scenario.problems import Problem, ScenarioError
 
 
 def load(path: str | Path) -> Scenario:
-    """Read a scenario file; raise ScenarioError with all that is wrong with it."""
+    """Read a scenario file; raise ScenarioError with all its problems."""
     return load_with(path, ())
 
 
@@ -60,7 +60,7 @@ def check(scenario: Scenario, name: str = "scenario", folder: Path | None = None
 
 
 def text_of(name: str) -> str:
-    """Return what a scenario file says; raise ScenarioError if it cannot be read."""
+    """Return the text of a scenario file; raise ScenarioError if it cannot be read."""
     try:
         content = Path(name).read_bytes()
     except (OSError, ValueError) as error:
@@ -70,7 +70,7 @@ def text_of(name: str) -> str:
 
 
 def decoded(content: bytes, name: str) -> str:
-    """Return the text of a scenario file's bytes; raise ScenarioError if they are none."""
+    """Return the bytes of a scenario file as text; raise ScenarioError if they are not UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

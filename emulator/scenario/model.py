@@ -142,7 +142,7 @@ class Bound(Part):
 
 
 def _numbered(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
-    """Give every fault without an id its verb and number."""
+    """Set the id of every fault without one to its verb and number."""
     ids = short_forms.number_faults([(fault.verb, fault.id) for fault in faults])
     return tuple(
         fault if fault.id else fault.model_copy(update={"id": name})
@@ -151,7 +151,7 @@ def _numbered(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
 
 
 def _read_moment(start: object) -> object:
-    """Read a moment in quotes, as JSON and ``--set`` have it; anything else is left as it is."""
+    """Parse a quoted time, as JSON and ``--set`` have it; return any other value unchanged."""
     try:
         return datetime.fromisoformat(start) if isinstance(start, str) else start
     except ValueError:
@@ -159,7 +159,7 @@ def _read_moment(start: object) -> object:
 
 
 def _on_the_clock(start: datetime) -> datetime:
-    """Take a time without a zone as UTC, so that every machine takes it alike."""
+    """Read a time without a zone as UTC, so that the result is the same on every machine."""
     if not 1970 <= start.year <= 9000:
         raise ValueError("out of range; allowed are the years 1970 to 9000")
     return start if start.tzinfo else start.replace(tzinfo=UTC)

@@ -53,7 +53,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, scenario: Scenario) -> Self:
-        """Collect them."""
+        """Return the names of a scenario."""
         coordinators = [f"{COORDINATOR_OF}{group.id}" for group in scenario.group]
         return cls(
             member={member.name: group for group, member in members_of(scenario)},
@@ -65,11 +65,11 @@ class Names(NamedTuple):
 
     @property
     def party(self) -> tuple[str, ...]:
-        """Everything that can send and receive."""
+        """Return the names of all nodes that can send and receive."""
         return (CLIENTS, BROKERS, CONTROLLER, ADMIN, *self.member, *self.broker)
 
     def same_side(self, one: str, other: str) -> bool:
-        """Return whether both are clients, or neither: no client request passes between them."""
+        """Return whether both are clients, or neither: then they exchange no client requests."""
         return self._asks(one) == self._asks(other)
 
     def exchange_messages(self, one: str, other: str) -> bool:

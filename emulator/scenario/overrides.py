@@ -34,7 +34,7 @@ _SHORT_FORMS = {"commit": short_forms.commit, "when": short_forms.when}
 def override(document: Document, overrides: Sequence[str], name: str) -> Document:
     """Return a tidy document with each ``path=value`` applied, the later ones last.
 
-    Raise ScenarioError, with the nearest paths, for those that lead nowhere.
+    Raise ScenarioError, with the closest paths, for those that do not exist.
     """
     problems = []
     for text in overrides:
@@ -59,7 +59,7 @@ def _override(document: Document, text: str) -> Document:
 
 
 def _read(text: str) -> tuple[str, Any]:
-    """Split at the first equals sign outside brackets, and read what follows it."""
+    """Split at the first equals sign outside brackets, and parse the value after it."""
     depth = 0
     for place, letter in enumerate(text):
         depth = max(depth + (letter == "[") - (letter == "]"), 0)
@@ -80,11 +80,11 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
-# -- walking down ----------------------------------------------------------------------------
+# -- following paths -------------------------------------------------------------------------
 
 
 def _changed(table: type[Part], node: Any, segments: Sequence[str], value: Any) -> Any:
-    """Return a copy of a table with the value at the end of the path; None if it has no end."""
+    """Return a copy of a table with the value at the path; None if the path does not exist."""
     key, *rest = segments
     keys = file_keys(table)
     if key not in keys or not isinstance(node, dict):
@@ -133,7 +133,7 @@ def _opened(name: str, short: Any) -> Document:
 
 
 def _in_choice(key: Key, node: Document, segments: Sequence[str], value: Any) -> Any:
-    """Change the branch of a union that has the key; a new branch takes the old one's place."""
+    """Change the branch of a union that has the key; a new branch replaces the old one."""
     for table in key.tables.values():
         if segments[0] in file_keys(table):
             kept = node if segments[0] in node or node.keys() <= file_keys(table).keys() else {}
@@ -162,7 +162,7 @@ def _in_list(
 
 
 def _index_of(wanted: str, items: Sequence[Any], naming: str | None) -> int | None:
-    """Return where an item is: by its name, or by its number in a list without names."""
+    """Return the index of an item: by its name, or by its number in a list without names."""
     for index, item in enumerate(items):
         name = item.get(naming) if naming and isinstance(item, dict) else str(index)
         if name == wanted:
@@ -171,7 +171,7 @@ def _index_of(wanted: str, items: Sequence[Any], naming: str | None) -> int | No
 
 
 def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
-    """Give a member that only a number or a list names a table of its own."""
+    """Add a table for a member that only a number or a list defines."""
     named, tables = group.get("members"), group.get("member", ())
     if isinstance(named, tuple) and any(isinstance(item, dict) for item in named):
         tables_of_all = tuple({"name": item} if isinstance(item, str) else item for item in named)
@@ -184,7 +184,7 @@ def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
 
 
 def _offer(document: Document, path: str, segments: Sequence[str]) -> str:
-    """Return ``; nearest: …`` with the paths most like one that leads nowhere."""
+    """Return ``; nearest: …`` with the paths closest to one that does not exist."""
     known = list(all_paths(document))
     last = segments[-1].removeprefix("[")
     ends = [one for one in known if one.endswith((f".{last}", f"[{last}]", f"[{path}]"))]

@@ -31,7 +31,7 @@ _BOUNDS = {
 
 
 def wrong_value(kind: str, context: Mapping[str, Any]) -> str | None:
-    """Return in words that a value is out of range or of a wrong type; None: it is another error.
+    """Return the text for a value out of range or of a wrong type; None for any other error.
 
     *kind*, *context*: ``type`` and ``ctx`` of one of pydantic's errors.
     """
@@ -79,7 +79,7 @@ class Part(BaseModel):
 
 
 def _with_tuples(value: Any) -> Any:
-    """Return a value with tuples for lists, also inside: Python code may write either."""
+    """Return a value with all its lists as tuples, since Python code may write either."""
     match value:
         case list() | tuple():
             return tuple(_with_tuples(item) for item in value)
@@ -89,7 +89,7 @@ def _with_tuples(value: Any) -> Any:
 
 
 def _problem(table: type[Part], details: Mapping[str, Any]) -> Problem:
-    """Return one error of pydantic about a table built in Python as a problem."""
+    """Return a pydantic error in a table built in Python as a problem."""
     steps = [step for step in details["loc"] if not str(step).startswith("=")]
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     kind, context = details["type"], details.get("ctx", {})

@@ -43,7 +43,7 @@ class Key(NamedTuple):
 
 
 def file_keys(table: type[Part]) -> dict[str, Key]:
-    """Return the keys a file may write in a table, with the values allowed under them."""
+    """Return the keys that a file may write in a table, with the values allowed under them."""
     found = {
         field.alias or name: Key(dict(_tables_in(field.annotation)), _is_list(field.annotation))
         for name, field in table.model_fields.items()
@@ -73,7 +73,7 @@ def _is_list(annotation: Any) -> bool:
 
 
 def table_at(place: Sequence[str | int]) -> type[Part] | None:
-    """Return the table that a place of a validation error lies in; None in free tables."""
+    """Return the table that contains the place of a validation error; None in free tables."""
     table: type[Part] | None = Scenario
     below: dict[str, type[Part]] = {}
     for step in place:
@@ -101,9 +101,9 @@ def _key_of_field(table: type[Part], step: str) -> Key | None:
 
 
 def render(place: Sequence[str | int], document: Any) -> tuple[str, Any, bool]:
-    """Return the path of a place, what the document says there, and whether it says anything.
+    """Return the path of a place, the document's value there, and whether there is one.
 
-    A place may lead on below what a file spells in short; the path ends there.
+    A place may be inside a value that the file writes in a short form; the path ends there.
     """
     path, node, parent = "", document, ""
     for step in place:
@@ -136,7 +136,7 @@ def _name(node: Any, parent: str, index: int) -> str:
 
 
 def _spelled_key(node: dict[str, Any], step: str) -> str:
-    """Return how the file spells a field: members as tables, a fault's target as its verb."""
+    """Return the file's spelling of a field: members as tables, a fault's target as its verb."""
     if step == "members" and ("member" in node or not isinstance(node.get("members"), int)):
         return "member" if "member" in node else step
     verb = short_forms.verb_of(node)
@@ -164,7 +164,7 @@ _SEGMENT = re.compile(
 def split(path: str) -> list[str] | None:
     """Return the segments of a path, those in brackets with their bracket; None if malformed.
 
-    A name in quotes, as TOML has it, is the same as one in brackets.
+    A quoted name, as in TOML, is the same as one in brackets.
 
     >>> split("group[billing].settings[session.timeout.ms]")
     ['group', '[billing', 'settings', '[session.timeout.ms']
@@ -183,7 +183,7 @@ def split(path: str) -> list[str] | None:
 
 
 def all_paths(document: dict[str, Any]) -> Iterator[str]:
-    """Yield the paths that a document could give a value to, of large lists the first few."""
+    """Yield the paths of a document that accept a value; of large lists only the first few."""
     yield from _paths(Scenario, document, "")
 
 

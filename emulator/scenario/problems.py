@@ -56,7 +56,7 @@ class ScenarioError(EmulatorError):
 
 
 def shown(value: object) -> str:
-    """Return a value as a file would spell it, cut to one short line."""
+    """Return a value as a file would spell it, shortened to one line."""
     text = _spelled(value, depth=3)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 
@@ -90,7 +90,7 @@ def nearest(word: object, words: Iterable[str], count: int = 1) -> list[str]:
 
 
 def hint(word: object, words: Iterable[str]) -> str:
-    """Return ``; did you mean "…"?`` with the nearest of the words, or nothing."""
+    """Return ``; did you mean "…"?`` with the closest of the words, or an empty text."""
     return "".join(f'; did you mean "{near}"?' for near in nearest(word, words))
 
 
@@ -100,7 +100,7 @@ def listed(words: Iterable[str]) -> str:
 
 
 def few_listed(words: Sequence[str]) -> str:
-    """Return the first words, quoted, and how many more there are."""
+    """Return the first words, quoted, and the number of further words."""
     more = f" and {len(words) - _FEW} more" if len(words) > _FEW else ""
     return listed(words[:_FEW]) + more
 

@@ -46,10 +46,10 @@ def consumer_settings(group: Group, member: Member) -> ConsumerSettings:
 
 
 def broker_settings(cluster: Cluster) -> BrokerSettings:
-    """Return the settings all brokers run with.
+    """Return the settings of all brokers.
 
-    Kafka's default replication factors are lowered to the number of brokers, which a real
-    cluster of fewer brokers must do by hand.
+    Kafka's default replication factors are lowered to the number of brokers, as the operator of a
+    real cluster with fewer brokers must do.
     """
     defaults = defaults_of(BrokerSettings)
     lowered = {name: min(defaults[name], cluster.brokers) for name in REPLICATION_FACTORS}
@@ -61,7 +61,7 @@ def _fields(kind: Any, given: dict[str, object]) -> dict[str, Any]:
     return {fields[name]: value for name, value in given.items()}
 
 
-# -- what a member does not say, its group says ----------------------------------------------
+# -- a member's own values, else its group's -------------------------------------------------
 
 
 def commit_policy(group: Group, member: Member) -> CommitPolicy:
@@ -78,24 +78,24 @@ def commit_policy(group: Group, member: Member) -> CommitPolicy:
 
 
 def work_of(group: Group, member: Member) -> Distribution:
-    """Return how long a member's work on one record takes."""
+    """Return the processing time of one record by a member."""
     return group.work if member.work is None else member.work
 
 
 def poll_timeout_us(group: Group, member: Member) -> int:
-    """Return how long a member's poll waits for records."""
+    """Return the timeout of a member's poll."""
     return group.poll_timeout if member.poll_timeout is None else member.poll_timeout
 
 
 def subscription_of(group: Group, member: Member) -> tuple[tuple[str, ...], str | None]:
-    """Return the topics and the pattern a member subscribes to; one of them is empty."""
+    """Return the topics and the pattern to which a member subscribes; one of them is empty."""
     if member.topics is None and member.pattern is None:
         return group.topics, group.pattern
     return member.topics or (), member.pattern
 
 
 def settings_in_force(settings: ConsumerSettings | BrokerSettings) -> dict[str, Any]:
-    """Return Kafka's name to value of all settings, those left at their default included."""
+    """Return all settings by Kafka's names, including defaults."""
     kind: Any = type(settings)
     return {setting.name: getattr(settings, field) for field, setting in settings_of(kind).items()}
 
@@ -111,14 +111,14 @@ def deploys_of(scenario: Scenario) -> list[Deploy]:
 
 
 def changes_settings(act: Deploy) -> bool:
-    """Say whether members start with what the act says, not with what they last ran with."""
+    """Return whether an act changes the settings with which its members start."""
     return act.settings is not None or bool(act.unset)
 
 
 def deployed(group: Group, member: Member, act: Deploy) -> tuple[Group, Member]:
-    """Return a group and a member with the settings that an act leaves the member with.
+    """Return a group and a member with the settings after an act.
 
-    *group*, *member*: as the file has them; what an earlier act changed does not count.
+    *group*, *member*: as the file has them; changes by earlier acts are not included.
     """
     of_group = {name: value for name, value in group.settings.items() if name not in act.unset}
     own = {name: value for name, value in member.settings.items() if name not in act.unset}
@@ -148,7 +148,7 @@ def _starts(act: Deploy, group: Group, member: Member) -> bool:
 
 
 def ever_running(scenario: Scenario) -> list[tuple[Group, Member]]:
-    """Return every member with its group, and again with what each deploy makes of it."""
+    """Return every member with its group, and again with its settings after each deploy."""
     written = [(group, member) for group in scenario.group for member in group.members]
     return written + [
         deployed(group, member, act)

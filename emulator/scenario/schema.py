@@ -84,7 +84,7 @@ def _all_tables(table: type[Part]) -> Iterator[type[Part]]:
 
 
 def _refine(drawn: Document, table: type[Part]) -> None:
-    """Give a table's keys their meanings, short forms and defaults."""
+    """Add descriptions, short forms and defaults to a table's keys."""
     drawn.pop("title", None)
     drawn["description"] = _one_line(table.__doc__ or "")
     notes, defaults = _notes(table), _defaults(table)
@@ -103,7 +103,7 @@ def _one_line(text: str) -> str:
 
 
 def _notes(table: type[Part]) -> dict[str, str]:
-    """Return the text below each field, as the source has it."""
+    """Return the docstring below each field in the source."""
     found: dict[str, str] = {}
     for kind in reversed(table.__mro__):
         if isinstance(kind, type) and issubclass(kind, Part):
@@ -126,7 +126,7 @@ def _notes_of_class(table: type[Part]) -> dict[str, str]:
 
 
 def _defaults(table: type[Part]) -> Document:
-    """Return the defaults worth showing, spelled as a file would spell them."""
+    """Return the relevant defaults, as a file would spell them."""
     empty = table.model_construct()
     shown = empty.model_dump(mode="json", by_alias=True, warnings=False)
     plain = {
@@ -186,7 +186,7 @@ def _spell_groups(drawn: Document) -> None:
 
 
 def _spell_faults(definitions: Document) -> None:
-    """Write the verb as a key, in the place of the field that gets its value."""
+    """Replace the field that gets the verb's value by the verb as key."""
     for kind in Timed.__subclasses__():
         drawn = definitions[kind.__name__]
         verb = kind.model_fields["verb"].default
@@ -215,7 +215,7 @@ def _spell_scenario(schema: Document) -> None:
 
 
 def _settings(known: dict[str, Setting], defaults: dict[str, Any]) -> Document:
-    """List settings under their full names, and nested as unquoted names come out of TOML."""
+    """Return settings by full names, and nested as TOML parses unquoted names."""
     properties: Document = {}
     nested: Document = {}
     for name, setting in known.items():

@@ -115,7 +115,7 @@ def keys(value: object) -> Collection[str]:
 
 
 def distribution(value: object) -> object:
-    """Read a plain time as a constant; refuse a table that names no distribution.
+    """Read a plain time as a constant; reject a table that names no distribution.
 
     >>> distribution("10ms")
     {'constant': '10ms'}
@@ -146,12 +146,12 @@ def trace(value: object, info: ValidationInfo) -> object:
 
 
 def acks(value: object) -> object:
-    """Read a producer's ``acks``, whose 1 may be a word or a number."""
+    """Read a producer's ``acks``, whose value 1 may be a text or a number."""
     return "1" if type(value) is int and value == 1 else value
 
 
 def commit(value: object) -> object:
-    """Read a word as the commit policy it names.
+    """Read a short form as its commit policy.
 
     >>> commit("sync per record")
     {'call': 'sync', 'when': 'record'}
@@ -168,9 +168,9 @@ def commit(value: object) -> object:
 
 
 def group(value: Any) -> Any:
-    """Write out the members of a group: a number, a list of names, ``[[group.member]]`` tables.
+    """Return the members of a group: from a number, a list of names, ``[[group.member]]`` tables.
 
-    A table of a member that the number or the list has named already says more about it; one
+    A table with the name of a member from the number or the list adds settings to it; one
     with a new name adds a member.
 
     >>> group({"id": "g", "members": 2, "member": [{"name": "g-1", "start": "5s"}]})["members"]
@@ -224,7 +224,7 @@ def verb_of(table: object) -> str:
 
 
 def fault(value: Any) -> Any:
-    """Read ``crash = "billing-1"`` as the verb ``crash`` with the member it is done to.
+    """Read ``crash = "billing-1"`` as the verb ``crash`` with its target member.
 
     >>> fault({"crash": "billing-1", "at": "5min"})
     {'at': '5min', 'verb': 'crash', 'member': 'billing-1'}
@@ -247,7 +247,7 @@ def _not_one_verb(table: Collection[str], verbs: list[str]) -> str:
 
 
 def when(value: object) -> object:
-    """Read a moment in words: a member and its step, or a fault that begins or ends.
+    """Read the text of a moment: a member and its step, or a fault that begins or ends.
 
     >>> when("billing-1 sent SyncGroup")
     {'member': 'billing-1', 'step': 'sent SyncGroup'}
@@ -271,7 +271,7 @@ def when(value: object) -> object:
 
 
 def from_the_start(value: Any) -> Any:
-    """Let a fault that says no time begin with the run."""
+    """Set the start of a fault without a time to the begin of the run."""
     if not isinstance(value, dict) or any(key in value for key in ("at", "between", "when")):
         return value
     return value | {"at": "0s"}
@@ -297,7 +297,7 @@ _BOUND = re.compile(r"\s*(<=|>=|==|<|>)?\s*(-?\d{1,15}(?:\.\d{1,15})?)\s*([a-z]*
 
 
 def bound(value: object) -> object:
-    """Read ``0`` as "exactly", and ``"<= 200"`` as what it says; a time may have its unit.
+    """Read ``0`` as "exactly" and ``"<= 200"`` as a relation; a time may have its unit.
 
     >>> bound("<= 200")
     {'relation': '<=', 'value': 200.0}

@@ -13,7 +13,7 @@ from emulator.scenario.writing import dump
 
 
 def to_toml(scenario: Scenario) -> str:
-    """Return a scenario as the text of a file: full spelling, defaults left out.
+    """Return a scenario as the text of a file: full spelling, without defaults.
 
     ``loads`` reads an equal scenario from it.
     """

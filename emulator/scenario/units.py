@@ -86,9 +86,9 @@ def parse_duration(text: str) -> int:
 
 
 def parse_rate(text: str) -> float:
-    """Return the records a second of a text such as ``"20/s"`` or ``"3/min"``.
+    """Return the records per second of a text such as ``"20/s"`` or ``"3/min"``.
 
-    Raise ValueError if it is not a rate, negative, or above one billion a second.
+    Raise ValueError if it is not a rate, negative, or above one billion per second.
 
     >>> parse_rate("3/min")
     0.05
@@ -127,9 +127,9 @@ def parse_size(text: str) -> int:
 
 
 def parse_byte_rate(text: str) -> int:
-    """Return the bytes a second of a text such as ``"100MiB/s"``.
+    """Return the bytes per second of a text such as ``"100MiB/s"``.
 
-    Raise ValueError if it is none, nothing at all, or not a whole number of bytes a second.
+    Raise ValueError if it is not a rate, is 0, or is not a whole number of bytes per second.
 
     >>> parse_byte_rate("60kB/min")
     1000
@@ -154,7 +154,7 @@ def _scaled(text: str, units: dict[str, int], allowed: str) -> int:
 
 
 def _number(text: str, allowed: str) -> tuple[int, int, str]:
-    """Split a text into an exact fraction and what follows it."""
+    """Split a text into an exact fraction and the rest of the text."""
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(f"not understood; allowed is {allowed}")
@@ -195,7 +195,7 @@ def format_duration(us: int) -> str:
 
 
 def format_rate(rate: float) -> str:
-    """Return an exact spelling of records a second.
+    """Return an exact spelling of records per second.
 
     >>> [format_rate(rate) for rate in (20.0, 0.05)]
     ['20/s', '0.05/s']
@@ -235,7 +235,7 @@ def format_size(size: int) -> str:
 
 
 def format_byte_rate(rate: int) -> str:
-    """Return an exact spelling of bytes a second.
+    """Return an exact spelling of bytes per second.
 
     >>> format_byte_rate(104_857_600)
     '100MiB/s'
@@ -244,7 +244,7 @@ def format_byte_rate(rate: int) -> str:
 
 
 def format_moment(at_us: int, start: datetime | None = None) -> str:
-    """Return when something happened: clock time if the run has a start, else time since it.
+    """Return the time of an event: clock time if the run has a start, else time since the begin.
 
     >>> format_moment(303_250_000)
     '0:05:03.250'

@@ -27,7 +27,7 @@ _PATTERNS = {
 
 
 def problems_in(error: ValidationError, document: Any) -> list[Problem]:
-    """Return what a validation error says, in the order of the file's keys."""
+    """Return the problems of a validation error, in the order of the file's keys."""
     found = {
         (problem.path, problem.reason): problem
         for problem in (

@@ -14,7 +14,7 @@ from emulator.versions import KAFKA, SCHEMA_VERSION
 
 
 def dump(scenario: Scenario) -> Document:
-    """Return a scenario as the document of a file: full spelling, defaults left out.
+    """Return a scenario as the document of a file: full spelling, without defaults.
 
     Reading it again gives an equal scenario.
     """
@@ -42,7 +42,7 @@ def _spelled_fault(verb: str, table: Document) -> Document:
 
 
 def scenario_hash(scenario: Scenario) -> str:
-    """Return 16 hexadecimal digits that are the same for the same scenario, whatever its seed.
+    """Return 16 hexadecimal digits that identify a scenario, independent of its seed.
 
     Spelling, order of keys, comments and defaults written out make no difference.
     """
@@ -54,7 +54,7 @@ def scenario_hash(scenario: Scenario) -> str:
 def manifest(scenario: Scenario) -> dict[str, Any]:
     """Return the versions, the scenario's hash, and all settings in force by Kafka's names.
 
-    ``group`` has the settings of each group's first member; ``member`` what differs from them.
+    ``group`` has the settings of each group's first member; ``member`` the differences from them.
     """
     return {
         "schema_version": SCHEMA_VERSION,

@@ -30,7 +30,7 @@ def _broker_problems(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _backlog_problems(cluster: Cluster) -> Iterator[Problem]:
-    """Yield a problem for a backlog that would cost nothing to load."""
+    """Yield a problem for a backlog whose load would take no time."""
     for key, speed in (
         ("offsets_backlog", "load_bytes"),
         ("offsets_backlog_records", "load_records"),
@@ -41,7 +41,7 @@ def _backlog_problems(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _compaction_problems(cluster: Cluster) -> Iterator[Problem]:
-    """Yield a problem if records would be overdue before they may be compacted (``LogConfig``)."""
+    """Yield a problem if the maximum compaction lag is below the minimum one (``LogConfig``)."""
     settings = broker_settings(cluster)
     least, most = (
         settings.log_cleaner_min_compaction_lag_ms,
@@ -53,7 +53,7 @@ def _compaction_problems(cluster: Cluster) -> Iterator[Problem]:
 
 
 def replication_problems(path: str, copies: object, cluster: Cluster) -> Iterator[Problem]:
-    """Yield a problem if there are to be more copies than brokers."""
+    """Yield a problem if there are more replicas than brokers."""
     if isinstance(copies, int) and copies > cluster.brokers:
         yield Problem(path, f"more copies than brokers; there are {cluster.brokers}", copies)
 
@@ -86,7 +86,7 @@ def topic_problems(scenario: Scenario) -> Iterator[Problem]:
 
 
 def most_partitions(topic: Topic, scenario: Scenario) -> int:
-    """Return how many partitions a topic has at the end."""
+    """Return the number of a topic's partitions at the end of the run."""
     added = [
         fault.to
         for fault in scenario.fault
@@ -126,7 +126,7 @@ def _late_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
 
 
 def named_twice(paths_and_names: Iterable[tuple[str, str]], what: str) -> Iterator[Problem]:
-    """Yield a problem for every name that an earlier one has already."""
+    """Yield a problem for every name that an earlier object already has."""
     seen: set[str] = set()
     for path, name in paths_and_names:
         if name in seen:
@@ -135,7 +135,7 @@ def named_twice(paths_and_names: Iterable[tuple[str, str]], what: str) -> Iterat
 
 
 def unknown(path: str, name: str, known: Collection[str], what: str) -> Iterator[Problem]:
-    """Yield a problem if a name is not among the known ones; offer the nearest."""
+    """Yield a problem, with the closest name, if a name is not among the known ones."""
     if name in known:
         return
     few = f"; there are {listed(known)}" if 0 < len(known) <= 6 else ""

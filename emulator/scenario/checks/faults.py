@@ -107,7 +107,7 @@ def _aim_problems(fault: Fault, names: Names) -> Iterator[Problem]:
             yield from unknown(_path(fault, "when.fault"), aim, names.fault, "fault")
 
 
-# -- what single verbs ask for ---------------------------------------------------------------
+# -- requirements of single verbs ------------------------------------------------------------
 
 
 def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator[Problem]:
@@ -134,7 +134,7 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
 
 
 def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Problem]:
-    """Compare with the count at that time, if the file gives the times of earlier ones."""
+    """Compare with the count at that time, if the file has the times of earlier additions."""
     before = [
         other.to
         for other in scenario.fault
@@ -153,7 +153,7 @@ def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Probl
 def _partition_problems(
     fault: DeleteOffsets | ResetOffsets, topic: str, scenario: Scenario
 ) -> Iterator[Problem]:
-    """Refuse partitions that the topic never has."""
+    """Reject partitions that the topic never has."""
     counts = [most_partitions(known, scenario) for known in scenario.topic if known.name == topic]
     for number in fault.partitions if counts else ():
         if number >= counts[0]:
@@ -188,7 +188,7 @@ def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iter
 
 
 def _start_problems(fault: Start, group: Group, scenario: Scenario) -> Iterator[Problem]:
-    """Refuse to start a running member, unless something in the scenario may end its process."""
+    """Reject the start of a running member, unless the scenario may end its process before."""
     member = next(member for member in group.members if member.name == fault.member)
     ended = any(
         (other is not fault and fault.member == getattr(other, "member", None))
@@ -201,7 +201,7 @@ def _start_problems(fault: Start, group: Group, scenario: Scenario) -> Iterator[
 
 
 def _may_die(group: Group, member: Member) -> bool:
-    """Tell whether a process can end by itself: fenced, or by an error of its own."""
+    """Return whether a process can end by itself: fenced, or by an error of its own."""
     policy = member.commit or group.commit
     return (
         group.static
@@ -237,7 +237,7 @@ def _unset_problems(act: Deploy) -> Iterator[Problem]:
 
 
 def _member_problems(act: Deploy, group: Group, member: Member) -> Iterator[Problem]:
-    """Yield the problems of one member that begin with the act."""
+    """Yield the problems of one member that the act causes."""
     new_group, new_member = deployed(group, member, act)
     protocol = consumer_settings(new_group, new_member).group_protocol
     for name in REFUSED[protocol]:
@@ -252,7 +252,7 @@ def _member_problems(act: Deploy, group: Group, member: Member) -> Iterator[Prob
 def _refused(
     act: Deploy, name: str, protocol: str, started: tuple[Group, Member]
 ) -> Iterator[Problem]:
-    """Yield a setting that the act brings along, or leaves where it is, and Kafka refuses."""
+    """Yield a setting of the act, or one that it leaves in force, if Kafka rejects it."""
     group, member = started
     if name in (act.settings or {}):
         path = f"{_member_path(act)}.settings[{name}]"
@@ -270,7 +270,7 @@ def _refused(
 
 
 def timeline_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield a problem for every fault that comes too late, or that waits for itself."""
+    """Yield a problem for every fault that begins after the run, or that waits for itself."""
     faults = {fault.id: fault for fault in scenario.fault}
     for fault in scenario.fault:
         circle = _circle(fault, faults)
@@ -281,7 +281,7 @@ def timeline_problems(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _circle(fault: Fault, faults: dict[str, Fault]) -> list[str]:
-    """Return the ids on the way from a fault back to itself; empty if the way ends."""
+    """Return the ids on the path from a fault back to itself; empty if there is no such path."""
     way = [fault.id]
     while isinstance(fault.when, After) and fault.when.fault in faults:
         fault = faults[fault.when.fault]
@@ -307,7 +307,7 @@ def _late_problems(fault: Fault, faults: dict[str, Fault], end: int) -> Iterator
 
 
 def _earliest_us(fault: Fault, faults: dict[str, Fault]) -> int:
-    """Return the first moment a fault can come; one that waits for a circle comes at once."""
+    """Return the earliest time of a fault; with a circular wait, as if there were no wait."""
     begins, seen = 0, set[str]()
     while fault.id not in seen:
         seen.add(fault.id)

@@ -169,7 +169,7 @@ def _heartbeat_problem(group: Group, member: Member, settings: ConsumerSettings)
 
 
 def _settings_path(group: Group, member: Member, *names: str) -> str:
-    """Return the path of the settings: the member's if it has one of them itself."""
+    """Return the path of the settings: the member's if it has one of them, else the group's."""
     mine = any(name in member.settings for name in names)
     return f"{_path(group, member) if mine else f'group[{group.id}]'}.settings"
 
@@ -216,7 +216,7 @@ def _refused(path: str, given: dict[str, object], protocols: set[str]) -> Iterat
 
 
 def why_refused(name: str, protocol: str) -> str:
-    """Return why Kafka refuses a setting with a protocol."""
+    """Return why Kafka rejects a setting with a protocol."""
     if protocol == "classic":
         return f"Kafka refuses it with {PROTOCOL}=classic, where members run the assignor"
     return (
@@ -228,7 +228,7 @@ def why_refused(name: str, protocol: str) -> str:
 def assignor_problems_of(
     path: str, given: dict[str, object], brokers: BrokerSettings
 ) -> Iterator[Problem]:
-    """Yield a problem if the assignor that is asked for is none of the brokers'."""
+    """Yield a problem if the requested assignor is none of the brokers' assignors."""
     wanted, offered = given.get(REMOTE_ASSIGNOR), brokers.group_consumer_assignors
     if isinstance(wanted, str) and wanted not in offered:
         reason = (
@@ -239,7 +239,7 @@ def assignor_problems_of(
 
 
 def _bounds(cluster: Cluster, brokers: BrokerSettings) -> Iterator[Problem]:
-    """Yield times outside their bounds, with which a broker does not start."""
+    """Yield times outside their bounds, which prevent the start of a broker."""
     for name in BOUNDED:
         full = f"group.consumer.{name}"
         field = name.replace(".", "_")
@@ -266,7 +266,7 @@ STRATEGY = "partition.assignment.strategy"
 def assignor_problems(scenario: Scenario, folder: Path | None) -> Iterator[Problem]:
     """Yield the problems of assignors that are given as ``module:function``.
 
-    Kafka's own need no look: each can run under the eager protocol.
+    Kafka's own need no check: each can run under the eager protocol.
     """
     seen = set[tuple[str, str]]()
     for group, member in ever_running(scenario):
@@ -315,7 +315,7 @@ def _disagreements(path: str, names: Sequence[str], made: Sequence[Assignor]) ->
 def pattern_problems(
     path: str, pattern: str, group: Group, known: Sequence[str]
 ) -> Iterator[Problem]:
-    """Yield the problems of a group's pattern: it is malformed, or it matches nothing."""
+    """Yield a problem if a group's pattern is malformed or matches no topic."""
     try:
         matches = _matcher(pattern, group)
     except (re.error, RecursionError, OverflowError) as error:
@@ -332,7 +332,7 @@ def pattern_problems(
 
 
 def broker_problems(group: Group) -> Iterator[Problem]:
-    """Yield a problem if brokers are to match a pattern that they never receive."""
+    """Yield a problem if brokers shall match a pattern that they never receive."""
     if group.pattern_by != "broker":
         return
     path = f"group[{group.id}].pattern_by"
@@ -348,7 +348,7 @@ def broker_problems(group: Group) -> Iterator[Problem]:
 
 
 def _matcher(pattern: str, group: Group) -> Callable[[str], object]:
-    """Return what asks of a name whether a pattern matches it; raise ValueError for no pattern."""
+    """Return a function that matches a name with a pattern; raise ValueError if it is malformed."""
     if group.pattern_by == "client":
         return re.compile(pattern).fullmatch
     from protocols.groups.kip848.patterns import matcher  # noqa: PLC0415  only such groups need RE2
