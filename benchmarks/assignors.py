@@ -1,12 +1,12 @@
-"""How long assignments take and how much memory, beside kafka-python's assignors, in one run.
+"""Measure time and memory of assignments, and compare them with kafka-python's assignors.
 
     python benchmarks/assignors.py            everything, about four minutes
-    python benchmarks/assignors.py --quick    without what takes kafka-python over a second
+    python benchmarks/assignors.py --quick    without cases of over a second in kafka-python
 
 Uniform subscriptions. *leave* and *join*: the middle member leaves, or one joins, each from the
-assignor's own fresh result; the leader's reading of all members' user data is part of the time.
-Each row is measured in a process of its own, so that its peak memory (inputs and interpreter
-included) is its own, too. Times are medians of the CPU time: one core, whoever else is at work.
+assignor's own fresh result; the time includes the leader's decoding of all members' user data.
+Each row is measured in a separate process, so that it has its own peak memory (including inputs
+and interpreter). Times are medians of the CPU time of one core, so other load does not count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from statistics import median
 from time import process_time
 from typing import Any, NamedTuple
 
-# This file has the name of the package it measures, and Python looks beside a script first.
+# This file has the name of the package it measures, and Python searches a script's folder first.
 if __package__ is None:
     sys.path.pop(0)
 
@@ -37,7 +37,7 @@ PEER_PATIENCE_S = 60
 
 @dataclass(frozen=True)
 class Load:
-    """A group in which everybody asks for everything."""
+    """A group in which every member subscribes to every topic."""
 
     members: int
     topics: int
@@ -77,11 +77,11 @@ QUICK_PEERS = {(name, load) for name in PEERS for load in LOADS} - {
     ("roundrobin", "large"),
 }
 HOPELESS_PEERS = {("sticky", "large"), ("cooperative-sticky", "large")}
-"""Over five minutes and 14 GB when last tried."""
+"""Cases with over five minutes and 14 GB at the latest measurement."""
 
 
 def timed(assign: Callable[[], object], times: int) -> float:
-    """Return the median milliseconds of a call; what it returns is thrown away between calls."""
+    """Return the median milliseconds of a call; its result is deleted between calls."""
     seconds = []
     for _ in range(times):
         start = process_time()
@@ -122,7 +122,7 @@ def _ask(name: str, topics: Topics, subscriptions: dict[str, Subscription]) -> A
 
 
 def _telling(name: str, load: Load, had: tuple[TopicPartition, ...]) -> Subscription:
-    """Return what a member that was given *had* in generation 1 sends."""
+    """Return the subscription of a member that owned *had* in generation 1."""
     if name.startswith("server-"):
         return Subscription(topics=load.topic_names(), owned_partitions=had)
     own: Assignor = load_assignor(name)
@@ -201,9 +201,9 @@ def _peer_maker(name: str) -> Callable[[], Any]:
 
 
 def in_own_process(who: str, name: str, load: str) -> dict[str, float]:
-    """Measure one row in a new process; return phase to milliseconds, and ``megabytes``.
+    """Measure one row in a new process; return milliseconds by phase, and ``megabytes``.
 
-    What a peer has measured when its time is up counts; it gets a minute for each phase.
+    A peer has a minute for each phase; after that, the results until then count.
     """
     command = [sys.executable, __file__, "--measure", who, name, load]
     result: dict[str, float] = {}
@@ -220,7 +220,7 @@ def in_own_process(who: str, name: str, load: str) -> dict[str, float]:
 
 
 def measure(who: str, name: str, load: str) -> None:
-    """Print one JSON line a phase, then one with the peak memory of this process."""
+    """Print one JSON line for each phase, then one with the peak memory of this process."""
     run = measure_ours if who == "ours" else measure_peer
     for phase, milliseconds in run(name, LOADS[load]):
         print(json.dumps({phase: milliseconds}), flush=True)

@@ -1,14 +1,14 @@
-"""What an audit costs: rows of a processing log, and ranges, beside DuckDB on the same rows.
+"""Measure an audit of rows of a processing log, and of ranges, and compare it with DuckDB.
 
     python benchmarks/audits.py                       2 million rows, 500,000 ranges
     python benchmarks/audits.py --rows 50000000 --spark
     python benchmarks/audits.py --skew --grow
 
-DuckDB (``pip install duckdb==2.0.0``; left out where it is missing) only counts: records processed
-again, and records never, by partition. The audit also tells by whom, when, and range by range. CPU
-times are of all processes, Spark's workers and JVM among them, without the session's start; so is
-the memory that is shown as the peak of this process. ``--skew`` puts 90 % of all rows in one
-partition, ``--grow`` does all once more with twice the rows.
+DuckDB (``pip install duckdb==2.0.0``; optional) only counts the reprocessed records and the
+unprocessed ones, by partition. The audit also finds the consumer, the time, and every range. CPU
+times are of all processes, including Spark's workers and JVM, without the session's start; so is
+the memory that is printed as the peak of this process. ``--skew`` puts 90 % of all rows in one
+partition, ``--grow`` repeats everything with twice the rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 
-# A file beside this one has the name of a package, and Python looks beside a script first.
+# A file beside this one has the name of a package, and Python searches a script's folder first.
 if __package__ is None:
     sys.path.pop(0)
 
@@ -38,16 +38,16 @@ from emulator.logs.audit.reading import Source, find_files, open_source
 PARTITIONS = 12
 CONSUMERS = 6
 MOVES_EVERY = 200_000
-"""Rows of a partition; then it changes hands."""
+"""Rows of a partition until its owner changes."""
 
 GONE_BACK = 2_000
-"""Records that the next owner processes again at most."""
+"""Exclusive maximum of records that the next owner reprocesses."""
 
 GROUP_ROWS = 1_000_000
 START_US = 1_700_000_000_000_000
 STEP_US = 1_000
 RANGE = 100
-"""Records of a range."""
+"""Records per range."""
 
 COUNT_ROWS = """
 select sum(times - 1), count(*) from (
@@ -84,7 +84,7 @@ def partition_rows(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def blocks(rows: int, skew: bool) -> Iterator[dict[str, np.ndarray]]:
-    """Yield rows in order of time, so many at once as a row group has."""
+    """Yield rows in order of time, in blocks of the size of a row group."""
     counts = [int(rows * share) for share in shares(skew)]
     made = [partition_rows(count, number) for number, count in enumerate(counts)]
     pieces = max(1, rows // GROUP_ROWS)
@@ -115,9 +115,9 @@ def write_rows(path: Path, rows: int, skew: bool) -> None:
 
 
 def write_ranges(path: Path, ranges: int, skew: bool) -> None:
-    """Write ranges of a hundred records, each by another consumer than the one before it.
+    """Write ranges of a hundred records, each by another consumer than the one before.
 
-    So none can be joined; every fiftieth goes back by half a range.
+    So no two ranges can be joined; every 50th begins half a range earlier.
     """
     tables = [_table(block, _hundreds(block)) for block in blocks(ranges, skew)]
     pq.write_table(pa.concat_tables(tables), path, row_group_size=GROUP_ROWS)
@@ -148,7 +148,7 @@ def _table(block: dict[str, np.ndarray], offsets: dict[str, np.ndarray]) -> pa.T
 
 
 def cpu_below_s() -> float:
-    """Return the CPU time of this process and of all below it that live (Linux)."""
+    """Return the CPU time of this process and of all its live descendants (Linux)."""
     found, wanted = 0.0, {os.getpid()}
     stats = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -168,7 +168,7 @@ def cpu_below_s() -> float:
 
 
 def timed(name: str, work: Callable[[], tuple[int, int]]) -> tuple[float, tuple[int, int]]:
-    """Do some work and print what it took; return the CPU time and the counts."""
+    """Run *work* and print its time and memory; return the CPU time and the counts."""
     began_s, began_cpu_s = perf_counter(), cpu_below_s()
     counts = work()
     took_s, took_cpu_s = perf_counter() - began_s, cpu_below_s() - began_cpu_s

@@ -1,10 +1,10 @@
-"""A calm group under both protocols, in one process, as ratios of CPU time.
+"""Compare the CPU time of a group without failures under both protocols, in one process.
 
     python -m benchmarks.calm_consumers
 
 Three members read twelve partitions of three brokers for ten minutes. The same run is played with
-``group.protocol=classic`` and with ``consumer``, whose members poll by arithmetic too; ``--exact``
-adds the run of the consumer protocol whose every poll is an event.
+``group.protocol=classic`` and with ``consumer``, whose polls are computed by arithmetic too;
+``--exact`` adds the run of the consumer protocol in which every poll is an event.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from emulator.scenario.model import Scenario
 from emulator.world.build import play
 
 ROUNDS = 3
-"""Of each, in turns; the quickest counts."""
+"""Runs of each protocol, in turns; the shortest time counts."""
 
 RATES = ("2/s", "10/s", "100/s")
-"""To each partition."""
+"""Records for each partition."""
 
 TEXT = """
 title = "calm"
@@ -41,7 +41,7 @@ work = "2ms"
 
 
 def scenario(protocol: str, rate: str, run_for: str) -> Scenario:
-    """Return a group that nothing happens to."""
+    """Return a group without faults."""
     return loads(TEXT.format(protocol=protocol, rate=rate, run_for=run_for))
 
 
@@ -54,7 +54,7 @@ def played(protocol: str, rate: str, run_for: str, *, folding: bool = True) -> t
 
 
 def compare(rate: str, run_for: str, *, exact: bool) -> None:
-    """Play both and print the ratio."""
+    """Play both protocols and print the ratio."""
     classic, consumer = [], []
     for _ in range(ROUNDS):
         classic.append(played("classic", rate, run_for))
@@ -71,7 +71,7 @@ def compare(rate: str, run_for: str, *, exact: bool) -> None:
 
 
 def main() -> None:
-    """Measure."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run-for", default="10min", help="length of each run")
     parser.add_argument("--exact", action="store_true", help="also play every poll as an event")

@@ -1,9 +1,9 @@
-"""How fast a group of the consumer protocol is served, by the machine alone.
+"""Measure the coordinator of a group of the consumer protocol by itself.
 
     python -m benchmarks.consumer_groups
 
-Prints heartbeats a second of a stable group, what a join into it takes, and the memory of a
-large one. No network, no log: requests go in, effects come out, everything is durable at once.
+Prints heartbeats per second of a stable group, the time of a join, and the memory of a large
+group. No network, no log: requests go in, effects come out, every append is durable at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REPEATS = 5
 
 
 class Bench:
-    """A group of so many members and partitions, brought to rest."""
+    """A group of the given numbers of members and partitions, in a stable state."""
 
     def __init__(self, members: int, partitions: int) -> None:
         self.coordinator = GroupCoordinator(
@@ -44,7 +44,7 @@ class Bench:
         self.epochs: dict[str, int] = {}
 
     def beat(self, header: Header, epoch: int, **more: object) -> Send:
-        """Send one heartbeat and return its answer."""
+        """Send one heartbeat and return its response."""
         request = ConsumerGroupHeartbeatRequest(
             group_id=GROUP, member_id=header.client, member_epoch=epoch, **more
         )
@@ -56,7 +56,7 @@ class Bench:
         return next(effect for effect in effects if type(effect) is Send)
 
     def join(self, header: Header) -> int:
-        """Let a member join; return its epoch."""
+        """Join a member; return its epoch."""
         answer = self.beat(
             header,
             0,
@@ -67,14 +67,14 @@ class Bench:
         return answer.message.member_epoch
 
     def fill(self) -> None:
-        """Let all members come within one assignment interval, and get their partitions."""
+        """Join all members within one assignment interval, and assign their partitions."""
         for header in self.headers:
             self.epochs[header.client] = self.join(header)
         self.now_us += 1_000_000
         self.settle()
 
     def settle(self) -> None:
-        """Let everyone beat, and say what it owns, until nothing is new."""
+        """Send heartbeats of all members, with their owned partitions, until nothing changes."""
         for _ in range(3):
             for header in self.headers:
                 answer = self.beat(header, self.epochs[header.client]).message
@@ -84,7 +84,7 @@ class Bench:
                 self.epochs[header.client] = answer.member_epoch
 
     def beats_a_second(self) -> float:
-        """Return how many heartbeats of the group at rest are answered in a second."""
+        """Return the heartbeats of the stable group that are answered per second."""
         handle, now_us = self.coordinator.handle, self.now_us
         envelopes = [
             Envelope(
@@ -103,7 +103,7 @@ class Bench:
         return len(envelopes) / (process_time() - start)
 
     def join_s(self) -> float:
-        """Return how long one join takes that computes a new target."""
+        """Return the time of a join that computes a new target."""
         self.now_us += 1_000_000
         newcomer = Header(f"new-{self.now_us}", 0, "new")
         start = process_time()

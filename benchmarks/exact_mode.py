@@ -1,6 +1,6 @@
-"""The exact mode against the model of an afternoon, in one process, as ratios of CPU time.
+"""Compare the exact mode with a minimal SimPy model, in one process, as ratios of CPU time.
 
-``python -m benchmarks.exact_mode`` runs two sizes; ``--quick`` a tenth of the second.
+``python -m benchmarks.exact_mode`` runs two sizes; ``--quick`` a tenth of the second size.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from emulator.scenario.model import Scenario
 
 SECOND = 1_000_000
 ROUNDS = 3
-"""Of each, in turns; the quickest counts."""
+"""Runs of each model, in turns; the shortest time counts."""
 
 
 def scenario(members: int, partitions: int, seconds: int, crashes: list[int]) -> Scenario:
-    """Return the emulator's spelling of what ``plain_simpy`` simulates."""
+    """Return the scenario that ``plain_simpy`` simulates."""
     faults = "\n".join(
         f'[[fault]]\ncrash = "m-{number % members}"\nat = "{at // SECOND}s"\nrestart_after = "10s"'
         for number, at in enumerate(crashes)
@@ -47,7 +47,7 @@ def scenario(members: int, partitions: int, seconds: int, crashes: list[int]) ->
 
 
 def cpu(action: Callable[[], object]) -> tuple[float, object]:
-    """Return the CPU seconds an action takes, and what it returns."""
+    """Return the CPU seconds of an action, and its result."""
     begin = time.process_time()
     result = action()
     return time.process_time() - begin, result
@@ -69,7 +69,7 @@ def compare(name: str, members: int, partitions: int, seconds: int, crashes: lis
 
 
 def main() -> None:
-    """Measure."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of each run")
     quick = parser.parse_args().quick

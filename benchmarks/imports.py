@@ -1,14 +1,14 @@
-"""What an import of segment files costs: in one process, in several, through Spark; and its memory.
+"""Measure an import of segment files: in one process, in several, and with Spark; and its memory.
 
     python -m benchmarks.imports                four segments of 64 MiB, several minutes
     python -m benchmarks.imports --mebibytes 16
 
 Segments are those of ``offsets_commits``: batches of 2 to 6 commits, as a coordinator writes them;
-checksums are checked. *columns*: the decoder alone, nothing kept. *import*: all tables, written as
-Parquet. Wall-clock ratios mean something on a quiet machine only; CPU times do on any. The first
-Spark job of a session pays for its workers' start, so it is timed twice; CPU times of Spark are
-those of the Java process and all its workers. *expected*: how much faster two free cores would be,
-by the CPU times. Memory is that of a process that reads one segment, and then all of them.
+checksums are verified. *columns*: the decoder alone, nothing stored. *import*: all tables, written
+as Parquet. Wall-clock ratios are meaningful on an idle machine only; CPU times on any. The first
+Spark job of a session includes its workers' start, so it is timed twice; CPU times of Spark are
+those of the Java process and all its workers. *expected*: the speed-up of two free cores,
+computed from the CPU times. Memory is that of a process that reads one segment, then all of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Took:
-    """How long something took, and how many commits it was."""
+    """Time of an action, and the number of its commits."""
 
     wall_s: float
     cpu_s: float
@@ -89,7 +89,7 @@ def measure(folder: Path, size: int) -> None:
 
 
 def made(folder: Path, size: int) -> list[Task]:
-    """Write segments, and return what is to be read of them."""
+    """Write segments, and return the tasks that read them."""
     for number in range(SEGMENTS):
         partition = folder / f"__consumer_offsets-{number}"
         partition.mkdir(parents=True)
@@ -102,18 +102,18 @@ def made(folder: Path, size: int) -> list[Task]:
 
 
 def columns_of(path: Path) -> int:
-    """Return how many commits a segment has, as columns."""
+    """Return the number of commits in a segment, read as columns."""
     with path.open("rb") as file:
         return sum(batch.num_rows for batch in CommitColumns(file))
 
 
 def kept(receipts: Iterator[object]) -> int:
-    """Return how many commits were kept."""
+    """Return the number of stored commits."""
     return sum(receipt.rows["commits"] for receipt in receipts)  # type: ignore[attr-defined]
 
 
 def on_spark(tasks: Sequence[Task], folder: Path) -> Iterator[Took]:
-    """Yield what two jobs of a session took, one behind the other."""
+    """Yield the times of two consecutive jobs of a session."""
     with open_session("benchmark", master=f"local[{cores()}]") as session:
         for _ in range(2):
             before = cpu_below(os.getpid())
@@ -140,7 +140,7 @@ def fresh(folder: Path) -> Path:
 
 
 def cpu_below(process: int) -> float:
-    """Return the CPU seconds of all processes that one has started, and they in turn."""
+    """Return the CPU seconds of all descendants of a process."""
     parents, used = dict[int, int](), dict[int, float]()
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -157,7 +157,7 @@ def cpu_below(process: int) -> float:
 
 
 def peak_of(paths: Sequence[Path]) -> float:
-    """Return the megabytes that a process of its own took at most to import segments."""
+    """Return the peak memory, in megabytes, of a new process that imports segments."""
     command = [sys.executable, "-m", "benchmarks.imports", "--peak-of", *map(str, paths)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603  this file
     return float(done.stdout)

@@ -1,20 +1,20 @@
-"""How many files a request crosses, counted by what is executed.
+"""Count the files that a request crosses, by the functions that are executed.
 
     python benchmarks/journeys.py               the three journeys
     python benchmarks/journeys.py --files       with the names of the files
     python benchmarks/journeys.py --ledger      the ledger's journey alone
 
-*join*: JoinGroup of a dynamic member, from the first request to the answer: MEMBER_ID_REQUIRED, the
-second JoinGroup, the end of the join phase. Counted are the files of ``protocols/`` in which a
+*join*: JoinGroup of a dynamic member, from the first request to the response: MEMBER_ID_REQUIRED,
+the second JoinGroup, the end of the join phase. It counts the files of ``protocols/`` in which a
 function is executed.
 
 *commit*: an offset is committed, appended, durable and answered, loaded by the next coordinator and
-fetched by the next owner, in a played scenario. Counted are the files of ``protocols/`` and
+fetched by the next owner, in a played scenario. It counts the files of ``protocols/`` and
 ``emulator/`` in which a function receives or returns the commit: its request or response, its
 record, or an envelope, effect or fact that carries one of these.
 
-*ledger*: the ledger judges where a new owner starts. Counted are the files of ``emulator/ledger/``
-in which a function is executed for that event.
+*ledger*: the ledger judges the position at which a new owner starts. It counts the files of
+``emulator/ledger/`` in which a function is executed for that event.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-# A file beside this one has the name of a package, and Python looks beside a script first.
+# A file beside this one has the name of a package, and Python searches a script's folder first.
 if __package__ is None:
     sys.path.pop(0)
 
@@ -56,15 +56,15 @@ from protocols.settings import BrokerSettings
 ROOT = Path(__file__).parents[1]
 
 BOUNDS = {"join": 12, "commit": 29, "ledger": 8}
-"""The most files each journey may cross."""
+"""The maximum number of files of each journey."""
 
 Wanted = Callable[[FrameType, str, Any], bool]
-"""Whether a call or return counts: the frame, the event and the value returned."""
+"""Returns whether a call or return counts: the frame, the event and the returned value."""
 
 
 @contextmanager
 def executed(*rooms: str, counts: Wanted = lambda *_: True) -> Iterator[set[str]]:
-    """Collect the files below *rooms* in which a function runs that *counts*."""
+    """Collect the files below *rooms* in which a function runs for which *counts* is true."""
     files = set[str]()
     prefixes = tuple(f"{ROOT / room}/" for room in rooms)
 
@@ -183,7 +183,7 @@ def commit_journey() -> set[str]:
 
 
 def _carries_commit(frame: FrameType, event: str, value: Any) -> bool:
-    """Say whether a call is given the commit, or a return gives it."""
+    """Return whether the commit is an argument of a call or the result of a return."""
     if event == "return":
         return _is_commit(value, _DEPTH)
     code = frame.f_code
@@ -236,9 +236,9 @@ restart_after = "1s"
 
 
 def ledger_journey() -> set[str]:
-    """Return the files by which the ledger judges where a new owner starts.
+    """Return the files by which the ledger judges the position at which a new owner starts.
 
-    Counted are the events from the owner's start to the first records that it reprocesses.
+    It counts the events from the owner's start to the first records that it reprocesses.
     """
     history = list[events.Event]()
     play(loads(_CRASH, "crash.toml"), 0, (history.append,))
@@ -270,7 +270,7 @@ JOURNEYS: dict[str, Callable[[], set[str]]] = {
 
 
 def main() -> None:
-    """Print how many files each journey crosses; exit with status 1 if one crosses too many."""
+    """Print the number of files of each journey; exit with status 1 if one is above its maximum."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", action="store_true", help="also print the files' names")
     parser.add_argument("--ledger", action="store_true", help="the ledger's journey alone")

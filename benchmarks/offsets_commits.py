@@ -1,7 +1,7 @@
-"""Commits as a coordinator writes them, to be measured with: without end, always the same.
+"""Generate commits as a coordinator writes them, for measurements: endless and deterministic.
 
-Groups take turns. A commit is a batch of 2 to 6 records, a topic id in every value, no metadata; a
-group goes on with its partitions where it left off.
+Groups commit in turns. A commit is a batch of 2 to 6 records, with a topic id and no metadata;
+each commit of a group continues with the next of its partitions.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Commit:
     """One commit of a group: the records of one batch."""
 
     offset: int
-    """Log offset of the first."""
+    """Log offset of the first record."""
 
     time_ms: int
     records: list[Record]
 
     def encoded(self) -> bytes:
-        """Return the batch."""
+        """Return the encoded batch."""
         put = [
             LogRecord(offset, self.time_ms, *encode(record))
             for offset, record in enumerate(self.records, self.offset)
@@ -42,7 +42,7 @@ class Commit:
 
 
 def commits(groups: int = GROUPS) -> Iterator[Commit]:
-    """Yield commits without end; a group goes on with its partitions where it left off."""
+    """Yield commits endlessly; each one of a group continues with the next of its partitions."""
     offset = number = 0
     while True:
         visit, group = divmod(number, groups)
@@ -64,7 +64,7 @@ def commits(groups: int = GROUPS) -> Iterator[Commit]:
 
 
 def of_records(count: int, groups: int = GROUPS) -> Iterator[Commit]:
-    """Yield commits with so many records in all."""
+    """Yield commits with *count* records in total."""
     for commit in commits(groups):
         left = count - commit.offset
         if left <= 0:

@@ -1,15 +1,15 @@
-"""How fast the offsets log is read, written, replayed and compacted, beside two clients' readers.
+"""Measure reading, writing, replay and compaction of the offsets log; compare with two clients.
 
     python -m benchmarks.offsets_log            everything, about three minutes
-    python -m benchmarks.offsets_log --quick    a quarter of the data, two rounds of each
+    python -m benchmarks.offsets_log --quick    a quarter of the data, two rounds each
 
 One segment of 64 MiB is made of commits as a coordinator writes them: 50 groups in turns, a batch
 of 2 to 6 records each time, a topic id in every value, no metadata. Each row is measured in a
-process of its own, so that its peak memory (interpreter and input included) is its own, too. Times
-are CPU times of one core, the best of some rounds; checksums are checked in all of them.
+separate process, so that it has its own peak memory (including interpreter and input). Times
+are CPU times of one core, the minimum of some rounds; checksums are verified in all of them.
 
-kafka-python's and aiokafka's readers decode batches, and leave keys and values as bytes: they
-stand beside our reading of batches, and are compared with that alone.
+The readers of kafka-python and aiokafka decode batches, but not keys and values, so they are
+compared with this project's reading of batches only.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from protocols.settings import BrokerSettings
 SEGMENT_BYTES = 64 * 2**20
 RECORDS = 1_000_000
 QUICK = 4
-"""By how much less a quick run does."""
+"""Divisor of the amount of data in a quick run."""
 
 ROUNDS = 5
 
 
-# --- what is measured ---------------------------------------------------------------------------
+# --- measurements -------------------------------------------------------------------------------
 
 
 def timed(action: Callable[[], int], rounds: int) -> dict[str, float]:
-    """Return the least seconds of an action, and the number it returns, of records."""
+    """Return the minimum seconds of an action, and the number of records that it returns."""
     best, count = float("inf"), 0
     for _ in range(rounds):
         start = process_time()
@@ -76,7 +76,7 @@ def values_of(segment: Path) -> Iterator[Entry]:
 
 
 def measure_read(segment: Path, _: int, rounds: int) -> dict[str, float]:
-    """From bytes in memory, as the peers do."""
+    """Measure reading from bytes in memory, as for the peers."""
     data = segment.read_bytes()
     return timed(lambda: read_batches_of(data), rounds)
 
@@ -107,7 +107,7 @@ def measure_encode(_: Path, records: int, rounds: int) -> dict[str, float]:
 
 
 def loaded(entries: Iterable[Entry], count: int) -> int:
-    """Load a coordinator whose log is durable to its end."""
+    """Load a coordinator whose log is durable to its end; return its next log offset."""
     coordinator = GroupCoordinator(BrokerSettings(), new_id=lambda prefix: prefix)
     coordinator.durable(count, 0)
     coordinator.replay_all(entries)
@@ -122,12 +122,12 @@ def measure_replay(_: Path, records: int, rounds: int) -> dict[str, float]:
 
 
 def measure_load(segment: Path, _: int, rounds: int) -> dict[str, float]:
-    """From a file to a coordinator that serves."""
+    """Measure from opening the file until the coordinator is active."""
     return timed(lambda: loaded(values_of(segment), 2**62), rounds)
 
 
 def measure_compaction(groups: int) -> Callable[[Path, int, int], dict[str, float]]:
-    """Return a measurement with so many groups, all segments but an empty last one cleanable."""
+    """Return a measurement with *groups* groups; only an empty last segment is not cleanable."""
 
     def measure(segment: Path, records: int, rounds: int) -> dict[str, float]:
         log = segment.with_suffix(".clean")
@@ -147,7 +147,7 @@ def measure_compaction(groups: int) -> Callable[[Path, int, int], dict[str, floa
 
 
 def compact_once(log: Path, segments: list[Segment]) -> int:
-    """Compact a log into nowhere; return how many keys it has."""
+    """Compact a log without writing the result; return the number of its keys."""
 
     def read(segment: Segment) -> Iterator[Any]:
         if segment.size_bytes:
@@ -181,7 +181,7 @@ def measure_aiokafka(segment: Path, _: int, rounds: int) -> dict[str, float]:
 
 
 def peer_read(records: Any) -> int:
-    """Read all records; the two clients have the same words for it."""
+    """Read all records; both clients have the same methods for it."""
     count = 0
     while records.has_next():
         batch = records.next_batch()
@@ -196,7 +196,7 @@ def peer_read(records: Any) -> int:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table."""
+    """One row of the table."""
 
     name: str
     measure: Callable[[Path, int, int], dict[str, float]]
@@ -205,7 +205,7 @@ class Row:
     """For ``RECORDS`` records."""
 
     is_peer: bool = False
-    """Compared with the reading of batches."""
+    """Whether it is compared with the reading of batches."""
 
     environment: tuple[tuple[str, str], ...] = ()
 
@@ -248,7 +248,7 @@ def in_own_process(name: str, segment: Path, records: int, rounds: int) -> dict[
 
 
 def measure(name: str, segment: str, records: str, rounds: str) -> None:
-    """Print what was measured in this process."""
+    """Print the measurement of this process."""
     measured = ROWS[name].measure(Path(segment), int(records), int(rounds))
     kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps(measured | {"megabytes": kibibytes * 1_024 / 1_000_000}))
@@ -270,7 +270,7 @@ def cells(row: Row, measured: dict[str, float], read_seconds: float) -> tuple[st
 
 
 def bytes_a_key(results: Iterable[dict[str, float]]) -> float:
-    """Return by how much the peak memory of compactions grows with each key."""
+    """Return the growth of a compaction's peak memory per key, in bytes."""
     by_keys = sorted((each["keys"], each["megabytes"]) for each in results if "keys" in each)
     (few, low), (many, high) = by_keys[0], by_keys[-1]
     return (high - low) * 1_000_000 / (many - few)

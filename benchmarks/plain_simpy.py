@@ -1,8 +1,8 @@
-"""The same model as one would write it by hand in an afternoon, with SimPy processes.
+"""A minimal model of a consumer group, written by hand with SimPy processes.
 
-Polls, work, heartbeats, sessions, automatic commits, eager rebalances with range assignment,
-crashes and restarts: each an event. It knows no fetching, no brokers, no offsets log, no wire
-but a constant latency. It is here to be compared with: ``benchmarks/exact_mode.py``.
+Polls, processing, heartbeats, sessions, automatic commits, eager rebalances with range assignment,
+crashes and restarts: each an event. It has no fetching, no brokers, no offsets log, and a network
+of constant latency only. ``benchmarks/exact_mode.py`` compares the emulator with it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Polled = list[tuple[int, int]]
 
 @dataclass
 class Settings:
-    """Times in microseconds."""
+    """The settings of the model; times in microseconds."""
 
     partitions: int
     members: int
     rate: int
-    """Records a second to each partition."""
+    """Records per second and partition."""
 
     work: int
     session: int = 45 * SECOND
@@ -39,7 +39,7 @@ class Settings:
 
 @dataclass
 class Group:
-    """The coordinator: members, leases, committed offsets, who has joined."""
+    """The coordinator: members, session deadlines, committed offsets, pending joins."""
 
     env: simpy.Environment
     settings: Settings
@@ -54,14 +54,14 @@ class Group:
     polls: int = 0
 
     def add(self, member: Consumer) -> None:
-        """Let a member in; everybody has to join again."""
+        """Add a member; all members must rejoin."""
         self.members[member.name] = member
         self.deadlines[member.name] = self.env.now + self.settings.session
         self.rebalancing = True
         self.env.process(self.session_of(member.name))
 
     def session_of(self, name: str) -> Steps:
-        """Evict a member that has been silent for too long."""
+        """Evict a member after its session timeout."""
         while name in self.deadlines:
             left = self.deadlines[name] - self.env.now
             if left <= 0:
@@ -70,7 +70,7 @@ class Group:
             yield self.env.timeout(left)
 
     def remove(self, name: str) -> None:
-        """Take a member out; the others have to join again."""
+        """Remove a member; the others must rejoin."""
         self.members.pop(name, None)
         self.deadlines.pop(name, None)
         self.joined.pop(name, None)
@@ -78,7 +78,7 @@ class Group:
         self.complete()
 
     def heartbeat(self, name: str, generation: int) -> str:
-        """Renew a lease."""
+        """Extend a member's session."""
         if name not in self.deadlines:
             return "unknown"
         self.deadlines[name] = self.env.now + self.settings.session
@@ -93,7 +93,7 @@ class Group:
         return True
 
     def join(self, name: str) -> simpy.Event:
-        """Wait for all members; the event brings the assignment."""
+        """Wait for all members; the event carries the assignment."""
         waiting = self.joined[name] = self.env.event()
         self.rebalancing = True
         self.deadlines[name] = self.env.now + 300 * SECOND
@@ -101,7 +101,7 @@ class Group:
         return waiting
 
     def complete(self) -> None:
-        """End the join phase when everybody is there."""
+        """End the join phase when all members have joined."""
         if not self.rebalancing or not self.members or len(self.joined) < len(self.members):
             return
         self.rebalancing = False
@@ -117,7 +117,7 @@ class Group:
 
 
 class Consumer:
-    """A member: a process that polls and works, and one that sends heartbeats."""
+    """A member: a process that polls and processes, and one that sends heartbeats."""
 
     def __init__(self, env: simpy.Environment, group: Group, name: str) -> None:
         self.env = env
@@ -132,13 +132,13 @@ class Consumer:
         self.interval = SECOND // self.settings.rate
 
     def start(self) -> None:
-        """Join the group and begin."""
+        """Join the group and start the processes."""
         self.group.add(self)
         self.process = self.env.process(self.run())
         self.env.process(self.beat())
 
     def crash(self) -> None:
-        """Die where it is."""
+        """End at once, without a commit or a LeaveGroup."""
         self.alive = False
         self.process.interrupt()
 
@@ -155,7 +155,7 @@ class Consumer:
                 self.rejoin = True
 
     def send_commit(self) -> Steps:
-        """Commit all positions; the answer is not waited for."""
+        """Commit all positions without waiting for the response."""
         offsets = dict(self.positions)
         generation = self.generation
         yield self.env.timeout(self.settings.latency)
@@ -165,7 +165,7 @@ class Consumer:
             self.rejoin = True
 
     def run(self) -> Steps:
-        """Poll and work until the end."""
+        """Poll and process until the end."""
         try:
             while True:
                 if self.rejoin:
@@ -183,7 +183,7 @@ class Consumer:
             return
 
     def join(self) -> Steps:
-        """Give everything up, commit, join, start from the committed offsets."""
+        """Revoke all partitions, commit, join, start from the committed offsets."""
         self.rejoin = False
         if self.positions:
             yield from self.send_commit()
@@ -197,15 +197,15 @@ class Consumer:
         self.commit_due = self.env.now + self.settings.commit
 
     def begin(self, partition: int) -> int:
-        """Return when a partition's first record comes; partitions are staggered."""
+        """Return the time of a partition's first record; partitions are staggered."""
         return self.interval * partition // self.settings.partitions
 
     def available(self, partition: int) -> int:
-        """Return the end of a partition's log now."""
+        """Return the current end offset of a partition."""
         return (self.env.now - self.begin(partition)) // self.interval + 1
 
     def poll(self) -> Polled:
-        """Take what is there, up to the limit of one poll."""
+        """Return the available records, up to the limit of one poll."""
         self.group.polls += 1
         room = self.settings.max_poll
         batch = []
@@ -219,13 +219,13 @@ class Consumer:
         return batch
 
     def wait(self) -> int:
-        """Return how long until the next record, at most one poll's timeout."""
+        """Return the time until the next record, at most one poll timeout."""
         now = self.env.now
         nexts = [self.begin(p) + at * self.interval for p, at in self.positions.items()]
         return min([self.settings.poll_timeout, *(max(1, when - now) for when in nexts)])
 
     def finish(self, batch: Polled) -> None:
-        """Count what was processed for the second time."""
+        """Count reprocessed records."""
         frontier = self.group.frontier
         for partition, count in batch:
             position = self.positions.get(partition)
@@ -237,7 +237,7 @@ class Consumer:
 
 
 def simulate(settings: Settings, run_for: int, crashes: list[int]) -> Group:
-    """Run a group; at each crash one member dies and comes back ten seconds later."""
+    """Run a group; at each crash one member ends and restarts ten seconds later."""
     env = simpy.Environment()
     group = Group(env, settings)
     consumers = [Consumer(env, group, f"m{i:05}.0") for i in range(settings.members)]

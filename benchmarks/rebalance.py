@@ -1,9 +1,9 @@
-"""What one rebalance costs, per member, in a small group and in a large one.
+"""Measure the CPU time of one rebalance per member, in a small group and in a large one.
 
 ``python -m benchmarks.rebalance`` closes one member of a stable group and adds up the CPU time
 from the start of the rebalance to the last member's ``onPartitionsAssigned``: heartbeats, join
-and sync rounds, commits, offset fetches, polls meanwhile. The topic has ten partitions, so the
-assignor's part is small whatever the size of the group.
+and sync rounds, commits, offset fetches, and polls in between. The topic has ten partitions, so
+the assignor's part is small for every size of the group.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ ROUNDS = 5
 
 
 class Watch:
-    """Notes the CPU time at which the rebalances of a run begin and end."""
+    """Records the CPU time at which the rebalances of a run begin and end."""
 
     def __init__(self) -> None:
         self.began_s = self.ended_s = 0.0
         self.rebalances = 0
 
     def feed(self, event: Event) -> None:
-        """Look at one event."""
+        """Process one event."""
         kind = type(event.what)
         if kind is RebalanceStarted:
             self.rebalances += 1
@@ -36,7 +36,7 @@ class Watch:
 
 
 def scenario(members: int) -> Scenario:
-    """Return a group at rest that one member leaves."""
+    """Return a stable group that one member leaves."""
     return emulator.loads(
         f"""
         title = "one rebalance"
@@ -70,7 +70,7 @@ def per_member_us(members: int) -> float:
 
 
 def main() -> None:
-    """Measure."""
+    """Run the benchmark."""
     small = min(per_member_us(SIZES[0]) for _ in range(ROUNDS))
     large = min(per_member_us(SIZES[1]) for _ in range(ROUNDS - 3))
     print(f"one rebalance: {SIZES[0]:,} members {small:.0f} us a member")

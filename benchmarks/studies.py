@@ -1,11 +1,11 @@
-"""What a study costs over a plain loop, and what two engines gain, all in one run.
+"""Measure the overhead of a study over a plain loop, and the speed-up of two engines.
 
     python benchmarks/studies.py                10,000 runs of about 5 ms; several minutes
     python benchmarks/studies.py --runs 1000
 
-The loop plays the same runs and keeps nothing. *kept*: one process that also makes rows and writes
-Parquet. Wall-clock ratios mean something on a quiet machine only; CPU times, of all processes, do on
-any. The first Spark job of a session pays for its workers' start, so the job is timed twice.
+The loop plays the same runs and stores nothing. *kept*: one process that also makes rows and writes
+Parquet. Wall-clock ratios are meaningful on an idle machine only; CPU times, of all processes, on
+any. The first Spark job of a session includes its workers' start, so the job is timed twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
 
-# A file beside this one has the name of a package, and Python looks beside a script first.
+# A file beside this one has the name of a package, and Python searches a script's folder first.
 if __package__ is None:
     sys.path.pop(0)
 
@@ -67,7 +67,7 @@ steps = 10
 
 @dataclass(frozen=True)
 class Took:
-    """How long something took."""
+    """The time of an action."""
 
     wall_s: float
     cpu_s: float
@@ -118,7 +118,7 @@ def report(what: str, took: Took, loop: Took) -> None:
 
 @contextmanager
 def spark(tasks: Sequence[Task], folder: Path) -> Iterator[tuple[Took, list[Took]]]:
-    """Start Spark, and play the tasks twice."""
+    """Start Spark, and yield its start and the times of two runs of the tasks."""
     begun = perf_counter()
     with open_session("benchmark") as session:
         start = Took(perf_counter() - begun, 0)

@@ -1,4 +1,4 @@
-"""``python -m emulator`` is ``rebalance``."""
+"""Run ``rebalance`` as ``python -m emulator``."""
 
 from emulator.cli.main import main
 

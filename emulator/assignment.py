@@ -18,8 +18,8 @@ def assign(
     """Return the partitions that an assignor gives to each member.
 
     *assignor*: ``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``, ``server-range``,
-    ``server-uniform``, or ``module:function`` for the user's own. *partitions*: how many, by topic.
-    *members*: the topics of each member by its id, or one mapping a member with ``id`` and
+    ``server-uniform``, or ``module:function`` for the user's own. *partitions*: their number by
+    topic. *members*: the topics of each member by its id, or one mapping per member with ``id`` and
     ``topics``, and optionally ``ownedPartitions``, ``generation``, ``rack``, ``groupInstanceId``.
 
     Raises ``EmulatorError``.
@@ -40,7 +40,7 @@ def assign(
 
 
 def as_json(outcome: Outcome) -> str:
-    """Return the answer to one question as one line of JSON."""
+    """Return the result of an assignor as one line of JSON."""
     result: dict[str, Any] = {}
     if outcome.answer is not None:
         result["assignment"] = outcome.answer.checked.assignment

@@ -30,11 +30,11 @@ AS_WRITTEN = "as-written"
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One setting to compare: a name, and what it changes in the scenario."""
+    """One setting to compare: its name, and its changes of the scenario."""
 
     name: str
     overrides: tuple[str, ...]
-    """``path=value`` each."""
+    """Changes, each as ``path=value``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Comparison:
         return html_table(title, ("variant", *SHOWN), rows)
 
     def difference(self, variant: str, metric: str) -> Difference:
-        """Return how a variant differs from the first one in a metric, seed by seed.
+        """Return the difference of a metric between a variant and the first one, paired by seed.
 
         Raises ``KeyError`` for an unknown variant or metric.
         """
@@ -113,10 +113,11 @@ def compare(
 ) -> Comparison:
     """Play a scenario under each of several settings and the same seeds.
 
-    *scenario*: a scenario, or the path or catalogue name of one. *variants*: each a name (``eager``,
-    ``cooperative``, ``static``, ``kip848``, ``as-written``) or ``"name: path=value, …"``; without
-    any, those of the scenario, else the first three names. *seeds*: how many, from *first* (by
-    default the scenario's own) on, or the seeds themselves. *overrides*: change every variant.
+    *scenario*: a scenario, or the path or catalogue name of one. *variants*: each a name
+    (``eager``, ``cooperative``, ``static``, ``kip848``, ``as-written``) or ``"name: path=value,
+    …"``; without any, those of the scenario, else the first three names. *seeds*: their number,
+    from *first* (by default the scenario's own) on, or the seeds themselves. *overrides*: change
+    every variant.
     *jobs*, *progress*: as for :func:`emulator.sweep`.
 
     Raises ``EmulatorError``. Call it below ``if __name__ == "__main__"`` in a script: worker
@@ -132,7 +133,7 @@ def compare(
 
 
 def text_of(scenario: Scenario | str | Path) -> ScenarioText:
-    """Return the text of a scenario: of its file, or written from the values."""
+    """Return the text of a scenario: of its file, or written from its values."""
     if not isinstance(scenario, Scenario):
         return read_text(str(scenario))
     from emulator.scenario.toml import to_toml  # noqa: PLC0415  only where it is written
@@ -185,10 +186,10 @@ def play_variants(
 
 
 def read_variants(texts: Sequence[str], scenario: Scenario) -> list[Variant]:
-    """Return the variants that *texts* describe, else those of the scenario, else the usual ones.
+    """Return the variants that *texts* describe, else those of the scenario, else the default ones.
 
-    One alone is compared with the scenario as it is written, so there are at least two. Raises
-    ``RefusedError`` if one cannot be read, or if two have the same name.
+    A single variant is compared with the scenario as written, so there are at least two. Raises
+    ``RefusedError`` if one is invalid, or if two have the same name.
     """
     if texts or not scenario.variant:
         variants = [_read(text, scenario) for text in texts or USUAL]
@@ -224,7 +225,7 @@ def _read(text: str, scenario: Scenario) -> Variant:
 
 
 def _cut(text: str, mark: str) -> tuple[str, str, str]:
-    """Cut at the first mark that comes before any ``=`` or bracket: it ends the name."""
+    """Split at the first mark before any ``=`` or bracket; the mark ends the name."""
     name, found, rest = text.partition(mark)
     if any(letter in name for letter in "=[\"'"):
         return text, "", ""
@@ -267,7 +268,7 @@ def _static(scenario: Scenario) -> list[str]:
 
 
 def _kip848(scenario: Scenario) -> list[str]:
-    """Use the consumer protocol in every group; settings of the classic protocol alone are removed."""
+    """Use the consumer protocol in every group; remove settings of the classic protocol only."""
     overrides: list[str] = []
     for group in scenario.group:
         path = f"group[{group.id}]"

@@ -1,4 +1,4 @@
-"""Choose what does the work of a study, an import or an audit: processes of this machine, or Spark.
+"""Choose the engine of a study, an import or an audit: processes of this machine, or Spark.
 
 Both engines write the same files. Starting Spark takes several seconds, so work of less than a
 minute stays on this machine unless the user, or the environment, has chosen Spark.
@@ -29,7 +29,7 @@ POOL_BEST_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """The engine as the user asks for it."""
+    """The engine that the user requests."""
 
     engine: str = AUTO
     """``auto``, ``pool`` or ``spark``."""
@@ -38,12 +38,12 @@ class EngineRequest:
     """Spark's master; None: all cores of this machine, or the environment's choice."""
 
     jobs: int | None = None
-    """Processes; None: one a core."""
+    """Processes; None: one for each CPU core."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The engine that was chosen."""
+    """The chosen engine."""
 
     name: str
     """``pool`` or ``spark``."""
@@ -64,11 +64,11 @@ def choose_engine(
     alone_below_s: float = 0.0,
     spark_fits: bool = True,
 ) -> Choice:
-    """Return the engine that the user asked for, else the faster one.
+    """Return the engine that the user requested, else the faster one.
 
-    *work_s*: estimated seconds of work for one process. *most_jobs*: the number of parts the work
-    can be shared in; None: any number. *alone_below_s*: less work than this is done by one process.
-    *spark_fits*: False where Spark is no faster, whatever the amount of work.
+    *work_s*: estimated seconds of work for one process. *most_jobs*: the maximum number of parts of
+    the work; None: any number. *alone_below_s*: less work than this is done by one process.
+    *spark_fits*: False if Spark is no faster, whatever the amount of work.
 
     Raises ``RefusedError`` if the options contradict each other.
     """
@@ -102,7 +102,7 @@ def refuse_master_without_spark(request: EngineRequest) -> None:
 
 
 def spark_words(request: EngineRequest, environment: Mapping[str, str]) -> str:
-    """Return where Spark runs; without a place if the environment has chosen it."""
+    """Return where Spark runs; without a place if the environment determines it."""
     where = request.master or ("" if is_decided(environment) else "this machine's cores")
     return f"Spark{f' on {where}' if where else ''}"
 

@@ -1,8 +1,8 @@
 """The errors that callers of the library can handle: one tree under :class:`EmulatorError`.
 
-Errors of one subject are defined where it is (``ScenarioError`` in ``emulator.scenario``,
+Errors of one subject are defined in its package (``ScenarioError`` in ``emulator.scenario``,
 ``AssignorError`` in ``assignors``) and are children of :class:`EmulatorError`. Each message says
-what was given, what is allowed and what to do; anything else that is raised is an internal error.
+what was given, what is allowed and what to do; any other exception is an internal error.
 """
 
 from assignors.errors import EmulatorError
@@ -11,7 +11,7 @@ __all__ = ["EmulatorError", "ProcessKilledError", "RefusedError", "reason_of"]
 
 
 class RefusedError(EmulatorError):
-    """A request cannot be carried out; the message says why, and which requests can."""
+    """A request cannot be carried out; the message has the reason and the possible requests."""
 
 
 class ProcessKilledError(RefusedError):
@@ -19,5 +19,5 @@ class ProcessKilledError(RefusedError):
 
 
 def reason_of(error: OSError | ValueError) -> str:
-    """Return in few words why a file could not be read or written."""
+    """Return a short reason why a file could not be read or written."""
     return getattr(error, "strerror", None) or str(error)

@@ -25,7 +25,7 @@ from emulator.versions import KAFKA
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation:
-    """One entry of a ledger, with the events that led to it."""
+    """One entry of a ledger, with the events before it that explain it."""
 
     run: Run
     entry: Entry
@@ -87,8 +87,8 @@ def explain(
     """Explain one entry of a run's ledger: owners, polls, commits and the coordinator's changes.
 
     *scenario*: a scenario, the path or catalogue name of one, or a finished run. It is played (a
-    finished run once more, with its seed), as the explanation needs more events than a run keeps.
-    *entry*: as the ledger names it, such as ``D3`` or ``L1``.
+    finished run again, with its seed), since the explanation needs more events than a run keeps.
+    *entry*: its name in the ledger, such as ``D3`` or ``L1``.
 
     Raises ``RefusedError`` if the ledger has no such entry.
     """

@@ -1,7 +1,7 @@
 """Load a scenario: a file, a name of the catalogue, or a text, with some keys changed.
 
-This is the entrance for users. ``emulator.scenario.load`` validates the document; here the names
-in ``[expect]`` are compared with the metrics that exist, too, which the scenario cannot know.
+These are the functions for users. ``emulator.scenario.load`` validates the document; here the
+names in ``[expect]`` are also compared with the existing metrics, which the scenario cannot know.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ STDIN_IN_ERRORS = "the input"
 
 @dataclass(frozen=True, slots=True)
 class ScenarioText:
-    """The text of a scenario, and where it comes from."""
+    """The text of a scenario, and its source."""
 
     name: str
-    """As the user gave it."""
+    """The name as the user gave it."""
 
     source: str
     """The file's path, for error messages."""
 
     text: str
     folder: Path
-    """Relative paths in the text begin here."""
+    """The base of relative paths in the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedScenario:
-    """A valid scenario, and how it was named and changed."""
+    """A valid scenario, with its name and its overrides."""
 
     name: str
     overrides: tuple[str, ...]
@@ -58,7 +58,7 @@ def load(scenario: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     *scenario*: a path, or a name of the catalogue. *overrides*: ``path=value`` each, as for
     ``rebalance run --set``; the last one wins.
 
-    Raises ``ScenarioError``, which lists everything that is wrong.
+    Raises ``ScenarioError``, which lists all problems.
 
     >>> load("quiet", ["run_for=20s"]).run_for
     20000000
@@ -71,10 +71,10 @@ def loads(
 ) -> Scenario:
     """Return the scenario that a TOML text describes, with some keys changed.
 
-    *name*: used in error messages. *folder*: where relative paths in the text begin.
+    *name*: used in error messages. *folder*: the base of relative paths in the text.
 
-    Raises ``ScenarioError``, which lists everything that is wrong, also metrics in ``[expect]``
-    that do not exist.
+    Raises ``ScenarioError``, which lists all problems, including metrics in ``[expect]`` that do
+    not exist.
     """
     scenario = scenario_files.loads(text, name, overrides, folder=folder)
     _refuse_unknown_metrics(scenario, name)
@@ -114,7 +114,7 @@ def load_text(
 def load_named(
     name: str, overrides: Sequence[str] = (), *, allow_large: bool = False, runs: int = 1
 ) -> LoadedScenario:
-    """Read and load the scenario called *name*; see :func:`read_text` and :func:`load_text`."""
+    """Read and load the scenario with the name *name*; see :func:`read_text`, :func:`load_text`."""
     return load_text(read_text(name), overrides, allow_large=allow_large, runs=runs)
 
 
@@ -128,7 +128,7 @@ def _refuse_many(scenario: Scenario, runs: int) -> None:
 
 
 def _path_of(name: str) -> Path:
-    """Return the file that *name* means; a name with a suffix or a folder is always a path."""
+    """Return the file for *name*; a name with a suffix or a folder is always a path."""
     path = Path(name)
     known = catalogue.names()
     if _exists(path) or path.suffix or len(path.parts) != 1:

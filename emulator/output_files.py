@@ -9,15 +9,15 @@ from pathlib import Path
 
 
 def beside(path: Path) -> Path:
-    """Return where a file or folder is while it is written; several may write the same at once."""
+    """Return the temporary path of a file or folder; several processes may write the same one."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
 @contextmanager
 def written_beside(path: Path) -> Iterator[Path]:
-    """Give a path to write a file to; at the end of the block it takes the name *path*.
+    """Yield a temporary path to write to; at the end of the block it is renamed to *path*.
 
-    After an error, also one of the renaming, nothing of it is left and *path* is as it was.
+    After an error, also one of the renaming, the temporary file is removed and *path* is unchanged.
     """
     part = beside(path)
     try:
@@ -28,6 +28,6 @@ def written_beside(path: Path) -> Iterator[Path]:
 
 
 def put(path: Path, content: bytes) -> None:
-    """Write a file that is whole or not there."""
+    """Write a file atomically: it is complete or absent."""
     with written_beside(path) as part:
         part.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Write Parquet files that are complete or not there: with one compression, and metadata as text."""
+"""Write Parquet files that are complete or absent: with one compression, and metadata as text."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class ParquetOutput:
         self._writer = pq.ParquetWriter(self._file, schema, compression=COMPRESSION)
 
     def write(self, rows: pa.Table | pa.RecordBatch) -> None:
-        """Append some rows as they come; raise OSError if there is no room for them."""
+        """Append rows; raise OSError if they cannot be written."""
         self._writer.write(rows)
 
     def finish(self) -> None:
-        """Close the file and give it its name."""
+        """Close the file and rename it to its final name."""
         self._writer.close()
         self._file.close()
         self._part.replace(self._path)
 
     def discard(self) -> None:
-        """Close what is open, and remove what did not get its name."""
+        """Close open files, and remove those without their final name."""
         for close in (self._writer.close, self._file.close):
             with suppress(OSError):
                 close()
@@ -55,7 +55,7 @@ class ParquetOutput:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give the file its name; after an error, also one of these last steps, leave nothing."""
+        """Rename the file to its final name; after an error, also in this step, remove it."""
         try:
             if error is None:
                 self.finish()
@@ -69,7 +69,7 @@ def parquet_writer(
 ) -> Iterator[pq.ParquetWriter]:
     """Open a Parquet file that gets its name at the end of the block, unless there was an error.
 
-    *metadata*: replaces that of the schema. *store_schema*: False leaves Arrow's own schema out, so
+    *metadata*: replaces that of the schema. *store_schema*: False omits Arrow's own schema, so
     that dictionary-encoded columns are read as plain text. Raises OSError if it cannot be written.
     """
     with (

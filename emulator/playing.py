@@ -34,7 +34,7 @@ class Run:
     scenario: Scenario
     seed: int
     digest: str
-    """The same for the same scenario and seed, on any machine: 32 hex digits over the events."""
+    """32 hex digits over the events: equal for the same scenario and seed, on any machine."""
 
     ledger: Ledger
     metrics: Metrics
@@ -53,7 +53,7 @@ class Run:
         )
 
     def expectations(self) -> tuple[Expected, ...]:
-        """Compare this run with the scenario's ``[expect]``."""
+        """Return the comparison of this run with the scenario's ``[expect]``."""
         return check_expectations(bounds_of(self.scenario), (self.metrics,))
 
     @property
@@ -106,9 +106,9 @@ def run(
     """Play a scenario once, in virtual time, and return its ledger and metrics.
 
     *seed*: by default the scenario's own. *keep_events*: False for long runs, whose memory then
-    does not grow with simulated time. *polls*: also record what each poll returned. *sink*:
-    called with each event as it happens. *replay*: for replays of a real history. *log_files*:
-    takes the bytes of the offsets log (``emulator.logs.offsets_log.writing.LogFolder``).
+    does not grow with simulated time. *polls*: also record the result of each poll. *sink*:
+    called with each event when it happens. *replay*: for replays of a real history. *log_files*:
+    receives the bytes of the offsets log (``emulator.logs.offsets_log.writing.LogFolder``).
 
     Raises ``assignors.errors.AssignorError`` if the user's own assignor fails.
     """
@@ -141,7 +141,7 @@ def bounds_of(scenario: Scenario) -> dict[str, tuple[str, float]]:
 
 
 def shared_assignors(scenario: Scenario) -> frozenset[str]:
-    """Return the names of assignors that are meant to assign a partition to several members."""
+    """Return the names of assignors that may assign a partition to several members."""
     shared = set[str]()
     for group, member in ever_running(scenario):
         settings = consumer_settings(group, member)
@@ -152,7 +152,7 @@ def shared_assignors(scenario: Scenario) -> frozenset[str]:
 
 
 def is_mistaken(scenario: Scenario) -> bool:
-    """Return whether a commit policy or record of the scenario reprocesses or loses by itself."""
+    """Return whether a commit policy or record of the scenario causes duplicates or losses."""
     policies = (commit_policy(g, member) for g in scenario.group for member in g.members)
     return any(_mistaken(policy) for policy in policies) or any(g.poison for g in scenario.group)
 

@@ -1,4 +1,4 @@
-"""Map a function over many tasks in several processes; results come in the order of the tasks."""
+"""Map a function over many tasks in several processes, with results in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -114,6 +114,6 @@ def _terminate(executor: ProcessPoolExecutor) -> None:
 
 
 def _initialise(path: list[str]) -> None:
-    """Use the module path of the first process; leave Ctrl-C to it."""
+    """Use the module path of the first process, which alone handles Ctrl-C."""
     sys.path[:] = path
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,6 +1,6 @@
-"""The files that a run writes: its events as Parquet, its offsets log as segments.
+"""Open the files that a run writes: its events as Parquet, its offsets log as segments.
 
-Both are opened before the run, so that no run is played whose result cannot be written.
+Both are opened before the run, so that no run is played if its result cannot be written.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def open_events(path: Path, scenario: Scenario, seed: int) -> EventFile:
 
 
 def parquet_objection(path: Path) -> str | None:
-    """Return why a Parquet file must not be written there; a file of the user is never replaced."""
+    """Return why a Parquet file must not be written there; files of the user are never replaced."""
     if path.is_dir():
         return "it is a folder; name a file in it"
     if path.suffix != ".parquet":

@@ -89,7 +89,7 @@ def _in_force(settings: ConsumerSettings, brokers: BrokerSettings) -> dict[str, 
 
 
 def _of_coordinator(settings: ConsumerSettings, brokers: BrokerSettings) -> tuple[str, ...]:
-    """Return the assignor that the coordinator runs if all members ask for the same."""
+    """Return the assignor that the coordinator runs if all members request the same one."""
     return (settings.group_remote_assignor or brokers.group_consumer_assignors[0],)
 
 
@@ -105,7 +105,7 @@ def _habits(policy: CommitPolicy) -> list[str]:
 
 
 def _in_words(policy: CommitPolicy, interval_ms: int) -> str:
-    """Describe how a member commits."""
+    """Return a description of how a member commits."""
     if policy.call == "auto":
         words = f"auto commit every {format_duration(interval_ms * US_PER_MS)}"
     elif policy.call == "none":

@@ -37,7 +37,7 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedRun:
-    """The figures of one run of many; events are not kept."""
+    """The figures of one run of a sweep, without its events."""
 
     seed: int
     digest: str
@@ -58,7 +58,7 @@ class Sweep:
     """The scenario's ``[expect]``, checked over all seeds."""
 
     def __repr__(self) -> str:
-        """Return one line with the medians of what was reprocessed and lost."""
+        """Return one line with the medians of reprocessed and lost records."""
         medians = (f"{name} p50={self.summary()[name].median.value:g}" for name in SHOWN[:2])
         return f"<Sweep of {self.scenario.title!r}, {len(self.runs)} seeds: {', '.join(medians)}>"
 
@@ -112,9 +112,9 @@ def sweep(
     """Play a scenario under many seeds and return the figures of each run.
 
     *scenario*: a scenario, or the path or catalogue name of one, changed by *overrides*. *seeds*:
-    how many, from *first* (by default the scenario's own) on, or the seeds themselves. *jobs*:
+    their number, from *first* (by default the scenario's own) on, or the seeds themselves. *jobs*:
     processes; by default one for each CPU core. *progress*: called with the number of finished
-    runs and the number of all. *folder*: where the user's own assignors are.
+    runs and the number of all. *folder*: the folder of the user's own assignors.
 
     Raises ``EmulatorError``. Call it below ``if __name__ == "__main__"`` in a script: worker
     processes import the script.
@@ -153,7 +153,7 @@ def play_all(
 
 
 def play_one(task: Task) -> SeedRun:
-    """Play one run and keep its figures."""
+    """Play one run and return its figures."""
     finished = run(task.scenario, task.seed, keep_events=False)
     return SeedRun(
         seed=task.seed,

@@ -1,1 +1,1 @@
-"""The pages of ``docs/`` that are printed from the code they speak of."""
+"""The pages of ``docs/`` that are printed from the code they describe."""

@@ -1,4 +1,4 @@
-"""The page of causes: an explanation of each, and hints."""
+"""The page of causes: an explanation of each, and advice."""
 
 from __future__ import annotations
 

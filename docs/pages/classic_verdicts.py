@@ -1,4 +1,4 @@
-"""Prints ``docs/classic-verdicts.md`` from the verdict tables: ``python -m docs.pages.classic_verdicts``."""
+"""Print ``docs/classic-verdicts.md`` from the tables: ``python -m docs.pages.classic_verdicts``."""
 
 from __future__ import annotations
 

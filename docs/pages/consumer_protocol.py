@@ -1,4 +1,4 @@
-"""The page about the consumer protocol: each difference that matters, played beside the classic."""
+"""The page of the consumer protocol: each relevant difference, played under both protocols."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ the difference is lost.
 
 
 SEEDS = {"kip848-commit-ahead": 6, "kip848-close-in-mid-batch": 6}
-"""How many seeds where one says little: what is lost hangs on the moment within a batch."""
+"""Number of seeds where one is not enough: losses depend on the moment within a batch."""
 
 
 def consumer_protocol_page() -> str:

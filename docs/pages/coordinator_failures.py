@@ -1,4 +1,4 @@
-"""The page about failing coordinators: the catalogue's scenarios, played, and what they show."""
+"""The page of coordinator failures: the catalogue's scenarios, played, and their results."""
 
 from __future__ import annotations
 

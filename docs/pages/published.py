@@ -1,4 +1,4 @@
-"""The page of published numbers: the set-ups that say enough, played, and why the rest differs."""
+"""The page of published numbers: the set-ups with enough detail, played, and why others differ."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ LINKS = {
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """A published set-up: its figures, each with the head of its column, and its seeds."""
+    """A published set-up: its figures, each with its column title, and its seeds."""
 
     figures: Mapping[str, str]
     seeds: int = 1
@@ -183,7 +183,7 @@ def _filled(place: re.Match[str]) -> str:
 
 @cache
 def columns_of(name: str) -> Sequence[Column]:
-    """Play a set-up; return what came of each of its rows."""
+    """Play a set-up; return the results of each of its rows."""
     set_up = SET_UPS[name]
     variants = load_variants(read_text(name), set_up.rows, allow_large=True)
     return columns_of_comparison(play_variants(variants, list(range(set_up.seeds)), 1))
@@ -200,7 +200,7 @@ def _table(name: str) -> list[str]:
 
 
 def _spread(column: Column, metric: str) -> str:
-    """Return a mean, with the least and the most where seeds differ."""
+    """Return a mean, with the minimum and maximum if seeds differ."""
     values = [run[metric] for run in column.metrics]
     mean = figure(summarise(values).mean.value)
     least, most = figure(min(values)), figure(max(values))

@@ -1,4 +1,4 @@
-"""The page about scenario files: every table and key, from the schema that checks them."""
+"""The page of scenario files: every table and key, from the schema that validates them."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ TABLES = ("Topic", "Poisson", "Bursts", "BurstShape", "Group", "Member", "Commit
 CLUSTER = ("Cluster", "Network", "Link", "Variant")
 AIMS = ("Step", "After", "MessageMatch")
 SETTINGS = ("Bounds", "BrokerSettings", "ConsumerSettings")
-"""Tables whose keys are Kafka's, or the metrics'."""
+"""Tables whose keys are Kafka's settings or names of metrics."""
 
 NAMED = {*TABLES, *CLUSTER, *AIMS, *SETTINGS}
 TIMING = Timed.model_fields.keys()
-"""What every fault and act may carry."""
+"""The keys that every fault and act may have."""
 
 
 def scenario_files_page() -> str:
@@ -134,7 +134,7 @@ def _faults(tables: Document) -> dict[str, Document]:
 
 
 def _shared(tables: Document) -> str:
-    """Say what every fault and act may carry."""
+    """Return the keys that every fault and act may have, as text."""
     keys = {key: tables[Crash.__name__]["properties"][key] for key in TIMING}
     return f"Each has these keys besides its own:\n\n{_keys({'properties': keys})}"
 
@@ -170,7 +170,7 @@ def _meaning(value: Document) -> str:
 
 
 def _value(value: Document) -> str:
-    """Say in a few words what a key takes."""
+    """Return a short description of a key's values."""
     for kind in ("anyOf", "oneOf"):
         if kind in value:
             shown = dict.fromkeys(_value(one) for one in value[kind])

@@ -264,7 +264,7 @@ class Chunk:
 
     @property
     def name(self) -> str:
-        """The stem of the chunk's files; names sort in order of the seeds."""
+        """The stem of the names of the chunk's files; they sort in order of the seeds."""
         return f"seeds-{self.first:019d}-{self.runs}"
 
 

@@ -41,7 +41,7 @@ class PlannedStudy:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What runs the chunks."""
+    """The engine that runs the chunks."""
 
     name: str
     """``pool`` or ``spark``."""

@@ -111,7 +111,7 @@ class StudyResult:
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """A study that is run: what, where, and how its progress is reported."""
+    """The rounds of a study: its plan, its folder, and its callbacks for progress."""
 
     plan: Plan
     folder: Path

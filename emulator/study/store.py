@@ -46,7 +46,7 @@ MANIFEST = "manifest.json"
 
 
 class OtherStudyError(EmulatorError):
-    """The folder of a study has other content; the message says which."""
+    """The folder of a study has other content, which the message names."""
 
 
 def path_of(folder: Path, table: str, chunk: Chunk) -> Path:
