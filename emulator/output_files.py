@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def beside(path: Path) -> Path:
-    """Return the temporary path of a file or folder; several processes may write the same one."""
+    """Return a temporary path, unique to this process, for writing a file or folder."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 

@@ -91,7 +91,7 @@ class Capture:
     """The time of the first action, or the planned time if there is none."""
 
     end_us: int
-    """All records were read; what follows (the final closes) is not part of the run."""
+    """The time when all records were read; the final closes after it are not part of the run."""
 
     actions: tuple[Action, ...]
     productions: tuple[Production, ...]

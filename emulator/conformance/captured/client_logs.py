@@ -243,7 +243,7 @@ def heartbeats_sent(lines: Sequence[LogLine]) -> tuple[int, ...]:
 
 
 def metadata_news(lines: Sequence[LogLine]) -> tuple[int, ...]:
-    """Return the times at which fresh metadata made the client rejoin."""
+    """Return the times at which fresh metadata showed the client that it must rejoin."""
     return tuple(line.at_us for line in lines if _METADATA_NEWS.match(line.text))
 
 

@@ -138,7 +138,7 @@ def commit_history(
 
 
 def _sender(capture: Capture, trace: Trace, history: ConsumerHistory) -> _Sender:
-    """Collect an incarnation's automatic commits; commitSync calls come with their responses."""
+    """Collect an incarnation's automatic commits; commitSync calls are added later."""
     steps: dict[TopicPartition, list[tuple[int, int]]] = {}
     for at_us, what in history.moments:
         if isinstance(what, EpochOpened):

@@ -143,7 +143,7 @@ def _frame(capture: Capture) -> Iterator[Moment]:
 
 
 def _done(capture: Capture) -> Iterator[Moment]:
-    """Yield the faults and actions; an end has the id of the latest begin."""
+    """Yield the faults and actions; an end has the id of its latest begin."""
     begun: dict[tuple[str, str], str] = {}
     for number, action in enumerate(capture.actions, start=1):
         verb, _, ends = (action.do if action.verb is None else action.verb).partition(" ")

@@ -131,7 +131,7 @@ def _start_up(capture: Capture, trace: Trace) -> StartUp:
 
 
 def _first_request(capture: Capture, trace: Trace) -> int | None:
-    """Return when a member asked to join; for the consumer protocol, from the coordinator's log."""
+    """Return the time of a member's first join; for KIP-848, from the coordinator's log."""
     if trace.protocol != "consumer":
         sent = times_of(capture.client_logs[trace.name], "Sending JoinGroup")
         return next(iter(sent), None)

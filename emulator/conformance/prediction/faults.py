@@ -257,7 +257,7 @@ RETRY_US = 100_000
 """Minimum time between requests of one kind that are not answered at once."""
 
 STEP_US = 500_000
-"""Half the captured cluster's interval: an earlier heartbeat counts as the same one."""
+"""Half the captured cluster's interval: a heartbeat up to that much earlier is the same one."""
 
 
 def broker_settings(capture: Capture) -> dict[str, object]:

@@ -2,9 +2,9 @@
 
 The figures come from all captures: the one-way latency of a message from half a quick round trip,
 the lateness of threads from how much the heartbeat period exceeds its interval, the slow first
-steps of a Java process from its first rebalance. A busy run has more of these delays, in
-proportion to how slowly its members received their first assignment. The faulted member's last
-heartbeat also shows how late the threads were: each heartbeat before it was equally late.
+steps of a Java process from its first rebalance. The slower the members of a busy run received
+their first assignment, the longer these delays are. The faulted member's last heartbeat also shows
+how late the threads were: it adds up the lateness of all heartbeats before it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ USUAL_US = 80 * MS
 """From JoinGroup response to first assignment, on the busy machine, in the usual run."""
 
 USUAL_LATE_US = 11 * MS
-"""Mean lateness of threads in that run; proportional to the root of that time (fitted)."""
+"""Mean lateness of threads in that run; proportional to the square root of that time (fitted)."""
 
 LONGEST_US = 500 * MS
 WARM_UP_LEAST_US, WARM_UP_SHARE, WARM_UP_MOST_US = 40 * MS, 1.35, 450 * MS

@@ -188,7 +188,7 @@ def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iter
 
 
 def _start_problems(fault: Start, group: Group, scenario: Scenario) -> Iterator[Problem]:
-    """Reject the start of a running member, unless the scenario may end its process before."""
+    """Reject the start of a running member, unless the scenario may end its process."""
     member = next(member for member in group.members if member.name == fault.member)
     ended = any(
         (other is not fault and fault.member == getattr(other, "member", None))
