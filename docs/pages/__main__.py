@@ -24,7 +24,7 @@ PLAYED = {
     "coordinator-failures.md": coordinator_failures_page,
     "published.md": published_page,
 }
-"""Pages with tables, each of which needs some dozen runs."""
+"""Pages with tables that are played for them: some dozen runs each."""
 
 if __name__ == "__main__":
     DOCS.mkdir(exist_ok=True)

@@ -130,7 +130,7 @@ the difference is lost.
 
 
 SEEDS = {"kip848-commit-ahead": 6, "kip848-close-in-mid-batch": 6}
-"""Number of seeds where one is not enough: losses depend on the moment within a batch."""
+"""How many seeds where one says little: what is lost hangs on the moment within a batch."""
 
 
 def consumer_protocol_page() -> str:

@@ -131,7 +131,7 @@ LINKS = {
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """A published set-up: its figures, each with its column title, and its seeds."""
+    """A published set-up: its figures, each with the head of its column, and its seeds."""
 
     figures: Mapping[str, str]
     seeds: int = 1

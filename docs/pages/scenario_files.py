@@ -80,11 +80,11 @@ TABLES = ("Topic", "Poisson", "Bursts", "BurstShape", "Group", "Member", "Commit
 CLUSTER = ("Cluster", "Network", "Link", "Variant")
 AIMS = ("Step", "After", "MessageMatch")
 SETTINGS = ("Bounds", "BrokerSettings", "ConsumerSettings")
-"""Tables whose keys are Kafka's settings or names of metrics."""
+"""Tables whose keys are Kafka's, or the metrics'."""
 
 NAMED = {*TABLES, *CLUSTER, *AIMS, *SETTINGS}
 TIMING = Timed.model_fields.keys()
-"""The keys that every fault and act may have."""
+"""What every fault and act may carry."""
 
 
 def scenario_files_page() -> str:

@@ -41,7 +41,7 @@ def read_toml(text: str, name: str) -> Document:
 
 
 def _depth(document: Document) -> int:
-    """Return the nesting depth of tables and lists, without recursion, since a text can nest thousands."""
+    """Return the depth of nested tables and lists, without recursion: there can be thousands."""
     depth, layer = 0, [document]
     while layer and depth <= DEEPEST:
         depth += 1

@@ -20,7 +20,7 @@ from emulator.study.summary import Front
 from emulator.versions import KAFKA
 
 DASHES = ("solid", "dash", "dot", "dashdot")
-"""Line styles, so that curves with equal values can be told apart."""
+"""Line styles, so that curves with equal values are distinguishable."""
 
 MOST_CURVES = 8
 LOG_FROM = 12.0
