@@ -44,7 +44,7 @@ class View:
     """The consumer that it affects; None for others (a join, a broker, a topic)."""
 
     end_us: int
-    """Events that end later are ignored."""
+    """Events after this time are ignored."""
 
 
 @dataclass(frozen=True, slots=True)

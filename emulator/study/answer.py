@@ -1,9 +1,10 @@
 """The answer of a study with a goal: the best of the cells that were tried.
 
 Cells are compared separately for each value of the given axes (a work time, a batch size: inputs
-that the operator cannot choose) and for each protocol. The best cell is the feasible one, that is, one that
-meets every constraint, with the smallest mean of the first objective; further objectives decide
-between equal means. Cells that do not differ significantly from the best one are reported with it.
+that the operator cannot choose) and for each protocol. The best cell is the feasible one, that is,
+one that meets every constraint, with the smallest mean of the first objective; further objectives
+decide between equal means. Cells that do not differ significantly from the best one are reported
+with it.
 """
 
 from __future__ import annotations
