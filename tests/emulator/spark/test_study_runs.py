@@ -120,7 +120,7 @@ def test_a_worker_that_is_killed_is_told_with_the_run_it_had_in_hand(
         list(play_on_spark(session, [deadly], tmp_path / "one", folders=[tmp_path]))
     done = list(play_on_spark(session, [fine], tmp_path / "two"))
 
-    assert deadly.chunk.first == store.at_work(tmp_path / "one", deadly.chunk)
+    assert deadly.chunk.first == store.seed_in_progress(tmp_path / "one", deadly.chunk)
     assert [fine.chunk] == done
 
 

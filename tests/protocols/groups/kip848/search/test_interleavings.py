@@ -56,7 +56,7 @@ def test_a_coordinator_that_does_not_wait_for_the_revocation_is_found_out(monkey
 @pytest.mark.long
 def test_a_client_that_never_asks_again_is_found_out(monkeypatch):
     """Were a lost heartbeat not made up for, there would be states that nothing leads out of."""
-    monkeypatch.setattr(heartbeat, "failed", lambda state, *_: heartbeat.Step(state))
+    monkeypatch.setattr(heartbeat, "on_failure", lambda state, *_: heartbeat.Step(state))
 
     found = search(World(1, eager=True, enable_auto_commit=False))
 
