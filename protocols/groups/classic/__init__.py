@@ -1,1 +1,1 @@
-"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup: the classic group protocol, both sides."""
+"""The classic group protocol in the coordinator: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""

@@ -1,9 +1,9 @@
-"""A classic group as its coordinator holds it in memory, and its members.
+"""The in-memory state of a classic group and its members.
 
-Values are frozen, their maps persistent: who joins, waits or syncs is a map of its own beside
-the members, so that one request costs O(log n) and the end of a phase empties a map instead of
-touching every member. What of a group survives its coordinator is kept elsewhere
-(``shard.py``), built by replay alone.
+Values are frozen and their maps persistent. The members that join, wait or sync are kept in maps
+of their own, so that one request costs O(log n) and the end of a phase empties a map instead of
+updating every member. The durable state of a group is kept in ``shard.py`` and built by replay
+only.
 
 Source: ``ClassicGroup``, ``ClassicGroupMember``.
 """
@@ -29,7 +29,7 @@ V = TypeVar("V")
 Partitions = tuple[TopicPartition, ...]
 
 ANSWERED = Header("", -1, "", "")
-"""Stands for a parked request that was answered with an error while its member still waits."""
+"""Marks a parked request that was answered with an error while its member still waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,16 @@ class Member:
     rebalance_timeout_ms: int
     session_timeout_ms: int
     protocols: tuple[Protocol, ...]
-    """The most wanted assignor first."""
+    """In order of preference."""
 
     timer: str
-    """Name of its session timer."""
+    """Name of the member's session timer."""
 
     spread: int
-    """Hash of its id; decides its place in the member map."""
+    """Hash of the member id; determines the slot in the member map."""
 
     arrived: int
-    """Counts the insertions into the member map; decides among equal slots."""
+    """Number of insertions into the member map before this one; orders members of equal slots."""
 
 
 class Window(NamedTuple):
@@ -60,7 +60,7 @@ class Window(NamedTuple):
 
     length_ms: int
     remaining_ms: int
-    """How much longer than this window the delay may last."""
+    """By how much the delay may still be extended after this window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class Group:
     state: State = State.EMPTY
     previous_state: State = State.DEAD
     state_since_ms: int | None = None
-    """Epoch ms of the last transition; None if an old record did not say."""
+    """Epoch ms of the last transition; None if an old record does not contain it."""
 
     generation: int = 0
     protocol_type: str | None = None
-    """Survives the group's becoming empty."""
+    """Kept when the group becomes empty."""
 
     protocol_name: str | None = None
     leader_id: str | None = None
@@ -84,7 +84,7 @@ class Group:
     """Instance id to member id."""
 
     pending_joins: Map[str, None] = NOTHING
-    """Ids handed out and not yet used to join."""
+    """Member ids handed out and not yet used to join."""
 
     joining: Map[str, Header] = NOTHING
     """Members whose JoinGroup is parked."""
@@ -93,43 +93,43 @@ class Group:
     """Members whose SyncGroup is parked."""
 
     pending_syncs: Map[str, Member] = NOTHING
-    """Ids that have not sent SyncGroup in this generation; a replaced id stays in it."""
+    """Member ids that have not sent SyncGroup in this generation; a replaced id stays in it."""
 
     newcomers: Map[str, None] = NOTHING
-    """Members that have not yet seen the end of a join phase."""
+    """Members whose first join phase has not ended."""
 
     assignments: Map[str, Partitions] = NOTHING
-    """What the last durable assignment gave; no entry: nothing."""
+    """The last durable assignment; a member without an entry has no partitions."""
 
     support: Map[str, int] = NOTHING
-    """Protocol name to how many members offer it."""
+    """Protocol name to the number of members that offer it."""
 
     subscribed_topics: frozenset[str] | None = None
-    """None: not known."""
+    """None if unknown."""
 
     new_member_added: bool = False
-    """A member came during the current window of the initial delay; may survive it."""
+    """Whether a member joined in the current window of the initial delay; may outlast the delay."""
 
     window: Window | None = None
     """Set while the initial rebalance delay runs."""
 
     table_length: int = DEFAULT_LENGTH
-    """Slots of the member map, which never shrinks."""
+    """Number of slots of the member map, which never shrinks."""
 
     insertions: int = 0
 
 
 def transition(group: Group, state: State, now_ms: int) -> Group:
-    """Return the group in another state; a transition that cannot be is our own bug."""
+    """Return the group in another state; an invalid transition is an internal error."""
     assert group.state in PREDECESSORS[state], f"{group.state.label} to {state.label}"
     return replace(group, state=state, previous_state=group.state, state_since_ms=now_ms)
 
 
-# -- what follows from a group ---------------------------------------------------------------
+# -- derived values --------------------------------------------------------------------------
 
 
 def all_joined(group: Group) -> bool:
-    """Say whether everyone, also each holder of an id handed out, has sent JoinGroup."""
+    """Return whether every member and every pending member id has sent JoinGroup."""
     return len(group.joining) == len(group.members) and not group.pending_joins
 
 
@@ -147,34 +147,34 @@ def in_order(group: Group) -> list[Member]:
 
 
 def by_member(group: Group) -> tuple[tuple[str, Partitions], ...]:
-    """Return every member with what it was last assigned."""
+    """Return every member with its last assignment."""
     ids = (member.member_id for member in in_order(group))
     return tuple((member_id, group.assignments.get(member_id, ())) for member_id in ids)
 
 
 def first_in_order(group: Group, among: Iterable[Member]) -> Member | None:
-    """Return the member that the hash map lists first, or None if there is none."""
+    """Return the member that comes first in the hash map, or None if there is none."""
     mask = group.table_length - 1
     return min(among, key=lambda member: (member.spread & mask, member.arrived), default=None)
 
 
 def metadata_of(member: Member, protocol_name: str | None) -> Subscription:
-    """Return what a member told the leader of one protocol; it must offer it."""
+    """Return a member's subscription for one protocol, which the member must offer."""
     return next(offer.metadata for offer in member.protocols if offer.name == protocol_name)
 
 
 def shared_protocols(group: Group) -> frozenset[str]:
-    """Return the names that every member offers."""
+    """Return the names of the protocols that every member offers."""
     everyone = len(group.members)
     return frozenset(name for name, count in group.support.items() if count == everyone)
 
 
 def supports(group: Group, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
-    """Say whether a JoinGroup with these protocols is acceptable.
+    """Return whether a JoinGroup with these protocols is acceptable.
 
-    An empty group takes any type. Otherwise one name must be offered by all members, which any
-    is while there are none, as in the initial delay after the first one left; a requester that
-    is one of them counts with its old list.
+    An empty group accepts any type. Otherwise all members must offer one of the names; this holds
+    for any name while there are no members, as in the initial delay after the first member left.
+    A requester that is a member counts with its previous list.
 
     Source: ``ClassicGroup.supportsProtocols``.
     """
@@ -189,8 +189,8 @@ def supports(group: Group, protocol_type: str, protocols: tuple[Protocol, ...]) 
 def select_protocol(group: Group) -> str:
     """Return the assignor of the next generation; the group must have members.
 
-    Each member votes for the first of its protocols that all offer; most votes win. A tie goes
-    to the name that Java's hash map lists first.
+    Each member votes for the first of its protocols that all members offer; the most votes win.
+    Of tied names, the one that comes first in Java's hash map wins.
     """
     candidates = shared_protocols(group)
     votes = dict[str, int]()
@@ -201,7 +201,7 @@ def select_protocol(group: Group) -> str:
 
 
 def topics_of(group: Group) -> frozenset[str] | None:
-    """Return the topics the members read, or None where that cannot be known."""
+    """Return the topics that the members subscribe to, or None if they are unknown."""
     if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return None
     if not group.members:
@@ -213,23 +213,23 @@ def topics_of(group: Group) -> frozenset[str] | None:
 
 
 def is_subscribed(group: Group, topic: str) -> bool:
-    """Say whether offsets of *topic* are protected by a subscription."""
+    """Return whether a subscription protects the offsets of *topic*."""
     if group.subscribed_topics is None:
         return group.protocol_type == CONSUMER_PROTOCOL_TYPE
     return topic in group.subscribed_topics
 
 
 def without(entries: Map[str, V], key: str) -> Map[str, V]:
-    """Return *entries* without *key*, if it was there."""
+    """Return *entries* without *key*, which may be absent."""
     return entries.delete(key) if key in entries else entries
 
 
 Shard = shared.Shard[Group]
-"""A coordinator's state, as classic handlers see it."""
+"""The state of a coordinator shard, as the classic handlers see it."""
 
 
 class JoinWaits(NamedTuple):
-    """A parked JoinGroup fails if its turn is not durable in time, though its member stays."""
+    """A parked JoinGroup; it fails if its turn is not durable in time, but the member stays."""
 
     group_id: str
     member_id: str
@@ -237,7 +237,7 @@ class JoinWaits(NamedTuple):
 
 
 class SyncWaits(NamedTuple):
-    """The same for a parked SyncGroup."""
+    """A parked SyncGroup; it fails if its turn is not durable in time, but the member stays."""
 
     group_id: str
     member_id: str
@@ -245,7 +245,7 @@ class SyncWaits(NamedTuple):
 
 
 class AssignmentStored(NamedTuple):
-    """Once durable, the leader's assignment is handed out."""
+    """The leader's assignment; it is sent to the members once it is durable."""
 
     group_id: str
     generation: int
@@ -254,7 +254,7 @@ class AssignmentStored(NamedTuple):
 
 
 class InstanceStored(NamedTuple):
-    """Once durable, a restarted static member is told that nothing changed; else it never was."""
+    """A restarted static member; it is answered once durable, and reverted if the append fails."""
 
     group_id: str
     old: Member
@@ -267,11 +267,11 @@ class InstanceStored(NamedTuple):
 
 
 Waiting = JoinWaits | SyncWaits | AssignmentStored | InstanceStored
-"""What a classic group's turn leaves until everything proposed so far is durable."""
+"""The steps of a classic group's turn that wait until everything proposed so far is durable."""
 
 
 def on_group(shard: Shard, turn: Turn[Group]) -> Turn[Shard]:
-    """Return a group's turn as its shard's."""
+    """Return a group's turn as a turn of its shard."""
     after = shard.with_group(turn.state.group_id, turn.state)
     return Turn(after, turn.effects, turn.records, turn.waits)
 
@@ -287,7 +287,7 @@ SYNC = "sync-"
 
 
 def session_timer(group_id: str, member_id: str) -> str:
-    """Return the name of a member's session timer; an id handed out has one, too."""
+    """Return the name of a member's session timer; a pending member id has one, too."""
     return f"{SESSION}{group_id}-{member_id}"
 
 
@@ -302,7 +302,7 @@ def sync_timer(group_id: str) -> str:
 
 
 def splits(name: str) -> Iterator[tuple[str, str]]:
-    """Yield every (group id, member id) that the name of a session timer may mean."""
+    """Yield every (group id, member id) that the name of a session timer can denote."""
     place = name.find("-", len(SESSION))
     while place >= 0:
         yield name[len(SESSION) : place], name[place + 1 :]

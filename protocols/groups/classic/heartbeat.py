@@ -1,6 +1,6 @@
-"""Heartbeats of classic members, and what happens when a member's session times out.
+"""Heartbeats of classic members, and session timeouts.
 
-A session is a timer that each sign of life sets again; no time of the last heartbeat is kept.
+A session is a timer that each heartbeat resets; the time of the last heartbeat is not stored.
 
 Source: ``GroupMetadataManager.classicGroupHeartbeat``, ``expireClassicGroupMemberHeartbeat``.
 """
@@ -25,11 +25,11 @@ from protocols.messages.errors import ErrorCode
 
 _ALIVE = HeartbeatResponse()
 _REJOIN = HeartbeatResponse(error=ErrorCode.REBALANCE_IN_PROGRESS)
-_OF_MEMBER = HEARTBEAT[Sender.MEMBER]  # the hot row: a lookup less for each heartbeat
+_OF_MEMBER = HEARTBEAT[Sender.MEMBER]  # the hot row: saves one lookup for each heartbeat
 
 
 def heartbeat(shard: Shard, header: Header, request: HeartbeatRequest, at: Moment) -> Turn[Shard]:
-    """Keep a member's session and say whether it must rejoin; nothing is copied."""
+    """Answer a heartbeat: renew the session and say whether to rejoin; nothing is copied."""
     group = shard.groups.get(request.group_id)
     if group is None:
         return _refused(shard, header, HEARTBEAT[Sender.STRANGER][State.ABSENT])
@@ -88,6 +88,6 @@ def _expired(group: Group, member_id: str, at: Moment) -> Turn[Group]:
 
 
 def _waits_for_us(group: Group, member_id: str) -> bool:
-    """Say whether a member that has joined before waits for an answer of the coordinator."""
+    """Return whether a member that has joined before has a parked request."""
     parked = member_id in group.joining or member_id in group.syncing
     return parked and member_id not in group.newcomers

@@ -1,4 +1,4 @@
-"""What holds of classic groups at all times; asserted by ``GroupCoordinator.check``."""
+"""The invariants of classic groups; asserted by ``GroupCoordinator.check``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from protocols.offsets_topic.records import GroupMetadataValue
 
 
 def check(shard: Shard) -> None:
-    """Assert the invariants of the classic groups of a shard that is being served."""
+    """Assert the invariants of the classic groups of an active shard."""
     logged = {
         group_id
         for group_id, value in shard.durable.groups.entries.items()

@@ -46,11 +46,11 @@ from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import GroupMetadataKey, GroupMetadataValue, Record
 
 NEW_MEMBER_TIMEOUT_MS: Final = 300_000
-"""How long a member may wait for its first join phase to end."""
+"""Session timeout of a new member until its first join phase ends."""
 
 
 def join_group(shard: Shard, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Shard]:
-    """Answer or park a JoinGroup; one without a member id may make the group."""
+    """Answer or park a JoinGroup; one without a member id may create the group."""
     known = shard.groups.get(request.group_id)
     if known is not None:
         return on_group(shard, _joined(known, header, request, at))
@@ -97,7 +97,7 @@ def _refusal(sender: Sender, state: State) -> ErrorCode:
 def _hand_out_id(
     group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Group]:
-    """Answer MEMBER_ID_REQUIRED with a new id, which expires unless it is used to join."""
+    """Answer MEMBER_ID_REQUIRED with a new member id, which expires unless it is used to join."""
     member_id = at.broker.new_id(header.client_id)
     pending = replace(group, pending_joins=group.pending_joins.set(member_id, None))
     deadline_us = at.after(request.session_timeout_ms)
@@ -107,7 +107,7 @@ def _hand_out_id(
 
 
 def _admit(group: Group, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Group]:
-    """Add a member, its JoinGroup parked; the first of an empty group starts its delay."""
+    """Add a member and park its JoinGroup; the first of an empty group starts the initial delay."""
     prefix = request.group_instance_id or header.client_id
     member_id = request.member_id or at.broker.new_id(prefix)
     member = Member(
@@ -162,7 +162,7 @@ def _rebalance(group: Group, header: Header, request: JoinGroupRequest, at: Mome
 
 
 def _parked(group: Group, header: Header, request: JoinGroupRequest) -> Turn[Group]:
-    """Update a known member and keep its JoinGroup open; its session timer is not reset."""
+    """Update a known member and park its JoinGroup; the session timer is not reset."""
     member = group.members[request.member_id]
     timeouts_ms = request.rebalance_timeout_ms, request.session_timeout_ms
     group = with_protocols(group, member, request.protocols, timeouts_ms)

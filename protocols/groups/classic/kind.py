@@ -1,6 +1,6 @@
 """The operations that the coordinator needs of the classic group type.
 
-They validate commits and deletions, delete and describe a group, and say when its offsets expire.
+They validate commits and deletions, delete and describe a group, and decide when offsets expire.
 
 Source: ``ClassicGroup.validateOffsetCommit``, ``validateDeleteGroup``,
 ``offsetExpirationCondition``; ``GroupMetadataManager.describeGroups``.
@@ -44,7 +44,7 @@ from protocols.offsets_topic.records import GroupMetadataKey, OffsetCommitValue,
 
 
 def _anyone_may_fetch(_: Durable, __: OffsetFetchRequest) -> ErrorCode | None:
-    """Nobody's membership is looked at."""
+    """Accept every OffsetFetch: membership is not checked."""
     return None
 
 
@@ -52,26 +52,26 @@ def _anyone_may_fetch(_: Durable, __: OffsetFetchRequest) -> ErrorCode | None:
 
 
 def validate_delete(shard: Shard, group_id: str) -> ErrorCode | None:
-    """Say why a group cannot be deleted."""
+    """Return the error if a group cannot be deleted, else None."""
     verdict = DELETE_GROUPS[Sender.ANYONE][state_of(shard.groups.get(group_id))]
     return verdict if isinstance(verdict, ErrorCode) else None
 
 
 def delete(shard: Shard, group_id: str) -> Turn[Shard]:
-    """Delete a group without members; its offsets are gone already."""
+    """Delete a group without members; its offsets are already deleted."""
     group_gone = Record(GroupMetadataKey(group_id), None)
     return Turn(shard.without_group(group_id), (), (group_gone,))
 
 
 def validate_offset_delete(shard: Shard, group_id: str) -> ErrorCode | None:
-    """Say why no offset of a group can be deleted."""
+    """Return the error if offsets of a group cannot be deleted, else None."""
     group = shard.groups.get(group_id)
     verdict = OFFSET_DELETE[_kind_of(group)][state_of(group)]
     return verdict if isinstance(verdict, ErrorCode) else None
 
 
 def is_subscribed_in(shard: Shard, group_id: str, topic: str) -> bool:
-    """Say whether a subscription to a topic protects its offsets."""
+    """Return whether a subscription to a topic protects its offsets."""
     return is_subscribed(shard.groups[group_id], topic)
 
 
@@ -84,7 +84,7 @@ def _kind_of(group: Group | None) -> Sender:
 
 
 def describe_group(group: Group | None, request: DescribeGroupRequest) -> DescribeGroupResponse:
-    """Describe a group; assignors' data is shown only while the group is stable."""
+    """Describe a group; protocol name and metadata are shown only while the group is stable."""
     if group is None:
         missing = request.version >= _FIRST_TO_MISS_A_GROUP
         return DescribeGroupResponse(
@@ -115,7 +115,7 @@ def describe_group(group: Group | None, request: DescribeGroupRequest) -> Descri
 def validate_commit(
     shard: Shard, request: OffsetCommitRequest, at: Moment
 ) -> ErrorCode | tuple[Effect, ...]:
-    """Say why a commit is refused as a whole, or what it does beside storing offsets."""
+    """Return the error of a rejected commit, or the effects of one beside storing offsets."""
     group = shard.groups.get(request.group_id)
     verdict = OFFSET_COMMIT[sender_of_commit(group, request)][state_of(group)]
     if isinstance(verdict, Act):
@@ -125,18 +125,18 @@ def validate_commit(
 
 
 def create_for_commit(shard: Shard, group_id: str, at: Moment) -> Shard:
-    """Make the group that a first commit brings into being."""
+    """Create the group of a first commit."""
     return shard.with_group(group_id, Group(group_id, state_since_ms=at.now_ms))
 
 
 def _spoken(error: ErrorCode, request: OffsetCommitRequest) -> ErrorCode:
-    """Old clients do not know that a group can be missing."""
+    """Return the error as the request version knows it: GROUP_ID_NOT_FOUND exists since v9."""
     old = error is ErrorCode.GROUP_ID_NOT_FOUND and request.version <= 8
     return ErrorCode.ILLEGAL_GENERATION if old else error
 
 
 def _kept(group: Group | None, request: OffsetCommitRequest, at: Moment) -> tuple[Effect, ...]:
-    """A member's commit is a sign of life, even if each of its partitions is refused."""
+    """Renew the session of a committing member, even if each of its partitions is rejected."""
     assert group is not None
     member = group.members[request.member_id]
     return (SetTimer(member.timer, at.now_us + member.session_timeout_ms * 1000),)
@@ -145,9 +145,9 @@ def _kept(group: Group | None, request: OffsetCommitRequest, at: Moment) -> tupl
 def expires_from_ms(
     shard: Shard, group_id: str, partition: TopicPartition, value: OffsetCommitValue
 ) -> int | None:
-    """Return from when the retention of an offset counts, or None while it is in use.
+    """Return the time from which the retention of an offset counts, or None while it is in use.
 
-    An offset committed to a group that is empty counts from when it became so.
+    For an empty group, that is the time at which it became empty.
     """
     group = shard.groups[group_id]
     if group.protocol_type is None:
@@ -161,7 +161,7 @@ def expires_from_ms(
 
 
 def may_be_removed(shard: Shard, group_id: str) -> bool:
-    """Say whether a group may go once it has no offsets."""
+    """Return whether a group may be removed once it has no offsets."""
     return shard.groups[group_id].state is State.EMPTY
 
 
@@ -178,8 +178,8 @@ CLASSIC: Final = GroupKind(
     on_loaded=lifecycle.on_loaded,
     on_unloaded=lifecycle.on_unloaded,
 )
-"""Also for groups that do not exist, and those known by their offsets alone."""
+"""Also serves groups that do not exist, and those that have offsets only."""
 
 
 _FIRST_TO_MISS_A_GROUP = 6
-"""The DescribeGroups version that calls a group that does not exist an error."""
+"""The first DescribeGroups version that answers GROUP_ID_NOT_FOUND for an absent group."""

@@ -28,7 +28,7 @@ from protocols.messages.errors import ErrorCode
 def leave_group(
     shard: Shard, header: Header, request: LeaveGroupRequest, at: Moment
 ) -> Turn[Shard]:
-    """Remove the members named, then rebalance once; the answer waits for what that writes."""
+    """Remove the named members, then rebalance once; the answer waits for the written records."""
     group = shard.groups.get(request.group_id)
     if group is None:
         refused = _refusal(Sender.STRANGER, State.ABSENT)
@@ -58,7 +58,7 @@ def _refusal(sender: Sender, state: State) -> ErrorCode:
 
 
 def _left(group: Group, entry: LeavingMember, verdict: ErrorCode | Act | None) -> Turn[Group]:
-    """Remove the member that one entry names; its pending SyncGroup is never answered."""
+    """Remove the member of one entry; its parked SyncGroup is never answered."""
     match verdict:
         case Act.REMOVE:
             member_id = entry.member_id or group.static_members[entry.group_instance_id or ""]
@@ -77,7 +77,7 @@ def _left(group: Group, entry: LeavingMember, verdict: ErrorCode | Act | None) -
 
 
 def _rebalanced(group: Group, left: list[str], at: Moment) -> Turn[Group]:
-    """Rebalance if any member left; an id that has not joined yet counts, too."""
+    """Rebalance if any member left; a pending member id counts, too."""
     if not left:
         return Turn(group)
     match group.state:

@@ -1,7 +1,7 @@
-"""Load and unload classic groups, and act when a turn's records are durable or failed.
+"""Load and unload classic groups, and act when a turn's records are durable or have failed.
 
-The group may have changed while its records were replicated, so each case is decided by the
-group's current state.
+The group may change while its records are replicated, so each case depends on the group's
+current state.
 
 Source: ``GroupMetadataManager.onLoaded``, ``onUnloaded``; the append futures of
 ``GroupMetadataManager`` and the rollback of ``CoordinatorRuntime``.
@@ -48,9 +48,9 @@ from protocols.messages.errors import ErrorCode
 
 
 def on_loaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
-    """Restore a group after its log was loaded.
+    """Restore a group after the log has been loaded.
 
-    Every member starts a full session. A group that is too large has to rebalance.
+    Every member starts a full session. A group over ``group.max.size`` rebalances.
     """
     group = restored(group_id, shard.durable.groups.get(group_id), at.now_ms)
     return _started(shard.with_group(group_id, group), group_id, at)
@@ -80,7 +80,7 @@ def _started(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
 
 
 def on_unloaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
-    """Unload a group: it becomes dead, and pending requests get NOT_COORDINATOR."""
+    """Unload a group: its state becomes DEAD, and parked requests get NOT_COORDINATOR."""
     group = shard.groups[group_id]
     gone = ErrorCode.NOT_COORDINATOR
     turn = answer_joins(
@@ -91,9 +91,9 @@ def on_unloaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
 
 
 def restore(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
-    """Restore a group whose removal could not be appended; every session starts again.
+    """Restore a group whose removal could not be appended; every session restarts.
 
-    Its pending requests were answered already and are not answered twice.
+    Its parked requests were already answered and are not answered again.
     """
     back = replace(
         group,
@@ -110,7 +110,7 @@ def restore(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
 
 
 def discard(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[Shard]:
-    """Discard a group whose first record could not be appended, and answer its pending requests."""
+    """Discard a group whose first record could not be appended, and answer its parked requests."""
     group = shard.groups[group_id]
     seen = client_error(error)
     turn = answer_joins(group, lambda _: JoinGroupResponse(error=seen)).then(
@@ -134,7 +134,7 @@ def timers_of(group: Group) -> tuple[CancelTimer, ...]:
 
 
 def on_durable(shard: Shard, waiting: Waiting, at: Moment) -> Turn[Shard]:
-    """Continue what waited for records that are now durable."""
+    """Continue the step that waited for records that are now durable."""
     group = shard.groups.get(waiting.group_id)
     if group is None:
         return Turn(shard)
@@ -148,7 +148,7 @@ def on_durable(shard: Shard, waiting: Waiting, at: Moment) -> Turn[Shard]:
 
 
 def on_append_failed(shard: Shard, waiting: Waiting, error: ErrorCode, at: Moment) -> Turn[Shard]:
-    """Answer what waited for an append that failed with *error* or timed out."""
+    """Answer the requests that waited for an append that failed with *error* or timed out."""
     group = shard.groups.get(waiting.group_id)
     if group is None:
         return Turn(shard)
@@ -164,7 +164,7 @@ def on_append_failed(shard: Shard, waiting: Waiting, error: ErrorCode, at: Momen
 
 
 def _join_failed(group: Group, waiting: JoinWaits, error: ErrorCode) -> Turn[Group]:
-    """Answer the client with an error; its member stays and counts as joined."""
+    """Answer the client with an error; the member stays and counts as joined."""
     joining = mark_answered(group.joining, waiting.member_id, waiting.header)
     if joining is None:
         return Turn(group)

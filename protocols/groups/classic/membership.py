@@ -1,7 +1,7 @@
-"""The members of a classic group: identify the sender of a request, add, update and remove members.
+"""Identify the sender of a request; add, update and remove members of a classic group.
 
-Everything that depends on a member changes with it: its instance id, the number of members that
-support each protocol, its place in the member map, the leader.
+A change of a member updates all dependent values: the instance ids, the number of members that
+support each protocol, the order of the member map, the leader.
 
 Source: ``ClassicGroup.validateMember``, ``add``, ``remove``, ``updateMember``,
 ``replaceStaticMember``.
@@ -54,9 +54,9 @@ def with_member(group: Group, member: Member, protocol_type: str, header: Header
 
 
 def without_member(group: Group, member_id: str) -> Group:
-    """Return the group without an id, be it a member's or one handed out; a leader is followed.
+    """Return the group without a member id or pending member id; elect a new leader if necessary.
 
-    Its parked requests go with it; whoever calls answers them first, if they are answered.
+    Its parked requests are dropped; a caller that answers them does so first.
     """
     member = group.members.get(member_id)
     if member is None:
@@ -87,7 +87,7 @@ def without_member(group: Group, member_id: str) -> Group:
 
 
 def without_members(group: Group, gone: Sequence[Member]) -> Group:
-    """Return the group without several members, none of whom waits for anything."""
+    """Return the group without several members, none of which has a parked request."""
     if not gone:
         return group
     members = group.members.mutate()
@@ -143,10 +143,10 @@ def with_protocols(
 
 
 def renamed(group: Group, old: Member, new_id: str, timer: str) -> Group:
-    """Return the group with a static member under a new id; nobody is waiting under the old one.
+    """Return the group with a static member under a new id; the old id has no parked request.
 
-    Leadership, instance and assignment move along. Ids that still owe a SyncGroup stay as they
-    are. For the member map it is a removal and an insertion.
+    Leadership, instance id and assignment move to the new id; ``pending_syncs`` does not change.
+    In the member map this is a removal and an insertion.
     """
     assert old.instance_id is not None
     new = replace(
@@ -168,7 +168,7 @@ def renamed(group: Group, old: Member, new_id: str, timer: str) -> Group:
 
 
 def support_of(members: Iterable[Member]) -> Map[str, int]:
-    """Return how many of *members* offer each protocol."""
+    """Return the number of *members* that offer each protocol."""
     counts = Counter(name for member in members for name in {p.name for p in member.protocols})
     return Map(counts)
 
@@ -176,7 +176,7 @@ def support_of(members: Iterable[Member]) -> Map[str, int]:
 def _recounted(
     support: Map[str, int], old: tuple[Protocol, ...], new: tuple[Protocol, ...]
 ) -> Map[str, int]:
-    """Return how many members offer each protocol after one changed its list."""
+    """Return the number of members that offer each protocol after one changed its list."""
     before, after = {offer.name for offer in old}, {offer.name for offer in new}
     for name in before - after:
         count = support[name] - 1
@@ -187,7 +187,7 @@ def _recounted(
 
 
 def sender_by_ids(group: Group, member_id: str, instance_id: str | None) -> Sender:
-    """Make out a member by its ids; a wrong instance outweighs a right member id."""
+    """Identify a sender by its ids; a wrong instance id outweighs a correct member id."""
     if instance_id is not None:
         holder = group.static_members.get(instance_id)
         if holder is None:
@@ -200,14 +200,14 @@ def sender_by_ids(group: Group, member_id: str, instance_id: str | None) -> Send
 def sender_in_generation(
     group: Group, member_id: str, instance_id: str | None, generation_id: int
 ) -> Sender:
-    """Make out a member by its ids and by the generation it believes in."""
+    """Identify a sender by its ids and its generation."""
     sender = sender_by_ids(group, member_id, instance_id)
     stale = sender is Sender.MEMBER and generation_id != group.generation
     return Sender.STALE if stale else sender
 
 
 def sender_of_join(group: Group, request: JoinGroupRequest, at: Moment) -> Sender:
-    """Make out who sends a JoinGroup: room and protocols are looked at before the ids."""
+    """Identify the sender of a JoinGroup: group size and protocols are checked before the ids."""
     if not _has_room(group, request.member_id, at.settings.group_max_size):
         return Sender.SURPLUS
     if not supports(group, request.protocol_type, request.protocols):
@@ -225,7 +225,7 @@ def sender_of_join(group: Group, request: JoinGroupRequest, at: Moment) -> Sende
 
 
 def _has_room(group: Group, member_id: str, size_max: int) -> bool:
-    """Say whether ``group.max.size`` lets this one in (KIP-389)."""
+    """Return whether ``group.max.size`` admits a member (KIP-389)."""
     match group.state:
         case State.PREPARING_REBALANCE:
             return member_id in group.joining or len(group.joining) < size_max
@@ -243,7 +243,7 @@ def _without_id(group: Group, request: JoinGroupRequest) -> Sender:
 
 
 def sender_of_sync(group: Group, request: SyncGroupRequest) -> Sender:
-    """Make out who sends a SyncGroup; protocol names that are left out fit any (KIP-559)."""
+    """Identify the sender of a SyncGroup; an omitted protocol name matches any (KIP-559)."""
     sender = sender_in_generation(
         group, request.member_id, request.group_instance_id, request.generation_id
     )
@@ -261,7 +261,7 @@ def _differs(given: str | None, own: str | None) -> bool:
 
 
 def sender_of_leave(group: Group, entry: LeavingMember) -> Sender:
-    """Make out whom one entry of a LeaveGroup means."""
+    """Identify the member of one LeaveGroup entry."""
     if entry.member_id == UNKNOWN_MEMBER_ID:
         named = entry.group_instance_id in group.static_members
         return Sender.INSTANCE if named else Sender.STRANGER
@@ -271,7 +271,7 @@ def sender_of_leave(group: Group, entry: LeavingMember) -> Sender:
 
 
 def sender_of_commit(group: Group | None, request: OffsetCommitRequest) -> Sender:
-    """Make out who sends an OffsetCommit; without members a missing generation is enough."""
+    """Identify the sender of an OffsetCommit; an empty group only checks for no generation."""
     no_generation = request.generation_id < 0
     if group is None or group.state is State.EMPTY:
         return Sender.NOBODY if no_generation else Sender.STRANGER

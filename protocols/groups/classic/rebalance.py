@@ -1,4 +1,4 @@
-"""The join phase of a classic group: how it begins, when it ends, and the answers it sends.
+"""The join phase of a classic group: its start, its end, and the answers it sends.
 
 Source: ``GroupMetadataManager.prepareRebalance``, ``completeClassicGroupJoin``,
 ``tryCompleteInitialRebalanceElseSchedule`` (KIP-134).
@@ -45,21 +45,21 @@ from protocols.messages.errors import ErrorCode
 
 
 def client_reason(request: JoinGroupRequest) -> str:
-    """Return the client's reason as logs show it (KIP-800)."""
+    """Return the client's reason as it appears in logs (KIP-800)."""
     return request.reason or "not provided"
 
 
 def prepare_or_complete(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
-    """Begin a join phase, or end the current one if this was the last JoinGroup missing."""
+    """Begin a join phase, or end the current one if this was the last missing JoinGroup."""
     if group.state is State.PREPARING_REBALANCE:
         return complete_join_if_last(group, at)
     return prepare_rebalance(group, at, reason, member_id)
 
 
 def prepare_rebalance(group: Group, at: Moment, reason: str, member_id: str) -> Turn[Group]:
-    """Enter the join phase; unless the group was empty, it ends at once if nobody is missing.
+    """Begin the join phase; if all have joined and the group was not empty, end it at once.
 
-    *reason*: as the coordinator's log words it. *member_id*: whose doing it is.
+    *reason*: as in the coordinator's log. *member_id*: the member that caused the rebalance.
     """
     began = Tell(
         RebalanceStarted(
@@ -80,7 +80,7 @@ def prepare_rebalance(group: Group, at: Moment, reason: str, member_id: str) -> 
 def cancel_sync_phase(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]:
     """Cancel the sync phase: clear assignments, answer every pending SyncGroup with *error*.
 
-    In any other state it changes nothing.
+    In any other state, nothing changes.
     """
     if group.state is not State.COMPLETING_REBALANCE:
         return Turn(group)
@@ -92,7 +92,7 @@ def cancel_sync_phase(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]
 
 
 def _open_first(group: Group, at: Moment) -> Turn[Group]:
-    """Start the initial rebalance delay, which waits for more members."""
+    """Start the initial rebalance delay, which lets more members join."""
     delay_ms = at.settings.group_initial_rebalance_delay_ms
     remaining_ms = max(rebalance_timeout_ms(group) - delay_ms, 0)
     return _open(group, at, Window(delay_ms, remaining_ms))
@@ -117,13 +117,13 @@ def _wait_for_ms(group: Group, at: Moment, length_ms: int) -> Turn[Group]:
 
 
 def complete_join_if_last(group: Group, at: Moment) -> Turn[Group]:
-    """End the join phase if all members have joined; never during the initial delay."""
+    """End the join phase if all members have joined, but not during the initial delay."""
     waits = group.previous_state is State.EMPTY or not all_joined(group)
     return Turn(group) if waits else complete_join(group, at)
 
 
 def complete_join_after_removal(group: Group, at: Moment) -> Turn[Group]:
-    """End the join phase if the removed member was the last one missing; also during the delay."""
+    """End the join phase if the removed member was the last missing one, also during the delay."""
     return complete_join(group, at) if all_joined(group) else Turn(group)
 
 
@@ -144,18 +144,18 @@ def on_join_timeout(group: Group, at: Moment) -> Turn[Group]:
 
 
 def complete_join(group: Group, at: Moment) -> Turn[Group]:
-    """End the join phase: a new generation of those who have joined (``completeClassicGroupJoin``).
+    """End the join phase: the joined members form a new generation (``completeClassicGroupJoin``).
 
-    Dynamic members that are missing are out. If nobody has joined but static members are left,
-    the phase goes on.
+    Dynamic members that have not joined are removed. If no member has joined but static members
+    remain, the phase continues.
     """
     turn = _drop_absent(replace(group, window=None)).then(
         lambda group: Turn(replace(group, leader_id=_elected(group)))
     )
     group = turn.state
     if group.members and group.leader_id not in group.joining:
-        # A request may bring a rebalance timeout of nothing. The coordinator's own timers tick by
-        # the millisecond; without a tick the phase would end, and begin, at this instant for ever.
+        # A request may contain a rebalance timeout of 0. The coordinator's own timers have a
+        # resolution of 1 ms; with a delay of 0 the phase would end and begin in an endless loop.
         length_ms = max(rebalance_timeout_ms(group), 1)
         return turn.then(lambda group: _wait_for_ms(group, at, length_ms))
     return turn.then(
@@ -186,7 +186,7 @@ def _left_behind(group: Group, member: Member) -> MemberRemoved:
 
 
 def _elected(group: Group) -> str | None:
-    """Keep the leader if it has joined, else take the first who has; else nothing changes."""
+    """Return the leader: the current one if it, or no member, has joined, else the first joined."""
     if group.leader_id in group.joining or not group.joining:
         return group.leader_id
     joined = (group.members[member_id] for member_id in group.joining)
@@ -195,7 +195,7 @@ def _elected(group: Group) -> str | None:
 
 
 def _become_empty(group: Group, at: Moment) -> Turn[Group]:
-    """Make the group empty: no member has joined."""
+    """Make the group empty because no member has joined."""
     group = replace(
         transition(group, State.EMPTY, at.now_ms),
         generation=group.generation + 1,
@@ -234,9 +234,9 @@ def _next_generation(group: Group, at: Moment) -> Turn[Group]:
 
 
 def joined(group: Group, member: Member) -> JoinGroupResponse:
-    """Return the answer to a JoinGroup that made *member* part of the current generation.
+    """Return the answer to the JoinGroup of a *member* of the current generation.
 
-    The leader learns of everyone, also of static members that are away.
+    The leader receives all members, including static members that have not rejoined.
     """
     is_leader = member.member_id == group.leader_id
     return JoinGroupResponse(
@@ -250,7 +250,7 @@ def joined(group: Group, member: Member) -> JoinGroupResponse:
 
 
 def everyone(group: Group) -> tuple[JoinGroupMember, ...]:
-    """Return the members with their metadata for the group's protocol, as the leader sees them."""
+    """Return the members with their metadata for the group's protocol, as sent to the leader."""
     name = group.protocol_name
     return tuple(
         JoinGroupMember(member.member_id, member.instance_id, metadata_of(member, name))
@@ -259,9 +259,9 @@ def everyone(group: Group) -> tuple[JoinGroupMember, ...]:
 
 
 def reject_join(group: Group, member_id: str, error: ErrorCode, named: str = "") -> Turn[Group]:
-    """Answer a member's parked JoinGroup, if there is one, with *error*.
+    """Answer a member's parked JoinGroup, if any, with *error*.
 
-    *named*: the member id the answer carries.
+    *named*: the member id in the answer.
     """
     header = group.joining.get(member_id)
     if header is None:
@@ -272,7 +272,7 @@ def reject_join(group: Group, member_id: str, error: ErrorCode, named: str = "")
 
 
 def reject_sync(group: Group, member_id: str, error: ErrorCode) -> Turn[Group]:
-    """Answer a member's parked SyncGroup, if there is one, with *error*; its session goes on."""
+    """Answer a member's parked SyncGroup, if any, with *error*; its session is unchanged."""
     header = group.syncing.get(member_id)
     if header is None:
         return Turn(group)
@@ -283,7 +283,7 @@ def reject_sync(group: Group, member_id: str, error: ErrorCode) -> Turn[Group]:
 def answer_syncs(
     group: Group, at: Moment, answer: Callable[[Member], SyncGroupResponse]
 ) -> Turn[Group]:
-    """Answer every parked SyncGroup; each member answered starts a fresh session."""
+    """Answer every parked SyncGroup and renew the session of each answered member."""
     effects = list[Effect]()
     syncing = group.syncing
     for member in in_order(group) if syncing else ():
@@ -295,7 +295,7 @@ def answer_syncs(
 
 
 def answer_joins(group: Group, answer: Callable[[Member], JoinGroupResponse]) -> Turn[Group]:
-    """Answer every parked JoinGroup; sessions are not touched."""
+    """Answer every parked JoinGroup; sessions are unchanged."""
     effects = list[Effect]()
     joining = group.joining
     for member in in_order(group) if joining else ():
@@ -308,9 +308,9 @@ def answer_joins(group: Group, answer: Callable[[Member], JoinGroupResponse]) ->
 def mark_answered(
     waiting: Map[str, Header], member_id: str, header: Header
 ) -> Map[str, Header] | None:
-    """Return who waits after *header* was answered early, or None if it waits no more.
+    """Return *waiting* with *header* marked as answered, or None if it is no longer parked.
 
-    The member goes on waiting for its phase to end, but nobody is there to be told.
+    The member still waits for its phase to end, but no further answer is sent.
     """
     if waiting.get(member_id) != header:
         return None

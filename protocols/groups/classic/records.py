@@ -1,4 +1,4 @@
-"""Convert a classic group to its record in the log, and back.
+"""Convert a classic group to its record in the log and back.
 
 Source: ``GroupCoordinatorRecordHelpers.newGroupMetadataRecord``, ``GroupMetadataManager.replay``.
 """
@@ -39,7 +39,7 @@ UNKNOWN_TIMESTAMP = -1
 
 
 def group_record(group: Group, assignments: Map[str, Partitions]) -> Record:
-    """Return the record of a group whose members have these assignments."""
+    """Return the record of a group with the given assignments."""
     return Record(
         GroupMetadataKey(group.group_id),
         GroupMetadataValue(
@@ -59,11 +59,11 @@ def group_record(group: Group, assignments: Map[str, Partitions]) -> Record:
 
 
 def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Group:
-    """Return the group that a coordinator holds after loading its record.
+    """Return the group as a coordinator restores it from its record.
 
-    None is a simple group. Of each member's protocols only the one in the record is left;
-    nobody waits, nobody is new, no id is pending. Of bytes that are not the consumer protocol's
-    nothing is taken over; a real coordinator would hand them on unread.
+    None is a simple group. Each member has only the protocol in the record; there are no parked
+    requests, new members or pending ids. Bytes that are not of the consumer protocol are ignored;
+    a real coordinator would pass them on unread.
     """
     if value is None:
         return Group(group_id, state_since_ms=now_ms)
@@ -100,7 +100,7 @@ def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Gr
 
 
 def _topics_read(value: GroupMetadataValue) -> frozenset[str] | None:
-    """Return the topics the members read, or None where that cannot be known."""
+    """Return the topics that the members subscribe to, or None if they are unknown."""
     if value.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return None
     topics = set[str]()

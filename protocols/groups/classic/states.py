@@ -1,13 +1,13 @@
 """The verdict tables of a classic group: how it answers each request, by sender and state.
 
-A group has five states; a sixth column is for a group that does not exist. There is one table for
-each request: its rows are senders (:class:`Sender`), its columns states. A cell is the error to
-answer with or an :class:`Act` to carry out. Handlers take their verdict from these tables only;
-``docs/classic-verdicts.md`` is printed from them; a test visits every cell.
+A group has five states; a sixth column is for a group that does not exist. Each request has a
+table: its rows are senders (:class:`Sender`), its columns states. A cell is the error to answer
+with or the :class:`Act` to perform. Handlers take their verdict from these tables only;
+``docs/classic-verdicts.md`` is generated from them; a test covers every cell.
 
-A group changes state as follows. JoinGroup, LeaveGroup and timers begin a join phase
-(``rebalance.py``); its end begins the sync phase; that ends when the record of the leader's
-assignment is durable (``sync.py``). Nothing else changes the state.
+State changes: JoinGroup, LeaveGroup and timers begin a join phase
+(``rebalance.py``); its end begins the sync phase; the sync phase ends when the record of the
+leader's assignment is durable (``sync.py``). Nothing else changes the state.
 
 Source: the code of ``GroupMetadataManager`` and ``ClassicGroup`` of Kafka 4.4.0, not the comments
 of ``ClassicGroupState``, which differ from it.
@@ -32,29 +32,29 @@ _UNKNOWN: Final = ErrorCode.UNKNOWN_MEMBER_ID
 
 
 class State(enum.IntEnum):
-    """The states of a group; the number is the column of its verdicts."""
+    """The states of a group; the number is the column in the verdict tables."""
 
     ABSENT = 0
-    """No group of this id; never the state of a group."""
+    """No group has this id; never the state of a group."""
 
     EMPTY = 1
-    """No members; may hold offsets and ids handed out."""
+    """No members; may have offsets and pending member ids."""
 
     PREPARING_REBALANCE = 2
-    """The join phase: JoinGroups are collected."""
+    """The join phase: the group collects JoinGroups."""
 
     COMPLETING_REBALANCE = 3
-    """The sync phase: a new generation waits for its leader's assignment to be durable."""
+    """The sync phase: a new generation waits until the leader's assignment is durable."""
 
     STABLE = 4
-    """The assignment is durable and handed out."""
+    """The assignment is durable and sent to the members."""
 
     DEAD = 5
-    """The shard was unloaded."""
+    """The shard has been unloaded."""
 
     @property
     def label(self) -> str:
-        """Kafka's spelling, as DescribeGroups and logs show it."""
+        """Return Kafka's spelling, as in DescribeGroups and logs."""
         return "Absent" if self is State.ABSENT else self.name.title().replace("_", "")
 
 
@@ -69,11 +69,11 @@ PREDECESSORS: Final = MappingProxyType(
         State.DEAD: frozenset(State) - {State.ABSENT},
     }
 )
-"""The states from which each may be entered."""
+"""The states from which each state may be entered."""
 
 
 class Request(enum.Enum):
-    """What a group can be asked, apart from reading it."""
+    """The requests to a group, except those that only read it."""
 
     JOIN_GROUP = "JoinGroup"
     SYNC_GROUP = "SyncGroup"
@@ -85,7 +85,7 @@ class Request(enum.Enum):
 
 
 class Sender(enum.Enum):
-    """The sender of a request, as the verdict tables distinguish it; the first that applies."""
+    """The sender of a request, as the verdict tables distinguish it; the first match applies."""
 
     SURPLUS = "a member beyond `group.max.size`"
     UNSUPPORTED = "a member whose protocols the group does not support"
@@ -109,7 +109,7 @@ class Sender(enum.Enum):
 
 
 class Act(enum.Enum):
-    """What a group does with a request it does not refuse."""
+    """The action of a group on a request that it does not reject."""
 
     HAND_OUT_ID = "MEMBER_ID_REQUIRED with a new id"
     ADMIT = "added and parked; a rebalance begins or goes on"
@@ -135,7 +135,7 @@ class Act(enum.Enum):
 
 Verdict = ErrorCode | Act
 Row = tuple[Verdict | None, Verdict | None, Verdict, Verdict, Verdict, Verdict]
-"""Verdicts by :class:`State`; None where such a one cannot be."""
+"""Verdicts by :class:`State`; None where the combination is impossible."""
 
 Table = MappingProxyType[Sender, Row]
 
@@ -256,7 +256,7 @@ LEAVE_GROUP: Final[Table] = MappingProxyType(
         Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
     }
 )
-"""For each entry of the request; DEAD answers the request as a whole."""
+"""Verdicts for each entry of the request; in DEAD, for the request as a whole."""
 
 OFFSET_COMMIT: Final[Table] = MappingProxyType(
     {
@@ -281,7 +281,7 @@ OFFSET_COMMIT: Final[Table] = MappingProxyType(
         ),
     }
 )
-"""GROUP_ID_NOT_FOUND is ILLEGAL_GENERATION up to version 8."""
+"""Up to version 8, GROUP_ID_NOT_FOUND is answered as ILLEGAL_GENERATION."""
 
 OFFSET_DELETE: Final[Table] = MappingProxyType(
     {
@@ -321,4 +321,4 @@ TABLES: Final = MappingProxyType(
 )
 
 QUIET: Final = frozenset({Act.KEEP, Act.STORE_AND_KEEP})
-"""Acts that say yes and change nothing but a lease or an offset."""
+"""Acts that answer NONE and change nothing but a session or an offset."""

@@ -1,4 +1,4 @@
-"""Static members that restart: a new member id takes the old one's place (KIP-345, KIP-814).
+"""Static members that restart: a new member id replaces the old one (KIP-345, KIP-814).
 
 Source: ``GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin``,
 ``ClassicGroup.replaceStaticMember``.
@@ -36,15 +36,15 @@ from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
 from protocols.messages.errors import ErrorCode
 
 _SKIPPING_VERSION = 9
-"""From this JoinGroup version on a leader can be told to keep the assignment."""
+"""The first JoinGroup version with the field SkipAssignment (KIP-814)."""
 
 
 def rejoin_static(
     group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Group]:
-    """Restart in a stable group: without a rebalance, if the same assignor still wins.
+    """Rejoin a stable group: without a rebalance, if the same assignor is still selected.
 
-    Only its name is compared: a changed subscription goes unnoticed.
+    Only the assignor's name is compared: a changed subscription has no effect.
     """
     old, new_id = _old_and_new(group, request, at)
     turn = _replaced(group, old, new_id, header, at).then(
@@ -65,7 +65,7 @@ def rejoin_static(
 def rejoin_static_and_rebalance(
     group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Group]:
-    """Restart during the sync phase: it is begun anew."""
+    """Rejoin during the sync phase, which starts a new rebalance."""
     old, new_id = _old_and_new(group, request, at)
     turn = _replaced(group, old, new_id, header, at).then(
         lambda group: _parked(group, new_id, header, request)
@@ -77,7 +77,7 @@ def rejoin_static_and_rebalance(
 def rejoin_static_and_park(
     group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Group]:
-    """Restart during the join phase: the new id counts as joined."""
+    """Rejoin during the join phase: the new id counts as joined."""
     old, new_id = _old_and_new(group, request, at)
     return (
         _replaced(group, old, new_id, header, at)
@@ -116,9 +116,9 @@ def _parked(group: Group, member_id: str, header: Header, request: JoinGroupRequ
 def _replaced(
     group: Group, old: Member, new_id: str, header: Header | None, at: Moment
 ) -> Turn[Group]:
-    """Give a static member a new id; pending requests of the old one get FENCED_INSTANCE_ID.
+    """Replace a static member's id; parked requests of the old one get FENCED_INSTANCE_ID.
 
-    The old id's session timer is left to run out without effect.
+    The old id's session timer is not cancelled; it fires without effect.
     """
     timer = session_timer(group.group_id, new_id)
     facts: tuple[Effect, ...] = (
@@ -144,14 +144,14 @@ def _replaced(
     )
 
 
-# -- once the new id is durable, or is not ---------------------------------------------------
+# -- after the append of the new id ----------------------------------------------------------
 
 
 def on_stored(group: Group, waiting: InstanceStored) -> Turn[Group]:
-    """Tell a restarted member that its generation goes on, if it still waits.
+    """Answer a restarted member, if it still waits, with the current generation.
 
-    A rebalance that began meanwhile has counted it as joined, and now does so no longer. If it
-    leads the group, Kafka cannot tell it the members then, and it stays parked.
+    A rebalance that began meanwhile no longer counts it as joined. If the member is the leader,
+    Kafka cannot send it the member list during that rebalance, and the request stays parked.
     """
     header = group.joining.get(waiting.new_id)
     leads = group.leader_id == waiting.new_id
@@ -163,7 +163,7 @@ def on_stored(group: Group, waiting: InstanceStored) -> Turn[Group]:
 
 
 def _same_generation(group: Group, waiting: InstanceStored, *, leads: bool) -> JoinGroupResponse:
-    """An older client that led is told of its old id as leader, so it takes itself for a follower."""
+    """Return the answer; an older client gets the old leader id and so acts as a follower."""
     skips = waiting.version >= _SKIPPING_VERSION
     return JoinGroupResponse(
         generation_id=group.generation,
@@ -179,7 +179,7 @@ def _same_generation(group: Group, waiting: InstanceStored, *, leads: bool) -> J
 def on_store_failed(
     group: Group, waiting: InstanceStored, error: ErrorCode, at: Moment
 ) -> Turn[Group]:
-    """Give a restarted member its old id back: the new one was never durable."""
+    """Restore the old id of a restarted member because the new one was never durable."""
     new = group.members.get(waiting.new_id)
     if new is None:
         return Turn(group)

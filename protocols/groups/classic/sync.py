@@ -1,4 +1,4 @@
-"""SyncGroup: the leader sends the assignment; members get their part once it is durable.
+"""SyncGroup: the leader sends the assignment; members receive theirs once it is durable.
 
 Source: ``GroupMetadataManager.classicGroupSync``.
 """
@@ -57,7 +57,7 @@ def _refused(header: Header, verdict: ErrorCode | Act | None) -> tuple[Send, ...
 
 
 def _parked(group: Group, header: Header, member_id: str) -> Turn[Group]:
-    """Keep a SyncGroup open; an older one of the same member is never answered."""
+    """Park a SyncGroup; an older one of the same member is never answered."""
     parked = replace(
         group,
         syncing=group.syncing.set(member_id, header),
@@ -68,7 +68,7 @@ def _parked(group: Group, header: Header, member_id: str) -> Turn[Group]:
 
 
 def _stored(group: Group, header: Header, request: SyncGroupRequest) -> Turn[Group]:
-    """Propose the leader's assignment; members that it leaves out get no partitions."""
+    """Propose the leader's assignment; members that it omits get no partitions."""
     given = dict(request.assignments)
     assignments = Map((name, given[name]) for name in group.members if name in given)
     turn = _parked(group, header, request.member_id)
@@ -100,11 +100,11 @@ def _answer(group: Group, assignment: Partitions) -> SyncGroupResponse:
     )
 
 
-# -- once the assignment is durable, or is not -----------------------------------------------
+# -- after the append of the assignment ------------------------------------------------------
 
 
 def on_assignment_stored(group: Group, waiting: AssignmentStored, at: Moment) -> Turn[Group]:
-    """Answer pending SyncGroups with the assignment, unless another rebalance has begun since."""
+    """Answer parked SyncGroups with the assignment, unless another rebalance has begun since."""
     if not _awaits_assignment(group, waiting):
         return Turn(group)
     group = replace(transition(group, State.STABLE, at.now_ms), assignments=waiting.assignments)
@@ -143,9 +143,9 @@ def _awaits_assignment(group: Group, waiting: AssignmentStored) -> bool:
 
 
 def on_sync_timeout(group: Group, at: Moment) -> Turn[Group]:
-    """Remove members that have not sent SyncGroup in time, static members too.
+    """Remove members that have not sent SyncGroup in time, including static members.
 
-    A member id that a restart replaced counts as well, though no member has it any more.
+    A member id that a restart replaced counts as well, although no member has it any more.
     """
     if group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_syncs:
         return Turn(group)
