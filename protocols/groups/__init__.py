@@ -1,1 +1,1 @@
-"""The group side: what groups of every type share; each type is a package of its own."""
+"""Groups in the coordinator: the code shared by all group types; each type is a package."""

@@ -1,4 +1,4 @@
-"""Error responses to group requests, and the error a client gets when an append failed.
+"""Error responses to group requests, and the client's error after a failed append.
 
 Source: ``GroupCoordinatorService.handleOperationException`` and ``getErrorResponse`` of each
 request class.
@@ -59,7 +59,7 @@ def client_error(error: ErrorCode) -> ErrorCode:
 
 
 def client_error_of_fetch(error: ErrorCode) -> ErrorCode:
-    """Return the same for an OffsetFetch that waited for earlier appends."""
+    """Return the error of an OffsetFetch that waited for an append that failed with *error*."""
     seen = client_error(error)
     looked_up_again = seen is not error and seen is ErrorCode.COORDINATOR_NOT_AVAILABLE
     return ErrorCode.NOT_COORDINATOR if looked_up_again else seen
@@ -69,9 +69,9 @@ def client_error_of_fetch(error: ErrorCode) -> ErrorCode:
 
 
 def error_response(request: GroupRequest, error: ErrorCode) -> Message:
-    """Return the answer that refuses *request* as a whole.
+    """Return the response that rejects *request* as a whole.
 
-    Hosts use it too: for requests to a broker that does not lead the group's partition.
+    Hosts also use it for requests to a broker that does not lead the group's partition.
     """
     respond = _ERROR_RESPONSES[type(request)]
     return respond(request, error)
@@ -80,13 +80,13 @@ def error_response(request: GroupRequest, error: ErrorCode) -> Message:
 def join_error_response(
     error: ErrorCode, member_id: str = "", version: int = 9
 ) -> JoinGroupResponse:
-    """Return a JoinGroup response with an error; its protocol is null from version 7 on."""
+    """Return a JoinGroup response with an error; the protocol is null from version 7."""
     name = None if version >= 7 else ""
     return JoinGroupResponse(error=error, member_id=member_id, protocol_name=name)
 
 
 def leave_answer(request: LeaveGroupRequest, errors: Sequence[ErrorCode]) -> LeaveGroupResponse:
-    """Answer entry by entry; up to version 2 there is one, and its error is the whole answer."""
+    """Return the response of each entry; up to version 2, the error of the only entry."""
     if request.version < 3:
         return LeaveGroupResponse(error=errors[0] if errors else ErrorCode.NONE)
     return LeaveGroupResponse(
@@ -98,7 +98,7 @@ def leave_answer(request: LeaveGroupRequest, errors: Sequence[ErrorCode]) -> Lea
 
 
 def _commit_error_response(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
-    """Return *error* for every partition of a commit."""
+    """Return a response with *error* for every partition of a commit."""
     return OffsetCommitResponse(errors=tuple((entry[0], error) for entry in request.offsets))
 
 
@@ -155,7 +155,7 @@ _ERROR_RESPONSES: Final[MappingProxyType[type, Callable[[Any, ErrorCode], Messag
 _NEVER_FORWARDED: Final = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
 )
-"""Errors by which a broker answers for a partition before its coordinator is asked."""
+"""Errors that a broker answers for a partition without forwarding it to the coordinator."""
 
 
 def append_failed_response(reply: Message, error: ErrorCode) -> Message:

@@ -1,6 +1,6 @@
-"""The group side of the consumer rebalance protocol (KIP-848).
+"""The consumer rebalance protocol (KIP-848) in the coordinator.
 
-Its modules are imported when one is first used as an attribute of this package, as in
+A module is imported when it is first used as an attribute of this package, as in
 ``kip848.validation``: most runs have classic groups only and start faster without them.
 """
 

@@ -1,8 +1,8 @@
-"""Members of a consumer group that still speak the classic protocol (KIP-848, online migration).
+"""Members of a consumer group that still use the classic protocol (KIP-848, online migration).
 
 Their generation is their member epoch. There is no barrier: each JoinGroup is answered at once,
-after the same steps as a heartbeat; what the member owns stands in its subscription, so that to
-join again is to confirm what it gave up. A heartbeat tells it when to do so.
+after the same steps as a heartbeat. The subscription contains the owned partitions, so that a
+rejoin acknowledges revocations. A heartbeat response requests the rejoin.
 
 Source: ``classicGroupJoinToConsumerGroup``, ``classicGroupSyncToConsumerGroup``,
 ``classicGroupHeartbeatToConsumerGroup`` of 4.4.0.
@@ -43,10 +43,10 @@ from protocols.offsets_topic.records.consumer import (
 )
 
 _FIRST_TO_BRING_ITS_ID = 4
-"""The JoinGroup version whose new members ask for an id first (KIP-394)."""
+"""The first JoinGroup version whose new members request a member id first (KIP-394)."""
 
 _NO_PREFIX = ""
-"""Ids made in a consumer group begin neither with a client id nor with an instance id."""
+"""Member ids generated in a consumer group have neither a client id nor an instance id."""
 
 
 # -- joining -----------------------------------------------------------------------------------
@@ -55,12 +55,12 @@ _NO_PREFIX = ""
 def join(
     group: Group, soft: Soft, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Soft]:
-    """Answer a JoinGroup, at once, when its records are durable."""
+    """Answer a JoinGroup as soon as its records are durable."""
     context = arrived(group, soft, header, request, at)
     if isinstance(context, HeartbeatContext):
         try:
             context = advanced(group, context, owned_by(request, at.broker.image), at)
-        except TargetAssignmentError:  # a JoinGroup's answer has no field for the message
+        except TargetAssignmentError:  # a JoinGroup response has no field for the message
             context = ErrorCode.UNKNOWN_SERVER_ERROR
     if context is ErrorCode.MEMBER_ID_REQUIRED:
         answer = join_error_response(context, at.broker.new_id(_NO_PREFIX), request.version)
@@ -73,7 +73,7 @@ def join(
 def arrived(
     group: Group, soft: Soft, header: Header, request: JoinGroupRequest, at: Moment
 ) -> HeartbeatContext | ErrorCode:
-    """Let a member in, or say why it is refused; a new one has to ask for an id first."""
+    """Add or update a member, or return the error; a new member must request an id first."""
     arrival = _refused(group, request, at) or _arrival(group, request)
     if isinstance(arrival, ErrorCode):
         return arrival
@@ -88,9 +88,9 @@ def arrived(
 
 
 def _refused(group: Group, request: JoinGroupRequest, at: Moment) -> ErrorCode | None:
-    """Look at policy, room and protocols, in this order.
+    """Check the migration policy, the group size and the protocols, in this order.
 
-    Who joins again needs a protocol that all classic members had before, itself among them.
+    A member that rejoins needs a protocol that all classic members, including itself, had before.
     """
     if at.settings.group_consumer_migration_policy == "disabled":
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -110,7 +110,7 @@ def _refused(group: Group, request: JoinGroupRequest, at: Moment) -> ErrorCode |
 
 
 def _arrival(group: Group, request: JoinGroupRequest) -> Arrival | ErrorCode:
-    """A static member that comes without an id takes the place of whoever has its instance."""
+    """Identify the member; a static one without a member id replaces the holder of its instance."""
     if request.group_instance_id is None:
         if not request.member_id and request.version >= _FIRST_TO_BRING_ITS_ID:
             return ErrorCode.MEMBER_ID_REQUIRED
@@ -128,7 +128,7 @@ def _arrival(group: Group, request: JoinGroupRequest) -> Arrival | ErrorCode:
 def _updated_metadata(
     arrived: Arrival, header: Header, request: JoinGroupRequest
 ) -> ConsumerGroupMemberMetadataValue:
-    """Return what a member told; its first protocol says what it reads, never by pattern."""
+    """Return a member's metadata; its first protocol has the subscription, never a pattern."""
     before = NO_METADATA if arrived.member is None else arrived.member.metadata
     subscription, timeout_ms = request.protocols[0].metadata, request.rebalance_timeout_ms
     return replace(
@@ -150,7 +150,7 @@ def _updated_metadata(
 def classic_metadata(
     session_timeout_ms: int, protocols: tuple[tuple[str, Subscription], ...]
 ) -> ClassicMemberMetadata:
-    """Return what record 5 says of a classic member alone."""
+    """Return the part of record 5 that only classic members have."""
     return ClassicMemberMetadata(
         session_timeout_ms=session_timeout_ms,
         supported_protocols=tuple(
@@ -161,7 +161,7 @@ def classic_metadata(
 
 
 def owned_by(request: JoinGroupRequest, image: TopicsImage) -> tuple[TopicPartitions, ...]:
-    """Return what the member says it owns; an eager one owns nothing whenever it joins."""
+    """Return the partitions the member reports as owned; an eager member reports none."""
     owned: dict[str, list[int]] = {}
     for topic, number in request.protocols[0].metadata.owned_partitions:
         topic_id = image.id_of(topic)
@@ -184,7 +184,7 @@ def _added(
 
 
 def answer_to(context: HeartbeatContext, request: JoinGroupRequest) -> JoinGroupResponse:
-    """Return the answer to a member that joined: no leader, nobody else, and its first protocol."""
+    """Return the answer to a joined member: its first protocol, no leader and no member list."""
     return JoinGroupResponse(
         generation_id=context.member.current.epoch,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
@@ -210,15 +210,15 @@ def _joined(
     return Turn(soft, effects, context.draft.records, (answer,))
 
 
-# -- syncing and beating -----------------------------------------------------------------------
+# -- SyncGroup and heartbeats ------------------------------------------------------------------
 
 
 def sync(
     group: Group, soft: Soft, header: Header, request: SyncGroupRequest, at: Moment
 ) -> Turn[Soft]:
-    """Answer a SyncGroup with what the member is assigned; what it brings is not looked at.
+    """Answer a SyncGroup with the member's assignment; the assignments it carries are ignored.
 
-    The member's session begins anew.
+    The member's session is renewed.
     """
     member = _known(group, request.member_id, request.group_instance_id, request.generation_id)
     if isinstance(member, ErrorCode):
@@ -246,7 +246,7 @@ def sync(
 def heartbeat(
     group: Group, soft: Soft, header: Header, request: HeartbeatRequest, at: Moment
 ) -> Turn[Soft]:
-    """Keep a classic member's session, and tell it if it has to join again."""
+    """Renew a classic member's session; answer REBALANCE_IN_PROGRESS if it must rejoin."""
     member = _known(group, request.member_id, request.group_instance_id, request.generation_id)
     if isinstance(member, ErrorCode):
         return Turn(soft, (Send(header, HeartbeatResponse(error=member)),))
@@ -259,7 +259,7 @@ def heartbeat(
 
 
 def has_to_rejoin(group: Group, member: Member) -> bool:
-    """Say whether a member is behind, has to give something up, or can have what it waits for."""
+    """Return whether a member is behind, must revoke, or can get the partitions it waits for."""
     current = member.current
     if current.epoch < group.target_epoch:
         return True
@@ -277,7 +277,7 @@ def _waits_for_others(group: Group, member: Member) -> bool:
 
 
 def _told_to_rejoin(group: Group, soft: Soft, member: Member, at: Moment) -> Turn[Soft]:
-    """Give a member its rebalance timeout to join again, from the first time it is told."""
+    """Start the rejoin timer (the rebalance timeout) with the first request to rejoin."""
     if member.member_id in soft.rejoining:
         return Turn(soft)
     timer = rejoin_timer(group.group_id, member.member_id)
@@ -289,7 +289,7 @@ def _told_to_rejoin(group: Group, soft: Soft, member: Member, at: Moment) -> Tur
 def _known(
     group: Group, member_id: str, instance_id: str | None, generation: int
 ) -> Member | ErrorCode:
-    """Return the classic member that is meant, or why it is refused."""
+    """Return the classic member that sent a request, or the error."""
     member = group.member(member_id)
     if instance_id is not None:
         member = holder(group, instance_id)

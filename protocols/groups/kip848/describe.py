@@ -1,6 +1,6 @@
-"""A consumer group as administrators see it: as a value, and as text for people.
+"""Describe a consumer group: as the response of ConsumerGroupDescribe and as text.
 
-Source: ``ConsumerGroup.asDescribedGroup``; the text is our own.
+Source: ``ConsumerGroup.asDescribedGroup``; the text has no counterpart in Kafka.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from protocols.messages.groups import (
 def described(
     group: Group | None, request: ConsumerGroupDescribeRequest, broker: Broker
 ) -> ConsumerGroupDescribeResponse:
-    """Describe a group as of the log that is durable; None: there is no such group."""
+    """Describe a group as of the durable log; None: there is no such group."""
     if group is None:
         return ConsumerGroupDescribeResponse(
             group_id=request.group_id,
@@ -50,7 +50,7 @@ def described(
 
 
 def _member(group: Group, member: Member, image: TopicsImage) -> DescribedConsumer:
-    """Describe a member; until it confirmed that it gave a partition up, that counts as its own."""
+    """Describe a member; a partition counts as its own until it has acknowledged the revocation."""
     metadata, current = member.metadata, member.current
     has = {
         topic: (*current.assigned.get(topic, ()), *current.revoking.get(topic, ()))
@@ -78,7 +78,7 @@ def _of_topics_there(
 
 
 def as_text(group: Group, image: TopicsImage) -> str:
-    """Return a group as text: its epochs, then each member, what it has and where it is going."""
+    """Return a group as text: its epochs, then each member's current and missing partitions."""
     return "\n".join(_lines(group, image))
 
 

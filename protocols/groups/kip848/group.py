@@ -1,12 +1,12 @@
-"""A group of the consumer protocol and its members: exactly what the offsets log says of them.
+"""A group of the consumer protocol and its members, exactly as recorded in the offsets log.
 
-Every value here is made by ``replay.py`` alone, live and at load; what a coordinator forgets
-when it moves is in ``soft.py``. Beside the records a group keeps indexes of them (who owns
-which partition, who asks for which topic), so that a heartbeat never walks all members.
+Only ``replay.py`` creates these values, live and at load; the state that is lost when the
+coordinator moves is in ``soft.py``. In addition to the records, a group keeps indexes (the owner
+of each partition, the subscribers of each topic), so that a heartbeat never visits all members.
 
-Epochs: the *group epoch* counts changes of what an assignment depends on; the *target epoch*
+Epochs: the *group epoch* counts changes of the input of an assignment; the *target epoch*
 is the group epoch for which the target was computed; a *member epoch* is the target epoch that
-the member has reached. They never fall.
+the member has reached. They never decrease.
 
 Source: ``ConsumerGroup``, ``ConsumerGroupMember``, ``Assignment``.
 """
@@ -36,37 +36,37 @@ LEFT_EPOCH: Final = -1
 """Member epoch of a member whose current assignment was deleted."""
 
 AWAY_EPOCH: Final = -2
-"""Member epoch of a static member that left and means to come back."""
+"""Member epoch of a static member that left temporarily."""
 
 NO_TARGET_EPOCH: Final = -1
 """Target epoch of a group that is being deleted."""
 
 AssignedEpochs = Mapping[str, Mapping[int, int]]
-"""Topic id to partition to assignment epoch: the target epoch at which it was given.
+"""Topic id to partition to assignment epoch: the target epoch at which it was assigned.
 
-Never changed in place; topics and partitions stand in the order of Kafka's hash maps.
+Never changed in place; topics and partitions are in the order of Kafka's hash maps.
 """
 
 TargetPartitions = Mapping[str, tuple[int, ...]]
-"""Topic id to partitions: what a member shall have. In the order of the record."""
+"""The target of a member: topic id to partitions, in the order of the record."""
 
 
 class MemberState(enum.IntEnum):
-    """How far a member is on its way to its target; the number is that of its record."""
+    """A member's progress towards its target; the number is the one in the record."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
-    """It was told to give partitions up and has not confirmed it."""
+    """The member must revoke partitions and has not acknowledged it."""
 
     UNRELEASED_PARTITIONS = 2
-    """Some of its target is still with other members."""
+    """Other members still own a part of the member's target."""
 
     UNKNOWN = 127
-    """A later Kafka wrote a state that this one does not know."""
+    """A state written by a later Kafka version."""
 
 
 class GroupState(enum.StrEnum):
-    """A group's state, as Kafka shows it to administrators."""
+    """A group's state, as in ConsumerGroupDescribe."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -78,16 +78,16 @@ class GroupState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CurrentAssignment:
-    """What one member has: the content of record 8."""
+    """The current assignment of one member: the content of record 8."""
 
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
     assigned: AssignedEpochs = field(default_factory=dict)
-    """What it may own now, without what it has to give up (``assignedPartitions``)."""
+    """The partitions it may own, without those it must revoke (``assignedPartitions``)."""
 
     revoking: AssignedEpochs = field(default_factory=dict)
-    """What it was told to give up and may still own (``partitionsPendingRevocation``)."""
+    """The partitions it must revoke and may still own (``partitionsPendingRevocation``)."""
 
 
 NOTHING_ASSIGNED: Final = CurrentAssignment()
@@ -103,7 +103,7 @@ NO_METADATA: Final = ConsumerGroupMemberMetadataValue(
     server_assignor=None,
     classic_member_metadata=None,
 )
-"""What is known of a member before its first record 5."""
+"""The metadata of a member before its first record 5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Member:
 
     @property
     def speaks_classic(self) -> bool:
-        """Whether it still uses the classic protocol, in a group that was migrated."""
+        """Return whether the member still uses the classic protocol, in a migrated group."""
         return self.metadata.classic_member_metadata is not None
 
 
@@ -131,62 +131,62 @@ class Group:
     group_id: str
     epoch: int = NEW_GROUP_EPOCH
     metadata_hash: int = 0
-    """Of the subscribed topics when the epoch was last raised; 0: none of them exists."""
+    """Hash of the subscribed topics at the last epoch bump; 0: none of them exists."""
 
     holds_topic_metadata: bool = False
-    """Whether the log still has a record 4, which only 4.0 wrote."""
+    """Whether the log still has a record 4, which only Kafka 4.0 wrote."""
 
     target_epoch: int = NEW_GROUP_EPOCH
     assigned_ms: int = 0
-    """When the target was computed, epoch ms; 0: unknown, so that the next may come at once."""
+    """When the target was computed, epoch ms; 0: unknown, the next may be computed at once."""
 
     members: TimelineMap[str, Member] = NOBODY
     targets: Map[str, TargetPartitions] = NOTHING
     """By member id (``targetAssignment``)."""
 
     patterns: Map[str, ConsumerGroupRegularExpressionValue] = NOTHING
-    """What each pattern matched when last looked up (``resolvedRegularExpressions``)."""
+    """The last resolved matches of each pattern (``resolvedRegularExpressions``)."""
 
     # -- indexes -----------------------------------------------------------------------------
 
     held: Map[str, Map[int, int]] = NOTHING
-    """Topic id to partition to the member epoch of who has it, or has not given it up.
+    """Topic id to partition to the epoch of the member that owns it or has yet to revoke it.
 
-    Kafka's ``currentPartitionEpoch``; there -1 stands for what has no entry here.
+    Kafka's ``currentPartitionEpoch``, which returns -1 where there is no entry here.
     """
 
     static_members: Map[str, str] = NOTHING
     """Instance id to member id."""
 
     name_readers: Map[str, int] = NOTHING
-    """Topic name to how many members name it."""
+    """Topic name to the number of members that subscribe to it by name."""
 
     pattern_topics: Map[str, int] = NOTHING
-    """Topic name to how many of the looked up patterns match it."""
+    """Topic name to the number of resolved patterns that match it."""
 
     pattern_users: Map[str, int] = NOTHING
-    """Pattern to how many members subscribe by it (``subscribedRegularExpressions``)."""
+    """Pattern to the number of members that use it (``subscribedRegularExpressions``)."""
 
     votes: Map[str, int] = NOTHING
-    """Assignor to how many members ask for it (``serverAssignors``)."""
+    """Assignor to the number of members that request it (``serverAssignors``)."""
 
     classic_members: int = 0
-    """How many members speak the classic protocol."""
+    """Number of members that use the classic protocol."""
 
     def member(self, member_id: str) -> Member | None:
-        """Return the member of that id, or None."""
+        """Return the member with that id, or None."""
         return self.members.entries.get(member_id)
 
     def __iter__(self) -> Iterator[Member]:
-        """Walk the members in the order of Kafka's table."""
+        """Iterate over the members in the order of Kafka's hash table."""
         return (member for _, member in self.members.items())
 
 
-# -- what follows from a group -----------------------------------------------------------------
+# -- derived values ----------------------------------------------------------------------------
 
 
 def state_of(group: Group) -> GroupState:
-    """Return the state of a group, judged in Kafka's order; O(members)."""
+    """Return the state of a group, checked in Kafka's order; O(members)."""
     if not group.members:
         return GroupState.EMPTY
     if group.epoch > group.target_epoch:
@@ -197,25 +197,25 @@ def state_of(group: Group) -> GroupState:
 
 
 def has_arrived(group: Group, member: Member) -> bool:
-    """Say whether a member has all of the last target and nothing else."""
+    """Return whether a member has all of the last target and nothing else."""
     current = member.current
     return current.state is MemberState.STABLE and current.epoch == group.target_epoch
 
 
 def subscribed_topics(group: Group) -> list[str]:
-    """Return the names of all topics that somebody reads, sorted; some may not exist."""
+    """Return the names of all subscribed topics, sorted; some may not exist."""
     return sorted({*group.name_readers, *group.pattern_topics})
 
 
 def is_subscribed(group: Group, topic: str) -> bool:
-    """Say whether somebody in the group reads a topic."""
+    """Return whether any member subscribes to a topic."""
     return topic in group.name_readers or topic in group.pattern_topics
 
 
 def topics_of(group: Group, member: Member) -> tuple[str, ...]:
-    """Return the names a member reads: those it names, and what its pattern matched, sorted.
+    """Return the names of a member's topics: those subscribed by name and by pattern, sorted.
 
-    A pattern that was not looked up yet matches nothing.
+    A pattern that has not been resolved yet matches nothing.
     """
     names, pattern = member.metadata.subscribed_topic_names, member.metadata.subscribed_topic_regex
     found = group.patterns.get(pattern) if pattern else None
@@ -225,15 +225,15 @@ def topics_of(group: Group, member: Member) -> tuple[str, ...]:
 
 
 def preferred_assignor(votes: Mapping[str, int], default: str) -> str:
-    """Return the assignor that most members ask for, or *default* if nobody asks.
+    """Return the assignor that most members request, or *default* if none does.
 
-    Of equals the first in hash order wins, which for ``uniform`` and ``range`` is ``uniform``.
+    Of a tie the first in hash order wins: ``uniform`` for a tie of ``uniform`` and ``range``.
     """
     return max(in_vote_order(votes), key=votes.__getitem__) if votes else default
 
 
 def in_vote_order(votes: Mapping[str, int]) -> list[str]:
-    """Return the names in the order of the coordinator's table of votes."""
+    """Return the names in the order of the coordinator's hash table of votes."""
     known: TimelineMap[str, int] = TimelineMap()
     return list(known.put_all(sorted(votes.items())))
 
@@ -249,7 +249,7 @@ def as_message(partitions: AssignedEpochs | TargetPartitions) -> tuple[TopicPart
 def named(
     partitions: AssignedEpochs | TargetPartitions, image: TopicsImage
 ) -> tuple[TopicPartition, ...]:
-    """Return partitions by topic name, sorted; a topic that is gone goes by its id."""
+    """Return partitions by topic name, sorted; a deleted topic is named by its id."""
     return tuple(
         sorted(
             TopicPartition(image.name_of.get(topic, topic), number)
@@ -260,7 +260,7 @@ def named(
 
 
 def by_topic(listed: Iterable[TopicPartitions]) -> dict[str, frozenset[int]]:
-    """Return what a request lists, by topic id."""
+    """Return the partitions of a request by topic id."""
     together: dict[str, frozenset[int]] = {}
     for topic, numbers in listed:
         together[topic] = together.get(topic, frozenset()) | frozenset(numbers)

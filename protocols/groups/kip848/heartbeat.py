@@ -32,7 +32,7 @@ from protocols.messages.errors import ErrorCode
 def heartbeat(
     group: Group, soft: Soft, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[Soft]:
-    """Answer a heartbeat with epoch 0 or more; *group* is a new one if there was none."""
+    """Answer a heartbeat with epoch 0 or higher; *group* is a new one if there was none."""
     member_id = request.member_id
     if not has_room(group, request, at.settings.group_consumer_max_size):
         return _refused(soft, header, request, ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -58,7 +58,7 @@ def _refused(
     return Turn(soft, (Send(header, heartbeat_error_response(error, request)),))
 
 
-# -- who is it ---------------------------------------------------------------------------------
+# -- the member --------------------------------------------------------------------------------
 
 
 def _entered(
@@ -110,7 +110,7 @@ def _answered(
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Say whether a request tells everything, as one does after an error; so does its answer."""
+    """Return whether a request is full, as after an error; then its answer is full as well."""
     subscribes = (
         request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     )
@@ -122,9 +122,9 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 def quiet_member(
     group: Group, soft: Soft, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Member | None:
-    """Return the member whose heartbeat changes nothing but its session, else None.
+    """Return the member if its heartbeat only renews the session, else None.
 
-    It says nothing new, is where it shall be, and nothing waits for a heartbeat to be done.
+    The request has no new data, the member has reached its target, and no step of the group is due.
     """
     member = group.member(request.member_id)
     if member is None or request.member_epoch == JOIN_EPOCH:
@@ -148,7 +148,7 @@ def quiet_member(
 
 
 def _is_settled(group: Group, soft: Soft, member: Member, epoch: int) -> bool:
-    """Say whether nothing is to be done for a member at that epoch, nor for its group."""
+    """Return whether no step is due for a member at that epoch or for its group."""
     current = member.current
     return (
         epoch == current.epoch == group.target_epoch == group.epoch
@@ -159,9 +159,9 @@ def _is_settled(group: Group, soft: Soft, member: Member, epoch: int) -> bool:
 
 
 def is_quiet(group: Group, soft: Soft, member_id: str, epoch: int, *, heartbeat: bool) -> bool:
-    """Say whether a member's next heartbeat (or its next commit) would be nothing but accepted.
+    """Return whether a member's next heartbeat (or commit) would be accepted without other effects.
 
-    A group that reads by pattern is never quiet: some heartbeat begins the next look-up.
+    A group with pattern subscriptions is never quiet: a heartbeat begins the next look-up.
     """
     member = group.member(member_id)
     if member is None or not heartbeat:
@@ -170,7 +170,7 @@ def is_quiet(group: Group, soft: Soft, member_id: str, epoch: int, *, heartbeat:
 
 
 def quiet_answer(member: Member, header: Header, at: Moment) -> tuple[SetTimer, Send]:
-    """Answer a heartbeat that is :func:`quiet_member`: the session goes on, nothing is new."""
+    """Answer a heartbeat of a :func:`quiet_member`: renew the session, change nothing else."""
     settings = at.settings
     answer = ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,

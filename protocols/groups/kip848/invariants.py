@@ -1,4 +1,4 @@
-"""What is always true of a consumer group; tests ask after every step.
+"""The invariants of a consumer group; tests assert them after every step.
 
 Source: ``ConsumerGroup`` and ``GroupMetadataManager.replay`` of Kafka 4.4.0.
 """
@@ -13,7 +13,7 @@ from protocols.groups.kip848.group import AWAY_EPOCH, Group, MemberState
 def check(group: Group) -> None:
     """Assert every invariant of one group.
 
-    Timers are none of them: they are not taken back when an append fails.
+    Timers are not checked: they are not reverted when an append fails.
     """
     _check_epochs(group)
     _check_ownership(group)
@@ -35,7 +35,7 @@ def _check_epochs(group: Group) -> None:
 
 
 def _check_ownership(group: Group) -> None:
-    """No partition has two owners, and who has one is who the index says."""
+    """Assert that no partition has two owners and that the index agrees with the members."""
     owners: dict[tuple[str, int], int] = {}
     for member in group:
         for grants in (member.current.assigned, member.current.revoking):

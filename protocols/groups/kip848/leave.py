@@ -1,4 +1,4 @@
-"""Members of a consumer group leave, leave temporarily, or are removed by a timeout.
+"""Members of a consumer group that leave, leave temporarily, or are removed by a timeout.
 
 Source: ``GroupMetadataManager.consumerGroupLeave``, ``consumerGroupStaticMemberGroupLeave``,
 ``classicGroupLeaveToConsumerGroup``, ``consumerGroupFenceMembers`` and the expiry of its timers.
@@ -78,7 +78,7 @@ def _leaving(group: Group, request: ConsumerGroupHeartbeatRequest) -> Member | E
 
 
 def _away(group: Group, soft: Soft, member: Member, at: Moment) -> Turn[Soft]:
-    """Keep a static member's place, partitions and session; what it had to give up is free."""
+    """Keep a static member with its partitions and session; release those it had to revoke."""
     current = member.current
     away = CurrentAssignment(
         AWAY_EPOCH,
@@ -102,7 +102,7 @@ def _away(group: Group, soft: Soft, member: Member, at: Moment) -> Turn[Soft]:
 def removed(
     group: Group, soft: Soft, gone: Sequence[Member], why: Departure, at: Moment
 ) -> Turn[Soft]:
-    """Remove members: one new group epoch for all; the target waits for the next heartbeat."""
+    """Remove members with one group epoch bump; the next heartbeat computes the target."""
     group_id = group.group_id
     draft = Draft(group).with_records(
         [record for member in gone for record in member_tombstones(group_id, member.member_id)]
@@ -135,9 +135,9 @@ def removed(
 def remove_members(
     group: Group, soft: Soft, header: Header, request: LeaveGroupRequest, at: Moment
 ) -> Turn[Soft]:
-    """Remove the members that an administrator names, or that name themselves by LeaveGroup.
+    """Remove the members of a LeaveGroup, sent by an administrator or by the members themselves.
 
-    Any number of them makes one new group epoch; if none is known, none.
+    The group epoch is raised once for all of them; if none is known, it is not raised.
     """
     gone: dict[str, Member] = {}
     errors = list[ErrorCode]()
@@ -154,7 +154,7 @@ def remove_members(
 
 
 def _why(gone: Sequence[Member]) -> Departure:
-    """Members of the classic protocol say good-bye by LeaveGroup; others do not know it."""
+    """Return LEFT for classic members, which leave by LeaveGroup themselves, else REMOVED."""
     return Departure.LEFT if all(each.speaks_classic for each in gone) else Departure.REMOVED
 
 
@@ -172,19 +172,19 @@ def _named(group: Group, entry: LeavingMember) -> Member | ErrorCode:
 
 
 def on_session_timeout(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
-    """Remove a member that was silent for a whole session."""
+    """Remove a member whose session timed out."""
     timer = session_timer(group.group_id, member_id)
     return _on_member_timer(group, soft, member_id, timer, Departure.EXPIRED, at)
 
 
 def on_rejoin_timeout(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
-    """Remove a classic member that was told to join again and did not."""
+    """Remove a classic member that did not rejoin in time."""
     timer = rejoin_timer(group.group_id, member_id)
     return _on_member_timer(group, soft, member_id, timer, Departure.DID_NOT_REJOIN, at)
 
 
 def on_sync_timeout(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
-    """Remove a classic member that joined and did not ask for its assignment."""
+    """Remove a classic member that joined and did not send SyncGroup in time."""
     timer = resync_timer(group.group_id, member_id)
     return _on_member_timer(group, soft, member_id, timer, Departure.DID_NOT_SYNC, at)
 
@@ -199,7 +199,7 @@ def _on_member_timer(
 
 
 def on_rebalance_timeout(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:
-    """Remove a member that is still at the epoch at which it was told to give partitions up."""
+    """Remove a member that is still at the epoch at which it had to revoke partitions."""
     member, epoch = group.member(member_id), soft.revoking.get(member_id)
     if member is None or epoch != member.current.epoch:
         return Turn(soft)

@@ -27,19 +27,19 @@ from protocols.offsets_topic.records.consumer import ConsumerGroupMemberMetadata
 
 
 class Arrival(NamedTuple):
-    """Whose heartbeat it is."""
+    """The member that sent a heartbeat."""
 
     member: Member | None
-    """The member it comes from, or whose place it takes; None: a new one.
+    """The sender or the member that it replaces; None: a new member.
 
-    A member may also come with an instance id that it did not have before.
+    A member may also send an instance id that it did not have before.
     """
 
     replaces: bool = False
 
 
 def arrival(group: Group, request: ConsumerGroupHeartbeatRequest) -> Arrival | ErrorCode:
-    """Make out who sends a heartbeat that does not leave, or why it is refused."""
+    """Identify the sender of a heartbeat that does not leave, or return the error."""
     if request.instance_id is not None:
         return _static_arrival(group, request, request.instance_id)
     member = group.member(request.member_id)
@@ -67,13 +67,13 @@ def _static_arrival(
 
 
 def holder(group: Group, instance_id: str) -> Member | None:
-    """Return the member that has an instance id, or None."""
+    """Return the member with an instance id, or None."""
     member_id = group.static_members.get(instance_id)
     return None if member_id is None else group.member(member_id)
 
 
 def has_room(group: Group, request: ConsumerGroupHeartbeatRequest, size_max: int) -> bool:
-    """Say whether ``group.consumer.max.size`` lets this one in; who is known takes no room."""
+    """Return whether ``group.consumer.max.size`` admits a sender; a known member always fits."""
     if len(group.members) < size_max or group.member(request.member_id) is not None:
         return True
     return request.instance_id is not None and request.instance_id in group.static_members
@@ -90,10 +90,10 @@ def _checked(member: Member, request: ConsumerGroupHeartbeatRequest) -> Arrival 
 def is_valid_epoch(
     member: Member, received: int, owned: tuple[TopicPartitions, ...] | None
 ) -> bool:
-    """Say whether a member may be at the epoch that it names.
+    """Return whether the epoch in a member's request is valid.
 
-    It may have missed one answer: its previous epoch is good while it owns nothing that it
-    should not have. With epoch 0 it joins again, which is always good.
+    The member may have missed one answer: its previous epoch is valid if it owns no partitions
+    outside its assignment. Epoch 0, with which it rejoins, is always valid.
     """
     current = member.current
     if received in {current.epoch, JOIN_EPOCH}:
@@ -106,7 +106,7 @@ def is_valid_epoch(
     )
 
 
-# -- what the member says of itself ------------------------------------------------------------
+# -- metadata ----------------------------------------------------------------------------------
 
 
 def updated_metadata(
@@ -114,7 +114,7 @@ def updated_metadata(
     header: Header,
     request: ConsumerGroupHeartbeatRequest,
 ) -> ConsumerGroupMemberMetadataValue:
-    """Return what a member told, this request included; what the request leaves out stays."""
+    """Return a member's metadata after a request; omitted fields keep their values."""
     names = request.subscribed_topic_names
     pattern = request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
@@ -145,7 +145,7 @@ def entered(
     header: Header,
     request: ConsumerGroupHeartbeatRequest,
 ) -> Draft:
-    """Return the group with the sender of a heartbeat in it, as it is by now."""
+    """Return the group with the sender of a heartbeat added or updated."""
     before = NO_METADATA if arrived.member is None else arrived.member.metadata
     return with_member(group, arrived, member_id, updated_metadata(before, header, request))
 
@@ -153,7 +153,7 @@ def entered(
 def with_member(
     group: Group, arrived: Arrival, member_id: str, metadata: ConsumerGroupMemberMetadataValue
 ) -> Draft:
-    """Return the group with a member in it that told *told*."""
+    """Return the group with a member added or updated with *metadata*."""
     draft, member = Draft(group), arrived.member
     if arrived.replaces:
         assert member is not None
@@ -164,7 +164,7 @@ def with_member(
 
 
 def _replaced(draft: Draft, old: Member, new_id: str) -> Draft:
-    """Put a new member id in the place of an old one; it begins at epoch 0 with what that had."""
+    """Replace a member id by a new one, which starts at epoch 0 with the old assignment."""
     group_id = draft.group.group_id
     wanted = draft.group.targets.get(old.member_id)
     copied = replace(old.current, epoch=0, previous_epoch=0)

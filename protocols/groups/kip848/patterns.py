@@ -1,11 +1,11 @@
-"""Subscriptions by pattern, which the coordinator matches against the topics there are.
+"""Subscriptions by pattern, which the coordinator matches against the existing topics.
 
-A pattern is looked up beside the requests: a heartbeat begins the look-up of all patterns of its
-group, its timer ends it at once, and only then records say what was found. The first target of
-a member with a new pattern therefore comes with a later heartbeat than its first.
+The look-up is asynchronous: a heartbeat begins the look-up of all patterns of its group, its timer
+ends it at once, and only then records are written with the matches. The first target of a member
+with a new pattern is therefore computed by a later heartbeat than its first.
 
 Source: ``GroupMetadataManager.maybeUpdateRegularExpressions``, ``TopicRegexResolver``,
-``handleRegularExpressionsResult`` of 4.4.0. The syntax is that of RE2, by Google's
+``handleRegularExpressionsResult`` of 4.4.0. The syntax is that of RE2, matched by Google's
 library; Kafka uses its port to Java.
 """
 
@@ -32,14 +32,14 @@ from protocols.offsets_topic.records.consumer import (
 )
 
 LOOK_UP_GAP_MS = 10_000
-"""Least time between two look-ups of one group."""
+"""Minimum time between two look-ups of one group."""
 
 _QUIET = re2.Options()
 _QUIET.log_errors = False
 
 
 class Change(enum.Enum):
-    """What a member did to its pattern with one heartbeat."""
+    """The change of a member's pattern by one heartbeat."""
 
     NONE = "it has the same pattern as before, or none"
     UNKNOWN = "it has another pattern, which was not looked up yet"
@@ -47,7 +47,7 @@ class Change(enum.Enum):
 
 
 def is_valid(pattern: str) -> bool:
-    """Say whether a pattern can be used."""
+    """Return whether a pattern is valid in the syntax of RE2."""
     try:
         matcher(pattern)
     except ValueError:
@@ -56,9 +56,9 @@ def is_valid(pattern: str) -> bool:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Return what tells of a topic name whether a pattern matches the whole of it.
+    """Return a function that checks whether a pattern matches a whole topic name.
 
-    Raise ValueError, in the words of the library, for what is no pattern.
+    Raise ValueError, with the message of the library, for an invalid pattern.
     """
     try:
         compiled = re2.compile(pattern, _QUIET)
@@ -69,17 +69,17 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def change(group: Group, old: str | None, new: str | None) -> Change:
-    """Return what a member's change from one pattern to another means in its group."""
+    """Return the kind of a member's change from one pattern to another."""
     if (old or "") == (new or ""):
         return Change.NONE
     return Change.UNKNOWN if new and new not in group.patterns else Change.KNOWN
 
 
 def forgotten(group: Group, given_up: Iterable[str | None]) -> list[Record]:
-    """Return tombstones of the patterns that nobody in *group* uses without those who give up.
+    """Return tombstones of the patterns that no member of *group* uses any more.
 
-    *given_up*: their patterns, one entry a member. A pattern that was never looked up has no
-    record, and its tombstone is written all the same.
+    *given_up*: the dropped patterns, one entry for each member that drops one. A pattern that was
+    never resolved has no record, but its tombstone is written as well.
     """
     fewer = Counter(pattern for pattern in given_up if pattern)
     unused = sorted(name for name, users in fewer.items() if group.pattern_users[name] == users)
@@ -90,11 +90,11 @@ def forgotten(group: Group, given_up: Iterable[str | None]) -> list[Record]:
 
 
 def look_up_is_due(before: Group, users: Map[str, int], soft: Soft, at: Moment) -> bool:
-    """Say whether all patterns of a group should be looked up now.
+    """Return whether a look-up of all patterns of a group is due.
 
-    *users*: of the patterns, with what a heartbeat says. *before*: the group without it, and so
-    with a last look-up that may be that of a pattern which just lost its last user; that one
-    being in the way is a reason to look all others up.
+    *users*: users of each pattern after the heartbeat. *before*: the group before the heartbeat;
+    it may contain a resolved pattern that has just lost its last user, and that difference also
+    makes a look-up due.
     """
     if not users or soft.looking_up is not None:
         return False
@@ -110,14 +110,14 @@ def look_up_is_due(before: Group, users: Map[str, int], soft: Soft, at: Moment) 
 
 
 def look_up_begun(group: Group, soft: Soft, at: Moment) -> Turn[Soft]:
-    """Begin to look up the group's patterns among the topics of now."""
+    """Begin a look-up of the group's patterns among the current topics."""
     begun = LookUp(tuple(sorted(group.pattern_users)), at.broker.image, at.now_ms)
     timer = SetTimer(patterns_timer(group.group_id), at.now_us)
     return Turn(replace(soft, looking_up=begun), (timer,))
 
 
 def looked_up(group: Group, soft: Soft, at: Moment) -> Turn[Soft]:
-    """Write what the patterns match; other topics than before raise the group epoch."""
+    """Write the matches of the patterns; changed matches raise the group epoch."""
     begun = soft.looking_up
     if begun is None:
         return Turn(soft)
@@ -144,7 +144,7 @@ def looked_up(group: Group, soft: Soft, at: Moment) -> Turn[Soft]:
 
 
 def matching(pattern: str, begun: LookUp) -> tuple[str, ...]:
-    """Return the topics whose whole name a pattern matches, sorted; none if it is no pattern."""
+    """Return the topics whose whole name a pattern matches, sorted; none if it is invalid."""
     if not is_valid(pattern):
         return ()
     return tuple(sorted(filter(matcher(pattern), begun.image.by_name)))

@@ -1,20 +1,20 @@
-"""One member, one step towards its target: the rules of exclusive ownership.
+"""Reconcile one member by one step towards its target, with exclusive ownership.
 
-A member has three states that matter here. It gives up before it takes: while it may still own
-what it has to give up (UNREVOKED_PARTITIONS) it stays at its old epoch and gets nothing. Then it
-moves to the target epoch and takes whatever nobody holds; what others still hold keeps it
-UNRELEASED_PARTITIONS, and it asks again with each heartbeat. With all of its target it is STABLE.
+A member revokes before it gets partitions. While it may still own partitions to revoke
+(UNREVOKED_PARTITIONS), it stays at its old epoch and gets nothing. Then it moves to the target
+epoch and gets the partitions that no member owns; while others own the rest, it stays in
+UNRELEASED_PARTITIONS and tries again with each heartbeat. With all of its target it is STABLE.
 
 =======================  ==========================  ==========================================
-state                    and                         then
+state                    condition                   result
 =======================  ==========================  ==========================================
-STABLE                   at the target epoch         stays; drops topics it no longer reads
+STABLE                   at the target epoch         stays; drops unsubscribed topics
 STABLE                   behind the target epoch     next step
-UNREVOKED_PARTITIONS     may still own some of it    stays; drops topics it no longer reads
-UNREVOKED_PARTITIONS     has given it up             next step
+UNREVOKED_PARTITIONS     may still own some of them  stays; drops unsubscribed topics
+UNREVOKED_PARTITIONS     has revoked them            next step
 UNRELEASED_PARTITIONS                                next step
-UNKNOWN                  says it owns nothing        next step, from the target epoch
-UNKNOWN                  else                        is fenced
+UNKNOWN                  reports that it owns none   next step, from the target epoch
+UNKNOWN                  otherwise                   is fenced
 =======================  ==========================  ==========================================
 
 Source: ``CurrentAssignmentBuilder`` of Kafka 4.4.0.
@@ -39,40 +39,40 @@ from protocols.java_maps import NOTHING
 from protocols.messages.errors import ErrorCode
 
 Owned = Mapping[str, frozenset[int]]
-"""Topic id to partitions that a member says it owns."""
+"""Topic id to partitions that a member reports as owned."""
 
 _FIRST_LENGTH = 16
-"""Slots of a set of partitions that is made for none."""
+"""Number of slots of a set of partitions that is created empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a member's next step depends on, besides where it is."""
+    """The input of a member's next step, besides its current assignment."""
 
     target_epoch: int
     wanted: TargetPartitions
     """The member's target."""
 
     held: Map[str, Map[int, int]]
-    """What any member of the group has, or has not given up."""
+    """The partitions that any member of the group owns or has yet to revoke."""
 
     owned: Owned | None
-    """What the member says it owns; None: it did not say, which means as before."""
+    """The partitions the member reports as owned; None: not reported, as before."""
 
     subscribed: Collection[str]
-    """Ids of the topics it reads; what it has or shall have of others counts for nothing."""
+    """Ids of the subscribed topics; partitions of other topics are ignored."""
 
     resubscribed: bool = False
-    """Whether its subscription changed with this heartbeat."""
+    """Whether this heartbeat changed the subscription."""
 
     reads_nothing: bool = False
-    """Whether its subscription has no name in it, not even of a topic that does not exist."""
+    """Whether the subscription has no topic name, not even of a topic that does not exist."""
 
 
 def reconciled(current: CurrentAssignment, given: Situation) -> CurrentAssignment | ErrorCode:
-    """Return where a member is after one step, or why it is fenced.
+    """Return a member's assignment after one step, or the error if it is fenced.
 
-    The same value comes back where nothing is to be done.
+    If no step is due, return *current* itself.
     """
     match current.state:
         case MemberState.STABLE if current.epoch == given.target_epoch:
@@ -87,7 +87,7 @@ def reconciled(current: CurrentAssignment, given: Situation) -> CurrentAssignmen
 
 
 def _next(current: CurrentAssignment, epoch: int, given: Situation) -> CurrentAssignment:
-    """Give up what is not wanted, or else take what is free; *epoch* is kept while giving up."""
+    """Revoke unwanted partitions, or else assign free ones; *epoch* is kept while revoking."""
     kept: dict[str, list[int]] = {}
     dropped: dict[str, list[int]] = {}
     added: dict[str, list[int]] = {}
@@ -120,7 +120,7 @@ def _next(current: CurrentAssignment, epoch: int, given: Situation) -> CurrentAs
 
 
 def _without_unread(current: CurrentAssignment, given: Situation) -> CurrentAssignment:
-    """Give up, or forget, what is assigned of topics that the member does not read any more."""
+    """Revoke, or drop, the assigned partitions of topics that are no longer subscribed."""
     nothing_left = given.reads_nothing and not current.revoking
     unread = [topic for topic in current.assigned if topic not in given.subscribed]
     if not unread and not nothing_left:
@@ -138,7 +138,7 @@ def _without_unread(current: CurrentAssignment, given: Situation) -> CurrentAssi
 
 
 def _may_own(partitions: Mapping[str, Collection[int]], owned: Owned | None) -> bool:
-    """Say whether a member may still own any of some partitions, by what it says."""
+    """Return whether a member may still own any of some partitions, given its report."""
     if owned is None:
         return True
     return any(
@@ -154,10 +154,10 @@ def _granted(
     added: Mapping[str, list[int]],
     epoch: int,
 ) -> AssignedEpochs:
-    """Return what a member has: kept with its assignment epochs, added with *epoch*.
+    """Return an assignment: kept partitions with their assignment epochs, added with *epoch*.
 
-    In the order of the maps that Kafka fills: kept partitions first, into a table that was made
-    for as many as there were; so the log shows them in the same order.
+    The order is that of the maps that Kafka fills, and so of the log: kept partitions first, into
+    a table that was created for the previous number of partitions.
     """
     granted: dict[str, Mapping[int, int]] = {}
     topics = [topic for topic in kept if kept[topic] or added.get(topic)]

@@ -1,7 +1,7 @@
-"""The records of a consumer group, as its coordinator writes them.
+"""Create the records of a consumer group.
 
-Handlers collect them in a :class:`Draft`: each new record is replayed at once into the group
-that the rest of the handler looks at, by the same code that applies it for good.
+Handlers collect them in a :class:`Draft`: each new record is replayed at once into the draft's
+group, which the rest of the handler reads, by the same code that replays it at load.
 
 Source: ``GroupCoordinatorRecordHelpers``, ``ConsumerGroup.createGroupTombstoneRecords`` of Kafka
 4.4.0.
@@ -35,7 +35,7 @@ from protocols.offsets_topic.records.consumer import (
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A group as it will be, and the records that make it so."""
+    """A group after pending records, and these records."""
 
     group: Group
     records: tuple[Record, ...] = ()
@@ -54,7 +54,7 @@ class Draft:
 def member_record(
     group_id: str, member_id: str, metadata: ConsumerGroupMemberMetadataValue | None
 ) -> Record:
-    """Return record 5: what a member told; None: it is gone."""
+    """Return record 5: a member's metadata; None: a tombstone."""
     return Record(ConsumerGroupMemberMetadataKey(group_id, member_id), metadata)
 
 
@@ -65,7 +65,7 @@ def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
 
 
 def target_epoch_record(group_id: str, epoch: int, assigned_ms: int) -> Record:
-    """Return record 6: for which group epoch the target was computed, and when."""
+    """Return record 6: the group epoch for which the target was computed, and the time."""
     value = ConsumerGroupTargetAssignmentMetadataValue(
         assignment_epoch=epoch, assignment_timestamp=assigned_ms
     )
@@ -73,7 +73,7 @@ def target_epoch_record(group_id: str, epoch: int, assigned_ms: int) -> Record:
 
 
 def target_record(group_id: str, member_id: str, wanted: TargetPartitions | None) -> Record:
-    """Return record 7: what a member shall have; None: it is gone."""
+    """Return record 7: a member's target; None: a tombstone."""
     value = None
     if wanted is not None:
         value = ConsumerGroupTargetAssignmentMemberValue(
@@ -86,7 +86,7 @@ def target_record(group_id: str, member_id: str, wanted: TargetPartitions | None
 
 
 def current_record(group_id: str, member_id: str, current: CurrentAssignment | None) -> Record:
-    """Return record 8: what a member has; None: it is gone."""
+    """Return record 8: a member's current assignment; None: a tombstone."""
     value = None
     if current is not None:
         value = ConsumerGroupCurrentMemberAssignmentValue(
@@ -109,19 +109,19 @@ def member_tombstones(group_id: str, member_id: str) -> tuple[Record, ...]:
 
 
 def pattern_tombstone(group_id: str, pattern: str) -> Record:
-    """Return the record that forgets what a pattern matched."""
+    """Return the record that removes the matches of a pattern."""
     return Record(ConsumerGroupRegularExpressionKey(group_id, pattern), None)
 
 
 def topic_metadata_tombstone(group_id: str) -> Record:
-    """Return the record that removes the topic metadata that 4.0 wrote."""
+    """Return the record that removes the topic metadata of Kafka 4.0."""
     return Record(ConsumerGroupPartitionMetadataKey(group_id), None)
 
 
 def group_tombstones(group: Group, *, old: str = "", new: str = "") -> tuple[Record, ...]:
     """Return the records that delete a group, in Kafka's order: 8, 7, 6, 5, 16, 4, 3.
 
-    *old*: the id of a member in whose place, in the records before these, *new* has come.
+    *old*: the id of a member that the preceding records replaced by *new*.
     """
     group_id = group.group_id
     members = [new if member.member_id == old else member.member_id for member in group]

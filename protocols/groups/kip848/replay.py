@@ -1,7 +1,7 @@
-"""What a record does to its group: the only way to a new :class:`Group`, live and at load.
+"""Replay records into a group: the only way to create a :class:`Group`, live and at load.
 
-The records tell of members one by one, in any order that a compacted log may have left; only
-what can never be written is refused.
+Each record concerns one member or the group, in any order that a compacted log may have; only
+records that can never be written are rejected.
 
 Source: ``GroupMetadataManager.replay`` for types 3 to 8 and 16.
 """
@@ -38,11 +38,11 @@ from protocols.offsets_topic.records.errors import BrokenLogError
 _STATES: Final = {int(state): state for state in MemberState}
 
 Rule = Callable[[Group, Any, Any], Group | None]
-"""What a record, its key and its value or None, makes of the group; None: it is removed."""
+"""Apply a record (its key, and its value or None) to the group; None: the group is removed."""
 
 
 def replayed(group: Group, records: Iterable[Record]) -> Group:
-    """Apply records that leave the group in being."""
+    """Apply records that do not remove the group."""
     for key, value in records:
         after = RULES[key.record_type](group, key, value)
         assert after is not None, "nobody goes on with a group that was removed"
@@ -53,9 +53,9 @@ def replayed(group: Group, records: Iterable[Record]) -> Group:
 def group_replayed(
     group: Group | None, group_id: str, key: Key, value: Value | None
 ) -> Group | None:
-    """Apply one record of the group of that id, which may not exist before or after.
+    """Apply one record to the group with that id, which may be absent before or after.
 
-    Raise BrokenLogError where a load fails.
+    Raise BrokenLogError if a load would fail.
     """
     if group is None:
         if value is None:
@@ -110,7 +110,7 @@ def _pattern(group: Group, key: Any, value: Any) -> Group:
     return replace(group, patterns=patterns, pattern_topics=topics)
 
 
-# -- its members -------------------------------------------------------------------------------
+# -- members -----------------------------------------------------------------------------------
 
 
 def _member(group: Group, key: Any, value: Any) -> Group:
@@ -138,7 +138,7 @@ def _with_metadata(
     metadata: ConsumerGroupMemberMetadataValue | None,
     member: Member | None,
 ) -> Group:
-    """Put *member* in the place of *old*, or take that out; every index follows."""
+    """Replace *old* by *member*, or remove it if None; update every index."""
     before, member_id, members = old.metadata, old.member_id, group.members
     return replace(
         group,
@@ -175,7 +175,7 @@ def _static(
     before: ConsumerGroupMemberMetadataValue,
     metadata: ConsumerGroupMemberMetadataValue | None,
 ) -> Map[str, str]:
-    """An instance that a member gave up is forgotten, unless another member has it by now."""
+    """Update the instance ids; one that now belongs to another member is kept."""
     old, new = before.instance_id, None if metadata is None else metadata.instance_id
     if old is not None and old != new and known.get(old) == member_id:
         known = known.delete(old)
@@ -183,7 +183,7 @@ def _static(
 
 
 def _recounted(counts: Map[str, int], before: Iterable[str], after: Iterable[str]) -> Map[str, int]:
-    """Return how often each name counts after one who listed *before* lists *after*."""
+    """Return the count of each name after one member's list changed from *before* to *after*."""
     if before == after:
         return counts
     old, new = set(before), set(after)
@@ -195,7 +195,7 @@ def _recounted(counts: Map[str, int], before: Iterable[str], after: Iterable[str
     return counts
 
 
-# -- what they shall have, and have ------------------------------------------------------------
+# -- targets and current assignments -----------------------------------------------------------
 
 
 def _target(group: Group, key: Any, value: Any) -> Group:
@@ -240,7 +240,7 @@ def current_of(value: ConsumerGroupCurrentMemberAssignmentValue) -> CurrentAssig
 
 
 def _assigned_epochs(listed: tuple[AssignedPartitions, ...], otherwise: int) -> AssignedEpochs:
-    """Where a topic's epochs are not one a partition, the member's epoch counts for each."""
+    """Return assignment epochs; without one per partition, each gets the member epoch."""
     return {
         topic.topic_id: (
             dict(zip(topic.partitions, topic.assignment_epochs, strict=True))

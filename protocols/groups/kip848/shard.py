@@ -44,7 +44,7 @@ from protocols.offsets_topic.records import OffsetCommitValue
 
 
 def group_of(durable: Durable, group_id: str) -> Group:
-    """Return a group that is known to be a consumer group."""
+    """Return a group that must be a consumer group."""
     group = durable.groups.get(group_id)
     assert isinstance(group, Group), f"{group_id} is no consumer group"
     return group
@@ -53,13 +53,13 @@ def group_of(durable: Durable, group_id: str) -> Group:
 def _validate_commit(
     shard: AnyShard, request: OffsetCommitRequest, at: Moment
 ) -> ErrorCode | tuple[Effect, ...]:
-    """A commit touches no timer."""
+    """Validate a commit; it has no effects, as it sets no timer."""
     group = group_of(shard.durable, request.group_id)
     return validation.validate_commit(group, request, at) or ()
 
 
 def _create_for_commit(shard: AnyShard, _: str, __: Moment) -> AnyShard:
-    """A commit never makes a consumer group."""
+    """Return the shard unchanged: a commit never creates a consumer group."""
     return shard
 
 
@@ -78,7 +78,7 @@ def _delete(shard: AnyShard, group_id: str) -> Turn[AnyShard]:
 
 
 def without_soft(shard: Shard[Any], group_id: str) -> Shard[Any]:
-    """Return the shard that has forgotten what it knew of a group beside the log."""
+    """Return the shard without the soft state of a group."""
     if group_id not in shard.soft:
         return shard
     return Shard(shard.groups, shard.durable, shard.soft.delete(group_id))
@@ -95,7 +95,7 @@ def _is_subscribed(shard: AnyShard, group_id: str, topic: str) -> bool:
 def _expires_from_ms(
     shard: AnyShard, group_id: str, partition: TopicPartition, value: OffsetCommitValue
 ) -> int | None:
-    """An offset counts from its commit, also while the group has members, if nobody reads it."""
+    """Return the commit time if no member subscribes to the topic, else None."""
     if _is_subscribed(shard, group_id, partition.topic):
         return None
     return value.commit_timestamp
@@ -118,17 +118,17 @@ def _on_unloaded(shard: AnyShard, group_id: str, _: Moment) -> Turn[AnyShard]:
 R = TypeVar("R")
 
 TimeoutHandler = Callable[[Group, Soft, str, Moment], Turn[Soft]]
-"""What a group does when the time of one of its members is over."""
+"""A handler of a timer of one member."""
 
 
 def group_in(shard: AnyShard, group_id: str) -> Group | None:
-    """Return the consumer group of that id, or None if there is none or it is of another type."""
+    """Return the consumer group with that id, or None if it is absent or of another type."""
     group = shard.durable.groups.get(group_id)
     return group if isinstance(group, Group) else None
 
 
 def soft_of(shard: AnyShard, group_id: str) -> Soft:
-    """Return what the coordinator knows of a group beside the log."""
+    """Return the soft state of a group."""
     soft: Soft = shard.soft.get(group_id, NOTHING_SOFT)
     return soft
 
@@ -136,7 +136,7 @@ def soft_of(shard: AnyShard, group_id: str) -> Soft:
 def consumer_heartbeat(
     shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a heartbeat; one that joins makes its group if there is none."""
+    """Answer a heartbeat; one that joins creates its group if there is none."""
     group_id = request.group_id
     group, soft = group_in(shard, group_id), soft_of(shard, group_id)
     if group is None:
@@ -156,13 +156,13 @@ def at_group(
     request: R,
     at: Moment,
 ) -> Turn[AnyShard]:
-    """Answer a request to a consumer group by one of its handlers."""
+    """Answer a request to a consumer group with the given handler."""
     turn = handle(group, soft_of(shard, group.group_id), header, request, at)
     return _on_shard(shard, group.group_id, turn)
 
 
 def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
-    """Act on a timer of a consumer group that ran out."""
+    """Handle a timer of a consumer group."""
     if timer.startswith(PATTERNS):
         group_id = timer.removeprefix(PATTERNS)
         group = group_in(shard, group_id)
@@ -174,7 +174,7 @@ def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
 
 
 def is_timer(timer: str) -> bool:
-    """Say whether a timer is one of consumer groups."""
+    """Return whether a timer belongs to a consumer group."""
     return timer.startswith((*_TIMEOUT_HANDLERS, PATTERNS))
 
 
@@ -198,7 +198,7 @@ def _on_member_timer(shard: AnyShard, timer: str, prefix: str, at: Moment) -> Tu
 
 
 def _on_shard(shard: AnyShard, group_id: str, turn: Turn[Soft]) -> Turn[AnyShard]:
-    """Return a group's turn as its shard's."""
+    """Return a group's turn as a turn of its shard."""
     known = turn.state is soft_of(shard, group_id)
     after = shard if known else shard.with_soft(group_id, turn.state)
     return Turn(after, turn.effects, turn.records, turn.waits)

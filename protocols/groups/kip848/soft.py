@@ -1,9 +1,9 @@
-"""Soft state of a consumer group: what the coordinator knows beside its records, and its timers.
+"""Soft state of a consumer group: the coordinator's state outside the records, and its timers.
 
-Soft state is lost when the group moves to another coordinator; every timer then starts anew.
+Soft state is lost when the group moves to another coordinator; every timer then restarts.
 Timer names are those of ``GroupMetadataManager``, except ``join-`` and ``sync-`` of classic
 members, which would collide with those of classic groups. The parts of a name are joined by
-dashes without escaping; the first split that names an existing group and member is taken.
+dashes without escaping; the first split that names an existing group and member is used.
 
 Source: the metadata refresh deadline of ``ModernGroup``; the executor, the timers and ``onLoaded``
 of ``GroupMetadataManager``.
@@ -26,43 +26,43 @@ from protocols.machine import CancelTimer, Effect, SetTimer, Tell
 
 
 class LookUp(NamedTuple):
-    """A look-up of all patterns of a group that is under way."""
+    """A look-up of all patterns of a group, in progress."""
 
     patterns: tuple[str, ...]
     image: TopicsImage
-    """The topics when it began."""
+    """The topics when the look-up began."""
 
     now_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Soft:
-    """One consumer group, as far as its log does not say."""
+    """The soft state of one consumer group."""
 
     checked_epoch: int | None = None
-    """The group epoch as of which its topics were compared with the metadata; None: anew.
+    """The group epoch at which the topics were last compared with the metadata; None: compare.
 
-    If the group epoch is lower, the append failed that belongs to it.
+    If the group epoch is lower, the append of that epoch failed.
     """
 
     looking_up: LookUp | None = None
     revoking: Map[str, int] = NOTHING
-    """Member id to its epoch when it was told to give partitions up, with its timer running."""
+    """Member id to its epoch when it had to revoke partitions; its rebalance timer is running."""
 
     rejoining: Map[str, None] = NOTHING
-    """Classic members that were told to join again, with their timers running."""
+    """Classic members that must rejoin; their rejoin timers are running."""
 
 
 NOTHING_SOFT = Soft()
 
 
 def is_stale(group: Group, soft: Soft) -> bool:
-    """Say whether the topics have to be looked at again."""
+    """Return whether the topics must be compared with the metadata again."""
     return soft.checked_epoch is None or group.epoch < soft.checked_epoch
 
 
 def invalidate_metadata(soft: Soft) -> Soft:
-    """Return the same after one of the group's topics changed."""
+    """Return the soft state after one of the group's topics changed."""
     return replace(soft, checked_epoch=None)
 
 
@@ -74,17 +74,17 @@ PATTERNS = "resolve-patterns-"
 
 
 def session_timer(group_id: str, member_id: str) -> str:
-    """Return the name of the timer that removes a silent member."""
+    """Return the name of the timer that removes a member without heartbeats."""
     return f"{SESSION}{group_id}-{member_id}"
 
 
 def rebalance_timer(group_id: str, member_id: str) -> str:
-    """Return the name of the timer that removes a member that does not give partitions up."""
+    """Return the name of the timer that removes a member that does not revoke partitions."""
     return f"{REBALANCE}{group_id}-{member_id}"
 
 
 def rejoin_timer(group_id: str, member_id: str) -> str:
-    """Return the name of the timer that removes a classic member that does not join again."""
+    """Return the name of the timer that removes a classic member that does not rejoin."""
     return f"{REJOIN}{group_id}-{member_id}"
 
 
@@ -94,7 +94,7 @@ def resync_timer(group_id: str, member_id: str) -> str:
 
 
 def timers_beside(group_id: str, member_id: str) -> tuple[str, str, str]:
-    """Return the names of a member's timers beside its session's."""
+    """Return the names of a member's timers except the session timer."""
     return (
         rebalance_timer(group_id, member_id),
         rejoin_timer(group_id, member_id),
@@ -103,12 +103,12 @@ def timers_beside(group_id: str, member_id: str) -> tuple[str, str, str]:
 
 
 def patterns_timer(group_id: str) -> str:
-    """Return the name of the look-up of a group's patterns, which runs beside the requests."""
+    """Return the name of the timer that ends the look-up of a group's patterns."""
     return PATTERNS + group_id
 
 
 def splits(name: str, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield every (group id, member id) that the name of a member's timer may mean."""
+    """Yield every (group id, member id) that the name of a member's timer can denote."""
     place = name.find("-", len(prefix))
     while place >= 0:
         yield name[len(prefix) : place], name[place + 1 :]
@@ -116,7 +116,7 @@ def splits(name: str, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def on_loaded(group: Group, at: Moment) -> Turn[Soft]:
-    """Start a group that was loaded: every timer starts in full, no rebalance follows."""
+    """Start the timers of a loaded group in full; no rebalance follows."""
     group_id, soft = group.group_id, NOTHING_SOFT
     session_us = at.after(at.settings.group_consumer_session_timeout_ms)
     effects: list[Effect] = []

@@ -1,7 +1,7 @@
-"""What a member's request sets in motion, whichever protocol it speaks.
+"""The steps after a member's request, for members of either protocol.
 
-In Kafka's order: does what the member says of itself, or a change of the topics, make a new group
-epoch (1); is a new target due (2); one step of this member towards its target (3).
+In Kafka's order: raise the group epoch if the member's metadata or the topics changed (1); compute
+a new target if one is due (2); reconcile this member by one step towards its target (3).
 
 Source: ``GroupMetadataManager.consumerGroupHeartbeat``, ``classicGroupJoinToConsumerGroup`` of
 4.4.0.
@@ -43,35 +43,35 @@ from protocols.offsets_topic.records.consumer import ConsumerGroupTargetAssignme
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatContext:
-    """A member's request while it is worked on."""
+    """A member's request while it is processed."""
 
     draft: Draft
     soft: Soft
     member_id: str
     before: Member | None
-    """The member before; None: it is new here."""
+    """The member before the request; None: a new member."""
 
     effects: tuple[Effect, ...] = ()
 
     @property
     def group(self) -> Group:
-        """The group as it is by now."""
+        """Return the group after the steps so far."""
         return self.draft.group
 
     @property
     def member(self) -> Member:
-        """The member as it is by now."""
+        """Return the member after the steps so far."""
         return self.draft.group.members.entries[self.member_id]
 
     def with_effects(self, *effects: Effect) -> HeartbeatContext:
-        """Return the same with more effects at their end."""
+        """Return the context with more effects appended."""
         return replace(self, effects=self.effects + effects)
 
 
 def advanced(
     group: Group, context: HeartbeatContext, owned: tuple[TopicPartitions, ...] | None, at: Moment
 ) -> HeartbeatContext | ErrorCode:
-    """Do all that follows from what a member said; *group* is as it was before.
+    """Take all steps after a member's request; *group* is the group before it.
 
     Raises TargetAssignmentError if the assignor fails.
     """
@@ -82,9 +82,9 @@ def advanced(
 def carried_over(
     group: Group, context: HeartbeatContext, owned: tuple[TopicPartitions, ...] | None, at: Moment
 ) -> HeartbeatContext | ErrorCode:
-    """Do the same for the last member of a group that will be classic at once.
+    """Take the steps for the last member of a group that is about to become classic.
 
-    No target is computed any more; if it is behind, the member takes no step either, as a
+    No target is computed; if the target is behind, the member is not reconciled either, because a
     rebalance follows.
     """
     context, resubscribed = _epoch_raised(group, context, at)
@@ -99,9 +99,9 @@ def carried_over(
 def _epoch_raised(
     before: Group, context: HeartbeatContext, at: Moment
 ) -> tuple[HeartbeatContext, bool]:
-    """Raise the epoch if anything changed that an assignment depends on; at most once.
+    """Raise the epoch, at most once, if any input of the assignment changed.
 
-    Return also whether the member's own subscription changed.
+    Also return whether the member's own subscription changed.
     """
     old = NO_METADATA if context.before is None else context.before.metadata
     new = context.member.metadata
@@ -146,7 +146,7 @@ def _look_up(before: Group, context: HeartbeatContext, at: Moment) -> HeartbeatC
 def _reason(
     before: Group, context: HeartbeatContext, at: Moment, *, renamed: bool, pattern: patterns.Change
 ) -> str | None:
-    """Return why the member itself raises the epoch, if it does."""
+    """Return the reason why the member itself raises the epoch, or None."""
     if renamed:
         return "a member joined" if context.before is None else "a member reads other topics"
     if pattern is patterns.Change.KNOWN:
@@ -189,7 +189,7 @@ def _moved(
     resubscribed: bool,
     at: Moment,
 ) -> HeartbeatContext | ErrorCode:
-    """Let the member take a step; where that changes it, its rebalance timer follows."""
+    """Reconcile the member by one step; on a change, update its rebalance timer."""
     group, member = context.group, context.member
     current = member.current
     is_there = current.state is MemberState.STABLE and current.epoch == group.target_epoch
@@ -233,7 +233,7 @@ def _report_move(
 
 
 def _timed(context: HeartbeatContext, step: CurrentAssignment, at: Moment) -> HeartbeatContext:
-    """Set or end a member's time to give partitions up; a classic one has its time to rejoin."""
+    """Set or cancel a member's rebalance timer; a classic member has a rejoin timer instead."""
     member, soft = context.member, context.soft
     if member.speaks_classic:
         return context

@@ -1,4 +1,4 @@
-"""The target assignment: the assignor assigns for the whole group, only changes are written.
+"""Compute the target assignment of the whole group; only changes are written.
 
 The assignor starts from the members' last *targets*, not from their current assignments: a
 partition that is still being revoked elsewhere already counts for its next owner.
@@ -36,10 +36,10 @@ from protocols.offsets_topic.records import Record
 
 
 def is_due(group: Group, at: Moment) -> bool:
-    """Say whether the target is behind and may be computed now (KIP-1263).
+    """Return whether the target is behind and may be computed now (KIP-1263).
 
-    Computations of one group are kept apart by the assignment interval; no timer waits for it,
-    the next heartbeat does.
+    The assignment interval separates the computations of one group; there is no timer for it, the
+    next heartbeat after it computes the target.
     """
     if group.epoch <= group.target_epoch:
         return False
@@ -52,14 +52,14 @@ class TargetAssignmentError(Exception):
     """The assignor failed: the request is answered with UNKNOWN_SERVER_ERROR and this message."""
 
     def __init__(self, epoch: int, reason: object) -> None:
-        """Take the group epoch for which a target was due, and why there is none."""
+        """Take the group epoch for which a target was due, and the reason of the failure."""
         super().__init__(f"Failed to compute a new target assignment for epoch {epoch}: {reason}")
 
 
 def with_target(draft: Draft, new_member: str | None, at: Moment) -> Draft:
     """Return the draft with a target assignment for its group epoch.
 
-    *new_member*: the member that this heartbeat added; the assignor gets it last. Raises
+    *new_member*: the member that this heartbeat added; it is last in the assignor's input. Raises
     TargetAssignmentError if the assignor fails or is not in ``group.consumer.assignors``.
 
     Source: ``GroupMetadataManager.updateTargetAssignment``.
@@ -81,14 +81,14 @@ def with_target(draft: Draft, new_member: str | None, at: Moment) -> Draft:
 
 
 def assignor_of(group: Group, at: Moment) -> str:
-    """Return the name of the assignor in force."""
+    """Return the name of the group's current assignor."""
     return preferred_assignor(group.votes, at.settings.group_consumer_assignors[0])
 
 
 def _changes(
     group: Group, subscriptions: Subscriptions, assigned: Assignment, at: Moment
 ) -> list[Record]:
-    """Return record 7 of every member that had no target, or had another one."""
+    """Return record 7 of every member whose target is new or changed."""
     image, records = at.broker.image, list[Record]()
     for member_id, partitions in assigned.items():
         old = group.targets.get(member_id)
@@ -111,7 +111,7 @@ def _same(old: TargetPartitions, new: dict[str, list[int]]) -> bool:
     )
 
 
-# -- what the assignor is told -----------------------------------------------------------------
+# -- the input of the assignor -----------------------------------------------------------------
 
 
 def _subscriptions(group: Group, members: list[Member], at: Moment) -> Subscriptions:
@@ -137,7 +137,7 @@ def _assigned(group: Group, subscriptions: Subscriptions, at: Moment) -> Assignm
 
 
 _TRUSTED = frozenset({"uniform", "range"})
-"""The built-in assignors, whose answers need no check."""
+"""The built-in assignors, whose assignments are not checked."""
 
 
 def _topics(group: Group, at: Moment) -> Topics:
@@ -152,10 +152,10 @@ def _topics(group: Group, at: Moment) -> Topics:
 
 
 def is_homogeneous(group: Group) -> bool:
-    """Say whether all members count as readers of the same topics.
+    """Return whether all members count as subscribers of the same topics.
 
-    By names: each topic has as many readers as there are members. With patterns: all use one,
-    and nothing is read by name.
+    Without patterns: each topic has as many subscribers as there are members. With patterns: all
+    members use the same one, and there is no subscription by name.
     """
     everyone = len(group.members)
     if group.pattern_users:
@@ -165,7 +165,7 @@ def is_homogeneous(group: Group) -> bool:
 
 
 def _owned(group: Group, member: Member, at: Moment) -> tuple[TopicPartition, ...]:
-    """Return a member's last target by name; topics that are gone are left out."""
+    """Return a member's last target by topic name, without deleted topics."""
     name_of = at.broker.image.name_of
     return tuple(
         partition

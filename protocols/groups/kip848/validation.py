@@ -1,4 +1,4 @@
-"""Validate heartbeats before their group is read; validate commits and fetches by member epoch.
+"""Validate heartbeats before the group is read; validate commits and fetches by member epoch.
 
 Source: ``GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid``,
 ``ConsumerGroup.validateOffsetCommit``, ``validateOffsetFetch`` of Kafka 4.4.0 (KIP-1251).
@@ -86,7 +86,7 @@ _NAMED: Final = (
 
 
 def _error_response(error: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
-    """Return a heartbeat's answer that only says no."""
+    """Return a heartbeat response that contains only an error."""
     return ConsumerGroupHeartbeatResponse(error=error, error_message=message)
 
 
@@ -114,7 +114,7 @@ def _invalid(request: ConsumerGroupHeartbeatRequest) -> str | None:
 
 
 def _is_blank(text: str) -> bool:
-    """Say whether a text is empty but for what ``String.trim`` takes off: all up to the space."""
+    """Return whether ``String.trim``, which strips characters up to the space, leaves nothing."""
     return all(char <= " " for char in text)
 
 
@@ -129,15 +129,15 @@ def _invalid_join(request: ConsumerGroupHeartbeatRequest) -> str | None:
 
 
 _FIRST_WITH_EPOCHS = 9
-"""The OffsetCommit version that speaks of member epochs."""
+"""The first OffsetCommit version with member epochs."""
 
 
 def validate_commit(group: Group, request: OffsetCommitRequest, at: Moment) -> ErrorCode | None:
-    """Return why a commit is refused as a whole, or None.
+    """Return the error if a commit is rejected as a whole, else None.
 
-    At the member's epoch any partition may be committed. At an older one each partition must
-    have been the member's by then, and still be: one that is not fails the whole request, unless
-    that one is refused for itself.
+    At the member's epoch any partition may be committed. At an older epoch the member must have
+    owned each partition by then and still own it; any other partition fails the whole request,
+    unless that partition is rejected for its metadata.
     """
     epoch = request.generation_id
     if epoch < 0 and not group.members:
@@ -162,7 +162,7 @@ def validate_commit(group: Group, request: OffsetCommitRequest, at: Moment) -> E
 
 
 def validate_fetch(group: Group, request: OffsetFetchRequest) -> ErrorCode | None:
-    """Return why a fetch is refused, or None; who names no member may always fetch."""
+    """Return the error of a fetch or None; a fetch without a member id is always allowed."""
     if request.member_id is None and request.member_epoch < 0:
         return None
     member = group.member(request.member_id or "")
@@ -178,7 +178,7 @@ def _stale(member: Member) -> ErrorCode:
 
 
 def _had_by(member: Member, topic: str | None, number: int, epoch: int) -> bool:
-    """Say whether a partition is the member's, and was already at an epoch."""
+    """Return whether the member owns a partition and already owned it at an epoch."""
     if topic is None:
         return False
     for grants in (member.current.assigned, member.current.revoking):

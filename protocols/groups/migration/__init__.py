@@ -1,17 +1,17 @@
-"""Groups that change from one protocol to the other: the one place that knows both.
+"""Convert groups from one protocol to the other; the only package that depends on both.
 
-A group without members becomes whatever its next member speaks, under any policy: its records
-are deleted and the other type's begin, in one batch; its offsets stay.
+A group without members takes the protocol of its next member, under any policy: one batch deletes
+its records and writes those of the other type; the offsets stay.
 
-With members it depends on ``group.consumer.migration.policy``. *Upgrade*: the first heartbeat of
-the consumer protocol makes a consumer group of a classic one. *Downgrade*: when the last member of
-the consumer protocol goes, or a classic one takes its place, and only classic ones are left, the
-group is classic again.
+For a group with members ``group.consumer.migration.policy`` applies. *Upgrade*: the first
+heartbeat of the consumer protocol converts a classic group to a consumer group. *Downgrade*: when
+the last member of the consumer protocol leaves or is replaced by a classic one, so that only
+classic members remain, the group becomes classic again.
 
 Source: KIP-848, "Online Migration"; ``convertToConsumerGroup``, ``convertToClassicGroup``,
 ``maybeDeleteEmptyClassicGroup``, ``maybeDeleteEmptyConsumerGroup`` of 4.4.0.
 
-Its requests are imported when a request or timer of a consumer group first needs them.
+The module ``requests`` is imported when a request or timer of a consumer group first needs it.
 """
 
 from __future__ import annotations

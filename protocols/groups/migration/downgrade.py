@@ -1,7 +1,7 @@
-"""A consumer group of which only classic members are left becomes a classic group: the *downgrade*.
+"""The *downgrade*: a consumer group with only classic members left becomes a classic group.
 
-The last member of the consumer protocol goes, and the group rebalances; or a classic member takes
-its instance id over, and the group goes on as it is, if its target is up to date.
+Either the last member of the consumer protocol leaves, and the group rebalances; or a classic
+member takes over its instance id, and there is no rebalance if the target is up to date.
 
 Source: ``validateOnlineDowngradeWithFencedMembers``, ``validateOnlineDowngradeWithReplacedMember``,
 ``convertToClassicGroup`` and ``ClassicGroup.fromConsumerGroup`` of 4.4.0.
@@ -46,21 +46,21 @@ _LAST_IS_REPLACED: Final = "a classic member took the place of the last of the c
 
 
 def _may_downgrade(members: int, at: Moment) -> bool:
-    """Say whether a group may be classic again, given how many members it will have."""
+    """Return whether a group may become classic, given its number of members afterwards."""
     settings = at.settings
     allowed = settings.group_consumer_migration_policy in {"bidirectional", "downgrade"}
     return allowed and members <= settings.group_max_size
 
 
-# -- the last member of the consumer protocol goes ---------------------------------------------
+# -- the last member of the consumer protocol leaves -------------------------------------------
 
 
 def downgrade_if_due(
     shard: AnyShard, group_id: str, turn: Turn[AnyShard], at: Moment
 ) -> Turn[AnyShard]:
-    """Return a turn in which members may have gone; what is left may be a classic group.
+    """Return *turn*, which may remove members, with the downgrade added if it is due.
 
-    That may be late: for as long as it has too many members the group stays what it is.
+    The downgrade may be late: a group with too many members stays a consumer group.
     """
     before = group_in(shard, group_id)
     if before is None or not before.classic_members or not turn.records:
@@ -79,9 +79,9 @@ def _convert_remaining(
     turn: Turn[AnyShard],
     at: Moment,
 ) -> Turn[AnyShard]:
-    """Make a classic group of the members that are left, with their targets; it rebalances.
+    """Convert the remaining members, with their targets, to a classic group, which rebalances.
 
-    The epoch that the departure would have raised is never written.
+    The epoch bump of the departure is not written.
     """
     group = _as_classic_group(before.group_id, before.epoch, list(after), before.targets, at)
     gone = next(each.member_id for each in before if after.member(each.member_id) is None)
@@ -109,15 +109,15 @@ def _without_epoch(effects: tuple[Effect, ...]) -> list[Effect]:
     ]
 
 
-# -- a classic member takes its place ----------------------------------------------------------
+# -- a classic member replaces the last one ----------------------------------------------------
 
 
 def last_replaced(
     group: consumer.Group, request: JoinGroupRequest, at: Moment
 ) -> consumer.Member | None:
-    """Return the only member that is not classic, if a JoinGroup takes its instance id over.
+    """Return the only member that is not classic, if a JoinGroup takes over its instance id.
 
-    None: the JoinGroup makes no classic group.
+    None: the JoinGroup causes no downgrade.
     """
     if request.group_instance_id is None:
         return None
@@ -136,10 +136,10 @@ def convert_with_replaced_member(
     request: JoinGroupRequest,
     at: Moment,
 ) -> Turn[AnyShard]:
-    """Let a static member in, and make a classic group of all.
+    """Add a static member and convert all members to a classic group.
 
-    It takes over what the old member was to have. If the target was behind, the group rebalances:
-    then the answer names no generation, and the member joins again.
+    The member takes over the target of the old one. If the target was behind, the group
+    rebalances: the answer has no generation, and the member rejoins.
     """
     moved = classic_members.arrived(group, soft_of(shard, group.group_id), header, request, at)
     if isinstance(moved, HeartbeatContext):
@@ -171,7 +171,7 @@ def convert_with_replaced_member(
 def _converted(
     shard: AnyShard, group: classic.Group, member_id: str, client: str, at: Moment
 ) -> Turn[AnyShard]:
-    """Put a classic group in the place of a consumer group; its members have full sessions."""
+    """Replace a consumer group by a classic group; the members start full sessions."""
     converted = GroupConverted(
         group=group.group_id,
         protocol="classic",
@@ -199,7 +199,7 @@ def _as_classic_group(
     targets: Mapping[str, consumer.TargetPartitions],
     at: Moment,
 ) -> classic.Group:
-    """Return a stable group in the generation of an epoch, each member with its target."""
+    """Return a stable group whose generation is *epoch*, each member with its target."""
     members = {
         each.member_id: _as_classic_member(group_id, each, place) for place, each in enumerate(left)
     }

@@ -1,7 +1,7 @@
-"""Requests and timers of groups of either type, sent on to the code of the one they find.
+"""Requests and timers of groups of either type, dispatched by the type of the group.
 
-Source: ``GroupMetadataManager.consumerGroupHeartbeat``, ``classicGroupJoin`` and their like of
-4.4.0.
+Source: ``GroupMetadataManager.consumerGroupHeartbeat``, ``classicGroupJoin`` and similar methods
+of 4.4.0.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _upgrade(
 def join_consumer_group(
     shard: AnyShard, group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a JoinGroup."""
+    """Answer a JoinGroup to a consumer group."""
     if (last := downgrade.last_replaced(group, request, at)) is not None:
         return downgrade.convert_with_replaced_member(shard, group, last, header, request, at)
     if group.members:
@@ -76,27 +76,27 @@ def join_consumer_group(
 def sync_in_consumer_group(
     shard: AnyShard, group: Group, header: Header, request: SyncGroupRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a SyncGroup."""
+    """Answer a SyncGroup to a consumer group."""
     return at_group(shard, group, classic_members.sync, header, request, at)
 
 
 def heartbeat_in_consumer_group(
     shard: AnyShard, group: Group, header: Header, request: HeartbeatRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a heartbeat of the classic protocol."""
+    """Answer a heartbeat of the classic protocol to a consumer group."""
     return at_group(shard, group, classic_members.heartbeat, header, request, at)
 
 
 def leave_consumer_group(
     shard: AnyShard, group: Group, header: Header, request: LeaveGroupRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a LeaveGroup."""
+    """Answer a LeaveGroup to a consumer group."""
     turn = at_group(shard, group, consumer_leave.remove_members, header, request, at)
     return downgrade.downgrade_if_due(shard, request.group_id, turn, at)
 
 
 def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
-    """Act on a timer of a consumer group."""
+    """Handle a timer of a consumer group."""
     turn = consumer_on_timer(shard, timer, at)
     if not turn.records:
         return turn
@@ -104,7 +104,7 @@ def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
 
 
 def _either(shard: AnyShard, ready: Turn[AnyShard], turn: Turn[AnyShard]) -> Turn[AnyShard]:
-    """Return both turns as one; if the second changes nothing, nor does the first."""
+    """Return both turns as one; if the second writes no records, the first is dropped."""
     if not turn.records:
         return Turn(shard, turn.effects, (), turn.waits)
     effects, records = ready.effects + turn.effects, ready.records + turn.records
@@ -118,7 +118,7 @@ def _delete_empty_group(
     header: Header,
     request: ConsumerGroupHeartbeatRequest | JoinGroupRequest,
 ) -> Turn[AnyShard]:
-    """Return the shard as it is once the records that delete an empty group are replayed."""
+    """Return the shard after replay of the records that delete an empty group."""
     shard, group_id = deleted.state, request.group_id
     groups = shard.durable.groups.without(group_id)
     converted = GroupConverted(

@@ -1,7 +1,7 @@
-"""A classic group with members becomes a consumer group: the *upgrade*.
+"""The *upgrade*: a classic group with members becomes a consumer group.
 
-The first heartbeat of the consumer protocol does it. The members go on as they were, at the epoch
-that was their generation, served by ``kip848/classic_members.py``.
+The first heartbeat of the consumer protocol causes it. The members stay, with their generation as
+their member epoch, and are served by ``kip848/classic_members.py``.
 
 Source: ``validateOnlineUpgrade``, ``convertToConsumerGroup`` and ``ConsumerGroup.fromClassicGroup``
 of 4.4.0.
@@ -49,7 +49,7 @@ from protocols.offsets_topic.records.embedded import read_assignment, read_subsc
 
 
 def may_upgrade(group: classic.Group, at: Moment) -> bool:
-    """Say whether policy, type and size let a classic group with members become a consumer one."""
+    """Return whether policy, type and size allow the upgrade of a classic group with members."""
     settings = at.settings
     return (
         settings.group_consumer_migration_policy in {"bidirectional", "upgrade"}
@@ -59,9 +59,9 @@ def may_upgrade(group: classic.Group, at: Moment) -> bool:
 
 
 def reject_waiting(group: classic.Group, at: Moment) -> Turn[classic.Group]:
-    """Answer whoever waits in a group; that comes first, and holds if the upgrade fails.
+    """Answer all parked requests with an error; this also takes effect if the upgrade fails.
 
-    Newcomers, and who has sent SyncGroup, still count as having done so.
+    New members still count as joined, and members that have sent SyncGroup still count as synced.
     """
     again = ErrorCode.REBALANCE_IN_PROGRESS
     turn = answer_joins(
@@ -76,12 +76,11 @@ def reject_waiting(group: classic.Group, at: Moment) -> Turn[classic.Group]:
 
 
 def validate_upgrade(shard: AnyShard, group: classic.Group) -> ErrorCode | None:
-    """Return why a group cannot be taken over though it may be, or None.
+    """Return the error if an allowed upgrade is not possible, else None.
 
-    What a member was given must be all that it was given: user data beside it, as only assignors
-    of people's own write, has no place in the new group. What no bytes of the consumer protocol
-    are cannot be read. And a group in its first join phase has not chosen the protocol by which
-    Kafka looks at its members.
+    User data in an assignment, which only custom assignors write, has no counterpart in the new
+    group. Bytes that are not of the consumer protocol cannot be read. A group in its first join
+    phase has not selected the protocol whose metadata Kafka reads.
     """
     stored = shard.durable.groups.get(group.group_id)
     for member in stored.members if isinstance(stored, GroupMetadataValue) else ():
@@ -110,7 +109,7 @@ def convert(
     request: ConsumerGroupHeartbeatRequest,
     at: Moment,
 ) -> Turn[AnyShard]:
-    """Make a consumer group of a classic one, of which nobody waits any more."""
+    """Convert a classic group without parked requests to a consumer group."""
     group_id = group.group_id
     draft = _as_consumer_group(group, at)
     sessions = tuple(
@@ -133,7 +132,7 @@ def convert(
 
 
 def _as_consumer_group(group: classic.Group, at: Moment) -> Draft:
-    """Return the records of a consumer group at the epoch of a classic one's generation."""
+    """Return the consumer group and its records; its epoch is the classic group's generation."""
     group_id, epoch, image = group.group_id, group.generation, at.broker.image
     members = classic.in_order(group)
     wanted = {
@@ -176,7 +175,7 @@ def _member_record(group: classic.Group, member: classic.Member) -> Record:
 
 
 def _by_id(partitions: classic.Partitions, at: Moment) -> dict[str, tuple[int, ...]]:
-    """Return partitions by topic id; those of topics that are gone are left out."""
+    """Return partitions by topic id, without those of deleted topics."""
     numbers: dict[str, list[int]] = {}
     for topic, number in partitions:
         topic_id = at.broker.image.id_of(topic)
