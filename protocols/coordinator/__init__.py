@@ -1,1 +1,1 @@
-"""The coordinator of all groups of one offsets partition; the roof of the group side."""
+"""The coordinator of all groups of one offsets partition."""

@@ -57,11 +57,11 @@ from protocols.messages.errors import ErrorCode
 from protocols.settings import BrokerSettings
 
 _PROTOCOL_MANDATORY = 5
-"""From this SyncGroup version on protocol type and name must be given (KIP-559)."""
+"""The first SyncGroup version that requires protocol type and name (KIP-559)."""
 
 Handler = Callable[[AnyShard, Header, Any, Moment], Turn[AnyShard]]
 InConsumerGroup = Callable[[AnyShard, Any, Header, Any, Moment], Turn[AnyShard]]
-"""The same, given the consumer group that the request names."""
+"""A handler that also takes the consumer group of the request."""
 
 
 def kind_of(shard: AnyShard, group_id: str) -> GroupKind:
@@ -80,7 +80,7 @@ def kind_in(durable: Durable, group_id: str) -> GroupKind:
 def _in_either(classic: Handler, consumer: Callable[[], InConsumerGroup]) -> Handler:
     """Answer a request of the classic protocol, in a classic group or in a consumer group.
 
-    *consumer* names the handler for the latter when one is there: most runs have none.
+    *consumer* returns the handler for the latter; it is called when a consumer group exists.
     """
 
     def handle(shard: AnyShard, header: Header, request: Any, at: Moment) -> Turn[AnyShard]:
@@ -107,7 +107,7 @@ def _commit(
 def _stable_fetch(
     shard: AnyShard, header: Header, request: OffsetFetchRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """A stable fetch sees the newest state, and its answer waits until all of it is durable."""
+    """Answer a stable fetch from the newest state, once all of that state is durable."""
     refused = kind_of(shard, request.group_id).validate_fetch(shard.durable, request)
     if refused is not None:
         return Turn(shard, (Send(header, OffsetFetchResponse(error=refused)),))
@@ -150,13 +150,13 @@ HANDLERS: Final[MappingProxyType[type, Handler]] = MappingProxyType(
 )
 
 
-# -- requests that only look -------------------------------------------------------------------
+# -- requests that only read -------------------------------------------------------------------
 
 
 def read(request: Any, shard: AnyShard, view: Durable, broker: Broker) -> Message | None:
-    """Answer a request that only looks, else None; a group is shown once it is durable.
+    """Answer a request that only reads, else return None; a group is visible once it is durable.
 
-    *view*: what is durable by now.
+    *view*: the durable state.
     """
     if isinstance(request, DescribeGroupRequest):
         known = request.group_id in view.groups
@@ -174,7 +174,7 @@ def read(request: Any, shard: AnyShard, view: Durable, broker: Broker) -> Messag
     return None
 
 
-# -- refusing ----------------------------------------------------------------------------------
+# -- rejecting ---------------------------------------------------------------------------------
 
 
 def validate(request: Any, settings: BrokerSettings) -> Message | None:
@@ -187,7 +187,7 @@ def validate(request: Any, settings: BrokerSettings) -> Message | None:
 def _validate_classic(request: GroupRequest, settings: BrokerSettings) -> Message | None:
     """Return the error response to an invalid classic request, else None.
 
-    Offsets may belong to the group with the empty id; a group with members may not be it.
+    The empty group id is valid for offsets only, not for a group with members.
     """
     validator = _VALIDATORS.get(type(request))
     if validator is None:
@@ -260,7 +260,7 @@ def reject_not_coordinator(
 
 
 def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
-    """Act on a timer of a group, or on the timer of offset expiry."""
+    """Handle a timer of a group, or the timer of offset expiry."""
     if timer.startswith(SESSION):
         return on_session_timeout(shard, timer, at)
     if timer.startswith(JOIN):
@@ -282,11 +282,11 @@ def _on_classic_timer(
 
 
 RETRY_MS: Final = 500
-"""How long a timer waits whose records could not be written."""
+"""Delay before a timer whose records could not be written fires again."""
 
 
 def on_durable(shard: AnyShard, waiting: Waiting, at: Moment) -> Turn[AnyShard]:
-    """Continue what waited for records that are now durable."""
+    """Continue a step that waited for records that are now durable."""
     if isinstance(waiting, Send):
         return Turn(shard, (waiting,))
     if isinstance(waiting, Tell):
@@ -297,7 +297,7 @@ def on_durable(shard: AnyShard, waiting: Waiting, at: Moment) -> Turn[AnyShard]:
 def on_append_failed(
     shard: AnyShard, waiting: Waiting, error: ErrorCode, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer what waited for an append that failed with *error* or timed out."""
+    """Answer a request that waited for an append that failed with *error* or timed out."""
     if isinstance(waiting, Send):
         return Turn(shard, (Send(waiting.to, append_failed_response(waiting.message, error)),))
     if isinstance(waiting, Tell):
@@ -309,7 +309,7 @@ def on_append_failed(
 
 
 def _still_dropped(shard: AnyShard, emitted: Tell) -> tuple[Tell, ...]:
-    """Return what holds of a fact as things are; where some of its batches failed, the rest."""
+    """Return the fact for the offsets that are still deleted; some batches may have failed."""
     fact = emitted.fact
     assert isinstance(fact, OffsetsDropped), "no other fact waits for the log"
     return still_gone(shard.durable, fact)

@@ -1,10 +1,10 @@
-"""The log as its coordinator sees it: proposed batches, the high watermark, deferred replies.
+"""The coordinator's view of its log: proposed batches, the high watermark, deferred replies.
 
 A turn's records are appended at once, as one atomic batch; with Kafka's adaptive linger an idle
-shard adds no delay. Records that clean up (expired offsets, offsets of a deleted topic) need not
-be atomic: each may go into a batch of its own. A deferred reply waits until everything proposed
-before it is durable, also by other groups of the partition. The durable state before each batch
-is kept until the batch is durable, so that a failed append can be rolled back.
+shard adds no delay. Clean-up records (expired offsets, offsets of a deleted topic) need not be
+atomic: each may be in a batch of its own. A deferred reply waits until everything proposed before
+it is durable, including records of other groups of the partition. The durable state before each
+batch is kept until the batch is durable, so that a failed append can be rolled back.
 
 Source: ``CoordinatorRuntime`` (deferred event queue, snapshots, operation timeouts),
 ``CoordinatorResult.isAtomic``.
@@ -26,18 +26,18 @@ Entry = tuple[int, Record]
 """A record of the log and its log offset."""
 
 Replay = Callable[[Durable, Iterable[Record]], Durable]
-"""Applies records in their order."""
+"""Applies records in order."""
 
 OPERATION_TIMEOUT: Final = "operation-timeout"
-"""The timer that limits how long a turn waits to be durable, one for all groups."""
+"""The timer that limits the wait of a turn for durability, one for all groups."""
 
 
 class HostContractError(RuntimeError):
-    """The host of a coordinator called it in a way that its contract rules out."""
+    """The host violated the contract of the coordinator."""
 
 
 _MOST_AT_ONCE: Final = 1_024
-"""Records that are replayed together: each topic comes many times, all stays in fast memory."""
+"""Maximum number of records replayed together: topics repeat, and the records stay in cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class Proposal:
     before: Durable
     after: Durable
     made: tuple[str, ...] = ()
-    """Groups that were not in memory before it."""
+    """Groups that were not in memory before the batch."""
 
     ended: tuple[tuple[str, Any], ...] = ()
-    """Groups that are no longer in memory after it, as they were."""
+    """Groups that are no longer in memory after the batch, in their last state."""
 
 
 class Deferred(NamedTuple):
-    """Something that waits until all below a log offset is durable."""
+    """A step that waits until all records below a log offset are durable."""
 
     below: int
     deadline_us: int
@@ -64,14 +64,14 @@ class Deferred(NamedTuple):
 
 
 class DeferredFact(NamedTuple):
-    """A fact that holds once all below a log offset is durable, however long that takes."""
+    """A fact that waits, without a timeout, until all records below a log offset are durable."""
 
     below: int
     waiting: Tell
 
 
 class Durability:
-    """Which records of a shard's log are durable, and what waits for the others."""
+    """The durable records of a shard's log, and the steps that wait for the others."""
 
     __slots__ = (
         "_deferred",
@@ -86,12 +86,12 @@ class Durability:
     )
 
     def __init__(self, replayed: Replay) -> None:
-        """Take *replayed*, which applies records to what is durable."""
+        """Take *replayed*, which applies records to the durable state."""
         self._replay = replayed
         self.next_log_offset = 0
         self.high_watermark = 0
         self.view = Durable()
-        """What readers see: the state as of the high watermark."""
+        """The state that readers see, as of the high watermark."""
 
         self._proposals = deque[Proposal]()
         self._deferred = deque[Deferred]()
@@ -101,11 +101,11 @@ class Durability:
 
     @property
     def all_durable(self) -> bool:
-        """Whether everything proposed is durable, so that nobody need wait."""
+        """Return whether everything proposed is durable, so that no reply has to wait."""
         return self.high_watermark >= self.next_log_offset
 
     def replay(self, durable: Durable, entries: Iterable[Entry]) -> Durable:
-        """Apply what a load reads of the log to what it has read before; return the newest state."""
+        """Apply more entries of the log during a load; return the newest state."""
         for run in self._runs(entries):
             before, log_offset = durable, run[-1][0]
             durable = self._replay(before, (record for _, record in run))
@@ -117,10 +117,10 @@ class Durability:
         return durable
 
     def _runs(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-        """Cut what a load reads into what it can take at once.
+        """Split the entries of a load into runs that are replayed together.
 
-        Below the high watermark these are many; above it, where readers will learn of each
-        record in its turn, it is one by one.
+        Below the high watermark a run has many entries; above it, where each record becomes
+        visible to readers separately, a run has one.
         """
         read_to = self.next_log_offset
         safe: list[Entry] = []
@@ -155,16 +155,16 @@ class Durability:
         made: tuple[str, ...],
         ended: tuple[tuple[str, Any], ...],
     ) -> None:
-        """Take note of a batch of *count* records that goes to the end of the log."""
+        """Register a batch of *count* records at the end of the log."""
         start = self.next_log_offset
         self.next_log_offset = start + count
         self._proposals.append(Proposal(start, self.next_log_offset, before, after, made, ended))
 
     def defer(self, waits: tuple[Waiting, ...], deadline_us: int) -> tuple[SetTimer, ...]:
-        """Let a turn's rest wait for all proposed so far; return the timer to set, if any.
+        """Defer waits until all records proposed so far are durable; return the timer to set, if any.
 
-        All turns wait equally long, so one timer for the oldest is enough; it is set anew only
-        when it runs out, not for each turn.
+        All turns have the same timeout, so one timer for the oldest is enough; it is set again
+        only when it fires, not for each turn.
         """
         below = self.next_log_offset
         for waiting in waits:
@@ -178,9 +178,9 @@ class Durability:
         return (SetTimer(OPERATION_TIMEOUT, deadline_us),)
 
     def advance(self, log_offset: int) -> list[Waiting]:
-        """Learn that all below *log_offset* is durable; return what waited for it, in order.
+        """Raise the high watermark to *log_offset*; return the released waits in order.
 
-        Facts come before the answers.
+        Facts precede the answers.
         """
         if log_offset <= self.high_watermark:
             return []
@@ -196,7 +196,7 @@ class Durability:
         return released
 
     def expire(self, now_us: int) -> tuple[list[Waiting], tuple[SetTimer, ...]]:
-        """Remove and return what timed out, and the timer for the next deadline."""
+        """Remove and return the waits that timed out, and the timer for the next deadline."""
         expired = list[Waiting]()
         while self._deferred and self._deferred[0].deadline_us <= now_us:
             expired.append(self._deferred.popleft().waiting)
@@ -206,14 +206,14 @@ class Durability:
         return expired, (SetTimer(OPERATION_TIMEOUT, self._deferred[0].deadline_us),)
 
     def in_flight(self) -> list[int]:
-        """Return where the batches begin that may still fail; what was loaded cannot."""
+        """Return the log offsets of the batches that may still fail; loaded batches cannot."""
         safe = max(self._loaded_to, self.high_watermark)
         return [proposal.log_offset for proposal in self._proposals if proposal.log_offset >= safe]
 
     def withdraw(self, log_offset: int) -> tuple[list[Proposal], list[Waiting]]:
-        """Take back every batch from *log_offset* on; return them, newest first, and who waited.
+        """Withdraw every batch from *log_offset*; return them, newest first, and their waits.
 
-        Raises ValueError if no undurable batch begins there.
+        Raises ValueError if no batch that may still fail begins there.
         """
         in_flight = self.in_flight()
         if log_offset not in in_flight:
@@ -232,7 +232,7 @@ class Durability:
         return withdrawn, list(failed)
 
     def abandon(self) -> list[Waiting]:
-        """Discard and return everything that waited, in order."""
+        """Discard and return all waits, in order."""
         waited: list[Waiting] = [fact.waiting for fact in self._facts]
         waited += (deferred.waiting for deferred in self._deferred)
         self._facts.clear()
@@ -240,7 +240,7 @@ class Durability:
         return waited
 
     def check(self, newest: Durable) -> None:
-        """Assert that batches, waiters and views fit together."""
+        """Assert that batches, waits and views are consistent."""
         ends = [self.high_watermark, *(proposal.end for proposal in self._proposals)]
         assert ends == sorted(ends), "proposals above the high watermark, in order"
         if self._proposals:
@@ -262,7 +262,7 @@ class Durability:
 def proposed(
     log: Durability, earlier: AnyShard, turn: Turn[AnyShard], *, atomic: bool
 ) -> tuple[AnyShard, tuple[Append, ...]]:
-    """Apply a turn's records as a load would; return the shard then, and what goes to the log."""
+    """Replay a turn's records as at load; return the new shard and the appends."""
     sets = (turn.records,) if atomic else tuple((record,) for record in turn.records)
     durable, old, new = earlier.durable, earlier.groups, turn.state.groups
     named = {} if old is new else _named_last_in(sets)
@@ -276,7 +276,7 @@ def proposed(
 
 
 def _named_last_in(sets: Sequence[tuple[Record, ...]]) -> Mapping[int, Sequence[str]]:
-    """Return the groups that are named for the last time in each set: with it they come or go."""
+    """Return the groups whose last record is in each set, with which they appear or disappear."""
     last: dict[str, int] = {}
     for number, records in enumerate(sets):
         for record in records:
@@ -288,7 +288,7 @@ def _named_last_in(sets: Sequence[tuple[Record, ...]]) -> Mapping[int, Sequence[
 
 
 def _group_of(record: Record) -> str:
-    """Every key begins with its group."""
+    """Return the group id of a record, the first field of every key."""
     group_id: Any = record.key[0]
     assert isinstance(group_id, str), "a record of a type that no coordinator writes"
     return group_id

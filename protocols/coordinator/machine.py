@@ -1,15 +1,15 @@
 """The coordinator of all groups of one offsets partition, as a machine.
 
-Built from the broker's settings; its host brings requests, timers and news of the log, and
-carries out the effects of every :class:`Step` in order. It counts the offsets of its log
-itself, being its only writer: the records of an ``Append`` begin at ``next_log_offset`` of
-before, and the host answers with ``durable`` (all below an offset is safe) or ``rejected``.
+The host passes in requests, timers and outcomes of the log, and carries out the effects of every
+:class:`Step` in order. The coordinator is the only writer of its log and counts its offsets: the
+records of an ``Append`` begin at the previous ``next_log_offset``, and the host answers with
+``durable`` (all records below an offset are durable) or ``rejected``.
 
-A new coordinator loads: the host says how far its log is durable, replays the log, and says
-``loaded``. Until then it answers that it is loading.
+A new coordinator loads: the host sets the high watermark by ``durable``, replays the log, and
+calls ``loaded``. Until then requests get COORDINATOR_LOAD_IN_PROGRESS.
 
-Classic groups and groups of the consumer protocol live side by side; the rules of each are in
-its own package, and ``requests.py`` says which handler answers what.
+A shard may have classic groups and consumer groups. The rules of each type are in a package;
+``dispatch.py`` maps requests to handlers.
 
 Source: ``GroupCoordinatorService``, ``GroupCoordinatorShard``, ``CoordinatorRuntime`` of Kafka
 4.4.0.
@@ -72,11 +72,11 @@ from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.settings import BrokerSettings
 
 _AT_ONCE: Final = (Send, Tell)
-"""What is carried out at once when everything proposed is durable already."""
+"""The waits that are carried out at once if everything proposed is already durable."""
 
 
 class GroupCoordinator:
-    """The machine; see the module."""
+    """The coordinator of all groups of one offsets partition; see the module docstring."""
 
     __slots__ = ("_broker", "_log", "_phase", "state")
 
@@ -89,10 +89,10 @@ class GroupCoordinator:
         topics: Iterable[TopicDescription] | None = None,
         assignors: Mapping[str, ServerAssignor] = SERVER_SIDE,
     ) -> None:
-        """Make a coordinator that is loading.
+        """Create a coordinator in phase LOADING.
 
-        *new_id* makes a member id of a prefix (client id or instance id), or of none as consumer
-        groups have it, a new one each time.
+        *new_id* generates a new member id from a prefix: a client id or instance id, or an
+        empty text in consumer groups.
         *epoch_ms* is the wall clock at time 0. Without *topics* every topic exists.
         *assignors* are those that ``group.consumer.assignors`` may name.
         """
@@ -108,27 +108,27 @@ class GroupCoordinator:
         if topics is not None:
             self.topics_changed(topics)
 
-    # -- what a host may ask -----------------------------------------------------------------
+    # -- state for the host ------------------------------------------------------------------
 
     @property
     def phase(self) -> Phase:
-        """Whether it loads, serves, could not be loaded, or has been unloaded."""
+        """The phase of the coordinator."""
         return self._phase
 
     @property
     def next_log_offset(self) -> int:
-        """Where the next record goes."""
+        """The log offset of the next record."""
         return self._log.next_log_offset
 
     @property
     def high_watermark(self) -> int:
-        """Below it everything is durable."""
+        """The log offset below which all records are durable."""
         return self._log.high_watermark
 
     def quiet(self, group_id: str, member_id: str, generation: int, kind: Request) -> bool:
-        """Say whether this member's next heartbeat or commit would be nothing but accepted.
+        """Return whether this member's next heartbeat or commit would be accepted without more.
 
-        True when the answer would be no error and only a lease or an offset would change.
+        True if the answer would have no error and only a session or an offset would change.
         """
         serves = self._phase is Phase.ACTIVE
         return serves and queries.is_quiet(self.state, group_id, member_id, generation, kind)
@@ -140,7 +140,7 @@ class GroupCoordinator:
     # -- requests and timers -----------------------------------------------------------------
 
     def handle(self, envelope: Envelope, now_us: int) -> Step[AnyShard]:
-        """Answer a request, or keep it open. Raises TypeError for what is no group request."""
+        """Answer or park a request. Raises TypeError if it is not a group request."""
         header = envelope.header
         request: Any = envelope.body  # the tables decide by its type
         at = Moment(now_us, self._broker)
@@ -164,7 +164,7 @@ class GroupCoordinator:
         return self._carry_out(handler(self.state, header, request, at), at)
 
     def wake(self, timer: str, now_us: int) -> Step[AnyShard]:
-        """Act on a timer that fired; a timer of a member that has left does nothing."""
+        """Handle a timer that fired; a timer of a member that has left has no effect."""
         if self._phase is not Phase.ACTIVE:
             return Step(self.state)
         at = Moment(now_us, self._broker)
@@ -174,10 +174,10 @@ class GroupCoordinator:
         expired, timers = self._log.expire(now_us)
         return self._fail(expired, ErrorCode.REQUEST_TIMED_OUT, at, timers)
 
-    # -- news of the log ---------------------------------------------------------------------
+    # -- outcomes of the log -----------------------------------------------------------------
 
     def durable(self, log_offset: int, now_us: int) -> Step[AnyShard]:
-        """Learn that all records below *log_offset* are durable; what waited for them goes on."""
+        """Handle that all records below *log_offset* are durable; release their waits."""
         at = Moment(now_us, self._broker)
         effects = list[Effect]()
         for waiting in self._log.advance(log_offset):
@@ -185,10 +185,10 @@ class GroupCoordinator:
         return Step(self.state, tuple(effects))
 
     def rejected(self, log_offset: int, error: ErrorCode, now_us: int) -> Step[AnyShard]:
-        """Learn that the append at *log_offset* failed: it and all after it are taken back.
+        """Handle a failed append at *log_offset*: withdraw it and all later ones.
 
-        Offsets and the existence of groups return to what they were; the inside of groups does
-        not. Raises ValueError if no such append is in flight.
+        Offsets and the existence of groups are rolled back; the state inside groups is not.
+        Raises ValueError if no such append is in flight.
         """
         if self._phase is Phase.UNLOADED:
             return Step(self.state)
@@ -199,17 +199,17 @@ class GroupCoordinator:
             effects += self._roll_back(proposal, error, at)
         return self._fail(waits, error, at, effects)
 
-    # -- coming and going --------------------------------------------------------------------
+    # -- loading and unloading ---------------------------------------------------------------
 
     def replay(self, record: Record, log_offset: int) -> None:
-        """Apply one record of the log while loading; offsets may have gaps but rise."""
+        """Apply one record of the log while loading; offsets increase but may have gaps."""
         self.replay_all(((log_offset, record),))
 
     def replay_all(self, entries: Iterable[Entry]) -> None:
-        """Apply records of the log while loading; fast once it is said how far it is durable.
+        """Apply records of the log while loading; faster if the high watermark is set before.
 
-        Raises BrokenLogError at a record by which a load fails. From then on the shard has no
-        group and refuses every request.
+        Raises BrokenLogError for a record that makes the load fail. From then on the shard has
+        no groups and rejects every request.
         """
         self._must_be_loading("replay")
         try:
@@ -220,9 +220,9 @@ class GroupCoordinator:
         self.state = replace(self.state, durable=durable)
 
     def loaded(self, now_us: int, log_end: int = 0) -> Step[AnyShard]:
-        """Begin to serve: the log was read to its end.
+        """Activate the coordinator: the log has been read to its end.
 
-        *log_end*: where the log ends, if that is beyond the last record that was left in it.
+        *log_end*: the log end offset, if compaction removed the last records.
         """
         self._must_be_loading("loaded")
         self._phase = Phase.ACTIVE
@@ -235,9 +235,9 @@ class GroupCoordinator:
         return self._carry_out(turn.also(deletion.next_run(at)), at)
 
     def unload(self, now_us: int) -> Step[AnyShard]:
-        """Stop serving: every pending request gets NOT_COORDINATOR.
+        """Unload the coordinator: every parked request gets NOT_COORDINATOR.
 
-        Only answers and cancelled timers leave the coordinator; it reports no facts.
+        The effects are only answers and cancelled timers, no facts.
         """
         at = Moment(now_us, self._broker)
         effects = list[Effect]()
@@ -258,9 +258,10 @@ class GroupCoordinator:
     def topics_changed(
         self, topics: Iterable[TopicDescription], version: int | None = None
     ) -> None:
-        """Learn which topics there are, as the broker's metadata cache shows them.
+        """Update the topics from the broker's metadata cache.
 
-        *version*: of the cluster's metadata; rises with every change, on all brokers alike.
+        *version*: of the cluster's metadata; it increases with every change, the same on all
+        brokers.
         """
         listed, old = tuple(topics), self._broker.image
         newer = old.version + 1 if version is None else version
@@ -273,7 +274,7 @@ class GroupCoordinator:
             self.state = kip848.shard.on_topics_changed(self.state, image.differs(old))
 
     def topic_deleted(self, topic: str, topic_id: str, now_us: int) -> Step[AnyShard]:
-        """Learn that a topic was deleted: its offsets go, in every group."""
+        """Handle the deletion of a topic: delete its offsets in every group."""
         if self._phase is not Phase.ACTIVE:
             return Step(self.state)
         at = Moment(now_us, self._broker)
@@ -292,7 +293,7 @@ class GroupCoordinator:
                 f"{call} is called while the coordinator loads; it is {self._phase.value}"
             )
 
-    # -- how a turn is carried out -----------------------------------------------------------
+    # -- carrying out turns ------------------------------------------------------------------
 
     def _carry_out(
         self, turn: Turn[AnyShard], at: Moment, *, atomic: bool = True
@@ -337,7 +338,7 @@ class GroupCoordinator:
     def _quiet_heartbeat(
         self, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
     ) -> Step[AnyShard] | None:
-        """Answer the heartbeat of a member of a stable group, which is most of all there is."""
+        """Answer a heartbeat that only renews a session, the most frequent request, else None."""
         group = self.state.durable.groups.entries.get(request.group_id)
         if type(group) is not kip848.group.Group or self._phase is not Phase.ACTIVE:
             return None
@@ -352,11 +353,11 @@ class GroupCoordinator:
 
 
 class Phase(enum.Enum):
-    """Whether the shard serves its groups."""
+    """The phase of a coordinator."""
 
     LOADING = "loading"
     ACTIVE = "active"
     FAILED = "failed"
-    """Its log cannot be loaded: only a later leader may serve these groups."""
+    """The log cannot be loaded: only a later leader can serve these groups."""
 
     UNLOADED = "unloaded"

@@ -1,4 +1,4 @@
-"""What a host may ask of a coordinator's state, and the invariants that ``check`` asserts."""
+"""Queries of a coordinator's state for its host, and the invariants that ``check`` asserts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from protocols.groups.classic.states import QUIET, TABLES, Request, Sender
 from protocols.groups.shard import AnyShard
 
 _PERIODIC: Final = frozenset({Request.HEARTBEAT, Request.OFFSET_COMMIT})
-"""What a member sends again and again without being asked."""
+"""The requests that a member sends periodically."""
 
 
 def is_quiet(
     shard: AnyShard, group_id: str, member_id: str, generation: int, kind: Request
 ) -> bool:
-    """Say whether a member's next heartbeat or commit would be nothing but accepted.
+    """Return whether a member's next heartbeat or commit would be accepted without other effects.
 
-    *generation*: or the member epoch, in a group of the consumer protocol.
+    *generation*: the generation, or the member epoch in a consumer group.
     """
     if kind not in _PERIODIC:
         return False
@@ -49,7 +49,7 @@ def generation_of(shard: AnyShard, group_id: str) -> int:
 
 
 def check(shard: AnyShard) -> None:
-    """Assert the invariants of a shard that is being served."""
+    """Assert the invariants of an active shard."""
     logged = shard.durable.groups
     assert set(shard.durable.offsets) <= set(logged.entries), "offsets belong to groups"
     classic.check(shard)

@@ -1,6 +1,6 @@
-"""What a record does to a coordinator's state: the only way to a new durable one.
+"""Replay records into a coordinator's state: the only way to create a new durable state.
 
-Each group type has rules of its own for its records; here stands which record is whose.
+Each group type has its own rules for its records; this module selects the group type.
 
 Source: ``GroupCoordinatorShard.replay``.
 """
@@ -28,17 +28,16 @@ from protocols.offsets_topic.records import (
 from protocols.offsets_topic.records.errors import BrokenLogError
 
 CONSUMER_RECORDS: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
-"""The types of the records of groups of the consumer protocol."""
+"""The record types of consumer groups."""
 
 
 def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
-    """Apply records in their order.
+    """Apply records in order.
 
-    Offsets that are stored one after the other, without a tombstone or a group's record between
-    them, are put into each topic's map at once: nothing that is kept depends on the order among
-    topics but which came first. Records of a type that 4.4 does not know are skipped. Raises
-    BrokenLogError for a record that contradicts the log, or whose value has a version that 4.4
-    does not know.
+    Consecutive offset commits, without a tombstone or a group record between them, are put into
+    the map of each topic together: only the first occurrence of each topic affects the order of
+    topics. Records of a type that 4.4 does not know are skipped. Raises BrokenLogError for a
+    record that contradicts the log, or whose value has a version that 4.4 does not know.
     """
     stored: Stored = {}
     for record in records:
@@ -74,7 +73,7 @@ def _replayed(durable: Durable, key: Any, value: Value | None) -> Durable:
 
 
 def _classic_replayed(durable: Durable, group_id: str, value: Value | None) -> Durable:
-    """A record replaces whatever group has the name; its deletion removes that."""
+    """Apply a classic group's record, which replaces any group; a tombstone removes the group."""
     if value is not None:
         assert isinstance(value, GroupMetadataValue), "the value of another key"
         return replace(durable, groups=durable.groups.hold(group_id, value))

@@ -27,7 +27,7 @@ from protocols.offsets_topic.records import ZERO_TOPIC_ID, OffsetCommitValue
 def delete_groups(
     shard: AnyShard, header: Header, request: DeleteGroupsRequest, kind_of: KindOf
 ) -> Turn[AnyShard]:
-    """Delete every empty group named, with its offsets, in one batch."""
+    """Delete every named group that is empty, with its offsets, in one batch."""
     turn: Turn[AnyShard] = Turn(shard)
     results = list[tuple[str, ErrorCode]]()
     for group_id in dict.fromkeys(request.group_ids):
@@ -41,7 +41,7 @@ def delete_groups(
 
 
 def _delete(shard: AnyShard, group_id: str, kind: GroupKind) -> Turn[AnyShard]:
-    """Delete a group and all its offsets, in the order of the coordinator's tables."""
+    """Delete a group and all its offsets, in the order of the coordinator's hash tables."""
     partitions = committed(shard.durable, group_id)
     facts = dropped(group_id, partitions, "deleted")
     turn: Turn[AnyShard] = Turn(shard, (), tombstones(group_id, partitions), facts)
@@ -84,7 +84,7 @@ def _error(
 def topic_deleted(shard: AnyShard, topic: str, topic_id: str) -> Turn[AnyShard]:
     """Delete every group's offsets of a deleted topic, also while members subscribe to it.
 
-    Offsets of a later topic of the same name carry another id and stay.
+    Offsets of a later topic of the same name have another topic id and are kept.
     """
     turn: Turn[AnyShard] = Turn(shard)
     for group_id in shard.durable.groups:
@@ -102,10 +102,10 @@ def topic_deleted(shard: AnyShard, topic: str, topic_id: str) -> Turn[AnyShard]:
 _NEVER = -1
 
 EXPIRE_OFFSETS = "expire-group-metadata"
-"""The timer of the periodic look for expired offsets, one for all groups of a coordinator."""
+"""The timer of the periodic check for expired offsets, one for all groups of a coordinator."""
 
 KindOf = Callable[[AnyShard, str], GroupKind]
-"""Picks the type of a group."""
+"""Returns the type of a group."""
 
 
 def next_run(at: Moment) -> SetTimer:
@@ -114,7 +114,7 @@ def next_run(at: Moment) -> SetTimer:
 
 
 def expire(shard: AnyShard, kind_of: KindOf, at: Moment) -> Turn[AnyShard]:
-    """Delete expired offsets and empty groups, in the order of the coordinator's table."""
+    """Delete expired offsets and empty groups, in the order of the coordinator's hash table."""
     turn: Turn[AnyShard] = Turn(shard)
     for group_id in shard.durable.groups:
         kind = kind_of(shard, group_id)

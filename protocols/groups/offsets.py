@@ -43,13 +43,13 @@ from protocols.offsets_topic.records import (
 )
 
 Stored = dict[tuple[str, str], list[tuple[int, OffsetCommitValue]]]
-"""By group and topic, in the order in which these came: partitions and their offsets."""
+"""Partitions and their offsets, by group and topic, in the order of arrival."""
 
 _NO_PARTITIONS: PartitionOffsets = TimelineMap()
 
 
 def with_offsets(durable: Durable, stored: Stored) -> Durable:
-    """Return what is durable with more offsets; a group that is not there is a simple one."""
+    """Return the durable state with more offsets; a group that is absent becomes a simple group."""
     for (group_id, topic), offsets in stored.items():
         topics = durable.topics_of(group_id)
         partitions = (topics.get(topic) or _NO_PARTITIONS).put_all(offsets)
@@ -62,9 +62,9 @@ def with_offsets(durable: Durable, stored: Stored) -> Durable:
 
 
 def without_offset(durable: Durable, key: OffsetCommitKey) -> Durable:
-    """Return what is durable without one offset.
+    """Return the durable state without one offset.
 
-    A map that becomes empty is dropped, so its order starts afresh.
+    A map that becomes empty is dropped, which resets its order.
     """
     topics = durable.topics_of(key.group)
     partitions = topics.get(key.topic)
@@ -78,7 +78,7 @@ def without_offset(durable: Durable, key: OffsetCommitKey) -> Durable:
 
 
 def committed(durable: Durable, group_id: str) -> tuple[TopicPartition, ...]:
-    """Return the partitions a group has offsets of, in the order of Kafka's hash tables."""
+    """Return the partitions with committed offsets, in the order of Kafka's hash tables."""
     return tuple(
         TopicPartition(topic, number)
         for topic, partitions in durable.topics_of(group_id).items()
@@ -102,9 +102,9 @@ def dropped(group_id: str, partitions: tuple[TopicPartition, ...], why: str) -> 
 
 
 def still_gone(durable: Durable, fact: OffsetsDropped) -> tuple[Tell, ...]:
-    """Return *fact* without the offsets that were committed again since.
+    """Return *fact* without the offsets that have been committed again since.
 
-    What was committed after them, while they were replicated, is there.
+    Commits proposed after the tombstones, while these were replicated, are already replayed.
     """
     gone = tuple(
         partition for partition in fact.partitions if durable.offset(fact.group, *partition) is None
@@ -124,7 +124,7 @@ def offset_commit(
 ) -> Turn[AnyShard]:
     """Validate a commit and propose its records; the answer waits until they are durable.
 
-    Partitions the broker does not know never reach the group.
+    Partitions that the broker does not know are rejected before the group is checked.
     """
     refused = _unknown(request, at.broker.topics)
     offsets = request.offsets
@@ -147,7 +147,7 @@ def offset_commit(
 def reject_commit(
     header: Header, request: OffsetCommitRequest, error: ErrorCode, topics: TopicsByName
 ) -> tuple[Effect, ...]:
-    """Reject a commit at a coordinator that is loading or not in charge."""
+    """Reject a commit at a coordinator that is loading or no longer active."""
     refused = {entry.partition: error for entry in request.offsets} | _unknown(request, topics)
     return (*_refusals(header, request, refused), Send(header, _answer(request, refused)))
 
@@ -170,7 +170,7 @@ def _all_too_long(offsets: tuple[OffsetToCommit, ...], at: Moment) -> bool:
 
 
 def is_too_long(entry: OffsetToCommit, at: Moment) -> bool:
-    """Say whether a partition is refused for its metadata alone, whoever commits it."""
+    """Return whether a partition is rejected because its metadata is too long."""
     return _utf16_units(entry.metadata) > at.settings.offset_metadata_max_bytes
 
 
@@ -222,7 +222,7 @@ def _expires_ms(request: OffsetCommitRequest, at: Moment) -> int:
 
 
 def _utf16_units(text: str) -> int:
-    """Kafka compares the length of a Java string with a number of bytes."""
+    """Return the length of a Java string, which Kafka compares with a number of bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -272,14 +272,14 @@ def _refusals(header: Header, request: OffsetCommitRequest, refused: Refused) ->
 
 
 _BY_ID_VERSION = 10
-"""From this version on topics travel as ids."""
+"""The first OffsetFetch version with topic ids."""
 
 
 def offset_fetch(view: Durable, request: OffsetFetchRequest, broker: Broker) -> OffsetFetchResponse:
-    """Answer from one view of the log; the member was validated before.
+    """Answer from one view of the log; the caller has validated the member.
 
-    *view*: the newest for a stable fetch, whose answer then waits until all of it is durable;
-    else what is durable by now, which right after a failover may be older than before.
+    *view*: the newest state for a stable fetch, whose answer then waits until all of it is durable;
+    otherwise the durable state, which can be older than before right after a failover.
     """
     group_id = request.group_id
     if request.partitions is None:
@@ -316,7 +316,7 @@ def _of_another(value: OffsetCommitValue, topic: str, broker: Broker) -> bool:
 
 
 def _all(view: Durable, group_id: str, broker: Broker, version: int) -> tuple[FetchedOffset, ...]:
-    """All offsets of a group, in the order of the coordinator's tables."""
+    """Return all offsets of a group, in the order of the coordinator's hash tables."""
     by_id = version >= _BY_ID_VERSION and broker.topics is not None
     return tuple(
         FetchedOffset(

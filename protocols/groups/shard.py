@@ -1,12 +1,12 @@
-"""The state of one offsets partition's coordinator, and what group handlers take and return.
+"""The state of one offsets partition's coordinator, and the types of its group handlers.
 
 A :class:`Shard` has three parts. :class:`Durable` holds the newest record of every key of the log,
-up to the last record proposed; only replay makes a new one, live and at load. ``groups`` holds
-classic groups in memory: a classic group changes in memory first and writes one record a
+up to the last record proposed; only replay creates a new one, live and at load. ``groups`` holds
+classic groups in memory: a classic group changes in memory first and writes one record for each
 generation, so memory may be ahead of the log. ``soft`` holds the soft state of consumer groups.
 
 A handler takes a group or a shard and a :class:`Moment` and returns a :class:`Turn`: the new
-state, effects to carry out at once, records to propose, and what waits until they are durable.
+state, effects to carry out at once, records to propose, and steps that wait for durability.
 :class:`GroupKind` lists the operations that each group type implements.
 """
 
@@ -39,7 +39,7 @@ _NO_TOPICS: TopicOffsets = TimelineMap()
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """What a shard's log says: the newest record of every key."""
+    """The state in a shard's log: the newest record of every key."""
 
     groups: TimelineMap[str, Any] = _NO_GROUPS
     """By id: the state that the group's records define. None: a group that has only offsets."""
@@ -64,7 +64,7 @@ class Durable:
 def is_classic(logged: Any) -> bool:
     """Say whether a group's durable state is that of a classic group, or absent.
 
-    Needs no module of another type: these are imported when a group of theirs appears.
+    Imports no module of another type: these are imported when a group of that type appears.
     """
     return logged is None or isinstance(logged, GroupMetadataValue)
 
@@ -77,22 +77,22 @@ class Shard(Generic[G]):
     """All groups of one offsets partition."""
 
     groups: Map[str, G] = NOTHING
-    """Classic groups in memory; of these the log knows the same ids."""
+    """Classic groups in memory; the log has the same group ids."""
 
     durable: Durable = _NOTHING_DURABLE
     soft: Map[str, Any] = NOTHING
-    """By group id; no entry: nothing."""
+    """Soft state by group id; a group without an entry has none."""
 
     def with_group(self, group_id: str, group: G) -> Shard[G]:
         """Return the shard with one group in memory in a new state."""
         return Shard(self.groups.set(group_id, group), self.durable, self.soft)
 
     def without_group(self, group_id: str) -> Shard[G]:
-        """Return the shard with one group in memory forgotten."""
+        """Return the shard without one group in memory."""
         return Shard(self.groups.delete(group_id), self.durable, self.soft)
 
     def with_soft(self, group_id: str, soft: Any) -> Shard[G]:
-        """Return the shard that knows something else of a group beside the log."""
+        """Return the shard with new soft state of one group."""
         return Shard(self.groups, self.durable, self.soft.set(group_id, soft))
 
 
@@ -110,19 +110,19 @@ _NO_IMAGE = TopicsImage()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """What a coordinator knows of the broker it is on."""
+    """The broker on which a coordinator runs."""
 
     settings: BrokerSettings
     epoch_ms: int
-    """The wall clock when the run began."""
+    """The wall clock at the start of the run."""
 
     new_id: Callable[[str], str]
-    """Makes a member id from its prefix."""
+    """Generates a member id from its prefix."""
 
     topics: TopicsByName = None
 
     image: TopicsImage = _NO_IMAGE
-    """The same topics; empty where every topic exists."""
+    """The same topics; empty if every topic exists."""
 
     assignors: Mapping[str, ServerAssignor] = field(default_factory=lambda: SERVER_SIDE)
     """The coordinator's assignors by name."""
@@ -141,7 +141,7 @@ class Broker:
 
 
 class Moment(NamedTuple):
-    """When, and on which broker."""
+    """The current time and broker."""
 
     now_us: int
     broker: Broker
@@ -157,31 +157,31 @@ class Moment(NamedTuple):
         return self.broker.settings
 
     def after(self, milliseconds: int) -> int:
-        """Return the time so many milliseconds from now, in microseconds.
+        """Return the time that is *milliseconds* from now, in microseconds.
 
-        A negative time, which a request may name, is over at once.
+        A negative duration, which a request may contain, counts as 0.
         """
         return self.now_us + (milliseconds * 1000 if milliseconds > 0 else 0)
 
 
 class Retry(NamedTuple):
-    """What a timer decided is tried again, a little later, if it cannot be written."""
+    """The action of a timer, retried a little later if its records cannot be written."""
 
     group_id: str
     timer: str
 
 
 Waiting = Any
-"""What a turn leaves until everything proposed so far is durable.
+"""A step of a turn that waits until everything proposed so far is durable.
 
 A ``Send`` is a reply, a ``Tell`` is a fact that holds from then on, a :class:`Retry` belongs to
-a timer; anything else is a classic group's own.
+a timer; anything else belongs to a classic group.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Turn(Generic[S]):
-    """What a handler decided."""
+    """The result of a handler."""
 
     state: S
     effects: tuple[Effect, ...] = ()
@@ -193,7 +193,7 @@ class Turn(Generic[S]):
     waits: tuple[Waiting, ...] = ()
 
     def then(self, move: Callable[[S], Turn[T]]) -> Turn[T]:
-        """Make one more move from here; what it wants comes after what we want."""
+        """Run another handler on the new state; append its effects, records and waits."""
         turn = move(self.state)
         return Turn(
             turn.state,
@@ -207,7 +207,7 @@ class Turn(Generic[S]):
         return Turn(self.state, self.effects + effects, self.records, self.waits)
 
     def at_last(self, *waits: Waiting) -> Turn[S]:
-        """Return the same turn with more that waits for its records."""
+        """Return the same turn with more steps that wait for its records."""
         return Turn(self.state, self.effects, self.records, self.waits + waits)
 
 
@@ -221,34 +221,34 @@ class GroupKind:
     validate_commit: Callable[
         [AnyShard, OffsetCommitRequest, Moment], ErrorCode | tuple[Effect, ...]
     ]
-    """Return why a commit is rejected as a whole, or its effects beside storing offsets."""
+    """Return the error of a rejected commit, or the effects of one beside storing offsets."""
 
     create_for_commit: Callable[[AnyShard, str, Moment], AnyShard]
     """Create the group of a first commit, if there is none."""
 
     validate_fetch: Callable[[Durable, OffsetFetchRequest], ErrorCode | None]
-    """Return why a fetch is rejected, or None."""
+    """Return the error if a fetch is rejected, else None."""
 
     validate_delete: Callable[[AnyShard, str], ErrorCode | None]
-    """Return why a group cannot be deleted, or None."""
+    """Return the error if a group cannot be deleted, else None."""
 
     delete: Callable[..., Turn[AnyShard]]
-    """Delete a group (a shard, its *group_id*) without members; its offsets are gone already."""
+    """Delete a group (a shard, its *group_id*) without members; its offsets are already deleted."""
 
     validate_offset_delete: Callable[[AnyShard, str], ErrorCode | None]
-    """Return why no offset of a group can be deleted, or None."""
+    """Return the error if offsets of a group cannot be deleted, else None."""
 
     is_subscribed: Callable[[AnyShard, str, str], bool]
     """Say whether a subscription to a topic protects its offsets."""
 
     expires_from_ms: Callable[[AnyShard, str, TopicPartition, OffsetCommitValue], int | None]
-    """Return from when the retention of an offset counts, or None while it is in use."""
+    """Return the time from which the retention of an offset counts, or None while it is in use."""
 
     may_be_removed: Callable[[AnyShard, str], bool]
-    """Say whether a group may go once it has no offsets."""
+    """Return whether a group may be removed once it has no offsets."""
 
     on_loaded: Callable[..., Turn[AnyShard]]
-    """Start a group (a shard, its *group_id*, *at*) that was loaded."""
+    """Start a loaded group (a shard, its *group_id*, *at*)."""
 
     on_unloaded: Callable[[AnyShard, str, Moment], Turn[AnyShard]]
     """Unload a group; pending requests get NOT_COORDINATOR."""

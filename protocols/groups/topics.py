@@ -1,9 +1,9 @@
-"""The topics there are, as a coordinator's broker shows them, and their hashes.
+"""The topics in the metadata of a coordinator's broker, and their hashes.
 
-A coordinator looks topics up by name (what members ask for) and by id (what is in its log).
+A coordinator looks topics up by name (as in subscriptions) and by id (as in its log).
 
 Source: ``CoordinatorMetadataImage``, ``Utils.computeTopicHash``, ``computeGroupHash`` of Kafka
-4.4.0 (KIP-1101). The bytes that are hashed were settled by the hash of a real group.
+4.4.0 (KIP-1101). The hashed bytes were verified with the hash of a real group.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from protocols.messages import TopicDescription
 from protocols.offsets_topic.records.wire import uuid_bytes
 
 _VERSION = b"\0"
-"""Of the form in which a topic is hashed."""
+"""Version of the hash input of a topic."""
 
 _SIGN = 1 << 63
 
@@ -57,7 +57,7 @@ class TopicsImage:
         self._hashes: dict[str, int] = {}
 
     def id_of(self, name: str) -> str | None:
-        """Return the id of the topic of that name, or None."""
+        """Return the id of the topic with that name, or None."""
         topic = self.by_name.get(name)
         return None if topic is None else topic.topic_id
 
@@ -85,9 +85,9 @@ class TopicsImage:
 
 
 def topic_hash(topic: TopicDescription) -> int:
-    """Return the 64-bit hash of what an assignment may depend on in one topic.
+    """Return the 64-bit hash of the properties of a topic that affect an assignment.
 
-    That is its id, name and number of partitions, and the racks of each partition's replicas.
+    These are its id, name and number of partitions, and the racks of each partition's replicas.
     """
     high, low = struct.unpack(">qq", topic_id_bytes(topic.topic_id))
     count = len(topic.leaders)
@@ -101,7 +101,7 @@ def topic_hash(topic: TopicDescription) -> int:
 
 
 def _text(text: str) -> bytes:
-    """A text is hashed as its UTF-16 units with their number after them."""
+    """Return the hash input of a text: its UTF-16 units followed by their number."""
     return text.encode("utf-16-le", "surrogatepass") + struct.pack("<i", _length(text))
 
 
