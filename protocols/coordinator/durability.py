@@ -161,7 +161,7 @@ class Durability:
         self._proposals.append(Proposal(start, self.next_log_offset, before, after, made, ended))
 
     def defer(self, waits: tuple[Waiting, ...], deadline_us: int) -> tuple[SetTimer, ...]:
-        """Defer waits until all records proposed so far are durable; return the timer to set, if any.
+        """Defer waits until all records proposed so far are durable; return the timer to set.
 
         All turns have the same timeout, so one timer for the oldest is enough; it is set again
         only when it fires, not for each turn.

@@ -9,7 +9,7 @@ strings and headers.
 ``compression``     the five codecs, with a bound on the decompressed size
 ``header``          the 61 bytes before the records of a batch of format 2
 ``batch``           record batches: checksum, size, reading, writing
-``transactions``    control batches, and the transactions that compaction has to respect
+``transactions``    control batches, and the transactions that compaction must respect
 ``reader``          a stream as batches and gaps, for any bytes
 ``resync``          the fault at a position, and the position at which reading resumes
 ``segment``         names of segment files, when a segment rolls, which part can be compacted

@@ -1,8 +1,9 @@
 """Record batches of format 2: 61 bytes of header, then the records; and the size of a batch.
 
-The checksum covers all bytes from the attributes on, so a leader sets the offset and its epoch
-without a new one. When compaction has set a delete horizon, the base timestamp is the time from
-which the tombstones of the batch can be removed, and the timestamps of its records count from it.
+The checksum covers all bytes from the attributes on, so a leader sets the base offset and leader
+epoch without a new checksum. When compaction has set a delete horizon, the base timestamp is the
+time from which the tombstones of the batch can be removed, and the record timestamps are relative
+to it.
 
 Source: ``DefaultRecordBatch``, ``MemoryRecordsBuilder``, ``DefaultRecord.sizeInBytes``.
 """
@@ -52,19 +53,19 @@ _SUMMED: Final = struct.Struct(">hiqqqhii")
 
 
 class Batch(NamedTuple):
-    """One batch whose checksum is right, as bytes."""
+    """The bytes of one batch with a valid checksum."""
 
     position: int
-    """Where in its stream it begins, in bytes."""
+    """Position of its first byte in the stream."""
 
     header: BatchHeader
     data: bytes
 
     @classmethod
     def read(cls, data: bytes, position: int = 0) -> Self:
-        """Return the batch that *data* is from its first to its last byte.
+        """Return the batch that consists of exactly the bytes *data*.
 
-        Raises :class:`BadBatch` when it is not that, or its checksum is wrong.
+        Raises :class:`BadBatch` if *data* is not one batch, or its checksum is wrong.
         """
         if len(data) < HEADER_BYTES:
             raise BadBatch(f"{len(data)} bytes are no batch; its header alone has {HEADER_BYTES}")
@@ -80,7 +81,7 @@ class Batch(NamedTuple):
     def records(self, most_bytes: int = MOST_INFLATED_BYTES) -> list[LogRecord]:
         """Return the records, decompressed to at most *most_bytes*.
 
-        Raises :class:`BadBatch` when the bytes are not the records that the header announces.
+        Raises :class:`BadBatch` if the bytes do not match the record count of the header.
         """
         header = self.header
         data, at = self._plain(most_bytes)
@@ -91,9 +92,9 @@ class Batch(NamedTuple):
         return records
 
     def add_to(self, fields: RecordFields, most_bytes: int = MOST_INFLATED_BYTES) -> int:
-        """Add the records to others, field by field; raise as above, and then add none.
+        """Add the records to others, field by field; raise like :meth:`records`, then adding none.
 
-        Return how many bytes they have uncompressed.
+        Return their uncompressed size in bytes.
         """
         header, start = self.header, len(fields.offsets)
         data, at = self._plain(most_bytes)
@@ -104,7 +105,7 @@ class Batch(NamedTuple):
         return len(data) - at
 
     def _plain(self, most_bytes: int) -> tuple[bytes, int]:
-        """Return bytes that hold the records uncompressed, and where the first one begins."""
+        """Return bytes with the uncompressed records, and the position of the first record."""
         codec, count = self.header.attributes & COMPRESSION_BITS, self.header.record_count
         if count <= 0:
             if count < 0:
@@ -116,7 +117,7 @@ class Batch(NamedTuple):
 
 
 def wrong_checksum(header: BatchHeader, data: bytes) -> str:
-    """Say which checksum was found and which was expected."""
+    """Return a message with the found and the expected checksum."""
     found = crc32c(data[SUMMED_FROM:])
     return f"checksum {found:08x} where the header of offset {header.base_offset} says {header.crc:08x}"
 
@@ -133,10 +134,10 @@ def encode_batch(
 ) -> bytes:
     """Return one batch of at least one record.
 
-    *base_offset*, *last_offset*: those of the first and the last record unless compaction took
-    these away. *attributes*: compression, and the bits for transactional, control and append
+    *base_offset*, *last_offset*: those of the first and the last record unless compaction removed
+    these. *attributes*: compression, and the bits for transactional, control and append
     time; the one for *delete_horizon_ms* is set here.
-    Raises ``ValueError`` for no records and for offsets further apart than a batch can say.
+    Raises ``ValueError`` for no records and for an offset range too large for a batch.
     """
     if not records:
         raise ValueError("a batch without records is made by encode_empty_batch")
@@ -158,9 +159,9 @@ def encode_batch(
 
 
 def encode_empty_batch(header: BatchHeader) -> bytes:
-    """Return what compaction leaves of a batch whose records are all gone.
+    """Return the empty batch that compaction keeps when all records are removed.
 
-    Offsets, maximal timestamp and producer stay; base timestamp is -1, nothing is compressed.
+    Offsets, maximum timestamp and producer stay; the base timestamp is -1, without compression.
     Source: ``DefaultRecordBatch.writeEmptyHeader``.
     """
     summed = _SUMMED.pack(
@@ -177,23 +178,23 @@ def encode_empty_batch(header: BatchHeader) -> bytes:
 
 
 def _sealed(base_offset: int, partition_leader_epoch: int, summed: bytes) -> bytes:
-    """Put offset, length, leader epoch, format and checksum before the bytes they describe."""
+    """Return a batch: offset, length, leader epoch, format and checksum, then the given bytes."""
     length = SUMMED_FROM - LENGTH_END + len(summed)
     front = _FRONT.pack(base_offset, length, partition_leader_epoch, MAGIC, crc32c(summed))
     return front + summed
 
 
 NO_VALUE: Final = -1
-"""As the size of a value: a tombstone's."""
+"""The size of a tombstone's value."""
 
 _FIXED: Final = 3
 """One byte each for attributes, for a timestamp delta of 0, and for a count of 0 headers."""
 
 
 def batch_size(sizes: Iterable[tuple[int, int]]) -> int:
-    """Return the bytes of a plain batch of records that are all of one time.
+    """Return the size in bytes of an uncompressed batch whose records have one timestamp.
 
-    *sizes*: of each record's key and value, in bytes; the value's is ``NO_VALUE`` in a tombstone.
+    *sizes*: the key and value size of each record, in bytes; ``NO_VALUE`` for a tombstone's value.
 
     >>> batch_size([(12, 24), (5, NO_VALUE)])
     116
@@ -202,9 +203,9 @@ def batch_size(sizes: Iterable[tuple[int, int]]) -> int:
 
 
 def records_size(sizes: Iterable[tuple[int, int]], first_delta: int = 0) -> int:
-    """Return the bytes that records add to a batch of their time.
+    """Return the bytes that records add to a batch with their timestamp.
 
-    *first_delta*: how many records stand before them.
+    *first_delta*: the number of records before them.
     """
     total, written = 0, VARINTS
     for delta, (key, value) in enumerate(sizes, first_delta):

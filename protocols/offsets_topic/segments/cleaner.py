@@ -1,14 +1,14 @@
 """One compaction of a log: the records that are kept, their bytes and their segments.
 
-Two walks through the log. The first maps each key of the dirty part to its newest offset
-(:mod:`protocols.offsets_topic.segments.offset_map`). The second copies the log up to the end of what was mapped
-and leaves out superseded records. Offsets never change, so gaps appear between them; the log
-behind the mapped part is copied unchanged.
+There are two passes. The first maps each key of the dirty part to its newest offset
+(:mod:`protocols.offsets_topic.segments.offset_map`). The second copies the log up to the end of
+the mapped part without superseded records. Offsets never change, so gaps appear between them; the
+log after the mapped part is copied unchanged.
 
 A tombstone is removed in two compactions: the first one that keeps it writes the *delete horizon*
-into its batch, a later one at or after that time drops the tombstone. Readers that are
-slower than ``delete.retention.ms`` would otherwise never learn of the deletion. The markers of
-transactions without data are removed in the same way.
+into its batch, a later one at or after that time removes the tombstone. Otherwise slow readers
+would miss the deletion; they have ``delete.retention.ms`` to read it. The markers of transactions
+without data are removed in the same way.
 
 Source: ``Cleaner.doClean``, ``cleanInto``, ``shouldRetainRecord`` and ``groupSegmentsBySize``,
 ``MemoryRecords.filterTo``; the rule for the batch
@@ -44,10 +44,10 @@ class Compaction:
     high_watermark: int
     delete_retention_ms: int = DELETE_RETENTION_MS
     aborted: Sequence[AbortedTransaction] = ()
-    """Of the whole log."""
+    """The aborted transactions of the whole log."""
 
     last_records: Mapping[int, LastRecord] = field(default_factory=dict)
-    """Of the producers that are still active, by producer id."""
+    """The last records of active producers, by producer id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class CleanedSegment:
     base_offset: int
     replaces: tuple[Segment, ...]
     batches: Iterator[bytes]
-    """To be taken before the next segment is asked for. May be none: then the file is empty."""
+    """To be consumed before the next segment is requested. None at all if the file is empty."""
 
 
 def compact(
@@ -66,25 +66,27 @@ def compact(
     compaction: Compaction,
     segment_bytes: int = SEGMENT_BYTES,
 ) -> Iterator[CleanedSegment]:
-    """Yield what takes the place of the segments below the end of the mapped part.
+    """Yield the segments that replace those below the end of the mapped part.
 
-    *segments*: of the log, in order. *read*: gives the batches of one, from its beginning.
+    *segments*: of the log, in order. *read*: returns the batches of a segment from its beginning.
     Afterwards the log is clean up to ``compaction.mapped.end_offset``.
-    Raises :class:`BadBatch` where records cannot be read.
+    Raises :class:`BadBatch` if records cannot be read.
     """
     passed = TransactionsPassed(compaction.aborted)
     below = [each for each in segments if each.base_offset < compaction.mapped.end_offset]
     for group in group_segments(below, segment_bytes):
         batches = _copied(group, read, compaction, passed)
         yield CleanedSegment(group[0].base_offset, group, batches)
-        for _ in batches:  # transactions go on in the next segment, whoever did not look here
+        for _ in (
+            batches
+        ):  # transactions continue in the next segment, even if the caller did not read this one
             pass
 
 
 def group_segments(segments: Sequence[Segment], segment_bytes: int) -> list[tuple[Segment, ...]]:
-    """Return runs of neighbours that together, as they are now, fit into one segment.
+    """Return runs of adjacent segments whose current sizes together fit into one segment.
 
-    Kafka bounds the sizes of their indexes too; with the defaults the log's own comes first.
+    Kafka also bounds the sizes of their indexes; with the defaults the log's bound is lower.
     """
     groups: list[list[Segment]] = []
     size = 0
@@ -100,7 +102,7 @@ def group_segments(segments: Sequence[Segment], segment_bytes: int) -> list[tupl
 
 
 def clean_batch(batch: Batch, compaction: Compaction, passed: TransactionsPassed) -> bytes | None:
-    """Return what compaction makes of one batch: the same bytes, fewer, or None."""
+    """Return one batch after compaction: the same bytes, fewer, or None."""
     header = batch.header
     can_go = passed.note(batch)
     horizon_ms = header.delete_horizon_ms
@@ -137,9 +139,9 @@ def _copied(
 
 
 def _kept_records(batch: Batch, compaction: Compaction) -> list[LogRecord]:
-    """Return the records that no newer one of their key supersedes, and no horizon ended.
+    """Return the records that are not superseded and not past the delete horizon.
 
-    A record without a key has no place in a compacted log and goes.
+    A record without a key is removed.
     """
     if batch.header.is_control:
         return batch.records()
@@ -159,10 +161,10 @@ def _kept_records(batch: Batch, compaction: Compaction) -> list[LogRecord]:
 
 
 def _outlives_its_records(batch: Batch, compaction: Compaction) -> bool:
-    """Say whether a batch stays when it is empty, for the numbers in its header.
+    """Return whether an empty batch is kept for the numbers in its header.
 
-    These are the last sequence, or at least the epoch, of a producer that is still active, and
-    the end of the log where nothing follows: it would be lost if a restart found no batch there.
+    These are the last sequence, or at least the epoch, of an active producer, and the log end
+    offset if the batch is the last one: without it a restart would lose that offset.
     """
     header = batch.header
     if header.next_offset == compaction.high_watermark:
@@ -176,7 +178,7 @@ def _outlives_its_records(batch: Batch, compaction: Compaction) -> bool:
 
 
 def _rewritten(batch: Batch, kept: Sequence[LogRecord], horizon_ms: int | None) -> bytes:
-    """Return the batch with fewer records, another horizon, or both."""
+    """Return the batch with fewer records, another delete horizon, or both."""
     header = batch.header
     return encode_batch(
         kept,

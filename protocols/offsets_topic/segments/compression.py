@@ -1,8 +1,8 @@
-"""The five codecs of record batches, read and written, with a bound on what comes out.
+"""Compress and decompress with the five codecs of record batches, with a bound on the output.
 
-Kafka's snappy is not plain snappy: snappy-java puts a header of 16 bytes and blocks of at most
-32 KiB, each behind its length, around it. Other clients write one plain block; both are read.
-Kafka's lz4 reader refuses blocks that lean on earlier ones, so they are written without.
+Kafka's snappy is not plain snappy: snappy-java writes a header of 16 bytes and blocks of at most
+32 KiB, each preceded by its length. Other clients write one plain block; both forms are read.
+Kafka's lz4 reader rejects blocks that depend on earlier ones, so blocks are written independent.
 
 Source: ``CompressionType``, ``org.apache.kafka.common.compress`` and snappy-java's
 ``SnappyCodec``.
@@ -21,12 +21,12 @@ import cramjam
 from protocols.offsets_topic.segments.header import BadBatch, InflatesTooFar
 
 MOST_INFLATED_BYTES: Final = 64 * 2**20
-"""What one batch may grow to unless told otherwise: sixty times Kafka's ``max.message.bytes``."""
+"""Default maximum decompressed size of a batch: sixty times Kafka's ``max.message.bytes``."""
 
 _GZIP_WINDOW: Final = 31
 _FIRST_OUTPUT_BYTES: Final = 2**16
 _OUTPUT_FULL: Final = "failed to write whole buffer"
-"""What cramjam says when its output is too small; anything else it says is bad input."""
+"""Messages of cramjam when the output buffer is too small; any other message is bad input."""
 
 _SNAPPY_MAGIC: Final = b"\x82SNAPPY\x00"
 _SNAPPY_HEADER: Final = _SNAPPY_MAGIC + struct.pack(">ii", 1, 1)
@@ -35,7 +35,7 @@ _BLOCK_LENGTH: Final = struct.Struct(">i")
 
 
 class Compression(enum.IntEnum):
-    """How the records of a batch are compressed: bits 0 to 2 of its attributes."""
+    """The codec of the records of a batch: bits 0 to 2 of its attributes."""
 
     NONE = 0
     GZIP = 1
@@ -45,15 +45,15 @@ class Compression(enum.IntEnum):
 
 
 def compress(data: bytes, codec: Compression) -> bytes:
-    """Return *data* in the form that Kafka reads for this codec."""
+    """Return *data* compressed as Kafka reads it with this codec."""
     return _COMPRESS[codec](data)
 
 
 def decompress(data: bytes, codec: int, most_bytes: int = MOST_INFLATED_BYTES) -> bytes:
-    """Return what *data* holds, at most *most_bytes* of it.
+    """Return *data* decompressed, at most *most_bytes*.
 
-    Raises :class:`InflatesTooFar` when it holds more, without having made more, and
-    :class:`BadBatch` when it is damaged or the codec is not known.
+    Raises :class:`InflatesTooFar` for a larger output, without producing it, and
+    :class:`BadBatch` for damaged data or an unknown codec.
     """
     if codec not in _DECOMPRESS:
         raise BadBatch(f"compression {codec} is not known; 0 to {max(_DECOMPRESS)} are")
@@ -115,7 +115,7 @@ def _unsnappy(data: bytes, most_bytes: int) -> bytes:
 def _snappy_blocks(data: bytes) -> Iterator[bytes]:
     at = 0
     while at < len(data):
-        if data.startswith(_SNAPPY_MAGIC, at):  # streams may stand one behind the other
+        if data.startswith(_SNAPPY_MAGIC, at):  # streams may be concatenated
             at += len(_SNAPPY_HEADER)
             continue
         start = at + _BLOCK_LENGTH.size
@@ -139,7 +139,7 @@ def _zstd(data: bytes) -> bytes:
 
 
 def _inflate(name: str, into: Callable[[Any, Any], int], data: bytes, most_bytes: int) -> bytes:
-    """Decompress into buffers of a fixed size, each larger than the one that was too small."""
+    """Decompress into buffers of fixed sizes, the next larger one if a buffer is too small."""
     size = min(most_bytes, max(_FIRST_OUTPUT_BYTES, 4 * len(data)))
     while True:
         output = bytearray(size)

@@ -1,6 +1,6 @@
-"""The header of a record batch of format 2: 61 bytes, of which all rules but the records' go.
+"""The header of a record batch of format 2: 61 bytes, on which all rules for batches depend.
 
-Read and described here, and made up for batches of which nobody has asked for the bytes yet;
+This module reads headers and creates them for batches whose bytes are not needed yet;
 checksums, codecs and records are in :mod:`protocols.offsets_topic.segments.batch`.
 
 Source: ``DefaultRecordBatch``.
@@ -14,10 +14,10 @@ from typing import Final, NamedTuple, Self
 MAGIC: Final = 2
 HEADER_BYTES: Final = 61
 LENGTH_END: Final = 12
-"""Where the batch length ends; it counts the bytes from here on."""
+"""Position of the end of the batch length, which counts the bytes after it."""
 
 SUMMED_FROM: Final = 21
-"""Where the bytes begin that the checksum covers."""
+"""Position of the first byte that the checksum covers."""
 
 SMALLEST_LENGTH: Final = HEADER_BYTES - LENGTH_END
 
@@ -35,21 +35,21 @@ HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 
 
 class BadBatch(ValueError):  # noqa: N818 - named for what was met, as in the reader's gaps
-    """The bytes of a batch cannot be read; the message says what was met and where."""
+    """The bytes of a batch cannot be read; the message has the fault and its position."""
 
 
 class InflatesTooFar(BadBatch):
-    """A compressed batch would grow past the bound it was given."""
+    """The decompressed size of a batch exceeds its bound."""
 
 
 class BatchHeader(NamedTuple):
     """The 61 bytes before the records, in the order of the wire.
 
-    A tuple rather than a dataclass: one is made for every batch that is read.
+    A tuple rather than a dataclass: one is created for every batch that is read.
     """
 
     base_offset: int
-    """Log offset of the first record the batch was written with."""
+    """Log offset of the first record when the batch was written."""
 
     batch_length: int
     """Bytes that follow this field."""
@@ -61,10 +61,10 @@ class BatchHeader(NamedTuple):
 
     attributes: int
     last_offset_delta: int
-    """Compaction keeps it, whatever records are left."""
+    """Compaction never changes it."""
 
     base_timestamp: int
-    """Epoch ms: what the records count from; the delete horizon where that bit is set."""
+    """Epoch ms: the base of the record timestamps; the delete horizon if that bit is set."""
 
     max_timestamp: int
     producer_id: int
@@ -74,7 +74,7 @@ class BatchHeader(NamedTuple):
 
     @classmethod
     def read(cls, data: bytes, at: int = 0) -> Self:
-        """Return the header that begins at byte *at*; its 61 bytes must be there."""
+        """Return the header at byte *at*; *data* must have its 61 bytes."""
         return cls._make(HEADER.unpack_from(data, at))
 
     @property
@@ -84,24 +84,24 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_offset(self) -> int:
-        """Log offset of the last record the batch was written with."""
+        """Log offset of the last record when the batch was written."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def next_offset(self) -> int:
-        """Log offset of what comes after the batch."""
+        """Log offset after the batch."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
     def last_sequence(self) -> int:
-        """Sequence number of the last record, -1 where the batch has none; wraps at 2**31."""
+        """Sequence number of the last record, -1 if the batch has none; wraps at 2**31."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) % 2**31
 
     @property
     def compression(self) -> int:
-        """A :class:`Compression`, or a number that is none."""
+        """A :class:`Compression`, or the number of an unknown codec."""
         return self.attributes & COMPRESSION_BITS
 
     @property
@@ -111,7 +111,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds a marker instead of records of the application."""
+        """Whether the batch has a marker instead of records of the application."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -121,12 +121,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When tombstones and markers of the batch may go; None: no cleaning has set it yet."""
+        """When tombstones and markers of the batch may be removed; None: not set by compaction yet."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
 class Producer(NamedTuple):
-    """Who wrote a batch, as an idempotent or transactional producer."""
+    """The idempotent or transactional producer of a batch."""
 
     id: int
     epoch: int
@@ -134,16 +134,16 @@ class Producer(NamedTuple):
 
 
 NO_PRODUCER: Final = Producer(id=-1, epoch=-1)
-"""What a coordinator writes outside transactions: no producer, and yet base sequence 0."""
+"""The producer of a coordinator outside transactions: no producer id, but base sequence 0."""
 
 
 def header_to_be(
     base_offset: int, count: int, size: int, partition_leader_epoch: int, timestamp: int
 ) -> BatchHeader:
-    """Return the header of a plain batch that is yet to be written, its checksum left 0.
+    """Return the header of an uncompressed batch before it is written, with checksum 0.
 
-    *count*: of its records, all of one *timestamp*. *size*: in bytes, as
-    :func:`protocols.offsets_topic.segments.batch.batch_size` tells. What rolls and what is compacted goes by it.
+    *count*: of its records, all with one *timestamp*. *size*: in bytes, from
+    :func:`protocols.offsets_topic.segments.batch.batch_size`. Rolls and compaction depend on it.
     """
     fields = (base_offset, size - LENGTH_END, partition_leader_epoch, MAGIC, 0, 0, count - 1)
     return BatchHeader(*fields, timestamp, timestamp, *NO_PRODUCER, count)

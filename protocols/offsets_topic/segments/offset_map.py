@@ -1,7 +1,7 @@
-"""The newest log offset of each key in the dirty part of a log: what compaction goes by.
+"""The offset map of compaction: the newest log offset of each key in the dirty part of a log.
 
-Kafka keeps a hash of each key; here the keys themselves are kept, so two keys are never taken
-for one. The bound is the same: when the map is full, mapping stops and so does the compaction.
+Kafka keeps a hash of each key; this map keeps the keys themselves, so there are no collisions.
+The bound is the same: when the map is full, mapping stops and so does the compaction.
 
 Source: ``SkimpyOffsetMap``, ``Cleaner.buildOffsetMap``, ``CleanerConfig``.
 """
@@ -32,31 +32,31 @@ class OffsetMap:
 
     newest: Mapping[bytes | None, int]
     survivors: Sequence[int]
-    """The newest offsets in order: all that the part will keep."""
+    """The newest offsets in order: the records that compaction keeps."""
 
     tombstones: Sequence[int]
-    """Those of them that are tombstones."""
+    """The newest offsets that are tombstones."""
 
     start_offset: int
     end_offset: int
     """Everything from the start to before the end is mapped."""
 
     def survivors_of(self, header: BatchHeader) -> int | None:
-        """Return how many records of a batch survive, without reading them.
+        """Return the number of records of a batch that survive, without reading them.
 
-        None: not all of it was mapped. Records without a key count as superseded.
+        None if the batch is not mapped completely. Records without a key count as superseded.
         """
         if header.base_offset < self.start_offset or header.next_offset > self.end_offset:
             return None
         return _count(self.survivors, header)
 
     def has_tombstones_of(self, header: BatchHeader) -> bool:
-        """Say whether any survivors of a mapped batch are tombstones."""
+        """Return whether any survivor of a mapped batch is a tombstone."""
         return _count(self.tombstones, header) > 0
 
 
 def _count(offsets: Sequence[int], header: BatchHeader) -> int:
-    """Return how many of some offsets, in order, are of a batch."""
+    """Return how many of some ordered offsets belong to a batch."""
     first = bisect_left(offsets, header.base_offset)
     return bisect_right(offsets, header.last_offset, first) - first
 
@@ -88,9 +88,9 @@ def build_offset_map(
 ) -> OffsetMap:
     """Map the dirty part of a log that may be compacted, or as much of it as fits.
 
-    *read*: gives the batches of a segment, from its beginning. *aborted*: of the whole log.
-    *entries*: how many keys fit, see :func:`most_entries`.
-    Raises :class:`BadBatch` where records cannot be read.
+    *read*: returns the batches of a segment from its beginning. *aborted*: of the whole log.
+    *entries*: the maximum number of keys, see :func:`most_entries`.
+    Raises :class:`BadBatch` if records cannot be read.
     """
     start, stop = to_clean.first_dirty_offset, to_clean.first_uncleanable_offset
     passed = TransactionsPassed(each for each in aborted if each.last_offset >= start)
@@ -109,7 +109,7 @@ def build_offset_map(
 
 
 class _Mapping:
-    """An offset map in the making; in memory as large as it has keys, within a factor."""
+    """The builder of an offset map; its memory is proportional to the number of keys."""
 
     __slots__ = ("_entries", "_newest", "_start", "_tombstones", "_waiting")
 
@@ -118,13 +118,13 @@ class _Mapping:
         self._entries = entries
         self._newest: dict[bytes | None, int] = {}
         self._tombstones: set[int] = set()
-        """Offsets of tombstones; now and then those that newer records supersede are taken out."""
+        """Offsets of tombstones; superseded ones are removed from time to time."""
 
         self._waiting = RecordFields([], [], [], [], {})
-        """Records for which there is room, to be mapped many at once."""
+        """Records that fit, buffered to be mapped together."""
 
     def add(self, batch: Batch) -> int | None:
-        """Map a batch's keys; return the end of what is mapped if the map is full."""
+        """Map a batch's keys; return the end of the mapped part if the map is full."""
         header, waiting = batch.header, self._waiting
         most = len(self._newest) + len(waiting.keys) + header.record_count
         if most > self._entries or header.base_offset < self._start:
@@ -136,7 +136,7 @@ class _Mapping:
         return None
 
     def map(self, end: int) -> OffsetMap:
-        """Return what was mapped."""
+        """Return the offset map."""
         self._map_waiting()
         survivors = sorted(self._newest.values())
         tombstones = sorted(self._tombstones.intersection(survivors))

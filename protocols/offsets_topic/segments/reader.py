@@ -1,8 +1,8 @@
-"""A stream of bytes as batches and gaps, so that no byte is left out.
+"""Read a stream of bytes as batches and gaps, which cover every byte.
 
-Batches and gaps are contiguous: their positions and sizes cover the stream exactly once. No bytes
-raise an exception; only reading the stream itself can. How reading resumes after a fault is in
-:mod:`protocols.offsets_topic.segments.resync`.
+Batches and gaps are contiguous: their positions and sizes cover the stream exactly once. Invalid
+bytes raise no exception; only reading the stream itself can. The module
+:mod:`protocols.offsets_topic.segments.resync` finds where reading resumes after a fault.
 
 Source: ``FileRecords``, ``FileLogInputStream``.
 """
@@ -42,12 +42,12 @@ class Gap:
     """Bytes that could not be read as batches."""
 
     position: int
-    """Where in the stream they begin, in bytes."""
+    """Position of the first byte in the stream."""
 
     size: int
     kind: GapKind
     reason: str
-    """One sentence for people; of the first fault where there are several."""
+    """A description of the fault in one sentence; of the first one if there are several."""
 
 
 class BatchRecords(NamedTuple):
@@ -58,16 +58,16 @@ class BatchRecords(NamedTuple):
 
 
 def read_batches(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[Batch | Gap]:
-    """Yield the batches of a stream, their checksums right, and gaps in the place of the rest.
+    """Yield the batches of a stream with valid checksums, and gaps for the rest.
 
-    *source*: the bytes, or a binary file at its beginning; of a file about twice
-    ``limits.batch_bytes`` are held at most, and far less while it is sound.
+    *source*: the bytes, or a binary file at its beginning; at most about twice
+    ``limits.batch_bytes`` of a file are in memory, and far less while it has no faults.
     """
     window = Window(source)
     position = 0
     while window.reach(position, 1):
         position = yield from _batches_in_memory(window, position, limits)
-        # What ended the run is the end of memory or of the stream, or a fault.
+        # The run ended at the end of memory or of the stream, or at a fault.
         gap = _gap_at(window, position, limits)
         if gap is not None:
             yield gap
@@ -75,7 +75,7 @@ def read_batches(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[
 
 
 def read_log(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[BatchRecords | Gap]:
-    """Yield as :func:`read_batches` does, each batch with its records.
+    """Yield batches and gaps like :func:`read_batches`, each batch with its records.
 
     A batch whose records cannot be read is a gap too.
     """
@@ -91,13 +91,13 @@ def read_log(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[Batc
 
 
 def gap_of(batch: Batch, error: BadBatch) -> Gap:
-    """Return what stands in the place of a batch whose records cannot be read."""
+    """Return the gap for a batch whose records cannot be read."""
     reason = f"offset {batch.header.base_offset}: {error}"
     return Gap(batch.position, len(batch.data), GapKind.BAD_RECORDS, reason)
 
 
 def intact_batches(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[Batch]:
-    """Yield the batches of a stream that must be sound to its end, as compaction needs it.
+    """Yield the batches of a stream that must have no gaps, for compaction.
 
     Raises :class:`BadBatch` at the first gap. Kafka's cleaner marks such a log uncleanable.
     """
@@ -110,9 +110,9 @@ def intact_batches(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterato
 def _batches_in_memory(
     window: Window, position: int, limits: Limits
 ) -> Generator[Batch, None, int]:
-    """Yield batches while they are right and lie in memory as a whole; return where that ends.
+    """Yield valid batches that are completely in memory; return the position after the last.
 
-    This is the loop that every batch passes through; what is not as usual ends it.
+    This is the fast loop for every batch; any exception to the usual case ends it.
     """
     data, start = window.data, window.start
     unpack, new = HEADER.unpack_from, tuple.__new__

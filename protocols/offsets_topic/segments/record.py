@@ -1,8 +1,8 @@
 """One record of a batch, and the loops that read and write the records of a batch.
 
-Numbers are varints: zig-zag, seven bits a byte, low bits first. A record gives its log offset and
-its timestamp as differences from those of its batch. Its attributes are a byte without meaning: not
-kept, written as 0.
+Numbers are varints: zig-zag, seven bits per byte, low bits first. A record has its log offset and
+timestamp as deltas to those of its batch. Its attributes are an unused byte: not kept, written
+as 0.
 
 Source: ``DefaultRecord.readFrom`` and ``writeTo``, ``ByteUtils.readVarint`` and ``writeVarint``.
 """
@@ -23,10 +23,10 @@ _SEVEN_BITS: Final = 0x7F
 
 
 def read_varint(data: bytes, at: int, bits: int = INT_BITS) -> tuple[int, int]:
-    """Read the number that begins at byte *at*; return it and where the next byte stands.
+    """Read the number at byte *at*; return it and the position after it.
 
-    Raises ``IndexError`` where the data ends first, ``ValueError`` where the number does not
-    fit into *bits*.
+    Raises ``IndexError`` if the data ends first, ``ValueError`` if the number does not fit into
+    *bits*.
 
     >>> read_varint(bytes([0x54]), 0), read_varint(bytes([0x01]), 0)
     ((42, 1), (-1, 1))
@@ -62,7 +62,7 @@ def encode_varint(value: int) -> bytes:
 
 
 class Varints(dict[int, bytes]):
-    """The bytes of numbers, those of small ones made beforehand: look up, do not ask twice."""
+    """A cache of the bytes of numbers; small numbers are encoded beforehand."""
 
     def __missing__(self, value: int) -> bytes:
         return encode_varint(value)
@@ -72,14 +72,14 @@ VARINTS: Final = Varints((value, encode_varint(value)) for value in range(-64, 1
 
 
 Headers = tuple[tuple[bytes, bytes | None], ...]
-"""Names and values as the bytes they are; the offsets log has none."""
+"""Names and values as bytes; the offsets log has no headers."""
 
 _NULL: Final = VARINTS[-1]
 _NO_ATTRIBUTES: Final = b"\x00"
 _NO_HEADERS: Final = b"\x00"
 _NULL_SIZE: Final = 1
 _MOST_LENGTH: Final = 2**13
-"""What two bytes can say, in zig-zag."""
+"""The limit of a zig-zag varint of two bytes."""
 
 _MOST_LAYOUTS: Final = 2**12
 
@@ -102,10 +102,10 @@ class LogRecord(NamedTuple):
 
 
 class RecordFields(NamedTuple):
-    """Records as one list for each field, all in step.
+    """Records as parallel lists, one for each field.
 
-    Who goes through millions of records field by field (compaction asks for keys, columns for
-    everything) saves the making of a tuple for each, a third of the time.
+    For code that reads millions of records field by field (compaction needs keys, columns need
+    everything), this saves a tuple for each record, a third of the time.
     """
 
     offsets: list[int]
@@ -113,10 +113,10 @@ class RecordFields(NamedTuple):
     keys: list[bytes | None]
     values: list[bytes | None]
     headers: dict[int, Headers]
-    """Of those records that have any, by their place in the lists."""
+    """The headers of records that have any, by index in the lists."""
 
     def forget_from(self, place: int) -> None:
-        """Take back all records from a place on."""
+        """Remove all records from an index on."""
         for field in (self.offsets, self.timestamps, self.keys, self.values):
             del field[place:]
         for each in [each for each in self.headers if each >= place]:
@@ -143,7 +143,7 @@ def decode_records(
 def add_records(
     fields: RecordFields, data: bytes, at: int, count: int, base_offset: int, base_timestamp: int
 ) -> None:
-    """Add the records that :func:`decode_records` returns; raise as it does, and then add none."""
+    """Add the records of :func:`decode_records`; if it would raise, raise and add none."""
     start = len(fields.offsets)
     try:
         end = _add(fields, data, at, count, base_offset, base_timestamp)
@@ -164,9 +164,9 @@ def _bad_record(number: int, count: int, error: Exception) -> BadBatch:
 def _read_into(
     records: list[LogRecord], data: bytes, at: int, count: int, offset: int, timestamp: int
 ) -> int:
-    """Append records, counted from the batch's offset and timestamp; return where they end.
+    """Append records, relative to the batch's offset and timestamp; return their end position.
 
-    A usual record is read by one struct, which is what makes this loop fast.
+    A usual record is read by one struct, which makes this loop fast.
     """
     append, new, layouts = records.append, tuple.__new__, _LAYOUTS
     for _ in range(count):
@@ -198,7 +198,7 @@ def _read_into(
 def _add(
     fields: RecordFields, data: bytes, at: int, count: int, offset: int, timestamp: int
 ) -> int:
-    """Add records to lists as :func:`_read_into` appends them whole; return where they end."""
+    """Add records to lists, field by field, like :func:`_read_into`; return their end position."""
     offsets, timestamps, keys, values, all_headers = fields
     layouts = _LAYOUTS
     for _ in range(count):
@@ -240,7 +240,7 @@ headers; with the record's length in bytes, and the size that a value has that i
 
 
 class _Layouts(dict[tuple[int, int], _Layout | None]):
-    """How usual records lie, by their own size and their key's, both as written."""
+    """The layouts of usual records, by record size and key size, both as written."""
 
     def __missing__(self, sizes: tuple[int, int]) -> _Layout | None:
         if len(self) >= _MOST_LAYOUTS:
@@ -253,10 +253,10 @@ _LAYOUTS: Final = _Layouts()
 
 
 def _layout(size: int, key_size: int) -> _Layout | None:
-    """Return how a record lies that has small deltas, a key and no headers.
+    """Return the layout of a record with small deltas, a key and no headers.
 
-    None where there can be none: a number is negative, or longer than two bytes, or written
-    in more bytes than it needs.
+    None if there is no such layout: a number is negative, longer than two bytes, or written in
+    more bytes than necessary.
     """
     length, key_length = _length(size), _length(key_size)
     if length is None or key_length is None:
@@ -274,7 +274,7 @@ def _layout(size: int, key_size: int) -> _Layout | None:
 
 
 def _length(written: int) -> int | None:
-    """Return the length that one or two bytes say, low byte first."""
+    """Return the length in one or two bytes, low byte first."""
     length = (written >> 8 << 7 | written & 0x7F) >> 1
     return length if length < _MOST_LENGTH and _as_written(length) == written else None
 
@@ -285,7 +285,7 @@ def _as_written(length: int) -> int:
 
 
 def _read_record(data: bytes, at: int, offset: int, timestamp: int) -> tuple[LogRecord, int]:
-    """Read any record; return it and where the next one begins."""
+    """Read any record; return it and the position of the next one."""
     length, at = read_varint(data, at)
     end = at + length
     later, at = read_varint(data, at + 1, LONG_BITS)
@@ -322,7 +322,7 @@ def _read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 def encode_records(records: Iterable[LogRecord], base_offset: int, base_timestamp: int) -> bytes:
-    """Return the bytes of records one behind the other, as they stand in a plain batch."""
+    """Return the concatenated bytes of records, as in an uncompressed batch."""
     parts: list[bytes] = []
     written = VARINTS
     for offset, timestamp, key, value, headers in records:

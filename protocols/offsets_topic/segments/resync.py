@@ -2,7 +2,7 @@
 
 A batch that cannot be used is skipped by its own length if it is followed by a plausible batch, by
 zeros or by the end of the stream. Otherwise its length is wrong as well: then the next batch is at
-the next position where format, signs, length and checksum are all right. That search is linear in
+the next position where format, signs, length and checksum are all valid. That search is linear in
 the number of bytes: checksums of candidates are limited by an allowance that grows with each byte.
 
 Kafka itself does not read past the first such batch: ``FileLogInputStream.nextBatch`` and
@@ -29,7 +29,7 @@ from protocols.offsets_topic.segments.header import (
 )
 
 FRONT_BYTES: Final = 17
-"""Base offset, length, leader epoch and format: what all formats of Kafka have in common."""
+"""Base offset, length, leader epoch and format: the fields common to all of Kafka's formats."""
 
 _SMALLEST_OLD_LENGTH: Final = 14
 _ZEROS_BEFORE_LENGTH: Final = 11
@@ -40,13 +40,13 @@ _SUMMED_BYTES_A_BYTE: Final = 16
 _SHAPE: Final = re.compile(
     rb"\x02(?<=[\x00-\x7f].{7}[\x00-\x7f].{7}\x02).{4}\x00.[\x00-\x7f].{33}[\x00-\x7f]", re.DOTALL
 )
-"""A header from its format on: behind it 2, and where signs stand no negative number."""
+"""A header from its format byte on: format 2, and no negative number in signed fields."""
 
 _FORMAT_AT: Final = 16
 
 
 class GapKind(enum.StrEnum):
-    """Why bytes of a stream are not a batch."""
+    """The reason why bytes of a stream are not a batch."""
 
     ZEROS = "zeros"
     """A preallocated tail, or a hole in the file."""
@@ -55,44 +55,44 @@ class GapKind(enum.StrEnum):
     """The stream ends within a batch."""
 
     BAD_LENGTH = "bad length"
-    """No batch has this length."""
+    """The length is invalid for a batch."""
 
     BAD_CHECKSUM = "bad checksum"
     OLD_FORMAT = "old format"
     """Message formats 0 and 1, which Kafka wrote before 0.11."""
 
     UNKNOWN_FORMAT = "unknown format"
-    """From a newer Kafka, or no log at all."""
+    """From a newer Kafka version, or not a log."""
 
     BAD_RECORDS = "bad records"
-    """The checksum is right and yet the records cannot be read."""
+    """The checksum is valid, but the records cannot be read."""
 
 
 class Fault(NamedTuple):
-    """What is wrong at a position."""
+    """The fault at a position."""
 
     kind: GapKind
     reason: str
     size: int | None = None
-    """Bytes to pass over if the batch's own length is right; None: it cannot be."""
+    """Bytes to skip if the batch's length is valid; None: it is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much memory reading may take: batches that want more are gaps."""
+    """The memory limits of reading: larger batches are gaps."""
 
     batch_bytes: int = 16 * 2**20
-    """Of a batch as it stands in the log; Kafka's own limit is 1 MiB unless raised."""
+    """Maximum size of a batch in the log; Kafka's default limit is 1 MiB."""
 
     inflated_bytes: int = 64 * 2**20
-    """Of the records of a compressed batch."""
+    """Maximum decompressed size of the records of a batch."""
 
 
 LIMITS: Final = Limits()
 
 
 def fault_at(window: Window, position: int, limits: Limits) -> Fault | None:
-    """Say why no batch can be read at *position*; None when one can, or the stream ends there."""
+    """Return the fault at *position*; None for a readable batch or the end of the stream."""
     front = window.bytes_at(position, FRONT_BYTES)
     if not any(front):
         return Fault(GapKind.ZEROS, "zeros: space set aside and not written") if front else None
@@ -120,12 +120,12 @@ def fault_at(window: Window, position: int, limits: Limits) -> Fault | None:
 
 
 def other_format(magic: int) -> str:
-    """Return why nothing of a message format is read."""
+    """Return the fault of an unsupported message format."""
     return f"message format {magic}; only {MAGIC} is read"
 
 
 def end_of_fault(window: Window, position: int, fault: Fault, limits: Limits) -> int:
-    """Return the position at which reading goes on."""
+    """Return the position at which reading resumes."""
     if fault.kind is GapKind.ZEROS:
         return _end_of_zeros(window, position, limits)
     if fault.size is not None and _something_follows(window, position, fault.size, limits):
@@ -134,7 +134,7 @@ def end_of_fault(window: Window, position: int, fault: Fault, limits: Limits) ->
 
 
 def _end_of_zeros(window: Window, position: int, limits: Limits) -> int:
-    """Return where zeros end, which may be where a batch that begins with some of them begins."""
+    """Return the end of zeros, or the start of a batch that begins with some of them."""
     end = window.end_of_zeros(position, _ZEROS_BEFORE_LENGTH)
     for start in range(max(position + 1, end - _ZEROS_BEFORE_LENGTH), end):
         if window.reach(start, 1) and fault_at(window, start, limits) is None:
@@ -143,9 +143,9 @@ def _end_of_zeros(window: Window, position: int, limits: Limits) -> int:
 
 
 def _something_follows(window: Window, position: int, size: int, limits: Limits) -> bool:
-    """Say whether the end, zeros or a header that may be the next stands *size* bytes further.
+    """Return whether the end, zeros or a plausible header follows *size* bytes further.
 
-    The next header's offset is higher, though not by so much as chance would have it.
+    A plausible header has a higher offset, but not by as much as random bytes would have.
     """
     there = window.reach(position, size + FRONT_BYTES) - size
     at = position - window.start
@@ -163,7 +163,7 @@ def _something_follows(window: Window, position: int, size: int, limits: Limits)
 
 
 def _next_batch(window: Window, position: int, limits: Limits) -> int:
-    """Return where the next right batch begins, or the end of the stream."""
+    """Return the position of the next valid batch, or the end of the stream."""
     allowance = limits.batch_bytes
     while window.reach(position, HEADER_BYTES) == HEADER_BYTES:
         at = position - window.start
@@ -186,22 +186,22 @@ def _next_batch(window: Window, position: int, limits: Limits) -> int:
 
 
 def _bytes_to_sum(window: Window, position: int) -> int:
-    """Return the length that a candidate for a batch gives itself."""
+    """Return the length field of a candidate for a batch."""
     at = position - window.start
     return int.from_bytes(window.data[at + 8 : at + 12])
 
 
 CHUNK_BYTES: Final = 2**18
-"""How much is read at a time, and about what the window holds of a sound log."""
+"""Bytes per read, and roughly the size of the window for a log without faults."""
 
 _ZEROS: Final = bytes(CHUNK_BYTES)
 
 
 class Window:
-    """A view of a stream of bytes, or of bytes that are all there.
+    """A window on a stream of bytes, or on bytes in memory.
 
-    Positions are those of the stream. What lies before a position that was asked for is let
-    go of, so the window holds what was asked for at once and about one chunk.
+    Positions are those of the stream. Bytes before the last requested position are released, so
+    the window has the bytes of one request and about one chunk.
     """
 
     __slots__ = ("_source", "data", "start")
@@ -217,14 +217,14 @@ class Window:
 
     @property
     def end(self) -> int:
-        """Position behind the last byte in memory."""
+        """Position after the last byte in memory."""
         return self.start + len(self.data)
 
     def reach(self, position: int, size: int) -> int:
-        """Bring *size* bytes from *position* on into memory; return how many of them there are.
+        """Load *size* bytes from *position* on into memory; return the number of bytes available.
 
-        Fewer than *size* means that the stream ends there. *position* lies neither before what
-        was asked for last nor behind what is in memory.
+        Fewer than *size* means that the stream ends there. *position* is neither before the last
+        requested position nor after the bytes in memory.
         """
         assert self.start <= position <= self.end
         while self._source is not None and position + size > self.end:
