@@ -1,7 +1,7 @@
 """Facts: what a machine reports, the content of Kafka's own log lines as values.
 
 A fact changes no state. Facts about a group's members and its rebalances are also the events of a
-run: the host fills in the names of consumers, which a machine does not know (``consumer``,
+run: the host adds the names of consumers, which a machine does not know (``consumer``,
 ``consumers``), and the fields that only a machine's caller needs are left out (:func:`recorded`).
 The order of the other fields is the order in which events are written.
 """
@@ -91,7 +91,7 @@ class MemberAdded:
     """The member id that it took over from (a restart of a static member); empty: none."""
 
     protocol: str = "classic"
-    """``classic`` or ``consumer``: what the member speaks; a group of the consumer protocol may have
+    """``classic`` or ``consumer``: the member's protocol; a group of the consumer protocol may have
     members of both (KIP-848)."""
 
     instance_id: str | None = _unrecorded(None)
@@ -174,7 +174,7 @@ class GroupConverted:
 
     generation: int
     """The last generation or group epoch, from which the other count continues; without members
-    the new count starts anew."""
+    the new count starts again."""
 
     consumer: str = ""
     """The consumer that joined or left."""
@@ -194,7 +194,7 @@ class GroupConverted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEpochRaised:
-    """A consumer group needs a new target assignment: what that depends on changed (KIP-848)."""
+    """A consumer group needs a new target assignment because its input changed (KIP-848)."""
 
     group: str
     epoch: int
@@ -268,7 +268,7 @@ class OffsetsDropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupLoaded:
-    """A coordinator took a group over from the log."""
+    """A coordinator loaded a group from the log."""
 
     group: str
     generation: int
@@ -280,7 +280,7 @@ class PositionSet:
     """A client (re)initialised where it reads a partition: an ownership epoch begins.
 
     ``source``: ``committed``, ``earliest``, ``latest``, ``by_duration``, ``seek``, or
-    ``truncated``: moved back to where the leader's log parted from what was read;
+    ``truncated``: reset to the offset at which the leader's log diverged from the records read;
     ``why``: for a reset ``no offset``, ``out of range`` or ``truncated``, else empty.
     """
 
@@ -302,7 +302,7 @@ class CommitSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitEnded:
-    """The client learned of a commit's fate; ``refused_locally``: it was never sent."""
+    """The client got the outcome of a commit; ``refused_locally``: it was never sent."""
 
     correlation_id: int
     kind: CommitKind
@@ -323,7 +323,7 @@ class AssignorFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentWarning:
-    """The leader's assignor gave a partition to several members without ``exclusive = False``."""
+    """The leader's assignor assigned a partition twice without ``exclusive = False``."""
 
     group: str = ""
     generation: int

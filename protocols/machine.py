@@ -74,7 +74,7 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Say what happened, as the machine's log line would; changes nothing."""
+    """Report a fact, as a log line of the machine would; it changes no state."""
 
     fact: Fact
 

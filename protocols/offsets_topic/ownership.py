@@ -1,6 +1,6 @@
-"""The epochs at which the members of a consumer group own partitions, as its records say (KIP-848).
+"""The epochs at which the members of a consumer group own partitions, by its records (KIP-848).
 
-The coordinator and everyone else who replays the log share this rule.
+The coordinator and every other reader of the log share this rule.
 
 Source: ``ConsumerGroup.addPartitionEpochs`` and ``removePartitionEpochs``.
 """

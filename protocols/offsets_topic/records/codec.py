@@ -28,14 +28,14 @@ from protocols.offsets_topic.records.wire import Reader, Writer
 from protocols.offsets_topic.records.writing import struct_writer
 
 _record: Callable[[tuple[Key, Value | None]], Record] = functools.partial(tuple.__new__, Record)
-"""Make a record without a Python call."""
+"""Creates a record without a Python call."""
 
 _KEY_LAYOUT = Layout(0, flexible=False)
 _BODY = 2
 """Keys begin with their type, values with their version: an int16."""
 
 _NO_TYPE = -1
-"""The number of no record type."""
+"""A number that is no record type."""
 
 _REMEMBERED = 16_384
 _LONGEST_REMEMBERED = 1_024

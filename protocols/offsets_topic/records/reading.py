@@ -1,4 +1,4 @@
-"""From a table to a reader of one of its layouts, made once.
+"""Compile a table to a reader of one of its layouts.
 
 The reader of a struct is Python source made from its table, because a load reads a million of
 them and a loop over fields would take twice as long. It has one statement for each run of fields
@@ -67,7 +67,7 @@ def struct_reader(table: Struct, layout: Layout) -> Reader:
 
 
 def reader_source(table: Struct, layout: Layout) -> tuple[str, dict[str, Any]]:
-    """Return a reader's source, and what the names in it stand for."""
+    """Return a reader's source, and the values of the names in it."""
     names: dict[str, Any] = {
         "cls": table.cls,
         "cut_run": _cut_run,
@@ -121,7 +121,7 @@ def _tags(table: Struct, layout: Layout, names: dict[str, Any]) -> list[str]:
 
 
 def _made(table: Struct, layout: Layout, names: dict[str, Any]) -> str:
-    """Write the expression that makes the value; what was not read has the class's default."""
+    """Write the expression that creates the value; fields not read have the class's default."""
     read = {field.attribute: field.attribute for field in table.of_version(layout.version)}
     read |= {UNKNOWN_TAGS: UNKNOWN_TAGS} if layout.flexible else {}
     rest = TRAILING if table.ends_with_ids(layout.version) else "data[at:]"

@@ -4,9 +4,8 @@ On the wire: a count, then for each field its tag, its size in bytes and its con
 that has its default is left out. What 4.4 does not know is kept as (tag, content) and written
 again in the order of tags.
 
-Read, but not written again in the same bytes: a field that is there although it has its default,
-tags out of order, a known tag that comes twice (the last one counts), a varint longer than need
-be.
+Read, but not written again in the same bytes: a present field that has its default, tags out of
+order, a duplicate known tag (the last one counts), a varint longer than necessary.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _LONGEST_REMEMBERED = 64
 
 
 class Tagged(NamedTuple):
-    """A tagged field that is known."""
+    """A known tagged field."""
 
     tag: int
     name: str
@@ -70,7 +69,7 @@ def remembered_end(
 ) -> Callable[[bytes, int], tuple[Any, ...]]:
     """Return a reader of the known fields, the unknown ones, and the bytes that follow them.
 
-    For fields that hold the same few values over and over, as topic ids: they are read once.
+    For fields with few distinct values, such as topic ids: each value is read once.
     """
 
     def read_end(data: bytes, at: int) -> tuple[Any, ...]:
@@ -123,7 +122,7 @@ def _tag_of(field: tuple[int, bytes]) -> int:
 
 
 def presence_reader(read: Reader, name: str, *, tagged: bool) -> Reader:
-    """Return a reader of a struct that may be null, after a byte that says so.
+    """Return a reader of a struct that may be null, which a byte before it indicates.
 
     It is an int8 below 0 before an ordinary field; 0, as a varint, inside a tagged one.
     """

@@ -1,12 +1,12 @@
-"""Kafka's wire types: how each is read and written, and what is wrong with bytes that are not.
+"""Readers and writers of Kafka's wire types, and their errors for invalid bytes.
 
 There are two families. In *plain* layouts a string begins with an int16 and everything else
 with an int32; in *compact* ones (flexible versions) both begin with an unsigned varint of the
 length plus one. A length of -1 (compact: 0) is null; any negative length is read as null and
 written as -1.
 
-A reader takes the bytes and where to begin and returns the value and where it ends, so it needs
-no object to hold the position. Readers and writers are made once for a field, whose name they
+A reader takes the bytes and a position and returns the value and the position after it, so no
+object holds the position. Readers and writers are created once for each field, whose name they
 keep for their errors.
 
 Source: ``org.apache.kafka.common.protocol.ByteBufferAccessor``, ``ByteUtils`` (KIP-482).
@@ -61,7 +61,7 @@ def _long_varint(data: bytes, at: int, name: str) -> tuple[int, int]:
 
 
 def varint(number: int) -> bytes:
-    """Return an unsigned varint, as short as can be."""
+    """Return an unsigned varint in its shortest form."""
     written = b""
     while number >= 0x80:
         written += bytes((number & 0x7F | 0x80,))

@@ -1,8 +1,8 @@
-"""Records in the words of Kafka's dump tool, as values that JSON can hold.
+"""Convert records to the JSON values that Kafka's dump tool prints.
 
-Names, order and what is left out are the tool's: fields that the version lacks, and tagged
-fields that have their defaults. Numbers of types and versions are text, bytes are base64; what a
-classic group's members sent is shown by its fields where it can be read.
+Names and order are the tool's; as in the tool, fields that the version lacks and tagged fields
+with their defaults are omitted. Numbers of types and versions are text, bytes are base64; the
+metadata of a classic group's members is shown by field if it can be read.
 
 Source: ``DumpLogSegments.OffsetsMessageParser``, the schemas' generated ``JsonConverter``.
 """
@@ -58,7 +58,7 @@ def value_words(value: Value | None) -> Words | None:
 
 
 def marker_words(marker: EndTxnMarker) -> Words:
-    """Return the end of a transaction as the tool names it."""
+    """Return the end of a transaction as the tool prints it."""
     return {
         "endTxnMarker": marker.control_type.name,
         "coordinatorEpoch": marker.coordinator_epoch,

@@ -1,4 +1,4 @@
-"""From a table to a writer of one of its layouts, made once: the counterpart of ``reading``.
+"""Compile a table to a writer of one of its layouts: the counterpart of ``reading``.
 
 The source of the writer of version 4 of an offset commit is, with the errors left out::
 
@@ -57,7 +57,7 @@ def struct_writer(table: Struct, layout: Layout, head: bytes = b"") -> Writer:
 
 
 def writer_source(table: Struct, layout: Layout, head: bytes) -> tuple[str, dict[str, Any]]:
-    """Return a writer's source, and what the names in it stand for."""
+    """Return a writer's source, and the values of the names in it."""
     names: dict[str, Any] = {
         "head": head,
         "refused": _refusal(table, layout),
@@ -131,7 +131,7 @@ def _lacking(table: Struct, layout: Layout) -> dict[str, Any]:
 
 
 def _refusal(table: Struct, layout: Layout) -> Callable[[Any], UnwritableRecordError]:
-    """Return what finds the field for which a value cannot be written."""
+    """Return a function that finds the field for which a value cannot be written."""
 
     def refused(value: Any) -> UnwritableRecordError:
         for name, default in _lacking(table, layout).items():

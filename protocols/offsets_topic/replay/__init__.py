@@ -1,9 +1,9 @@
 """The state of groups and offsets in an offsets log: the rules by which a load replays its records.
 
 A :class:`Loaded` is the state after some records; :func:`replayed` and :func:`transaction_ended`
-return a new one. Groups of all types are here, with the state that is in the log alone; what a
-running coordinator knows beyond its log (timers, parked requests, unfinished joins) is in the
-packages of the protocols.
+return a new one. Groups of all types are here, with the state in the log only; the other state of
+a running coordinator (timers, parked requests, unfinished joins) is in the packages of the
+protocols.
 
 ``groups`` has the values, ``members`` the rules of consumer, share and streams groups, ``offsets``
 the rules of committed and pending offsets.

@@ -1,4 +1,4 @@
-"""Groups as the log describes them: their values, and the states that follow from these.
+"""Groups as recorded in the log: their values, and the states derived from them.
 
 Source: ``ClassicGroup``, ``ModernGroup``, ``ConsumerGroup``, ``ShareGroup``, ``StreamsGroup``.
 """
@@ -52,10 +52,10 @@ NEW_GROUP_EPOCH: Final = 1
 
 NEW_MEMBER_EPOCH: Final = 0
 LEFT_EPOCH: Final = -1
-"""Of a member whose current assignment was deleted; its metadata is deleted next."""
+"""Epoch of a member whose current assignment was deleted; its metadata is deleted next."""
 
 NO_TARGET_EPOCH: Final = -1
-"""Of a group whose target was deleted, which comes before the group itself is deleted."""
+"""Target epoch of a group whose target was deleted; the group itself is deleted next."""
 
 
 class GroupType(enum.StrEnum):
@@ -68,14 +68,14 @@ class GroupType(enum.StrEnum):
 
 
 class GroupState(enum.StrEnum):
-    """A group's state as Kafka names it to administrators."""
+    """A group's state, as in Kafka's describe responses."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
     STABLE = "Stable"
     DEAD = "Dead"
-    """Of a group that does not exist."""
+    """The group does not exist."""
 
 
 class MemberState(enum.StrEnum):
@@ -103,7 +103,7 @@ _TASK_STATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ClassicGroup:
-    """A classic group: its newest record is all of it."""
+    """A classic group: its newest record is its whole state."""
 
     metadata: GroupMetadataValue | None = None
     """None: a group that was created by a committed offset, without a record of its own."""
@@ -141,7 +141,7 @@ class Member:
 
     @property
     def state(self) -> MemberState:
-        """The state its current assignment says; a new member is stable."""
+        """The state in its current assignment; a new member is stable."""
         if self.current is None:
             return MemberState.STABLE
         tasks = isinstance(self.current, StreamsGroupCurrentMemberAssignmentValue)
@@ -180,10 +180,10 @@ class MemberGroup:
 
     @property
     def state(self) -> GroupState | None:
-        """The state that follows from epochs and members.
+        """The state derived from epochs and members.
 
-        None: not to be known from the log. That is so for a streams group with members, whose
-        state depends on the topics there are.
+        None: unknown from the log, as for a streams group with members, whose state depends on the
+        existing topics.
         """
         if not self.members:
             return GroupState.EMPTY

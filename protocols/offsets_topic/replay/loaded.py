@@ -1,4 +1,4 @@
-"""The state that a log describes, and its change by one more record."""
+"""The state of a log, and its change by one more record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_OFFSETS = Offsets()
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Groups and offsets, as the records up to some point of the log say."""
+    """Groups and offsets after the records up to some point of the log."""
 
     groups: Map[str, Group] = NOTHING
     offsets: Offsets = _NO_OFFSETS
@@ -48,7 +48,7 @@ def replayed(
 ) -> Loaded:
     """Apply one record, written by that producer; an unknown type is skipped.
 
-    Raise BrokenLogError where a load fails: for a version of a value that 4.4 does not know, and
+    Raise BrokenLogError if a load fails: for a version of a value that 4.4 does not know, and
     for a record that contradicts those before it.
     """
     key, value = as_replayed(record)
@@ -67,7 +67,7 @@ def replayed(
 
 
 def transaction_ended(loaded: Loaded, producer_id: int, *, is_committed: bool) -> Ended:
-    """Apply the marker that ends a producer's transaction, and name the groups it was about."""
+    """Apply the marker that ends a producer's transaction; return its groups, too."""
     group_ids = tuple(sorted(loaded.offsets.pending.get(producer_id, NOTHING)))
     offsets = loaded.offsets.ended(producer_id, is_committed=is_committed)
     return Ended(replace(loaded, offsets=offsets), group_ids)
@@ -76,7 +76,7 @@ def transaction_ended(loaded: Loaded, producer_id: int, *, is_committed: bool) -
 def _offset_replayed(
     loaded: Loaded, key: OffsetCommitKey, value: Value | None, log_offset: int, producer_id: int
 ) -> Loaded:
-    """A commit of a group that is not there makes a simple one; a deletion makes none."""
+    """Apply an offset record; a commit, not a tombstone, creates an absent group as simple."""
     if value is None:
         return replace(loaded, offsets=loaded.offsets.without(key))
     assert isinstance(value, OffsetCommitValue), "the value of another key"
@@ -89,7 +89,7 @@ def _offset_replayed(
 def _classic_replayed(
     groups: Map[str, Group], group_id: str, value: Value | None
 ) -> Map[str, Group]:
-    """A record replaces whatever group has the name; its deletion removes that."""
+    """Apply a classic group's record, which replaces any group; a tombstone removes the group."""
     if value is not None:
         assert isinstance(value, GroupMetadataValue), "the value of another key"
         return groups.set(group_id, ClassicGroup(value))

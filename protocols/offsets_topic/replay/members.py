@@ -28,7 +28,7 @@ from protocols.offsets_topic.replay.groups import (
 )
 
 Rule = Callable[[MemberGroup, Any, Any], MemberGroup | None]
-"""What a record, its key and its value or None, makes of the group; None: it is removed."""
+"""Applies a record (its key, and its value or None) to the group; None: it is removed."""
 
 
 def member_group_replayed(
@@ -36,7 +36,7 @@ def member_group_replayed(
 ) -> Map[str, Group]:
     """Apply a record about a consumer, share or streams group.
 
-    Raise BrokenLogError where a load fails.
+    Raise BrokenLogError if a load fails.
     """
     group_type, rule = _RULES[key.record_type]
     group = _group_of_type(groups.get(group_id), group_type, group_id)
@@ -51,7 +51,7 @@ def member_group_replayed(
 
 
 def _group_of_type(group: Group | None, wanted: GroupType, group_id: str) -> MemberGroup | None:
-    """Return the group a record is about; a simple group makes room for a new one."""
+    """Return the group of a record; a new one replaces a simple group."""
     match group:
         case None:
             return None

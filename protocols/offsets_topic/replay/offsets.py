@@ -67,7 +67,7 @@ class Offsets:
     def ended(self, producer_id: int, *, is_committed: bool) -> Offsets:
         """Return the offsets after the end of a producer's transaction.
 
-        A pending offset does not replace one whose record came later in the log.
+        A pending offset does not replace one with a later record in the log.
         """
         of_groups = self.pending.get(producer_id)
         if of_groups is None:

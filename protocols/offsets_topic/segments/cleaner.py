@@ -77,9 +77,7 @@ def compact(
     for group in group_segments(below, segment_bytes):
         batches = _copied(group, read, compaction, passed)
         yield CleanedSegment(group[0].base_offset, group, batches)
-        for _ in (
-            batches
-        ):  # transactions continue in the next segment, even if the caller did not read this one
+        for _ in batches:  # transactions continue in the next segment
             pass
 
 

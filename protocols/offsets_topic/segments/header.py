@@ -121,7 +121,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When tombstones and markers of the batch may be removed; None: not set by compaction yet."""
+        """When tombstones and markers of the batch may be removed; None: not set yet."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 

@@ -64,7 +64,7 @@ def _count(offsets: Sequence[int], header: BatchHeader) -> int:
 def most_entries(
     dedupe_buffer_bytes: int = 134_217_728, threads: int = 1, load_factor: float = 0.9
 ) -> int:
-    """Return how many keys a map of Kafka's holds.
+    """Return the maximum number of keys in Kafka's offset map.
 
     The arguments are ``log.cleaner.dedupe.buffer.size``, ``log.cleaner.threads`` and
     ``log.cleaner.io.buffer.load.factor``.

@@ -243,9 +243,9 @@ class Window:
         return self.data[at : at + size]
 
     def end_of_zeros(self, position: int, kept_bytes: int) -> int:
-        """Return the position of the first byte from *position* on that is not 0, or the end.
+        """Return the position of the first nonzero byte from *position* on, or the end.
 
-        Of the zeros before it, the last *kept_bytes* stay in memory.
+        The last *kept_bytes* of the zeros before it stay in memory.
         """
         probe = position
         while True:

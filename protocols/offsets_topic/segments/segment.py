@@ -1,12 +1,12 @@
-"""Segments: the files of a log, when a new one begins, and which of them can be compacted.
+"""The segments of a log: their file names, when a log rolls, and which can be compacted.
 
-A segment rolls only when a batch is appended, never by the passing of time alone: a log without
+A segment rolls only when a batch is appended, never by time alone: a log without
 appends keeps its active segment, which is never compacted. A log is clean up to the offset where
 the last compaction stopped, then dirty, then uncleanable: the active segment, unstable records, and
-records younger than the minimal lag. All boundaries but the first are segment boundaries.
+records younger than the minimum lag. All boundaries but the first are segment boundaries.
 
 Kafka also rolls when an index is full. With the defaults (10 MiB of index, an entry at most
-every 4 KiB of log) that takes more than 3 GiB of one segment, so it is left out here.
+every 4 KiB of log) that takes more than 3 GiB of one segment, so it is not modelled.
 
 Source: ``LogSegment.shouldRoll`` and ``timeWaitedForRoll``, ``UnifiedLog.maybeRoll``,
 ``LogConfig.maxSegmentMs``, ``LogFileUtils``, ``LogCleanerManager.cleanableOffsets``,
@@ -34,12 +34,12 @@ DELETE_RETENTION_MS: Final = 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """What a topic sets for its log; the defaults are those of the offsets topic."""
+    """The settings of a topic's log; the defaults are those of the offsets topic."""
 
     segment_bytes: int = SEGMENT_BYTES
     segment_ms: int = 7 * 24 * 3_600_000
     max_compaction_lag_ms: int = _NEVER_MS
-    """At least 1, as Kafka demands."""
+    """At least 1, as Kafka requires."""
 
     min_compaction_lag_ms: int = 0
     min_cleanable_dirty_ratio: float = 0.5
@@ -48,23 +48,23 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What the rules ask about a segment; its bytes are elsewhere."""
+    """The properties of a segment, without its bytes."""
 
     base_offset: int
     next_offset: int
-    """Behind its last record; the base offset while it is empty."""
+    """The log offset after its last record; the base offset while it is empty."""
 
     size_bytes: int = 0
     first_timestamp_ms: int = -1
-    """The maximal timestamp of its first batch; -1 when it is empty or has none."""
+    """The maximum timestamp of its first batch; -1 if it is empty or has none."""
 
     largest_timestamp_ms: int = -1
-    """Of all its batches; where these have none, when it was last written to."""
+    """The maximum timestamp of all batches; if they have none, the time of the last write."""
 
     created_ms: int = 0
 
     def appended(self, header: BatchHeader) -> Segment:
-        """Return the segment with one more batch behind it."""
+        """Return the segment with one more batch at its end."""
         first = self.first_timestamp_ms if self.size_bytes else header.max_timestamp
         return Segment(
             self.base_offset,
@@ -82,15 +82,15 @@ class RollReason(enum.StrEnum):
     SIZE = "segment.bytes"
     AGE = "segment.ms"
     OFFSETS = "offsets"
-    """Its last offset is further from the segment's base than an index can say."""
+    """Its last offset minus the segment's base offset does not fit into an index."""
 
 
 def roll_reason(
     segment: Segment, header: BatchHeader, settings: LogSettings, now_ms: int
 ) -> RollReason | None:
-    """Say why a batch cannot go into the active segment; None when it can.
+    """Return why a batch does not fit into the active segment; None if it does.
 
-    If not, the new segment begins with the batch: its base offset is the log's end.
+    On a roll the new segment begins with the batch: its base offset is the log end offset.
     """
     if segment.size_bytes + header.size > settings.segment_bytes:
         return RollReason.SIZE
@@ -102,7 +102,7 @@ def roll_reason(
 
 
 def longest_segment_ms(settings: LogSettings) -> int:
-    """Return how much time one segment may cover: less where compaction must come sooner."""
+    """Return the maximum time span of a segment, which the maximum compaction lag may reduce."""
     return min(settings.segment_ms, settings.max_compaction_lag_ms)
 
 
@@ -123,7 +123,7 @@ def segment_file_name(base_offset: int) -> str:
 
 
 def base_offset_of(file_name: str) -> int:
-    """Return the base offset that a segment's file is named for.
+    """Return the base offset in the name of a segment's file.
 
     Raises ``ValueError`` for another kind of name.
     """
@@ -135,18 +135,18 @@ def base_offset_of(file_name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LogToClean:
-    """What a compaction of a log would work on, and whether it may begin."""
+    """The part of a log that a compaction would read, and whether it may begin."""
 
     first_dirty_offset: int
-    """What lies below is compacted."""
+    """The log below this offset is already compacted."""
 
     first_uncleanable_offset: int
-    """What lies from here on stays as it is: the base offset of a segment."""
+    """The log from this offset on is not compacted: the base offset of a segment."""
 
     clean_bytes: int
     cleanable_bytes: int
     overdue_ms: int
-    """By how much the oldest dirty record is past ``max.compaction.lag.ms``; 0: it is not."""
+    """Age of the oldest dirty record beyond ``max.compaction.lag.ms``; 0: within the limit."""
 
     min_cleanable_dirty_ratio: float
 
@@ -158,7 +158,7 @@ class LogToClean:
 
     @property
     def eligible(self) -> bool:
-        """Whether the cleaner takes the log: dirty beyond the ratio, or overdue."""
+        """Whether the cleaner selects the log: its dirty ratio is exceeded, or it is overdue."""
         overdue = self.overdue_ms > 0 and self.cleanable_bytes > 0
         return overdue or self.cleanable_ratio > self.min_cleanable_dirty_ratio
 
@@ -171,9 +171,9 @@ def log_to_clean(
     last_stable_offset: int,
     now_ms: int,
 ) -> LogToClean:
-    """Return what the cleaner sees in a log.
+    """Return the part of a log that the cleaner may compact.
 
-    *segments*: in order, the active one last. *checkpoint*: where the last compaction stopped;
+    *segments*: in order, the active one last. *checkpoint*: the end of the last compaction;
     None before the first. *last_stable_offset*: the high watermark, or the first record of the
     oldest open transaction below it.
     """
@@ -202,7 +202,7 @@ def log_to_clean(
 
 
 def segments_between(segments: Sequence[Segment], start: int, end: int) -> Sequence[Segment]:
-    """Return the segments with offsets from *start* to before *end*; none if that is nothing."""
+    """Return the segments with offsets from *start* to before *end*; none for an empty range."""
     if start >= end:
         return ()
     bases = [segment.base_offset for segment in segments]
@@ -210,13 +210,13 @@ def segments_between(segments: Sequence[Segment], start: int, end: int) -> Seque
 
 
 def _first_dirty_offset(segments: Sequence[Segment], checkpoint: int | None) -> int:
-    """Return where the dirty part begins: a checkpoint outside of the log counts for nothing."""
+    """Return the start of the dirty part; a checkpoint outside of the log is ignored."""
     start, end = segments[0].base_offset, segments[-1].next_offset
     return checkpoint if checkpoint is not None and start <= checkpoint <= end else start
 
 
 def _overdue_ms(closed_dirty: Sequence[Segment], settings: LogSettings, now_ms: int) -> int:
-    """Return for how long a closed dirty segment is older than the maximal lag."""
+    """Return by how much a closed dirty segment is older than the maximum lag."""
     timestamps = [each.first_timestamp_ms for each in closed_dirty if each.first_timestamp_ms > 0]
     if not timestamps:
         return 0

@@ -1,9 +1,9 @@
-"""Control batches, and the transactions and producers that compaction has to respect.
+"""Control batches, and the transactions and producers that compaction must respect.
 
 A control batch has one record, the end of a transaction. The records of an aborted transaction are
-removed at once. The marker that ended a transaction is kept until no batch of it is left, and then
-as long as a tombstone. Of an active producer the batch with its last sequence number is kept.
-Compaction stops below the last stable offset, so each transaction it meets has ended.
+removed at once. The marker of a transaction is kept until none of its batches remains, and then
+as long as a tombstone. The batch with the last sequence number of an active producer is kept.
+Compaction stops below the last stable offset, so each transaction it reads has ended.
 
 Source: ``ControlRecordType``, ``EndTransactionMarker``, ``CleanedTransactionMetadata``,
 ``TransactionIndex``, ``ProducerStateManager`` and ``UnifiedLog.lastRecordsOfActiveProducers``.
@@ -34,14 +34,14 @@ class AbortedTransaction(NamedTuple):
     producer_id: int
     first_offset: int
     last_offset: int
-    """Of the abort marker."""
+    """Log offset of the abort marker."""
 
 
 class LastRecord(NamedTuple):
-    """The last thing that an active producer wrote."""
+    """The last record or marker that an active producer wrote."""
 
     last_data_offset: int | None
-    """None when only a marker is known of its epoch."""
+    """None if its epoch has only a marker."""
 
     producer_epoch: int
 
@@ -70,7 +70,7 @@ def last_records(
 
 
 class TransactionsPassed:
-    """Which transactions are open where compaction stands in the log; moves forward only."""
+    """The open transactions at the position of the compaction, which only moves forward."""
 
     __slots__ = ("_aborted", "_aborted_to_come", "_committed")
 
@@ -78,13 +78,13 @@ class TransactionsPassed:
         by_start = sorted(aborted, key=lambda transaction: transaction.first_offset)
         self._aborted_to_come = deque(by_start)
         self._aborted: dict[int, bool] = {}
-        """Producers inside an aborted transaction, and whether a batch of it was met."""
+        """Producers inside an aborted transaction, and whether a batch of it was read."""
 
         self._committed: set[int] = set()
-        """Producers inside a committed transaction of which a batch was met."""
+        """Producers inside a committed transaction of which a batch was read."""
 
     def note(self, batch: Batch) -> bool:
-        """Take note of the next batch; return whether it can go: aborted, or the end of nothing."""
+        """Register the next batch; return whether it can be removed: aborted, or an unused marker."""
         header = batch.header
         if not header.attributes & (TRANSACTIONAL | CONTROL):
             return False
@@ -98,7 +98,7 @@ class TransactionsPassed:
         return False
 
     def _ends_what_is_gone(self, batch: Batch) -> bool:
-        """Say whether no batch was met of the transaction that a marker ends."""
+        """Return whether a marker ends a transaction without any remaining batch."""
         marker = read_marker(batch)
         if marker is None:
             return True
@@ -117,12 +117,12 @@ class TransactionsPassed:
 
 
 class MarkerType(enum.IntEnum):
-    """What a control record says."""
+    """The type of a control record."""
 
     ABORT = 0
     COMMIT = 1
     OTHER = -1
-    """Anything else; readers of this log pass over it."""
+    """Any other type; readers of this log skip it."""
 
 
 class EndTransactionMarker(NamedTuple):
@@ -130,14 +130,14 @@ class EndTransactionMarker(NamedTuple):
 
     type: MarkerType
     coordinator_epoch: int
-    """Of the transaction coordinator; -1 where the marker does not say."""
+    """Epoch of the transaction coordinator; -1 if the marker does not contain it."""
 
 
 def read_marker(batch: Batch) -> EndTransactionMarker | None:
-    """Return what a control batch says; None when compaction has emptied it.
+    """Return the marker in a control batch; None if compaction has emptied the batch.
 
-    Newer versions of key and value are read as the oldest, what they append is passed over.
-    Raises :class:`BadBatch` when key or value is too short, or of a negative version.
+    Newer versions of key and value are read as the oldest; appended fields are skipped.
+    Raises :class:`BadBatch` if key or value is too short or has a negative version.
     """
     records = batch.records()
     if not records:
