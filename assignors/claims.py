@@ -1,4 +1,4 @@
-"""The members' claims: which partitions each member had, and which claim wins a conflict.
+"""The members' claims of owned partitions, and the resolution of conflicting claims.
 
 The sticky assignors send their claims to the leader in their user data, byte for byte as Kafka's
 do; all numbers are big-endian.
@@ -32,13 +32,13 @@ _STRING_MAXIMUM = 0x7FFF
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The partitions that a member says it owned, and in which generation."""
+    """The partitions that a member claims to have owned, and the generation."""
 
     partitions: tuple[TopicPartition, ...] | list[TopicPartition] = ()
     """In the order of the claim; they may not exist, or belong to other members."""
 
     generation: int | None = None
-    """None if the member named no generation at all, which Kafka distinguishes from -1."""
+    """None if the claim has no generation, which Kafka distinguishes from -1."""
 
 
 Claims = Mapping[str, Claim]
@@ -86,7 +86,7 @@ def decode_sticky(data: bytes | None, names: dict[bytes, str] | None = None) -> 
     except struct.error:
         pass
     try:
-        # The reader looks one number ahead, which version 0 does not have behind its last topic.
+        # The reader looks one number ahead, which version 0 does not have after its last topic.
         partitions, end = _read_partitions(data + bytes(4), names)
     except struct.error:
         return UNREADABLE_CLAIM
@@ -99,7 +99,7 @@ def encode_cooperative(generation: int) -> bytes:
 
 
 def decode_cooperative(data: bytes | None) -> int | None:
-    """Return the generation a cooperative-sticky member names; None without user data."""
+    """Return the generation of a cooperative-sticky member; None without user data."""
     if data is None:
         return None
     try:
@@ -110,7 +110,7 @@ def decode_cooperative(data: bytes | None) -> int | None:
 
 
 def _read_partitions(data: bytes, names: dict[bytes, str]) -> tuple[list[TopicPartition], int]:
-    """Return the partitions and the place behind them; raises ``struct.error`` on bad data.
+    """Return the partitions and the position after them; raises ``struct.error`` on bad data.
 
     Most members of a large group have one partition of each of many topics, so this loop runs a
     million times; reading lengths by hand and a lone number together with its count halves it.
@@ -144,7 +144,7 @@ def _topic_name(raw: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """The partitions that each member is taken to have owned."""
+    """The partitions that each member owned, after conflicts are resolved."""
 
     partitions: dict[str, list[TopicPartition]]
     """Member to its partitions of known topics, in the order of its claim."""
@@ -155,7 +155,7 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The assignment that a sticky assignor aims at."""
+    """The target assignment of a sticky assignor."""
 
     partitions: dict[str, list[TopicPartition]]
 
@@ -164,7 +164,7 @@ class Target:
 
 
 def subscriptions_equal(group: LeaderInput) -> bool:
-    """Say whether Kafka takes all subscriptions for equal.
+    """Return whether Kafka treats all subscriptions as equal.
 
     Kafka does not notice members without topics that come before the first member with topics,
     and then treats them as full members.
@@ -184,7 +184,7 @@ def highest_generation(claims: Claims, before: int) -> int:
 
 
 def generation_of(claim: Claim) -> int:
-    """Return the generation of *claim*, :data:`NO_GENERATION` if it names none."""
+    """Return the generation of *claim*, :data:`NO_GENERATION` if it has none."""
     return NO_GENERATION if claim.generation is None else claim.generation
 
 
@@ -203,7 +203,7 @@ def settle_claims(group: LeaderInput, claims: Claims) -> Owned:
     for partitions in claimed.values():
         everything.update(partitions)
     if len(everything) == sum(map(len, claimed.values())):
-        return Owned(claimed)  # no conflicts: the usual case, and the one that has to be fast
+        return Owned(claimed)  # no conflicts: the usual case, which must be fast
     return _settle_rivals(group.subscriptions, claims, claimed)
 
 

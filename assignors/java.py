@@ -1,4 +1,4 @@
-"""The order in which Java's hash maps and sets iterate, as a small exact model.
+"""An exact model of the iteration order of Java's hash maps and sets.
 
 That order is a pure function of the keys and of how the map was filled. In Kafka it decides the
 assignment of partitions, the leader of a group, and the order in which offsets are written:
@@ -7,7 +7,7 @@ assignment of partitions, the leader of a group, and the order in which offsets 
 * :func:`hash_map_order`, the order of a map that was filled by ``put``, in one step;
 * :class:`HashTable`, a table that is filled, read and emptied key by key.
 
-Kafka's coordinator has a table of its own, see :func:`timeline_map_length`.
+Kafka's coordinator uses another hash table, see :func:`timeline_map_length`.
 Sources: ``java.util.HashMap`` (OpenJDK 17), ``org.apache.kafka.timeline.BaseHashTable``.
 
 Not modelled: nine keys in one slot of a table of 64 slots or more become a tree in Java, whose
@@ -38,7 +38,7 @@ _POWERS = [pow(31, exponent, 1 << 32) for exponent in range(256)]
 """The weight of each unit of a string, the last one first."""
 
 
-@lru_cache(maxsize=1 << 16)  # a Java string remembers its hash, too
+@lru_cache(maxsize=1 << 16)  # a Java string caches its hash, too
 def java_hash(text: str) -> int:
     """Return ``String.hashCode()``, a signed 32-bit number.
 

@@ -1,6 +1,6 @@
 """Imports that are delayed until a name is first used, for a fast start-up.
 
-A place is written ``"package.module"`` or ``"package.module:name"``.
+A place has the form ``"package.module"`` or ``"package.module:name"``.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class LeaderInput:
     """In *member order*: as a HashMap of the member ids iterates."""
 
     topics_of: Mapping[str, tuple[str, ...]]
-    """Member to the topics it asked for, sorted, as they arrive; some may not exist."""
+    """Member to its subscribed topics, sorted, as they arrive; some may not exist."""
 
     partition_counts: Mapping[str, int]
     """Known topic to number of partitions (at least 1), in Java's map order."""
@@ -35,7 +35,7 @@ class LeaderInput:
 
     @property
     def uniform(self) -> bool:
-        """Whether all members asked for the same topics."""
+        """Whether all members are subscribed to the same topics."""
         return len(set(map(id, self.topics_of.values()))) <= 1
 
 
@@ -119,12 +119,12 @@ class Racks:
         return bool(self.of_member)
 
     def mismatch(self, member: str, partition: TopicPartition) -> bool:
-        """Say whether *member* has a rack that has no replica of *partition*."""
+        """Return whether *member* has a rack without a replica of *partition*."""
         rack = self.of_member.get(member)
         return rack is not None and rack not in self.of_partition.get(partition, ())
 
     def is_near(self, member: str, partition: TopicPartition) -> bool:
-        """Say whether *member* has a rack, and that one a replica of *partition*."""
+        """Return whether *member* has a rack with a replica of *partition*."""
         rack = self.of_member.get(member)
         return rack is not None and rack in self.of_partition.get(partition, ())
 
@@ -137,7 +137,7 @@ class Racks:
 
 
 def read_racks(group: LeaderInput) -> Racks:
-    """Return the racks as a sticky assignor sees them, empty if they make no difference."""
+    """Return the racks as a sticky assignor sees them, empty if they do not matter."""
     of_member = member_racks(group.subscriptions)
     if not of_member:
         return Racks()

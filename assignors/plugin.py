@@ -62,7 +62,7 @@ class CheckedAssignment:
 def run_assignor(
     assignor: Assignor, topics: Topics, subscriptions: Subscriptions
 ) -> CheckedAssignment:
-    """Return the checked assignment that *assignor* makes.
+    """Return the checked assignment of *assignor*.
 
     Raises :class:`AssignorDefectError` where Kafka's own class fails, :class:`PluginError` if the
     user's code raises, :class:`AssignmentError` if its result is no assignment of this group.
@@ -117,7 +117,7 @@ def user_code(name: str, doing: str) -> Iterator[None]:
 def check_assignment(
     answer: object, subscriptions: Subscriptions, *, exclusive: bool = True
 ) -> CheckedAssignment:
-    """Return *answer* as a checked assignment; members that it leaves out get no partitions.
+    """Return *answer* as a checked assignment; members that it omits get no partitions.
 
     Raises :class:`AssignmentError` if it names a member that is not in the group, or is no mapping
     of members to (topic, number) pairs.

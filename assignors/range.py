@@ -1,7 +1,7 @@
 """The ``range`` assignor: each subscriber of a topic gets one contiguous range of its partitions.
 
 Topics with the same subscribers and the same number of partitions are split in the same way, so
-that records with one key arrive at one member. Where racks matter (KIP-881), subscribers first get
+that records with one key arrive at one member. If racks matter (KIP-881), subscribers first get
 partitions with a replica on their rack: the same numbers of all co-partitioned topics, else as many
 as they have room for. The rest is dealt out without racks.
 Source: ``RangeAssignor``, ``RangeAssignor.assignWithRackMatching``.

@@ -1,7 +1,7 @@
-"""Find the assignor that a name means, built in or written by the user.
+"""Find an assignor by its name, built in or custom.
 
 A consumer names its assignors as Kafka does, by a short name or a Java class, or names a function
-of the user, ``"module:function"``, that makes one. Each consumer gets an object of its own.
+of the user, ``"module:function"``, that creates one. Each consumer gets a separate object.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SERVER_SIDE: Mapping[str, AssignFunction] = LazyMapping(
 )
 """The names in ``group.consumer.assignors`` and ``group.remote.assignor``, default first.
 
-A run with classic groups alone needs none of them.
+A run with classic groups only needs none of them.
 """
 
 _JAVA_CLASSES = {
@@ -58,7 +58,7 @@ _METHODS = ("subscription_user_data", "assign", "on_assignment")
 def load_assignor(
     spec: str, config: Mapping[str, Any] | None = None, *, folders: Iterable[str | Path] = (".",)
 ) -> Assignor:
-    """Make one consumer's assignor.
+    """Create one consumer's assignor.
 
     *spec*: ``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``, the name of Kafka's
     Java class, or ``"module:function"`` for a function of the user that returns an object like
@@ -84,7 +84,7 @@ def load_assignor(
 
 
 def find_server_assignor(spec: str) -> AssignFunction:
-    """Return the coordinator's assignor of that name or Java class.
+    """Return the coordinator's assignor with that name or Java class.
 
     Raises :class:`AssignorNotFoundError` if there is none.
 

@@ -38,7 +38,7 @@ class SubscribedTopics:
 
     names: tuple[str, ...]
     reported_size: int
-    """The number of names the member gave, known or not: the size that Java's collection reports."""
+    """The number of names in the subscription, known or not: the size of Java's collection."""
 
 
 class Target:
@@ -58,7 +58,7 @@ class Target:
         self._listed = numbers
 
     def begin_change(self) -> None:
-        """Turn into the copy that Kafka makes before the first change."""
+        """Become the copy that Kafka creates before the first change."""
         if not self._copied:
             numbers = {topic: self.numbers(topic) for topic in self.topics()}
             self._copied = True

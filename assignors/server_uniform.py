@@ -133,7 +133,7 @@ class _Bench:
                 self.subscribers.setdefault(topic, []).append(index)
 
     def revoke(self) -> None:
-        """Drop from the targets the topics that are no longer asked for."""
+        """Remove topics from the targets of members that are no longer subscribed to them."""
         for index, target in enumerate(self.targets):
             asked = set(self.group.topics_of[self.members[index]].names)
             for topic in target.topics():
@@ -144,7 +144,7 @@ class _Bench:
             self.owner.update(dict.fromkeys(kept, index))
 
     def give(self, partition: TopicPartition, index: int) -> None:
-        """Put *partition* into the target of the member at *index*, out of another one's."""
+        """Move *partition* from its current target, if any, to that of the member at *index*."""
         topic, number = partition
         if partition in self.owner:
             old = self.owner[partition]

@@ -61,7 +61,7 @@ def stale_owners(claims: Claims, max_generation: int) -> StaleOwners:
 def assign_general(group: LeaderInput, owned: Owned, stale: StaleOwners, racks: Racks) -> Target:
     """Return the target: kept partitions in the order of the claim, then new ones.
 
-    *transferring* follows from the subscriptions alone here, not from the settled claims: the
+    *transferring* depends only on the subscriptions here, not on the settled claims: the
     partitions added to one member and revoked from another.
     Raises :class:`AssignorDefectError` where Kafka's class raises or never ends.
     """

@@ -1,4 +1,4 @@
-"""Describing and deleting groups, as an administrator does."""
+"""Requests of administrators: describe and delete groups."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DescribeGroupRequest:
 
     group_id: str
     version: int = 6
-    """From version 6 on a group that does not exist is an error."""
+    """From version 6, a group that does not exist is an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

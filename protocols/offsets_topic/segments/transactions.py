@@ -84,7 +84,7 @@ class TransactionsPassed:
         """Producers inside a committed transaction of which a batch was read."""
 
     def note(self, batch: Batch) -> bool:
-        """Register the next batch; return whether it can be removed: aborted, or an unused marker."""
+        """Register the next batch; return whether to remove it: aborted, or an unused marker."""
         header = batch.header
         if not header.attributes & (TRANSACTIONAL | CONTROL):
             return False
