@@ -1,1 +1,1 @@
-"""Events to metrics: one meter for each kind of figure."""
+"""Compute metrics from events: one meter for each kind of figure."""

@@ -1,9 +1,10 @@
-"""How long brokers that failed let groups wait: nothing new to read, or no commit to be had.
+"""Measure how long failed brokers kept groups from reading new records or from committing.
 
-A partition is unreadable while its high watermark stands: its leader is away, or a replica in
-sync is that nobody has missed yet. A group cannot commit while that holds for its offsets
-partition, or while no coordinator has loaded it. Owners keep what they own meanwhile, so this is
-no downtime; what consumers take to go on afterwards is no part of it either.
+A partition is unreadable while its high watermark cannot advance: its leader is down, or an in-sync
+replica is down that the leader has not removed from the ISR yet. A group cannot commit while that
+holds for its offsets partition, or while no coordinator has loaded it. Owners keep their partitions
+meanwhile, so this is not downtime; the time that consumers need to recover afterwards is not
+included either.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from emulator.metrics.readings import Handler, Reading, in_seconds, longest, sec
 
 
 class AvailabilityMeter:
-    """Watches partitions of topics, and groups' partitions of the offsets topic."""
+    """Watches topic partitions, and each group's partition of the offsets topic."""
 
     def __init__(self) -> None:
         self._spells: dict[TopicPartition, Spell] = {}
         self._groups: dict[str, TopicPartition] = {}
-        """Where each group's offsets are."""
+        """Group: its partition of the offsets topic."""
 
     def handlers(self) -> Mapping[type, Handler]:
-        """Return what to call for which kind of event."""
+        """Return the handler of each event type."""
         return {
             ev.Appended: self._appended,
             ev.PartitionStalled: self._stalled,
@@ -35,7 +36,7 @@ class AvailabilityMeter:
         }
 
     def read(self, ended_us: int) -> Reading:
-        """Return how long partitions and groups had to wait in a run that ended at *ended_us*."""
+        """Return the unavailability of partitions and groups in a run that ended at *ended_us*."""
         for spell in self._spells.values():
             spell.end(ended_us)
         read = {

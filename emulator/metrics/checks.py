@@ -1,9 +1,8 @@
-"""What a scenario expects of its metrics, over one run or over many seeds.
+"""Check a scenario's expectations of its metrics, over one run or over many seeds.
 
-A bound speaks of a metric by its name (``lost``), of a table's entry
-(``reprocessed.by_cause[two owners at once]``), or over seeds of a statistic of either
-(``reprocessed.p95``; ``.mean``, ``.min``, ``.max``, ``.p50`` and any other percentile). A name
-without a statistic must hold in every run.
+A bound names a metric (``lost``), an entry of a table (``reprocessed.by_cause[two owners at
+once]``), or over seeds a statistic of either (``reprocessed.p95``; ``.mean``, ``.min``, ``.max``,
+``.p50`` and any other percentile). A name without a statistic must hold in every run.
 """
 
 from __future__ import annotations
@@ -28,34 +27,34 @@ RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
 _STATISTIC = re.compile(r"(?P<metric>.+)\.(?P<statistic>mean|min|max|p\d{1,2}(?:\.\d+)?)")
 
 Bound = tuple[str, float]
-"""A relation of ``RELATIONS`` and the value at its right side."""
+"""A relation of ``RELATIONS`` and the value on its right side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One expectation and what came of it."""
+    """One expectation and its outcome."""
 
     name: str
     relation: str
     expected: float
     measured: float
-    """Without a statistic, over several runs: the one farthest off."""
+    """Without a statistic, over several runs: the value with the largest violation."""
 
     ok: bool
     message: str
 
 
 def is_expectable(name: str) -> bool:
-    """Say whether a bound may be set on *name*."""
+    """Return whether *name* can have a bound."""
     return is_metric(split_name(name)[0])
 
 
 def check_expectations(
     bounds: Mapping[str, Bound], runs: Sequence[Metrics]
 ) -> tuple[Expected, ...]:
-    """Hold *bounds* against one run or several, in order of *bounds*.
+    """Compare *bounds* with one run or several, in order of *bounds*.
 
-    Raise KeyError for a name that is no metric, with the nearest there is.
+    Raise KeyError for an unknown metric, with the closest match.
     """
     return tuple(_check(name, bound, runs) for name, bound in bounds.items())
 
@@ -103,7 +102,7 @@ def _statistic(statistic: str, values: Sequence[float]) -> float:
 
 
 def _worst(relation: str, expected: float, values: Sequence[float]) -> float:
-    """Return the value that is farthest on the wrong side."""
+    """Return the value that violates the relation most."""
     if relation in ("<", "<="):
         return max(values)
     if relation in (">", ">="):

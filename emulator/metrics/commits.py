@@ -1,4 +1,4 @@
-"""Commits: how many, what became of them, and where committed offsets went back."""
+"""Count commits, their outcomes, and the rewinds of committed offsets."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from emulator.ledger.commits import BY_ADMIN
 from emulator.metrics.readings import Handler, Key, Reading
 
 _NO_ANSWER: Final = "NETWORK_EXCEPTION"
-"""What a client calls the end of a commit whose connection broke, or whose answer never came."""
+"""The client's error for a commit whose connection broke or whose response never came."""
 
 
 class CommitMeter:
-    """Counts commits by their fate, and rewinds of committed offsets."""
+    """Counts commits by outcome, and rewinds of committed offsets."""
 
     def __init__(self) -> None:
         self._accepted = 0
         self._by_admin: set[str] = set()
-        """Commits by which an administrator resets offsets; they count for nothing here."""
+        """Commits by which an administrator resets offsets; they are not counted here."""
 
         self._committed: dict[Key, int] = {}
         self._lost = 0
@@ -32,7 +32,7 @@ class CommitMeter:
         self._unanswered = 0
 
     def handlers(self) -> Mapping[type, Handler]:
-        """Return what to call for which kind of event."""
+        """Return the handler of each event type."""
         return {
             ev.CommitSent: self._on_sent,
             ev.CommitAccepted: self._on_accepted,
@@ -43,7 +43,7 @@ class CommitMeter:
         }
 
     def read(self, _ended_us: int) -> Reading:
-        """Return what became of all commits."""
+        """Return the outcomes of all commits."""
         return Reading(
             values={
                 "commits_sent": self._sent,

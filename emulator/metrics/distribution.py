@@ -1,11 +1,11 @@
-"""Runs of many seeds as distributions: quantiles and means with honest intervals.
+"""Summarise runs of many seeds as distributions: quantiles and means with confidence intervals.
 
-No shape is assumed for quantiles. The *q*-quantile of *n* values is the order statistic
-``x[ceil(n q)]``; an interval between two order statistics covers the true quantile with a
-probability that the binomial distribution gives exactly, whatever the values' distribution
-(Conover, *Practical Nonparametric Statistics*, 3.2). Where *n* is too small for the confidence
-asked, an end of the interval is open (None). Means, and means of paired differences, get
-Student's t interval, whose quantile is found by bisection of the exact distribution function.
+No shape is assumed for quantiles. The *q*-quantile of *n* values is the order statistic ``x[ceil(n
+q)]``; an interval between two order statistics covers the true quantile with a probability that the
+binomial distribution gives exactly, for any distribution of the values (Conover, *Practical
+Nonparametric Statistics*, 3.2). Where *n* is too small for the requested confidence, an end of the
+interval is open (None). Means, and means of paired differences, get Student's t interval; its
+quantile is found by bisection of the exact distribution function.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from dataclasses import dataclass
 CONFIDENCE = 0.95
 
 _DECIMALS = 9
-"""What floating point leaves of a difference between equal times lies below these."""
+"""Decimals kept: smaller differences between equal times are rounding errors of floating point."""
 
 _ACCURACY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A measured figure with the interval that holds the true one at ``confidence``."""
+    """A measured figure with its interval, which contains the true figure with ``confidence``."""
 
     value: float
     low: float | None
-    """None: too few values to bound it from below."""
+    """None: too few values for a lower bound."""
 
     high: float | None
-    """None: too few values to bound it from above."""
+    """None: too few values for an upper bound."""
 
     confidence: float
-    """At least what was asked for, where neither end is open."""
+    """At least the requested confidence if neither end is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Second minus first, seed by seed."""
+    """The differences second minus first, seed by seed."""
 
     runs: int
     mean: Estimate
     median: Estimate
     less: int
-    """Seeds in which the second setting had less."""
+    """Number of seeds in which the second setting had less."""
 
     equal: int
     more: int
@@ -80,9 +80,9 @@ def summarise(values: Sequence[float], confidence: float = CONFIDENCE) -> Summar
 def compare(
     first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE
 ) -> Comparison:
-    """Return how *second* differs from *first*; both in order of the same seeds.
+    """Return how *second* differs from *first*; both are in order of the same seeds.
 
-    Raise ValueError if they do not pair up.
+    Raise ValueError if their lengths differ.
     """
     if len(first) != len(second) or not first:
         raise ValueError(f"{len(first)} and {len(second)} runs do not make pairs")
@@ -130,10 +130,10 @@ def quantile(values: Sequence[float], q: float, confidence: float = CONFIDENCE) 
 
 
 def _below(n: int, q: float) -> list[float]:
-    """Return, for k from 0 to n - 1, the chance that at most k of n values lie below the quantile.
+    """Return, for each k < n, the probability that at most k of n values are below the quantile.
 
-    ``ordered[low]`` and ``ordered[high]`` hold it between them with at least the chance of
-    *high* minus that of *low*.
+    The interval from ``ordered[low]`` to ``ordered[high]`` contains the quantile with at least the
+    probability of *high* minus that of *low*.
     """
     total, shares = 0.0, []
     for k in range(n):
@@ -149,7 +149,7 @@ def _below(n: int, q: float) -> list[float]:
 
 
 def mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Return the mean with Student's t interval; one value alone has none.
+    """Return the mean with Student's t interval; a single value has no interval.
 
     >>> mean([1, 2, 3, 4, 5])  # doctest: +ELLIPSIS
     Estimate(value=3.0, low=1.0367..., high=4.9632..., confidence=0.95)
@@ -184,7 +184,8 @@ def student(share: float, freedom: int) -> float:
 def _student_below(t: float, freedom: int) -> float:
     """Return the distribution function of Student's t at *t* >= 0.
 
-    By the closed sums for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+    It uses the closed sums for integer degrees of freedom (Abramowitz and Stegun, 26.7.3 and
+    26.7.4).
     """
     angle = math.atan2(t, math.sqrt(freedom))
     sine, cosine = math.sin(angle), math.cos(angle)

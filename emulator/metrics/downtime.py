@@ -1,9 +1,10 @@
-"""How long partitions had no working owner, and how long two; how long members had no work.
+"""Measure downtime and overlap of partitions, and idle time of members.
 
-A working owner is a consumer with an open epoch whose process runs and is not paused. Counting
-begins when the group first became stable (for a partition that came later: when it was
-created, or its topic first subscribed to) and ends with the run, or when nobody in the group
-subscribes to its topic any more.
+Downtime is time without a working owner, overlap is time with two or more. A working owner is a
+consumer with an open epoch whose process runs and is not paused. Measurement begins when the group
+first became stable (for a partition that came later: when it was created, or its topic was first
+subscribed to) and ends with the run, or when no member of the group subscribes to its topic any
+more.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from emulator.metrics.readings import Handler, Key, Reading, in_seconds, longest
 
 @dataclass(slots=True)
 class Spell:
-    """A condition that comes and goes: when it last began, how long it held in all."""
+    """A recurring condition: when it last began, and its total duration."""
 
     since_us: int | None = None
     total_us: int = 0
     longest_us: int = 0
 
     def begin(self, at_us: int) -> None:
-        """Let it begin, unless it holds already."""
+        """Begin the condition, unless it holds already."""
         if self.since_us is None:
             self.since_us = at_us
 
     def end(self, at_us: int) -> None:
-        """Let it end, if it holds."""
+        """End the condition, if it holds."""
         if self.since_us is not None:
             lasted = at_us - self.since_us
             self.since_us = None
@@ -40,7 +41,7 @@ class Spell:
 
 @dataclass(slots=True)
 class Owned:
-    """One partition: its owners in order of opening, and who of them works."""
+    """One partition: its owners in order of opening, and which of them work."""
 
     owners: list[str] = field(default_factory=list)
     working: int = 0
@@ -48,7 +49,7 @@ class Owned:
     doubled: Spell = field(default_factory=Spell)
 
     def change(self, step: int, at_us: int) -> None:
-        """Let one owner more, or less, be at work."""
+        """Add *step* (1 or -1) to the number of working owners."""
         self.working += step
         if self.working == 0:
             self.still.begin(at_us)
@@ -62,35 +63,35 @@ class Owned:
 
 @dataclass(slots=True)
 class Process:
-    """One consumer: whether it can work, and what it holds."""
+    """One consumer: whether it can work, and which partitions it owns."""
 
     group: str
     running: bool = True
     paused: bool = False
     held: dict[Key, None] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
-    """Topics that its group reads and it does not subscribe to any more."""
+    """Topics that its group reads and it no longer subscribes to."""
 
     idle: Spell = field(default_factory=Spell)
 
 
 class DowntimeMeter:
-    """Watches partitions without a working owner, with two, and members without work."""
+    """Watches partitions without a working owner or with several, and idle members."""
 
     def __init__(self) -> None:
         self._created: dict[str, list[tuple[int, int]]] = {}
         self._lines: dict[Key, Owned] = {}
         self._over: dict[Key, Owned] = {}
-        """Of topics that were deleted."""
+        """Partitions of deleted topics."""
 
         self._overlap_records = 0
         self._processes: dict[str, Process] = {}
         self._stable: dict[str, int] = {}
         self._wanted_us: dict[tuple[str, str], int] = {}
-        """When somebody in a group first subscribed to a topic that nobody there had read."""
+        """The time at which a group first subscribed to a topic that it had not read before."""
 
     def handlers(self) -> Mapping[type, Handler]:
-        """Return what to call for which kind of event."""
+        """Return the handler of each event type."""
         return {
             ev.TopicCreated: self._topic_created,
             ev.PartitionsAdded: self._partitions_added,
@@ -141,12 +142,12 @@ class DowntimeMeter:
         self._created.setdefault(what.topic, []).append((what.partitions, event.at_us))
 
     def _topic_deleted(self, event: ev.Event, what: ev.TopicDeleted) -> None:
-        """Take a topic's lines out: nobody can stand still on what is gone."""
+        """End the measurement of a deleted topic's partitions."""
         for key in [key for key in self._lines if key[1].topic == what.topic]:
             self._end(key, event.at_us)
 
     def _end(self, key: Key, at_us: int) -> None:
-        """Take a line out; whoever works there lets go of it."""
+        """End the measurement of a partition and close the epochs of its owners."""
         line = self._lines.pop(key)
         line.still.end(at_us)
         line.doubled.end(at_us)
@@ -155,7 +156,7 @@ class DowntimeMeter:
             self._let_go(self._processes[owner], key, at_us)
 
     def _subscribed(self, event: ev.Event, what: ev.SubscriptionChanged) -> None:
-        """Take out the lines of topics that no running member of a group wants any more."""
+        """End the measurement of topics that no running member of the group subscribes to."""
         own = [key for key in self._lines if key[0] == what.group]
         read = frozenset(tp.topic for _, tp in own)
         process = self._process(what.consumer, what.group)
@@ -214,7 +215,7 @@ class DowntimeMeter:
         return process
 
     def _judge(self, process: Process, at_us: int) -> None:
-        """Begin or end a member's idleness by what it has now."""
+        """Begin or end a member's idle time according to the partitions that it owns now."""
         idle = process.running and (process.paused or not process.held)
         if idle and process.group in self._stable:
             process.idle.begin(at_us)

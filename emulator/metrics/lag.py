@@ -1,10 +1,10 @@
-"""Lag: how far a group is behind, at its peak, over time, and how long after a fault.
+"""Measure lag: its peak, its sum over time, and the time of lag recovery after a fault.
 
-*Committed* lag is the end of the log minus the committed offset, as monitors see it;
-*processed* lag is the end minus what the present or last owner has finished. Both are sums
-over the partitions of a group. Between samples lag is taken to stay as the last one said.
-Where nothing is committed, or nobody ever owned a partition, all of its log counts. Whoever is
-further than a log that was truncated has no lag.
+*Committed* lag is the end of the log minus the committed offset, as monitors see it; *processed*
+lag is the end minus the offset up to which the present or last owner has processed. Both are sums
+over the partitions of a group. Between samples, lag is taken to be that of the last sample. If
+nothing is committed, or a partition never had an owner, its whole log counts. A consumer whose
+position is beyond the end of a truncated log has no lag.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from emulator import events as ev
 from emulator.metrics.readings import Handler, Number, Reading, Row, longest, seconds
 
 BASELINE_SAMPLES = 10
-"""The level before a fault is the largest of so many samples, and one record a partition."""
+"""The level before a fault is the maximum of this many samples, plus one record per partition."""
 
 
 @dataclass(slots=True)
@@ -31,17 +31,17 @@ class Curve:
     peak: int = 0
     peak_partition: int = 0
     area: int = 0
-    """In record-microseconds."""
+    """Unit: record-microseconds."""
 
     def sample(self, lags: list[int], at_us: int) -> None:
-        """Take in the lag of each partition at one instant."""
+        """Add a sample: the lag of each partition at *at_us*."""
         self.close(at_us)
         self.now = sum(lags)
         self.peak = max(self.peak, self.now)
         self.peak_partition = max(self.peak_partition, max(lags, default=0))
 
     def close(self, at_us: int) -> None:
-        """Let the last sample hold until *at_us*."""
+        """Extend the last sample to *at_us*."""
         if self.at_us is not None:
             self.area += self.now * (at_us - self.at_us)
         self.at_us = at_us
@@ -49,7 +49,7 @@ class Curve:
 
 @dataclass(slots=True)
 class Drain:
-    """The wait for lag to come back to where it was before a fault."""
+    """The lag recovery after one fault: from the fault until lag is back at its previous level."""
 
     fault: str
     group: str
@@ -59,7 +59,7 @@ class Drain:
     raised: bool = False
 
     def lasted_us(self, ended_us: int) -> int:
-        """Return how long the wait was; until the end of the run if it has no other."""
+        """Return the duration of the recovery, up to the end of the run if it did not complete."""
         return (ended_us if self.drained_us is None else self.drained_us) - self.began_us
 
 
@@ -82,7 +82,7 @@ class LagMeter:
         self._waiting: list[Drain] = []
 
     def handlers(self) -> Mapping[type, Handler]:
-        """Return what to call for which kind of event."""
+        """Return the handler of each event type."""
         return {
             ev.TopicCreated: self._topic_created,
             ev.FaultBegan: self._fault_began,
@@ -146,7 +146,7 @@ class LagMeter:
         return starts[partition.partition] if partition.partition < len(starts) else 0
 
     def _drain(self, group: str, lag: int, at_us: int) -> None:
-        """End the waits that *lag* has come back for, if it ever rose since the fault."""
+        """End the recoveries whose level *lag* has reached, if lag rose since their fault."""
         for drain in [each for each in self._waiting if each.group == group]:
             if lag > drain.level:
                 drain.raised = True

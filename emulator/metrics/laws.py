@@ -18,11 +18,11 @@ from emulator.ledger.entries import EntryKind, Ledger
 from emulator.metrics.readings import Handler, Key
 
 RETENTION_RESET = "out of range"
-"""Why a position was reset after retention had overtaken it, without any fault."""
+"""The reason of a position reset after retention removed the records, without any fault."""
 
 
 OLD_COUNT = -1
-"""The generation of epochs from before the group started to count anew."""
+"""The generation of epochs that were opened before the group's generation started anew."""
 
 
 class Law(enum.StrEnum):
@@ -68,9 +68,9 @@ class Reader:
 
 
 class LawChecker:
-    """Checks the laws; ``feed`` it every event, then ``close`` it once.
+    """Checks the laws; pass every event to ``feed``, then call ``close`` once.
 
-    *shared_assignors*: names of assignors that give a partition to several members on purpose.
+    *shared_assignors*: names of assignors that intentionally assign a partition to several members.
     """
 
     def __init__(self, shared_assignors: Collection[str] = ()) -> None:
@@ -99,7 +99,7 @@ class LawChecker:
     def close(self, ledger: Ledger, *, mistaken_policy: bool = False) -> tuple[Finding, ...]:
         """Return all findings, errors first, then in order of the first event.
 
-        *mistaken_policy*: a commit policy of the run repeats or loses by itself.
+        *mistaken_policy*: a commit policy of the run reprocesses or loses records by itself.
         """
         try:
             ledger.check()
@@ -140,7 +140,7 @@ class LawChecker:
     def _find(
         self, event: ev.Event | None, law: Law, severity: Severity, who: str, message: str
     ) -> None:
-        """Add a finding; those of one law and one party are counted as one."""
+        """Add a finding, or count it if the same law has a finding about the same parties."""
         old = self._findings.get((law, who))
         if old is not None:
             new = Finding(law, severity, old.message, old.event, old.at_us, old.times + 1)
@@ -186,7 +186,7 @@ class LawChecker:
         self._loose.add(what.group)
 
     def _converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
-        """Allow an empty group to count anew; with members, the count continues."""
+        """Let an empty group's generation start anew; with members, the count continues."""
         self._protocols.pop(what.group, None)
         if what.members:
             return

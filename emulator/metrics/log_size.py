@@ -1,4 +1,4 @@
-"""The offsets log: how large it is over time, what loads read, what compaction takes away."""
+"""Measure the offsets log: size over time, bytes that loads read, effect of compaction."""
 
 from __future__ import annotations
 
@@ -9,40 +9,42 @@ from emulator import events as ev
 from emulator.metrics.readings import Handler, Reading, Row, seconds
 
 MOST_POINTS = 64
-"""Of the course of one partition; when there are more, only every second is kept."""
+"""Maximum number of points of one partition; beyond it, every second point is dropped."""
 
 FIRST_INTERVAL_US = 1_000_000
 
 
 class Point(NamedTuple):
-    """What a load would read at a time."""
+    """The size that a load would read at one time."""
 
     at_us: int
     size: int
-    """Bytes."""
+    """Unit: bytes."""
 
     records: int
     segments: int
 
 
 class Course:
-    """One offsets partition over time, as its newest leader has it."""
+    """One offsets partition over time, as its newest leader reports it."""
 
     def __init__(self) -> None:
         self.points: list[Point] = []
         self._interval_us = FIRST_INTERVAL_US
-        """From each only the last point is kept; twice as long whenever there are too many."""
+        """Of each interval only the last point is kept; it doubles whenever there are too many
+        points.
+        """
 
         self._leader = (-1, -1)
         self.size_peak = self.records_peak = 0
 
     @property
     def now(self) -> Point:
-        """The last that is known."""
+        """The latest known point."""
         return self.points[-1] if self.points else Point(0, 0, 0, 1)
 
     def is_led_by(self, broker: int, epoch: int | None = None) -> bool:
-        """Say whether a broker is not one that others have succeeded; note it if it is new."""
+        """Return whether a broker is not one that has been succeeded; note it if it is new."""
         if epoch is None:
             return broker == self._leader[1]
         if epoch < self._leader[0]:
@@ -51,7 +53,7 @@ class Course:
         return True
 
     def goes_on(self, point: Point) -> None:
-        """Take in how it is at a time not before the last."""
+        """Add a point at a time that is not before the last one."""
         self.size_peak = max(self.size_peak, point.size)
         self.records_peak = max(self.records_peak, point.records)
         points, interval_us = self.points, self._interval_us
@@ -65,7 +67,7 @@ class Course:
 
 
 class LogMeter:
-    """Follows the size of the offsets log, partition by partition, and the loads of it."""
+    """Follows the size of the offsets log, partition by partition, and its loads."""
 
     def __init__(self) -> None:
         self._compactions = 0
@@ -78,7 +80,7 @@ class LogMeter:
         self._rolled = 0
 
     def handlers(self) -> Mapping[type, Handler]:
-        """Return what to call for which kind of event."""
+        """Return the handler of each event type."""
         return {
             ev.Appended: self._on_appended,
             ev.CoordinatorLoaded: self._on_loaded,
@@ -87,7 +89,7 @@ class LogMeter:
         }
 
     def read(self, _ended_us: int) -> Reading:
-        """Return sizes, what loads took, and what compaction did."""
+        """Return the sizes, the totals of loads, and the totals of compaction."""
         courses = self._courses.values()
         last = [course.now for course in courses]
         return Reading(

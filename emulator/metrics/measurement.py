@@ -1,4 +1,4 @@
-"""Everything that is counted of a run, in one pass over its events."""
+"""Measure a run in one pass over its events: ledger, metrics and findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.metrics.metrics import Metrics, MetricsMeter
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of a run."""
+    """The results of a run."""
 
     ledger: Ledger
     metrics: Metrics
@@ -22,7 +22,7 @@ class Measured:
 
 
 class Measurement:
-    """LedgerBuilder, meters and laws together; ``feed`` every event, then ``close`` once."""
+    """Ledger, meters and laws together; pass every event to ``feed``, then call ``close`` once."""
 
     def __init__(self, shared_assignors: Collection[str] = ()) -> None:
         self._builder = LedgerBuilder(shared_assignors)
@@ -30,13 +30,13 @@ class Measurement:
         self._laws = LawChecker(shared_assignors)
 
     def feed(self, event: Event) -> None:
-        """Take in one event; events come in order of their ids."""
+        """Add one event; events come in order of their ids."""
         self._builder.feed(event)
         self._meter.feed(event)
         self._laws.feed(event)
 
     def close(self, *, mistaken_policy: bool = False) -> Measured:
-        """Return everything; *mistaken_policy*: see :meth:`LawChecker.close`."""
+        """Return the results; *mistaken_policy*: see :meth:`LawChecker.close`."""
         ledger = self._builder.close()
         metrics = self._meter.close(ledger)
         findings = self._laws.close(ledger, mistaken_policy=mistaken_policy)

@@ -1,7 +1,7 @@
-"""Metrics: what a run did, in numbers with stable names.
+"""Compute the metrics of a run: numbers with stable names.
 
-:class:`MetricsMeter` is fed every event and, at the end, the ledger; ``catalogue`` lists what it
-yields. One look-up an event finds all meters that count its kind.
+:class:`MetricsMeter` receives every event and, at the end, the ledger; ``catalogue`` lists the
+metrics that it returns. One look-up per event finds all meters that handle its type.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from emulator.metrics.traffic import MemberMeter, TrafficMeter
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The numbers of one run; ``catalogue`` says what each name means."""
+    """The numbers of one run; ``catalogue`` defines each name."""
 
     values: Mapping[str, Number] = field(default_factory=dict)
     tables: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Metrics:
     def __getitem__(self, name: str) -> Number:
         """Return the value called *name*, or ``table[entry]``; an absent entry is 0.
 
-        Raise KeyError that offers the nearest name.
+        Raise KeyError with the closest match for an unknown name.
         """
         if name in self.values:
             return self.values[name]
@@ -56,7 +56,7 @@ class Metrics:
 
 
 def is_metric(name: str) -> bool:
-    """Say whether *name* is a value's name or speaks of an entry of a table."""
+    """Return whether *name* is the name of a value or of an entry of a table."""
     table, bracket, entry = name.partition("[")
     if bracket:
         return entry.endswith("]") and any(table == metric.name for metric in TABLES)
@@ -64,7 +64,7 @@ def is_metric(name: str) -> bool:
 
 
 def unknown_metric(name: str) -> str:
-    """Return a message about a name that is no metric, with the nearest ones there are."""
+    """Return a message about an unknown metric, with the closest matches."""
     known = [metric.name for metric in VALUES] + [f"{metric.name}[…]" for metric in TABLES]
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
@@ -72,7 +72,7 @@ def unknown_metric(name: str) -> str:
 
 
 class MetricsMeter:
-    """Counts everything but the ledger; ``feed`` it every event, then ``close`` it once."""
+    """Computes all metrics but the ledger's; pass events to ``feed``, then call ``close``."""
 
     def __init__(self) -> None:
         self._meters: tuple[Meter, ...] = (
@@ -96,7 +96,7 @@ class MetricsMeter:
             handler(event, event.what)
 
     def close(self, ledger: Ledger) -> Metrics:
-        """Return the metrics of a run that is over, with those of its *ledger*."""
+        """Return the metrics of a finished run, with those of its *ledger*."""
         values: dict[str, Number] = {"run_s": seconds(self._now_us)}
         tables: dict[str, dict[str, Number]] = {}
         listings: dict[str, tuple[Row, ...]] = {}

@@ -1,9 +1,9 @@
-"""Which partitions changed hands over a rebalance, and which had to.
+"""Count the partitions that a rebalance moved, and those that it had to move.
 
-A move is *needed* when the old owner is gone, or when balance asks for it: with ``P``
-partitions and ``M`` members each may hold ``P // M``, and ``P % M`` of them one more, those who
-hold most now. What stayers hold beyond that had to move; what else was taken from a member
-that stayed is *unneeded*. Subscriptions are taken to be alike: where they differ, balance
+A move is *needed* when the old owner is gone, or when balance requires it: with ``P`` partitions
+and ``M`` members each may own ``P // M``, and ``P % M`` of them one more, those that own most now.
+Partitions that remaining members owned beyond that had to move; any other partition taken from a
+remaining member is *unneeded*. Subscriptions are taken to be equal: where they differ, balance
 cannot be reached and more moves count as needed or unneeded than strictly are.
 """
 
@@ -20,7 +20,7 @@ Owners = Mapping[TopicPartition, str]
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """How many partitions changed their owner."""
+    """The number of partitions that changed their owner."""
 
     needed: int = 0
     unneeded: int = 0
@@ -30,9 +30,9 @@ class Moves:
 
 
 def count_moves(before: Owners, after: Owners, members: tuple[str, ...]) -> Moves:
-    """Compare who owned what before and after; *members* are those of the new generation.
+    """Compare the owners before and after; *members* are those of the new generation.
 
-    Partitions that nobody owned before, or nobody owns now, have not moved.
+    Partitions without an owner before or now have not moved.
 
     >>> t = [TopicPartition("t", n) for n in range(6)]
     >>> before = dict(zip(t, "aaabbb"))
@@ -58,7 +58,7 @@ def count_moves(before: Owners, after: Owners, members: tuple[str, ...]) -> Move
 
 
 def _surplus(held: list[int], partitions: int) -> int:
-    """Return how many partitions exceed a balanced share, largest holders first."""
+    """Return the number of partitions beyond a balanced share, largest owners first."""
     if not held:
         return 0
     share, extra = divmod(partitions, len(held))

@@ -1,4 +1,4 @@
-"""What meters share: their shape, and what they read off at the end."""
+"""Types and helpers that meters share: their interface, and the readings they return at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 """One line of a listing; its values are text or numbers."""
 
 Handler = Callable[[Event, Any], None]
-"""Takes an event and what happened, whose type is the one the handler is registered for."""
+"""Takes an event and its content, whose type is the one that the handler is registered for."""
 
 Key = tuple[str, TopicPartition]
 """A partition as one group sees it."""
@@ -22,7 +22,7 @@ Key = tuple[str, TopicPartition]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Numbers by name, tables of numbers by name, and listings by name."""
+    """Numbers by name, tables by name, and listings by name."""
 
     values: dict[str, Number]
     tables: dict[str, dict[str, Number]] = field(default_factory=dict)
@@ -30,10 +30,10 @@ class Reading:
 
 
 class Meter(Protocol):
-    """Counts one concern of a run, event by event, in bounded memory."""
+    """Computes one concern of a run, event by event, in bounded memory."""
 
     def handlers(self) -> Mapping[type, Handler]:
-        """Return what to call for which kind of event."""
+        """Return the handler of each event type."""
 
     def read(self, ended_us: int) -> Reading:
         """Return the numbers of a run that ended at *ended_us*."""
@@ -54,7 +54,7 @@ def in_seconds(durations_us: Mapping[str, int]) -> dict[str, Number]:
 
 
 def named(counts: Mapping[Key, int]) -> dict[str, int]:
-    """Name partitions ``topic-partition``; where there are several groups, ``group/…``."""
+    """Name partitions ``topic-partition``; ``group/…`` if there are several groups."""
     several = len({group for group, _ in counts}) > 1
     ordered = sorted(counts.items())
     if several:
@@ -63,5 +63,5 @@ def named(counts: Mapping[Key, int]) -> dict[str, int]:
 
 
 def longest(durations: Iterable[int]) -> float:
-    """Return the largest of some microseconds, in seconds; 0 if there are none."""
+    """Return the maximum of durations in microseconds, in seconds; 0 if there are none."""
     return seconds(max(durations, default=0))

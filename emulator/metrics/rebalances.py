@@ -1,17 +1,17 @@
-"""Rebalances: how many, why, how long in each phase, in how many rounds, and what moved.
+"""Measure rebalances: count, reasons, duration of each phase, rounds, and moved partitions.
 
-A *rebalance* is one join phase begun after the group first became stable. An *upheaval* is a
-rebalance with its follow-ups: while a partition is withheld from everybody although its old
-owner is still a member (a cooperative hand-over), the rebalance this donor begins is a further
-*round* of the same upheaval.
+A *rebalance* is one join phase that began after the group first became stable. An *upheaval* is a
+rebalance with its follow-ups: while a partition is unassigned although its old owner is still a
+member (a cooperative hand-over), the rebalance that this donor begins is a further *round* of the
+same upheaval.
 
-Under the consumer protocol a rebalance begins when the group epoch rises; its first phase ends
-when the target is computed, its second when the last member has reached it. Epochs that rise
-meanwhile belong to it. There the first comer has everything at once and is a stable group by
+Under the consumer protocol a rebalance begins when the group epoch rises; its first phase ends when
+the target is computed, its second when the last member has reached it. Later increases of the epoch
+meanwhile belong to it. The first member gets all partitions at once and is a stable group by
 itself: the joins of consumers that had been started by then still form the group.
 
-A coordinator that was replaced and does not know it may rebalance the group from a generation
-that is over. That counts, and has no say in what becomes of the newer one's rebalances.
+A coordinator that was replaced without noticing it may rebalance the group from an outdated
+generation. That rebalance counts, and does not affect the newer coordinator's rebalances.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ REASONS = (
     ("Error", "assignment not stored"),
     ("Freshly-loaded group", "group over its size limit"),
 )
-"""How the coordinator's log begins to say why, and what that means."""
+"""How the reason in the coordinator's log begins, and its meaning."""
 
 OWN_WORDS = ("Leader", "Updating metadata")
-"""Where the client's own reason says more."""
+"""Reasons after which the client's own reason is more specific."""
 
 _IDS = re.compile(r"\S*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 def reason_kind(reason: str) -> str:
-    """Return why a rebalance began without the ids in its reason.
+    """Return the reason of a rebalance without ids.
 
     >>> reason_kind("removing member m1-8e4ff3ba on heartbeat expiration.")
     'session expired'
@@ -64,14 +64,14 @@ def reason_kind(reason: str) -> str:
 
 @dataclass(slots=True)
 class Round:
-    """One join phase and what came of it."""
+    """One join phase and its outcome."""
 
     group: str
     reason: str
     consumer: str
     started_us: int
     left: int = -1
-    """The generation that it ended; -1: the group counts epochs."""
+    """The previous generation; -1: the group counts epochs."""
 
     generation: int = 0
     joined_us: int | None = None
@@ -81,15 +81,15 @@ class Round:
 
 @dataclass(slots=True)
 class Upheaval:
-    """Rounds that belong together."""
+    """Rounds that belong together: a rebalance with its follow-ups."""
 
     started_us: int
     before: dict[TopicPartition, str]
-    """Who owned what when the first round began."""
+    """The owners when the first round began."""
 
     rounds: int = 0
     donors: frozenset[str] = frozenset()
-    """Members that have yet to give up partitions withheld from everybody."""
+    """Members that have not yet revoked partitions that are unassigned."""
 
     stable_us: int = 0
     after: dict[TopicPartition, str] = field(default_factory=dict)
@@ -98,14 +98,14 @@ class Upheaval:
 
 @dataclass(slots=True)
 class GroupState:
-    """One group between events."""
+    """The state of one group between events."""
 
     stable: bool = False
     expected: set[str] = field(default_factory=set)
-    """Consumers that were started before it was first stable, and have not joined."""
+    """Consumers that were started before the group was first stable, and have not joined."""
 
     forming: bool = False
-    """Its round of the consumer protocol lets such consumers in, and is no rebalance."""
+    """Whether its current round (consumer protocol) admits such consumers, and is no rebalance."""
 
     owners: dict[TopicPartition, str] = field(default_factory=dict)
     round: Round | None = None
@@ -125,7 +125,7 @@ class RebalanceMeter:
         self._rounds_max = 0
 
     def handlers(self) -> Mapping[type, Handler]:
-        """Return what to call for which kind of event."""
+        """Return the handler of each event type."""
         return {
             ev.ConsumerStarted: self._awaited,
             ev.ConsumerStopped: self._given_up,
@@ -141,7 +141,7 @@ class RebalanceMeter:
         }
 
     def read(self, _ended_us: int) -> Reading:
-        """Return what rebalances there were."""
+        """Return the metrics of all rebalances."""
         for group in self._groups.values():
             self._settle(group)
         joins = [r.joined_us - r.started_us for r in self._rounds if r.joined_us is not None]
@@ -212,7 +212,7 @@ class RebalanceMeter:
             current.members = len(what.consumers)
 
     def _raised(self, event: ev.Event, what: ev.GroupEpochRaised) -> None:
-        """Begin a rebalance, unless one is on its way already, or this only forms the group."""
+        """Begin a rebalance, unless one is in progress or this only forms the group."""
         group = self._group(what.group)
         forms = what.consumer in group.expected
         group.expected.discard(what.consumer)
@@ -221,7 +221,7 @@ class RebalanceMeter:
             self._started(event, what)
 
     def _aimed(self, event: ev.Event, what: ev.TargetComputed) -> None:
-        """End the first phase; a target that is replaced on the way ends it anew."""
+        """End the first phase; a replaced target ends it again at its own time."""
         current = self._group(what.group).round
         if current is not None:
             current.joined_us, current.generation = event.at_us, what.epoch
@@ -245,13 +245,13 @@ class RebalanceMeter:
         group.expected.difference_update(members)
 
     def _donors(self, before: Owners, after: Owners, members: tuple[str, ...]) -> frozenset[str]:
-        """Return who is still there and owned what is now withheld from everybody."""
+        """Return the remaining members that owned a partition which is now unassigned."""
         withheld = before.keys() - after.keys()
         owners = {before[p] for p in withheld if p.topic not in self._deleted}
         return frozenset(owners.intersection(members))
 
     def _settle(self, group: GroupState) -> None:
-        """Count what an upheaval moved, and how long it took, now that it is over."""
+        """Count the moves of the upheaval and its duration, and end it."""
         upheaval, group.upheaval = group.upheaval, None
         if upheaval is not None and upheaval.stable_us:
             self._moves += count_moves(upheaval.before, upheaval.after, upheaval.members)
@@ -266,7 +266,7 @@ class RebalanceMeter:
         self._forget(self._group(what.group))
 
     def _forget(self, group: GroupState) -> None:
-        """Forget a round that the coordinator has forgotten too."""
+        """Discard a round that the coordinator no longer has."""
         group.round, group.forming = None, False
         self._settle(group)
 

@@ -1,10 +1,9 @@
-"""How long after a fault others went on with what the faulted member had.
+"""Measure how long after a fault other consumers took over the faulted member's partitions.
 
-For each partition that a member named by a fault owned when the fault began: the time until
-another incarnation (of any consumer) began the first record it processed of that partition.
-Where a member is started, every partition of the run is watched, and those that move count.
-A newer fault takes over the watch on a partition; an owner that outlives the fault and
-commits again ends it.
+For each partition that a member named by a fault owned when the fault began: the time until another
+incarnation (of any consumer) began the first record it processed of that partition. Where a member
+is started, every partition of the run is watched, and those that move count. A newer fault takes
+over the watch on a partition; the watch ends if its owner survives the fault and commits again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Incarnation = tuple[str, int]
 
 @dataclass(slots=True)
 class Blow:
-    """One fault: the partitions it put under watch, and when each was taken over."""
+    """One fault: the partitions under watch because of it, and when each was taken over."""
 
     fault: str
     at_us: int
@@ -34,14 +33,14 @@ class Blow:
 
 @dataclass(slots=True)
 class Watch:
-    """A partition whose next owner is awaited."""
+    """A partition that waits for its next owner."""
 
     blow: Blow
     owner: Incarnation
 
 
 class TakeoverMeter:
-    """Waits for other incarnations to go on where a faulted member stopped."""
+    """Watches for other incarnations that process where a faulted member stopped."""
 
     def __init__(self) -> None:
         self._blows: list[Blow] = []
@@ -50,7 +49,7 @@ class TakeoverMeter:
         self._watches: dict[Key, Watch] = {}
 
     def handlers(self) -> Mapping[type, Handler]:
-        """Return what to call for which kind of event."""
+        """Return the handler of each event type."""
         return {
             ev.ConsumerStarted: self._started,
             ev.ConsumerStopped: self._stopped,

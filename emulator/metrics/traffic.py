@@ -1,4 +1,4 @@
-"""What a run costs: requests, records of the offsets log, hours of members; who was put out."""
+"""Count requests, records of the offsets log, running time of members, and evictions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVICTIONS = (
     "did not sync in time",
     "did not give partitions up in time",
 )
-"""Removals of a member that the coordinator decided on, as ``MemberRemoved.why`` names them."""
+"""Removals of a member by the coordinator's decision, as in ``MemberRemoved.why``."""
 
 HOUR_S = 3_600
 
@@ -29,7 +29,7 @@ class TrafficMeter:
         self._requests = Counter[str]()
 
     def handlers(self) -> Mapping[type, Handler]:
-        """Return what to call for which kind of event."""
+        """Return the handler of each event type."""
         return {ev.RequestsCounted: self._counted, ev.Appended: self._appended}
 
     def read(self, ended_us: int) -> Reading:
@@ -64,7 +64,7 @@ class TrafficMeter:
 
 
 class MemberMeter:
-    """Counts members' hours and those whom the coordinator put out."""
+    """Measures members' running time and counts evictions."""
 
     def __init__(self) -> None:
         self._evictions = Counter[str]()
@@ -72,14 +72,14 @@ class MemberMeter:
         self._dropped = Counter[str]()
         self._paused: set[str] = set()
         self._entered_us: dict[str, int] = {}
-        """When the process began that entered as a member, by the member's id."""
+        """Member id: start of the process that joined with it."""
 
         self._ran_us = Counter[str]()
         self._since_us: dict[str, int] = {}
         self._processed = 0
 
     def handlers(self) -> Mapping[type, Handler]:
-        """Return what to call for which kind of event."""
+        """Return the handler of each event type."""
         return {
             ev.ConsumerStarted: self._started,
             ev.ConsumerStopped: self._stopped,
@@ -139,7 +139,7 @@ class MemberMeter:
             self._entered_us[what.member_id] = since_us
 
     def _alive(self, name: str, member_id: str) -> bool:
-        """Say whether the process that entered as this member runs, and not only a later one."""
+        """Return whether the process that joined as this member runs, and not only a later one."""
         since_us = self._since_us.get(name)
         if since_us is None or name in self._paused:
             return False
