@@ -30,8 +30,9 @@ class AccountKey(NamedTuple):
     group: str
     partition: TopicPartition
     reader: str = ""
-    """The member, if the assignor gives partitions to several members on purpose, because each
-    of them is counted for itself; otherwise empty."""
+    """The member, if the assignor intentionally assigns partitions to several members, because each
+    of them is counted separately; otherwise empty.
+    """
 
 
 @dataclass(slots=True, eq=False)
@@ -72,11 +73,11 @@ class Account:
     """Counts truncations of the log."""
 
     reader: str = ""
-    """The member that is counted for itself, see :class:`AccountKey`."""
+    """The member that is counted separately, see :class:`AccountKey`."""
 
     log_layers: LogLayers = ((0, 0),)
     tails: tuple[Tail, ...] = ()
-    """What truncations removed, in their order."""
+    """The truncated records, in order of truncation."""
 
     truncated: tuple[int, Attribution] | None = None
     """Of a tail: its end offset, and the cause of the truncation."""
@@ -135,7 +136,7 @@ class Account:
             yield self.latest
 
     def truncate(self, first: int, incarnation: int) -> Account:
-        """Remove the records from *first* on; return them as an account of their own."""
+        """Remove the records from *first* on; return them as a separate account."""
         tail = replace(
             self,
             coverage=self.coverage.split(first),
@@ -232,7 +233,7 @@ class PartitionAccount:
     """Counts one partition from ranges and their owners, without causes.
 
     Call :meth:`process` in order of time, then read :meth:`repeats` and :meth:`gaps`. An owner
-    begins a new epoch when it goes back below the end of what it has finished.
+    begins a new epoch when it returns to an offset below the end of what it has finished.
     """
 
     __slots__ = ("_account", "_epochs", "_numbers", "_partition", "reprocessed")

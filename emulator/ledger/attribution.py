@@ -44,7 +44,7 @@ class Roots:
         self._newest: Root | None = None
 
     def follow(self, event: Event) -> None:
-        """Give *event* the root of its cause; a fault is its own root."""
+        """Set the root of *event* to the root of its cause; a fault is its own root."""
         fact = event.what
         if type(fact) is FaultBegan:
             self._on_fault(event, fact)
@@ -133,7 +133,7 @@ class Attributions:
         return attribution
 
     def for_not_processed(self, event: Event, fact: NotProcessed, epoch: Epoch) -> Attribution:
-        """Return why a handler did not process records that it was given."""
+        """Return why a handler did not process records that poll returned."""
         cause = Cause.DISCARDED if fact.why == "discarded" else Cause.SKIPPED
         values = (fact.consumer, str(fact.partition), fact.why)
         link = link_to(event, Step.NOT_PROCESSED, *values)

@@ -29,11 +29,11 @@ Handler = Callable[[ev.Event, Any], None]
 
 
 class LedgerBuilder:
-    """Builds the ledger of a run; ``feed`` it every event in order, then ``close`` it once.
+    """Builds the ledger of a run; pass every event to ``feed`` in order, then call ``close`` once.
 
-    *shared_assignors*: names of assignors that give a partition to several members on purpose.
-    Each member of such a group is counted for itself: what it reprocessed, and what it never
-    processed because another member's commit passed it.
+    *shared_assignors*: names of assignors that intentionally assign a partition to several members.
+    Each member of such a group is counted separately: its reprocessing, and the records that it
+    never processed because another member's commit passed them.
     """
 
     def __init__(self, shared_assignors: Collection[str] = ()) -> None:
@@ -255,7 +255,7 @@ class Truncations:
         self._offsets = offsets
 
     def on_truncated(self, event: ev.Event, fact: ev.RecordsTruncated) -> None:
-        """Retire the truncated records of all groups."""
+        """Move the truncated records of all groups to separate accounts."""
         values = (fact.broker, str(fact.partition), fact.first, fact.next_offset - 1)
         link = link_to(event, Step.TRUNCATED, *values)
         topic = self._ownership.topics.of(fact.partition.topic)
@@ -266,7 +266,7 @@ class Truncations:
                 self._split(account, fact, link)
 
     def _split(self, account: Account, fact: ev.RecordsTruncated, link: Link) -> None:
-        """Split one account; records that its owner had yet to read are not lost by it."""
+        """Split one account; records that its owner had not read yet are not lost by it."""
         latest = account.latest
         tail = account.truncate(fact.first, fact.incarnation)
         if latest is not None and latest.closed_event is None:

@@ -1,9 +1,9 @@
-"""Close a ledger at the end of a run: what is lost, in hand, or still unread.
+"""Close a ledger at the end of a run: determine lost, in-hand and unread records.
 
 If the last owner of a partition is gone, a virtual next owner begins at the committed offset, so
 that records committed and never processed count as lost. If it runs, the records that poll returned
-to it are ``in_hand`` and the unread ones are ``backlog``. Without a committed offset the start of
-a next owner is unknown, and nothing more counts as skipped.
+to it are ``in_hand`` and the unread ones are ``backlog``. Without a committed offset the start of a
+next owner is unknown, and nothing more counts as skipped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Closing:
 
     accounts: tuple[Account, ...]
     retired: tuple[Account, ...]
-    """Of deleted topics and of truncated records."""
+    """The accounts of deleted topics and of truncated records."""
 
     partials: tuple[PartialWork, ...]
     log_ends: Mapping[TopicPartition, int]

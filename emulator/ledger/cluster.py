@@ -30,7 +30,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 NO_BROKER = -1
 
 BEFORE_THE_RUN = -1
-"""Instead of the creating event of a partition that existed before the first event."""
+"""Used instead of an event id for a partition that existed before the first event."""
 
 LogLayers = tuple[tuple[int, int], ...]
 """First offset and log incarnation of each layer of a log, ascending."""
@@ -99,7 +99,7 @@ class Topics:
         self.of(fact.topic).sizes.append((fact.partitions, event.id))
 
     def delete(self, name: str) -> None:
-        """Forget a topic; the next one of this name is another topic."""
+        """Remove a topic; the next one of this name is another topic."""
         self._topics.pop(name, None)
 
     def partitions(self, name: str) -> tuple[TopicPartition, ...]:
@@ -139,7 +139,7 @@ class OffsetsPartition:
 
 
 UNKNOWN_COORDINATOR = OffsetsPartition()
-"""For a group whose coordinator the events do not show."""
+"""Used for a group whose coordinator the events do not show."""
 
 
 class Coordinators:
@@ -176,7 +176,7 @@ class Coordinators:
         return self._partitions.setdefault(number, OffsetsPartition())
 
     def _on_appended(self, _: Event, fact: Appended) -> None:
-        """Learn the offsets partition of a group, and its first leader."""
+        """Store the offsets partition of a group, and its first leader."""
         if fact.group not in self._number_of:
             self._number_of[fact.group] = fact.log_partition
             known = self._at(fact.log_partition)

@@ -27,7 +27,7 @@ BY_ADMIN = "admin"
 
 ACCEPTED = "accepted the commit"
 ACKNOWLEDGED = "acknowledged the commit"
-"""What a replaced coordinator did with a commit."""
+"""How a replaced coordinator handled a commit."""
 
 NO_ANSWER = ("NETWORK_EXCEPTION", "REQUEST_TIMED_OUT")
 """Errors after which the sender does not know whether its commit was accepted."""
@@ -55,7 +55,7 @@ class Committed:
     until an epoch begins or a consumer commits."""
 
     unacknowledged: bool = False
-    """Its sender got no answer and believes that it failed."""
+    """Whether its sender got no response and assumes that it failed."""
 
     acknowledged_before: int | None = None
     """The newest earlier committed offset that its sender knows to be accepted."""
@@ -105,7 +105,7 @@ class Committed:
             self.acknowledged_before = max(offset, self.acknowledged_before or 0)
 
     def drop(self, link: Link, fact: ev.OffsetsDropped) -> None:
-        """Forget the offset: the coordinator removed it."""
+        """Remove the offset, because the coordinator removed it."""
         self.correct(NONE_COMMITTED)
         self.dropped, self.dropped_why, self.dropped_members = link, fact.why, fact.members
 
@@ -115,7 +115,7 @@ class Committed:
         self.on_epoch_opened()
 
     def on_epoch_opened(self) -> None:
-        """Forget what concerns only the epoch that has just begun."""
+        """Discard the values that concern only the epoch that has just begun."""
         self.rewound_from, self.unacknowledged, self.acknowledged_before = None, False, None
         self.reset_from = None
 
@@ -151,7 +151,7 @@ class CommittedOffsets:
         return committed
 
     def on_sent(self, event: ev.Event, fact: ev.CommitSent) -> None:
-        """Remember a commit until its outcome is known."""
+        """Store a commit until its outcome is known."""
         flights = self._flights.setdefault(fact.consumer, {})
         link = link_to(event, Step.COMMIT_SENT, fact.consumer, fact.commit)
         flights[fact.commit] = InFlight(link, fact)
@@ -163,7 +163,7 @@ class CommittedOffsets:
         return self._flights.get(consumer, {}).get(commit)
 
     def complete(self, consumer: str, commit: str) -> InFlight | None:
-        """Return a commit in flight and forget it: it was answered or refused."""
+        """Remove a commit in flight, which was answered or refused, and return it."""
         return self._flights.get(consumer, {}).pop(commit, None)
 
     def undecided(self, consumer: str) -> Iterator[InFlight]:
@@ -209,7 +209,7 @@ class CommittedOffsets:
                 committed.unacknowledged = True
 
     def on_dropped(self, event: ev.Event, fact: ev.OffsetsDropped) -> None:
-        """Forget committed offsets that the coordinator removed."""
+        """Remove committed offsets that the coordinator removed."""
         for partition in fact.partitions:
             link = link_to(event, Step.OFFSETS_DROPPED, str(partition), fact.why)
             self.of(fact.group, partition).drop(link, fact)
@@ -221,7 +221,7 @@ class CommittedOffsets:
                 committed.truncation = link
 
     def forget_topic(self, topic: str) -> None:
-        """Forget the committed offsets of a deleted topic."""
+        """Remove the committed offsets of a deleted topic."""
         for key in [key for key in self._committed if key[1].topic == topic]:
             del self._committed[key]
 
@@ -237,7 +237,7 @@ class Committers(Protocol):
 
 
 class CommitOutcomes:
-    """Follows each commit; notes at the epochs whose progress it reports that it failed."""
+    """Follows each commit; notes failures in the epochs whose progress it reports."""
 
     def __init__(
         self, committers: Committers, offsets: CommittedOffsets, coordinators: Coordinators
@@ -301,7 +301,7 @@ class CommitOutcomes:
                 self._at_stale_leader.setdefault(fact.commit, []).append(epoch)
 
     def on_refused(self, event: ev.Event, fact: ev.CommitRefused) -> None:
-        """Note at the epochs of a commit that it was refused."""
+        """Note in the epochs of a commit that it was refused."""
         self._offsets.complete(fact.consumer, fact.commit)
         self._note_refused(event, fact, fact.error)
 

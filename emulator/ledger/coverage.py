@@ -35,7 +35,7 @@ class Mark(NamedTuple):
 
 
 class FailedCommit(NamedTuple):
-    """A commit of an epoch that did not take effect; it covers the offsets below ``offset``."""
+    """A commit of an epoch that had no effect; it covers the offsets below ``offset``."""
 
     offset: int
     link: Link
@@ -70,7 +70,7 @@ class PendingRepeat(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Epoch:
-    """One ownership epoch and what the ledger must remember of it."""
+    """One ownership epoch with the state that the ledger keeps of it."""
 
     number: int
     """Counts openings over the run."""
@@ -87,7 +87,7 @@ class Epoch:
     opened_event: int
     opened_us: int
     cursor: int
-    """The end of what it has finished, in the log as it is now."""
+    """The end of what it has finished, in the log after its truncations."""
 
     position: int
     """The end of what poll returned, at the resolution of the events."""
@@ -107,7 +107,7 @@ class Epoch:
     """A commit that a replaced leader accepted."""
 
     log_incarnation: int = 0
-    """Of the log it reads; the log may have been truncated since."""
+    """Incarnation of the log it reads; the log may have been truncated since."""
 
     limit: int | None = None
     """The log that it reads was truncated at this offset; None: it was not."""
@@ -117,7 +117,7 @@ class Epoch:
     """The end of what it has finished above ``limit``."""
 
     concurrent: dict[int, Attribution] | None = None
-    """Attributions of what it and another epoch, by number, both processed."""
+    """By number of another epoch: the attribution of the records that both processed."""
 
     def advance(self, next_offset: int, at_us: int) -> None:
         """Move the cursor to *next_offset*, finished at *at_us*."""
@@ -187,7 +187,7 @@ class Epoch:
         return end if self.limit is None else min(end, self.limit)
 
     def owner_at(self, at_us: int) -> Owner:
-        """Return this epoch's owner as an entry names it."""
+        """Return this epoch's owner as in an entry."""
         return Owner(self.consumer, self.incarnation, self.generation, at_us)
 
     @property
@@ -214,7 +214,7 @@ class Repeat(NamedTuple):
     """The first epoch that processed it."""
 
     last: Epoch
-    """The epoch that processed it last before."""
+    """The previous epoch that processed it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -254,9 +254,9 @@ class Coverage:
         self._segments: list[Segment] = []
 
     def process(self, epoch: Epoch, start: int, end: int) -> list[Repeat]:
-        """Count [*start*, *end*) as processed by *epoch*; return the ranges it repeats.
+        """Count [*start*, *end*) as processed by *epoch*; return the ranges that it reprocesses.
 
-        *start* must not lie beyond the frontier: :meth:`skip` a gap first.
+        *start* must not be beyond the frontier: call :meth:`skip` for a gap first.
         """
         assert self.base <= start <= self.frontier, "skip the gap first"
         top = self._segments[-1] if self._segments else None
@@ -284,7 +284,7 @@ class Coverage:
         self.base = base
 
     def split(self, at: int) -> Coverage:
-        """Return everything from *at* on as a coverage of its own, and remove it here.
+        """Remove everything from *at* on and return it as a separate coverage.
 
         The log was truncated: records written at *at* later are other records.
         """

@@ -1,6 +1,6 @@
 """Ownership: consumers, their epochs, and the accounts they work on.
 
-Each epoch is judged when it opens: what it will reprocess, what it skips, and why.
+When an epoch opens, its ranges to reprocess and to skip are determined, with their causes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Ownership:
         self._coordinators = coordinators
         self._shared_assignors = frozenset(shared_assignors)
         self._sharing: set[str] = set()
-        """Groups whose assignor gives a partition to several members on purpose."""
+        """Groups whose assignor intentionally assigns a partition to several members."""
 
         self._stable: dict[str, int] = {}
         """Group: the event by which it was first stable."""
@@ -82,7 +82,7 @@ class Ownership:
     # -- topics, consumers, coordinators -----------------------------------------------------
 
     def on_topic_created(self, event: ev.Event, fact: ev.TopicCreated) -> None:
-        """Add a topic; an earlier one of the same name is gone."""
+        """Add a topic; an earlier one of the same name no longer exists."""
         self._retire(fact.topic)
         self.topics.on_created(event, fact)
 
@@ -128,7 +128,7 @@ class Ownership:
         self.consumer(fact.consumer).trouble = link
 
     def on_join_phase_ended(self, _: ev.Event, fact: ev.JoinPhaseEnded) -> None:
-        """Note whether a group's assignor shares partitions on purpose."""
+        """Note whether a group's assignor intentionally shares partitions."""
         if fact.protocol in self._shared_assignors:
             self._sharing.add(fact.group)
 

@@ -1,1 +1,1 @@
-"""A run as text for people."""
+"""Render runs as text, tables, HTML pages and JSON."""

@@ -22,7 +22,7 @@ def table_lines(outcome: Outcome) -> list[str]:
 
 
 def as_table(outcome: Outcome) -> RenderableType:
-    """Return the assignment of *outcome* as a table, with what each member gains and gives up."""
+    """Return the assignment of *outcome* as a table, with gained and revoked partitions."""
     if outcome.answer is None:
         where = f"line {outcome.line_number}: " if outcome.defect else ""
         return Text(f"{where}{outcome.error}", style="yellow" if outcome.defect else "red")

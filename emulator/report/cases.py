@@ -91,7 +91,7 @@ def evicted(case: Case) -> bool:
 
 
 def too_slow(case: Case) -> bool:
-    """Return whether members were too late to poll or to rejoin."""
+    """Return whether members may have polled or rejoined too late."""
     slow = (
         "did not rejoin in time",
         "did not give partitions up in time",

@@ -11,7 +11,7 @@ from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.report.wording import counted
 
 LONG_LOAD_US = 1_000_000
-"""The timeline shows the duration of loads from here on."""
+"""Loads of at least this duration are shown with their duration."""
 
 DISTINCT = 200
 """The number of different lines that are kept."""
@@ -96,7 +96,7 @@ class Happening:
 
 
 class Chronicle:
-    """The timeline of a run, in order of first occurrence; ``hear`` every event."""
+    """The timeline of a run, in order of first occurrence; pass every event to ``hear``."""
 
     def __init__(self) -> None:
         self.left_out = 0

@@ -33,7 +33,7 @@ class Column:
     metrics: Sequence[Metrics]
     causes: Sequence[Mapping[str, int]]
     overrides: Sequence[str] = ()
-    """``path=value``: what was changed of the scenario."""
+    """The changes of the scenario, as ``path=value``."""
 
     missed: Sequence[str] = ()
     """The faults that did not fire, seed after seed."""
@@ -75,7 +75,7 @@ def missed(columns: Sequence[Column]) -> Iterator[str]:
 
 
 def other_changes(column: Column, first: Column) -> list[str]:
-    """Return the changes of a column that its list of settings does not show."""
+    """Return the changes of a column that its list of settings does not contain."""
     if column is first:
         return []
     said = (".settings", ".static=")

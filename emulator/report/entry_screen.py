@@ -1,4 +1,4 @@
-"""One entry of a ledger, and the sequence of events that led to it."""
+"""Show one entry of a ledger and the sequence of events that led to it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def entry_screen(
     moment: Callable[[int], str],
     term: Callable[[int], str] = lambda _: GENERATION,
 ) -> Iterator[str]:
-    """Yield the entry in a few lines, then what happened, step by step.
+    """Yield the entry in a few lines, then the events step by step.
 
-    *term*: what the group counts at a time, generations or epochs.
+    *term*: what the group counts at a time: generations or epochs.
     """
     yield from paragraph(title)
     yield ""
@@ -55,7 +55,7 @@ def entry_screen(
 def _owners(
     entry: Entry, moment: Callable[[int], str], term: Callable[[int], str]
 ) -> Iterator[str]:
-    """Yield the owners of the records; truncated records have the owner at that time only."""
+    """Yield the owners of the records; for truncated records, only the owner at that time."""
     first, then = entry.first_owner, entry.second_owner
     if entry.kind is EntryKind.TRUNCATED:
         yield from paragraph(_name(first) if first else "none", "    owner:    ")
@@ -87,28 +87,28 @@ def _name(owner: Owner) -> str:
 
 
 LONGEST_REFRAIN = 8
-"""Lines of the longest refrain that is looked for."""
+"""The maximum number of lines of a refrain."""
 
 _PERIODS = range(1, LONGEST_REFRAIN + 1)
 _FEWEST_TIMES = 3
 _PASSING = re.compile(r"(?<=commit )\S+|(?<=log offset )\d+|(?<=high watermark )\d+")
-"""What is not worth a word where it alone differs from one time to the next."""
+"""Parts of a line that are not mentioned if only they differ between repetitions."""
 
 _COUNTING = re.compile(
     r"(?:the last of \d+ polls|poll) returns?(?= )"
     r"|\d+(?:\.\.\d+)? \(\d+ records?\)"
     r"|(?<= = )\d+(?= in )"
 )
-"""What may differ as well if it is told how far it came: how many records, and which."""
+"""Parts that may also differ if their progress is shown: number of records, and which records."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """Where in an offsets partition something happened; None: that is not known."""
+    """The position of an event in an offsets partition; None: not known."""
 
     partition: int
     log_offset: int | None
-    """Of the record, or of the next one where there is none."""
+    """The log offset of the record, or of the next one if there is no record."""
 
     high_watermark: int | None
     leader_epoch: int | None
@@ -122,24 +122,24 @@ class Line:
     at_us: int
     text: str
     event: int
-    """Id of the event, of the first one where a line stands for several."""
+    """Id of the event; of the first event if the line represents several."""
 
     shown: bool = False
-    """Whether the entry's own chain names it."""
+    """Whether the entry's own chain contains it."""
 
     began_us: int | None = None
-    """Of work: when it began; ``at_us`` is its end."""
+    """Of processing: when it began; ``at_us`` is its end."""
 
     log: LogPosition | None = None
-    """Where in the offsets log it stands, of a commit or a failover."""
+    """Of a commit or a failover: its position in the offsets log."""
 
 
 def without_refrains(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield the lines; where some of them come again and again, the first time and how often.
+    """Yield the lines; of repeated lines, the first repetition and their number.
 
-    A refrain is up to ``LONGEST_REFRAIN`` lines that come three times or more in a row, but for
-    numbers the same. What goes on like it, if not always in its order, belongs to it; a line that
-    the chain shows never does after the first time.
+    A refrain is up to ``LONGEST_REFRAIN`` lines that occur at least three times in a row and are
+    equal except for numbers. Following lines of the same kinds, in any order, belong to it; a line
+    that the chain contains belongs to it only in the first repetition.
     """
     shapes = [_COUNTING.sub("", _PASSING.sub("", line.text)) for line in lines]
     at = 0
@@ -157,7 +157,7 @@ def without_refrains(lines: Sequence[Line]) -> Iterator[Line]:
 
 
 def _end_of_repeats(lines: Sequence[Line], shapes: Sequence[str], at: int, period: int) -> int:
-    """Return where whole repetitions of the *period* lines from *at* on end; *at* for too few."""
+    """Return the end of whole repetitions of the *period* lines from *at* on; *at* if too few."""
     end = at + period
     while end < len(lines) and shapes[end] == shapes[end - period] and not lines[end].shown:
         end += 1
@@ -168,7 +168,7 @@ def _end_of_repeats(lines: Sequence[Line], shapes: Sequence[str], at: int, perio
 def _end_of_like(
     lines: Sequence[Line], shapes: Sequence[str], at: int, period: int, end: int
 ) -> int:
-    """Return how far behind *end* there is nothing but lines of the refrain, in whatever order."""
+    """Return the end of the lines behind *end* that are lines of the refrain, in any order."""
     refrain = set(shapes[at : at + period])
     while end < len(lines) and shapes[end] in refrain and not lines[end].shown:
         end += 1
@@ -178,7 +178,7 @@ def _end_of_like(
 def _repetitions(
     lines: Sequence[Line], shapes: Sequence[str], at: int, period: int, end: int
 ) -> Line:
-    """Return the line that stands for all of a refrain but its first time."""
+    """Return the line that represents all repetitions of a refrain after the first."""
     told, left = lines[at : at + period], end - at - period
     last = dict(zip(shapes[at + period : end], lines[at + period : end], strict=True))
     if period == 1:

@@ -15,7 +15,7 @@ Words = Callable[[Any, TopicPartition], str]
 
 
 REOPENED = "position changed"
-"""Why a consumer stops if it sets a new position and keeps its partition."""
+"""Why an epoch ends if its consumer sets a new position and keeps the partition."""
 
 GENERATION, EPOCH = "generation", "epoch"
 """The number of a group's assignment: a generation (classic protocol) or an epoch (KIP-848)."""

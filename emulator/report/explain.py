@@ -1,7 +1,7 @@
-"""One ledger entry as a sequence: who owned, who polled, which commits came to what.
+"""Explain one ledger entry as a sequence of events: owners, polls, and commits with their outcomes.
 
-The chain of an entry says which events to start from; this adds what the two owners, their
-group and their commits did on that partition from the first of them on.
+The chain of an entry contains the first events; this module adds the events of the two owners,
+their group and their commits on that partition, from the first event of the chain on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Commit = ev.CommitSent | ev.CommitAccepted | ev.CommitRefused
 ReplicaEvent = ev.LeaderChanged | ev.IsrChanged | ev.PartitionStalled | ev.PartitionResumed
 
 PRELUDE = 4
-"""So many commits are told from before the first event of the chain, and so much of replicas."""
+"""Commits, and replica events, included from before the first event of the chain."""
 
 GROUP_EVENTS = (
     ev.RebalanceStarted,
@@ -45,7 +45,7 @@ TOPIC_EVENTS = (ev.TopicCreated, ev.PartitionsAdded, ev.TopicDeleted)
 
 OF_COMMITS_IN_SYNC = frozenset({Cause.NOT_REPLICATED, Cause.STALE_COORDINATOR})
 OF_RECORDS_IN_SYNC = frozenset({Cause.TRUNCATED, Cause.LEADER_ALONE, Cause.OUT_OF_RANGE})
-"""Causes that may begin with replicas that fell behind, of the offsets topic or of the entry's."""
+"""Causes that may begin with lagging replicas, of the offsets topic or the entry's topic."""
 
 
 def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
@@ -59,9 +59,9 @@ def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
 
 
 def _instants(events: Iterable[ev.Event]) -> frozenset[str]:
-    """Return the faults that were over as they began: a crash that lasts, a topic created.
+    """Return the faults that ended as they began, such as a permanent crash or a created topic.
 
-    What lasts is what they left behind; as faults they have no end that would be worth a line.
+    Only their effect lasts; the end of such a fault is not shown.
     """
     began: dict[str, int] = {}
     over = set()
@@ -75,7 +75,7 @@ def _instants(events: Iterable[ev.Event]) -> frozenset[str]:
 
 
 def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
-    """Return the first event of the chain but the first owner's beginning, often long before."""
+    """Return the first event of the chain, except the first owner's start (often much earlier)."""
     chain = {link.event for link in entry.chain}
     first = entry.first_owner.consumer if entry.first_owner else ""
     for event in events:
@@ -86,7 +86,7 @@ def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
 
 
 class _Story:
-    """Selects, out of the events of a run, what belongs to one entry."""
+    """Selects the events of a run that belong to one entry."""
 
     def __init__(self, entry: Entry, events: Sequence[ev.Event]) -> None:
         owners = [owner for owner in (entry.first_owner, entry.second_owner) if owner]
@@ -109,7 +109,7 @@ class _Story:
         self.until = 1 << 62
 
     def hear(self, event: ev.Event) -> None:
-        """Keep *event* if it belongs to the story; end the story after its last work."""
+        """Keep *event* if it belongs to the story; end the story after its last processing."""
         what = event.what
         if isinstance(what, ev.FaultBegan):
             self._faults[event.id] = event
@@ -125,7 +125,7 @@ class _Story:
             self.until = event.id
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines, neighbouring work and polls of one owner joined."""
+        """Yield the lines; adjacent processing and polls of one owner are merged."""
         bases = [] if self._base is None else [self._base]
         told = (*self._prelude, *self._behind(), *bases, *self._kept)
         kept = sorted(told, key=lambda event: event.id)
@@ -138,7 +138,7 @@ class _Story:
             at = run
 
     def _behind(self) -> Iterator[ev.Event]:
-        """Yield how replicas fell behind, each fault that made them first."""
+        """Yield the events by which replicas fell behind, each after the fault that caused it."""
         told = {id(event) for event in self._kept}
         for event in self._replicas:
             fault = self._faults.get(event.cause)
@@ -148,7 +148,7 @@ class _Story:
             yield event
 
     def _continues(self, one: ev.What, other: ev.What) -> bool:
-        """Say whether two pieces of work, or two polls, are one in the telling."""
+        """Return whether two events of processing, or two polls, become one line."""
         if isinstance(one, ev.Processed) and isinstance(other, ev.Processed):
             return one.consumer == other.consumer and one.next_offset == other.first
         if isinstance(one, ev.Polled) and isinstance(other, ev.Polled):
@@ -157,7 +157,7 @@ class _Story:
         return False
 
     def _handed(self, what: ev.Polled) -> tuple[int, int]:
-        """Return the range of this partition that a poll handed out."""
+        """Return the range of this partition that a poll returned."""
         ends = [(first, end) for each, first, end in what.ranges if each == self._partition]
         return ends[0][0], ends[-1][1]
 
@@ -188,11 +188,11 @@ class _Story:
         return event_text(what, self._partition, self._term(event.at_us), successor)
 
     def _shows(self, event: ev.Event) -> bool:
-        """Say whether the chain names an event; a poll has no id of its own."""
+        """Return whether the chain contains an event; a poll has no id of its own."""
         return event.id in self._chain and not isinstance(event.what, ev.Polled)
 
     def _note_base(self, event: ev.Event, what: ev.CommitAccepted) -> None:
-        """Remember the last commit from which the next owner could begin."""
+        """Keep the last commit from which the next owner could begin."""
         ours = what.group == self._entry.group and _speaks_of(what, self._partition)
         if ours and event.at_us <= self._ends_us:
             self._base = event
@@ -245,7 +245,7 @@ class _Story:
         return self._coordination.concerns(what)
 
     def _leads_up(self, what: ReplicaEvent) -> bool:
-        """Say whether it tells how replicas fell behind that the entry's cause begins with."""
+        """Return whether an event shows the lagging replicas that led to the entry's cause."""
         if what.partition == self._partition:
             return self._entry.cause in OF_RECORDS_IN_SYNC
         return self._entry.cause in OF_COMMITS_IN_SYNC and self._coordination.concerns(what)
@@ -257,7 +257,7 @@ class _Story:
         return group == self._entry.group and partition == self._partition
 
     def _covers(self, what: Commit) -> bool:
-        """Say whether a commit would have spared, or passed over, the entry's records."""
+        """Return whether a commit would have prevented, or skipped, the entry's records."""
         offset = offset_of(what.offsets, self._partition)
         covers = (
             what.group == self._entry.group
@@ -286,7 +286,7 @@ BROKER_EVENTS = (ev.BrokerDown, ev.BrokerUp, ev.BrokerFenced, ev.BrokerUnfenced)
 
 
 def position_of(what: ev.What) -> LogPosition | None:
-    """Return where in the offsets log an event stands, if it says so."""
+    """Return the position of an event in the offsets log, if the event contains it."""
     if isinstance(what, ev.CommitAccepted):
         at = (what.log_offset, what.high_watermark, what.leader_epoch, what.broker)
         return _position(what.log_partition, *at)
@@ -311,13 +311,13 @@ def _position(partition: int, *others: int) -> LogPosition | None:
 
 
 class Coordination:
-    """The offsets partition of one group, and the brokers that ever coordinated it."""
+    """The offsets partition of one group, and all brokers that have coordinated the group."""
 
     def __init__(self, group: str, events: Iterable[ev.Event]) -> None:
         self._partition: TopicPartition | None = None
         self._brokers: set[int] = set()
         self._successors: dict[int, int] = {}
-        """Commits that a broker appended after it had been replaced, and who leads then."""
+        """Commits that a broker appended after it was replaced, with the leader at that time."""
 
         coordinators = Coordinators()
         for event in events:
@@ -334,11 +334,11 @@ class Coordination:
                     self._successors[event.id] = known.leader
 
     def successor(self, event: ev.Event) -> int | None:
-        """Return who had replaced the broker that appends a commit; None: nobody."""
+        """Return the broker that had replaced the one that appends a commit, if any."""
         return self._successors.get(event.id)
 
     def concerns(self, what: ev.What) -> bool:
-        """Say whether an event is about the partition, or about a broker that coordinated."""
+        """Return whether an event concerns the partition, or a broker that coordinated it."""
         if isinstance(what, BROKER_EVENTS):
             return what.broker in self._brokers
         if isinstance(what, LED):

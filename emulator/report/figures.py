@@ -126,7 +126,7 @@ ALL_SEEDS_ALIKE = (
 
 
 def all_alike(runs: Sequence[Metrics]) -> bool:
-    """Return whether all runs, of several seeds, have the same figures."""
+    """Return whether all runs have the same figures for all seeds."""
     return len(runs) > 1 and all(run.values == runs[0].values for run in runs)
 
 

@@ -106,7 +106,7 @@ def arrived(member: DescribedMember, target_epoch: int) -> bool:
 
 
 class Describer:
-    """Follows the groups of a run; ``hear`` every event."""
+    """Follows the groups of a run; pass every event to ``hear``."""
 
     def __init__(self) -> None:
         self._groups: dict[str, GroupState] = {}
@@ -118,7 +118,7 @@ class Describer:
         rule = RULES.get(type(event.what))
         if rule is None:
             return
-        what: Any = event.what  # the table decides by its type
+        what: Any = event.what  # the table selects the handler by type
         group = self._groups.get(what.group)
         if group is None:
             group = self._groups[what.group] = GroupState(what.group)
@@ -158,10 +158,10 @@ class GroupState:
     reason: str = ""
     assignor: str = ""
     members: dict[str, DescribedMember] = field(default_factory=dict)
-    """By member id: a process may be back while its previous member still exists."""
+    """By member id: a process may have restarted while its previous member still exists."""
 
     newest: dict[str, str] = field(default_factory=dict)
-    """Consumer: its newest member id."""
+    """Consumer: the newest of its member ids."""
 
     stable: dict[str, Partitions] = field(default_factory=dict)
     """Consumer: its partitions when the group was last stable, under either protocol."""

@@ -27,7 +27,7 @@ COLOURS: Final = (
 """Colours of curves; they differ in brightness as well as in hue."""
 
 REMOTE_ADDRESS: Final = re.compile(r"https?://(?!www\.w3\.org/)")
-"""The scheme of an address that a browser could fetch; those of W3C are names of formats."""
+"""The scheme of an address that a browser could fetch; addresses of W3C are names of formats."""
 
 POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "

@@ -19,7 +19,7 @@ Clock = Callable[[int], str] | None
 
 
 def run_document(head: Mapping[str, Any], run: FinishedRun, clock: Clock) -> dict[str, Any]:
-    """Return what ``run --json`` prints; *head* names the scenario and what is in force."""
+    """Return what ``run --json`` prints: *head*, with scenario and settings, and the results."""
     return {
         **head,
         "seed": run.seed,

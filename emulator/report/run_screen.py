@@ -20,7 +20,7 @@ MOST_HAPPENINGS = 8
 MOST_CAUSES = 3
 MOST_HINTS_A_CAUSE = 3
 MOST_HINTS = 6
-"""Lines shown of each; the rest is counted."""
+"""Number of lines shown of each; the others are counted."""
 
 TITLES = {
     EntryKind.LOST: "Lost",

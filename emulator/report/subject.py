@@ -1,4 +1,4 @@
-"""What a report is about, as plain values: the report knows no scenario, whoever prints it does."""
+"""The subject of a report as plain values: reports do not depend on the scenario's classes."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from emulator.report.group_state import DescribedGroup
 from emulator.report.wording import paragraph
 
 TOLD_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
-"""Settings of consumers that those of the consumer protocol have from their brokers instead."""
+"""Consumer settings for which the consumer protocol uses the brokers' settings instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:
-    """A consumer group and what is in force in it."""
+    """A consumer group and its settings in force."""
 
     id: str
     members: int
     assignors: tuple[str, ...]
     cooperative: bool
-    """Whether its members keep what does not move during a rebalance."""
+    """Whether its members keep the partitions that do not move during a rebalance."""
 
     by_coordinator: bool = False
-    """Whether it speaks the consumer protocol: the coordinator assigns and says how long to wait."""
+    """Whether it uses the consumer protocol: the coordinator assigns, and sets the timeouts."""
 
     mixed: bool = False
     """Whether it begins with members of both protocols."""
@@ -38,10 +38,10 @@ class GroupFacts:
     """Whether all its members have instance ids."""
 
     shared: bool
-    """Whether its assignor means to give a partition to several members."""
+    """Whether its assignor intentionally assigns a partition to several members."""
 
     commits: str
-    """Who commits when, in words: ``auto commit every 5s``."""
+    """When its members commit, in words: ``auto commit every 5s``."""
 
     habits: frozenset[str]
     """How its members commit: ``auto``, ``none``, or ``sync`` or ``async`` with any of
@@ -49,27 +49,28 @@ class GroupFacts:
 
     settings: Mapping[str, Any]
     """Kafka's consumer settings of its first member, by name; with the consumer protocol, the
-    brokers' own in place of those that they tell."""
+    brokers' own settings in place of those that brokers determine.
+    """
 
     def name_of(self, setting: str) -> str:
-        """Return what a setting of consumers is called where it is made for this group."""
+        """Return the name of a consumer setting where it is configured for this group."""
         told = self.by_coordinator and setting in TOLD_BY_BROKERS
         return f"group.consumer.{setting}" if told else setting
 
     def value(self, setting: str) -> Any:
-        """Return the value in force of a setting of consumers."""
+        """Return the value in force of a consumer setting."""
         return self.settings[self.name_of(setting)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One scenario, as the head of a report names it."""
+    """One scenario, as in the heading of a report."""
 
     name: str
-    """What it was called on the command line: a file or a name of the catalogue."""
+    """Its name on the command line: a file or a name of the catalogue."""
 
     options: str
-    """What to repeat on the command line to get the same run, as `` --set …``; may be empty."""
+    """The options that repeat the same run, as `` --set …``; may be empty."""
 
     title: str
     kafka: str
@@ -77,10 +78,10 @@ class Subject:
     groups: tuple[GroupFacts, ...]
     broker_settings: Mapping[str, Any]
     retentions: Mapping[str, str]
-    """How long each topic keeps its records, in words; topics that keep all are left out."""
+    """The retention of each topic, in words; topics without retention are left out."""
 
     moment: Callable[[int], str]
-    """Tells a time of the run, in microseconds, as people read it."""
+    """Returns a time of the run, given in microseconds, in readable form."""
 
     def group(self, group_id: str) -> GroupFacts:
         """Return a group by its id."""
@@ -101,9 +102,9 @@ def heading(subject: Subject, seeds: str) -> Iterator[str]:
 
 
 def in_force(group: GroupFacts, besides: GroupFacts | None = None) -> str:
-    """Say what of a group's settings decides what a failure costs.
+    """Return the settings of a group that determine the cost of a failure.
 
-    *besides*: the same group elsewhere; what both have is left out.
+    *besides*: the same group elsewhere; settings that both have are left out.
     """
     known = [] if besides is None else _parts(besides)
     parts = [part for part in _parts(group) if part not in known]
@@ -135,7 +136,7 @@ NAMED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRun:
-    """A finished run, and what it is about."""
+    """A finished run and its subject."""
 
     subject: Subject
     seed: int

@@ -120,7 +120,7 @@ def joined(words: list[str]) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return what a log says as a terminal can be trusted with it.
+    r"""Return text of a log with control characters escaped, safe for a terminal.
 
     >>> print(printable("a group\nof \x1b[31mtwo\x1b[0m lines"))
     a group\nof \x1b[31mtwo\x1b[0m lines
