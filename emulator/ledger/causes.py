@@ -1,9 +1,9 @@
 """Rules that find why an ownership epoch began where it did: exactly one cause for each opening.
 
 An epoch that begins below the end of its predecessor reprocesses records; an epoch that begins
-beyond the frontier skips records. :data:`REPEAT_RULES` and :data:`SKIP_RULES` are asked in order,
-and the first rule that returns a reason decides. An :class:`Opening` holds only what was true
-when the epoch opened.
+beyond the frontier skips records. :data:`REPEAT_RULES` and :data:`SKIP_RULES` are applied in order,
+and the first rule that returns a reason decides. An :class:`Opening` holds only what was true when
+the epoch opened.
 
 Source: KIP-101 and KIP-320 (truncation), ``GroupCoordinatorService`` and ``CoordinatorRuntime``
 (loads, failover), ``OffsetMetadataManager`` (commits), ``OffsetFetcher`` (resets).
@@ -124,7 +124,7 @@ def _uncovered(opening: Opening, failed: FailedCommit | None) -> FailedCommit | 
     return None if later and committed.offset >= failed.offset else failed
 
 
-# -- positions set on purpose, or by what is committed ---------------------------------------
+# -- positions set explicitly, or by the committed offset ------------------------------------
 
 
 def _seek(opening: Opening) -> Reason | None:

@@ -148,7 +148,7 @@ class Ownership:
     # -- epochs ------------------------------------------------------------------------------
 
     def on_epoch_opened(self, event: ev.Event, fact: ev.EpochOpened) -> None:
-        """Open an epoch and judge its start; an open one of the same consumer is closed."""
+        """Open an epoch and find why it starts there; close the consumer's open one first."""
         consumer = self.consumer(fact.consumer)
         held = consumer.holdings.get(fact.partition)
         if held is not None:
@@ -221,7 +221,7 @@ class Ownership:
         return account
 
     def _judge(self, opening: Opening, account: Account) -> None:
-        """Find what an epoch skips, what it will reprocess, and why."""
+        """Find the ranges that an epoch skips and will reprocess, with their causes."""
         self._skip(opening, account)
         if opening.before is not None:
             self._expect_repeats(opening, opening.before)
@@ -243,7 +243,7 @@ class Ownership:
             account.unread_gaps = any(gap.attribution is None for gap in coverage.gaps())
 
     def _expect_repeats(self, opening: Opening, before: Epoch) -> None:
-        """Set the pending repeats: what the previous owner processed, or had pending itself."""
+        """Set the pending repeats: ranges that the previous owner processed, or had pending."""
         epoch = opening.epoch
         if epoch.start < before.cursor:
             attribution = self.attributions.for_repeat(opening)
@@ -277,7 +277,7 @@ class Ownership:
 
 
 def _duplicates_avoided(opening: Opening) -> int:
-    """Return how much an accepted commit covers whose sender believes that it failed."""
+    """Return the records covered by an accepted commit whose sender assumes that it failed."""
     committed, before = opening.committed, opening.before
     if before is None or not committed.unacknowledged or committed.offset != opening.start:
         return 0
@@ -299,7 +299,7 @@ def _correct_committed(opening: Opening) -> None:
 
 
 def _continues(epoch: Epoch, account: Account, committed: Committed) -> bool:
-    """Return whether an epoch begins exactly where all others stopped: nothing to judge."""
+    """Return whether an epoch begins exactly at the end of all others and needs no cause."""
     before = account.latest
     return (
         before is not None

@@ -1,8 +1,8 @@
-"""The administrator: an admin client that sends a request, waits, and sends it again.
+"""The administrator: an admin client that sends a request, waits, and retries.
 
-It is a party of its own on the wire, ``admin``, on the side of the clients. Each of its calls is
-a script in virtual time that ends with an answer, or with None if it has had none in time that
-it can believe.
+It is a separate party on the wire, ``admin``, on the side of the clients. Each of its calls is a
+script in virtual time that ends with an answer, or with None if no conclusive answer arrived in
+time.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from protocols.messages.errors import ErrorCode
 
 T = TypeVar("T")
 Call = Generator[simpy.Event, Any, T]
-"""A script that waits for others and ends with a value."""
+"""A script that waits for others and returns a value."""
 
 FIRST_INDEX: Final = 1 << 30
-"""Behind all consumers where times are equal."""
+"""Orders the tools behind all consumers at equal times."""
 
 NO_ANSWER: Final = "REQUEST_TIMED_OUT"
 
 
 def _unseen(_: int) -> None:
-    """Take no notice of a request that is sent."""
+    """Ignore a request that is sent."""
 
 
 class Administrator:
-    """One run of the tool: a client with a name of its own, that asks one thing at a time."""
+    """One run of the tool: a client with its own name that has one request in flight at a time."""
 
     def __init__(self, world: World, number: int, timeout_us: int) -> None:
         self.name: Final = f"{ADMIN}.{number}"
         self.party: Final = Party(ADMIN, "clients")
         self.index: Final = FIRST_INDEX + number
         self.trouble = NO_ANSWER
-        """Why the last call that ended with None did: the last error, in Kafka's spelling."""
+        """Why the last call that ended with None failed: the last error, in Kafka's spelling."""
 
         self._world = world
         self._run = world.run
@@ -73,7 +73,7 @@ class Administrator:
     def ask_coordinator(
         self, group: str, request: GroupRequest, sending: Callable[[int], None] = _unseen
     ) -> Call[Message | None]:
-        """Ask the coordinator of a group until it gives an answer that counts.
+        """Ask the coordinator of a group until it gives a conclusive answer.
 
         *sending* is called with the correlation id of each request before it is sent.
         """
@@ -95,7 +95,7 @@ class Administrator:
         return None
 
     def find_partitions(self, topic: str) -> Call[tuple[TopicPartition, ...] | None]:
-        """Ask which partitions a topic has; none if there is no such topic."""
+        """Ask for the partitions of a topic; return an empty tuple if there is no such topic."""
         described = yield from self._describe((topic,), self._until_us())
         if described is None:
             return None
@@ -127,10 +127,10 @@ class Administrator:
         return None if missing else found
 
     def close(self) -> None:
-        """Ask nothing more."""
+        """Disconnect the tool: it sends no more requests."""
         self._world.router.forget(self)
 
-    # -- what any broker knows -------------------------------------------------------------------
+    # -- requests that any broker answers --------------------------------------------------------
 
     def _find_coordinator(self, group: str, until_us: int) -> Call[int]:
         answer = yield from self._ask_any(FindCoordinatorRequest(group_id=group), until_us)
@@ -166,13 +166,13 @@ class Administrator:
         return sorted(led.items())
 
     def _ask_any(self, request: Message, until_us: int) -> Call[Message | None]:
-        """Ask the broker that answered last; go on to the next one if it does not."""
+        """Ask the broker that answered last; try the next one if it does not answer."""
         answer = yield from self._exchange(self._known[0], request, until_us)
         if answer is None:
             self._known.append(self._known.pop(0))
         return answer
 
-    # -- one message there and back --------------------------------------------------------------
+    # -- one request and its response ------------------------------------------------------------
 
     def _exchange(
         self,
@@ -181,7 +181,7 @@ class Administrator:
         until_us: int,
         sending: Callable[[int], None] = _unseen,
     ) -> Call[Message | None]:
-        """Send a request and wait; None: no answer in time, or the connection broke."""
+        """Send a request and wait; None: no response in time, or the connection broke."""
         self._sent += 1
         self._node, self._answered = node, self._env.event()
         sending(self._sent)
@@ -194,7 +194,7 @@ class Administrator:
         return answer
 
     def receive(self, envelope: Envelope) -> None:
-        """Take a response; one that is not awaited any more is dropped."""
+        """Handle a response; one that is no longer awaited is dropped."""
         header, body = envelope
         if isinstance(body, Disconnected):
             mine, answer = body.node == self._node, None
@@ -206,7 +206,7 @@ class Administrator:
     # -- time ------------------------------------------------------------------------------------
 
     def _until_us(self) -> int:
-        """Begin a call: it may take so long."""
+        """Begin a call: return its deadline."""
         self.trouble = NO_ANSWER
         return self._run.kernel.now + self._timeout_us
 

@@ -1,4 +1,4 @@
-"""Wires the parts of one run, and plays it."""
+"""Build the parts of one run, connect them, and play the run."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def play(
     check: bool = False,
     folding: bool = True,
 ) -> Outcome:
-    """Play a scenario with a seed; every event goes to every sink, in order.
+    """Play a scenario with a seed; pass every event to every sink, in order.
 
-    *polls*: also write what each poll handed out. *check*: let machines assert their
-    invariants at every sampling instant (slow). *folding*: False lets every consumer poll through
+    *polls*: also write the records that each poll returned. *check*: machines assert their
+    invariants at every sampling instant (slow). *folding*: with False, every consumer polls through
     its client, always (slow; the same events).
     """
     world = build(scenario, seed, sinks, polls=polls, replay=replay, folding=folding)
@@ -88,7 +88,7 @@ def build(
     replay: Replay = NOTHING_REPLAYED,
     folding: bool = True,
 ) -> World:
-    """Return the parts of a run, wired; arguments as in :func:`play`."""
+    """Return the connected parts of a run; arguments as in :func:`play`."""
     run = _new_run(scenario, seed, sinks, polls=polls, replay=replay, folding=folding)
     offsets_topic = OffsetsTopic()
     topics, brokers = _topics(run), Brokers(run, scenario.cluster.brokers)
@@ -221,7 +221,7 @@ def _create_later(world: World, topic: Topic, when: int) -> None:
 
 
 def make_shards(world: World) -> None:
-    """Make the offsets partitions that groups hash to, each led where it is placed."""
+    """Create the offsets partitions that groups hash to, each with its configured leader."""
     count = world.run.broker_settings.offsets_topic_num_partitions
     by_number: dict[int, list[Group]] = {}
     for group in world.run.scenario.group:
@@ -272,7 +272,7 @@ def _end(world: World) -> None:
 
 
 def _keep_logs(world: World) -> None:
-    """Hand over the final offsets log, if it was asked for."""
+    """Pass the final offsets log to the replay, if it takes the log."""
     log_files = world.run.replay.log_files
     if log_files is None:
         return

@@ -1,7 +1,7 @@
 """Random numbers by address: a pure function of seed, stream, party and time.
 
-There is no generator whose order of use could matter, so the same seed gives the same world
-under any protocol, and a comparison of two runs is a paired difference.
+There is no generator whose order of use could matter, so the same seed gives the same world under
+any protocol, and a comparison of two runs is a paired difference.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def text_id(key: int, address: int) -> str:
 
 
 def base64_id(key: int, address: int) -> str:
-    """Return 22 characters as ``Uuid.randomUuid`` is printed: URL-safe base64, no dash in front."""
+    """Return 22 characters as of ``Uuid.randomUuid``: URL-safe base64, no leading dash."""
     printed = "-"
     while printed.startswith("-"):
         printed = base64.urlsafe_b64encode(uuid.UUID(text_id(key, address)).bytes)[:22].decode()
@@ -68,19 +68,19 @@ def base64_id(key: int, address: int) -> str:
 
 
 Sampler = Callable[[int], int]
-"""Address to microseconds; the same address gives the same time, always."""
+"""Returns a time in microseconds by address; the same address always gives the same time."""
 
 _NORMAL = NormalDist()
 _P99 = _NORMAL.inv_cdf(0.99)
 
 
 def constant_of(distribution: Distribution) -> int | None:
-    """Return the one value of a distribution that has one, None for the others."""
+    """Return the value of a distribution that has only one value, else None."""
     return distribution.constant if isinstance(distribution, Constant) else None
 
 
 def sampler(distribution: Distribution, key: int) -> Sampler:
-    """Return the sampler of a distribution whose random numbers are those of ``key``."""
+    """Return the sampler of a distribution with the random numbers of ``key``."""
     match distribution:
         case Constant(constant=value):
             return lambda _: value

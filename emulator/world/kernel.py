@@ -1,8 +1,8 @@
-"""Virtual time: the event queue of SimPy, with ties broken by rank and by party, never by accident.
+"""Virtual time: the event queue of SimPy, with a defined order at equal times.
 
-Everything that happens is a call of some action at an integer microsecond. Equal times run in
-order of (rank, who); what still ties is one party's own doing and runs in the order it was
-scheduled. Folding parts of a run into formulas, later, depends on this.
+Everything that happens is a call of some action at an integer microsecond. Equal times run in order
+of (rank, party); events that are equal in both belong to one party and run in the order in which
+they were scheduled. Polling by arithmetic depends on this order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import simpy
 
 
 class Rank(enum.IntEnum):
-    """The order of what happens at the same microsecond."""
+    """The order of events at the same microsecond."""
 
     FAULT = 1
     AT_BROKER = 2
@@ -36,15 +36,15 @@ ALLOCATIONS_BETWEEN_COLLECTIONS = 50_000
 
 
 def order_of(rank: Rank, who: int) -> int:
-    """Return what equal times are ordered by; SimPy takes it for a priority and compares it."""
+    """Return the order of an event among equal times; SimPy compares it as a priority."""
     return int(rank) * _WHO_LIMIT + who
 
 
 class Moment(simpy.Event):
-    """One action at one time; made cheaply, as ``simpy.Timeout`` makes itself."""
+    """One action at one time; constructed cheaply, as ``simpy.Timeout`` is."""
 
     def __init__(self, env: simpy.Environment, action: Callable[[Any], None]) -> None:
-        # The base constructor is skipped on purpose: a run makes millions of these.
+        # The base constructor is skipped for speed: a run makes millions of these.
         self.env = env
         self.callbacks = [action]
         self._value = None
@@ -69,7 +69,7 @@ class Kernel:
         return self.push(when_us, order_of(rank, who), action)
 
     def push(self, when_us: int, order: Any, action: Callable[[Any], None]) -> Moment:
-        """Do the same with an order that :func:`order_of` made before."""
+        """Schedule as :meth:`at` does, with an order that :func:`order_of` returned before."""
         env = self.env
         self.scheduled += 1
         moment = Moment(env, action)
@@ -81,14 +81,14 @@ class Kernel:
         self.env.process(steps)
 
     def run(self, until_us: int) -> None:
-        """Run everything before ``until_us``; what is due at that instant does not happen."""
+        """Run everything before ``until_us``; events at that instant do not happen."""
         with _rare_collections():
             self.env.run(until=until_us)
 
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Let Python collect cyclic garbage rarely: a run makes hardly any.
+    """Make Python collect cyclic garbage rarely: a run creates hardly any.
 
     With thousands of members, a collection every 700 allocations costs a third of a run.
     """
@@ -127,7 +127,7 @@ class Deadlines:
             self._schedule()
 
     def cancel(self, name: str) -> None:
-        """Forget ``name``."""
+        """Cancel the deadline ``name``."""
         self._due.pop(name, None)
 
     def __contains__(self, name: str) -> bool:
@@ -135,11 +135,11 @@ class Deadlines:
         return name in self._due
 
     def due(self, now: int) -> bool:
-        """Return whether some deadline may have come and its wake-up has not."""
+        """Return whether a deadline may have been reached whose wake-up has not happened yet."""
         return bool(self._heap) and self._heap[0][0] <= now
 
     def close(self) -> None:
-        """Forget everything: the machine is gone."""
+        """Cancel all deadlines: the machine no longer exists."""
         self._open = False
         self._due.clear()
 
@@ -163,7 +163,7 @@ class Deadlines:
             self._schedule()
 
     def _come_due(self, now: int) -> list[str]:
-        """Take what is due off the heap; what was renewed goes back with its new deadline."""
+        """Remove due deadlines from the heap; put renewed ones back with their new time."""
         found = []
         while self._heap and self._heap[0][0] <= now:
             queued, name = heapq.heappop(self._heap)
@@ -185,6 +185,6 @@ Script = Generator[simpy.Event, Any, None]
 
 
 def wait(env: simpy.Environment, length_us: int | None) -> Script:
-    """Let *length_us* pass; none, and nothing happens."""
+    """Wait for *length_us*; for None or 0, return at once."""
     if length_us:
         yield env.timeout(length_us)

@@ -1,8 +1,8 @@
-"""The wire: each direction of each connection owns its delay, its losses, its cuts.
+"""The wire: delays, losses and cuts of each direction of each connection.
 
-Delays are drawn by (link, time sent). Messages of one connection keep their order, as TCP's
-do: one that would overtake another arrives right behind it. Losses concern group requests and
-their responses only; records are never lost, a fetch that is cut waits or times out.
+Delays are drawn by (link, time sent). Messages of one connection keep their order, as with TCP: one
+that would overtake another arrives right behind it. Losses concern group requests and their
+responses only; records are never lost, a fetch that is cut off waits or times out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Way = Sampler | int
 
 
 class Party(NamedTuple):
-    """One end of a link: its name, and the kind of party it is."""
+    """One end of a link: its name and kind."""
 
     name: str
     kind: str
@@ -26,18 +26,18 @@ class Party(NamedTuple):
 
 
 CONTROLLER = "controller"
-"""The quorum of controllers, seen as one party that only brokers speak to."""
+"""The quorum of controllers, modelled as one party that only brokers communicate with."""
 
 
 class Cut(NamedTuple):
-    """Nothing passes from any of ``senders`` to any of ``receivers``."""
+    """A cut: no message passes from any of ``senders`` to any of ``receivers``."""
 
     senders: frozenset[str]
     receivers: frozenset[str]
 
 
 def broker_name(number: int) -> str:
-    """Return what a scenario calls a broker."""
+    """Return the name of a broker in scenarios."""
     return f"broker-{number}"
 
 
@@ -85,7 +85,7 @@ class Wire:
     # -- losses --------------------------------------------------------------------------------
 
     def loses(self, sender: Party, receiver: Party, now: int) -> bool:
-        """Return whether a group message sent now is lost by chance."""
+        """Return whether a group message sent now is lost at random."""
         pair = (sender.name, receiver.name)
         known = self._losses.get(pair)
         if known is None:
@@ -104,7 +104,7 @@ class Wire:
     # -- cuts ----------------------------------------------------------------------------------
 
     def cut(self, senders: Iterable[str], receivers: Iterable[str]) -> Cut:
-        """Let nothing pass from now on; return what :meth:`heal` takes."""
+        """Block messages from now on; return the cut, which :meth:`heal` takes."""
         made = Cut(frozenset(senders), frozenset(receivers))
         self._cuts.append(made)
         return made
@@ -119,7 +119,7 @@ class Wire:
         return bool(self._cuts)
 
     def passes(self, sender: str, receiver: str) -> bool:
-        """Return whether a message sent now gets through."""
+        """Return whether a message sent now passes."""
         if not self._cuts:
             return True
         return not any(sender in c.senders and receiver in c.receivers for c in self._cuts)

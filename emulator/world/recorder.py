@@ -1,7 +1,7 @@
-"""Writes events: numbers them, links them to their causes, passes them to the sinks.
+"""Write events: number them, link them to their causes, pass them to the sinks.
 
-The digest is taken over every event but those that only a detailed trace has; the same
-scenario and seed give the same digest on any machine, under any hash seed.
+The digest covers every event except those of a detailed trace only; the same scenario and seed give
+the same digest on any machine, with any hash seed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Sink = Callable[[Event], None]
 
 
 class Recorder:
-    """The one way by which anything in a run becomes an event."""
+    """Writes every event of a run."""
 
     def __init__(
         self, kernel: Kernel, sinks: tuple[Sink, ...], *, polls: bool, by_record: bool = False
@@ -30,10 +30,10 @@ class Recorder:
         """Whether each poll is written too."""
 
         self.by_record = by_record
-        """Whether the work on each record is written by itself."""
+        """Whether the processing of each record is written separately."""
 
     def write(self, what: What, cause: int | None = None) -> int:
-        """Write what happens now; return the event's id."""
+        """Write an event at the present time; return its id."""
         number = self._next
         event = Event(number, self._kernel.now, cause, what)
         if type(what) is not Polled:
@@ -47,13 +47,13 @@ class Recorder:
 
     @property
     def digest(self) -> str:
-        """The digest of everything written so far, 32 hex digits."""
+        """The digest of all events so far, 32 hex digits."""
         return self._hash.hexdigest()
 
 
 @dataclass(slots=True, eq=False)
 class Causes:
-    """The latest event of each kind that may be the cause of a later one."""
+    """The latest event of each kind that may be the cause of a later event."""
 
     disturbed: dict[str, int] = field(default_factory=dict)
     """Consumer: the last fault or act on it, or its end."""
@@ -65,7 +65,7 @@ class Causes:
     """Consumer: its last start."""
 
     membership: dict[str, int] = field(default_factory=dict)
-    """Group: the last member that came or went."""
+    """Group: the last member that joined or left."""
 
     rebalance: dict[str, int] = field(default_factory=dict)
     """Group: the rebalance in progress, or the last one."""
@@ -74,22 +74,22 @@ class Causes:
     """Group: the end of the last join phase."""
 
     stable: dict[str, int] = field(default_factory=dict)
-    """Group: when it last got an assignment."""
+    """Group: when it was last stable."""
 
     moved: dict[str, int] = field(default_factory=dict)
-    """Consumer: its last step towards what its group's target gives it (consumer protocol)."""
+    """Consumer: its last reconciliation step towards the target assignment (consumer protocol)."""
 
     called: dict[str, int] = field(default_factory=dict)
     """Consumer: its last listener call."""
 
     removed: dict[str, int] = field(default_factory=dict)
-    """Consumer: when it was last taken out of the group."""
+    """Consumer: when it was last removed from the group."""
 
     commits: dict[str, int] = field(default_factory=dict)
     """Commit in flight: the last event about it."""
 
     refused: dict[str, int] = field(default_factory=dict)
-    """Consumer: the last refusal of a commit of its."""
+    """Consumer: the last refusal of one of its commits."""
 
     administered: dict[str, int] = field(default_factory=dict)
     """Group: the last act of an administrator on its offsets."""
@@ -101,12 +101,12 @@ class Causes:
     """The last fault on a broker."""
 
     def behind_departure(self, consumer: str) -> int | None:
-        """Return what made a member leave: its own doing, or what silenced it; else a broker."""
+        """Return why a member left: its own action or last disturbance; else a broker fault."""
         own = _latest(self.disturbed.get(consumer), self.dropped.get(consumer))
         return self.brokers if own is None else own
 
     def behind_arrival(self, consumer: str) -> int | None:
-        """Return what made a member come: its start, or its return after it had dropped out."""
+        """Return why a member joined: its start, or its return after it dropped out."""
         return _latest(self.started.get(consumer), self.dropped.get(consumer))
 
     def behind_drop(self, group: str, why: str) -> int | None:
@@ -116,16 +116,16 @@ class Causes:
         return self.topics if "topic" in why else None
 
     def behind_rebalance(self, group: str, reason: str) -> int | None:
-        """Return what made a group rebalance: a member, or a change of topics."""
+        """Return why a group rebalances: a member, or a change of topics."""
         if "re-joining" in reason and "metadata has changed" in reason:
             return self.topics
         return self.membership.get(group)
 
     def behind_refusal(self, consumer: str, group: str) -> int | None:
-        """Return why a commit was refused: its sender was removed, or a rebalance is on."""
+        """Return why a commit was refused: its sender's removal, or the rebalance."""
         return _latest(self.removed.get(consumer), self.rebalance.get(group))
 
 
 def _latest(*events: int | None) -> int | None:
-    """Return the last of the events that there are."""
+    """Return the last of the given events; None if there is none."""
     return max((event for event in events if event is not None), default=None)

@@ -1,7 +1,7 @@
-"""Carries messages between processes and brokers, and answers what any broker can answer.
+"""Carry messages between processes and brokers, and answer requests that any broker can answer.
 
-Requests to coordinators go to shards; a request that is lost, cut off or sent to a dead broker
-ends as it would on a real network: in silence, or in a broken connection.
+Requests to coordinators go to shards; a request that is lost, cut off or sent to a dead broker ends
+as on a real network: without a response, or with a broken connection.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Caller(Protocol):
 
     @property
     def name(self) -> str:
-        """Unique in the run; headers carry it."""
+        """Unique in the run; used in headers."""
 
     @property
     def party(self) -> Party:
@@ -60,19 +60,19 @@ class Caller(Protocol):
 
     @property
     def index(self) -> int:
-        """Its place where times are equal."""
+        """Its order at equal times."""
 
     def receive(self, envelope: Envelope) -> None:
-        """Take an answer, or the news that a connection broke."""
+        """Handle a response, or the disconnection of a connection."""
 
 
 def kind_of(message: Message) -> str:
-    """Return what a message is called: ``JoinGroup`` for its request and its response."""
+    """Return the kind of a message: ``JoinGroup`` for its request and its response."""
     return type(message).__name__.removesuffix("Request").removesuffix("Response")
 
 
 class Router:
-    """All messages but fetches' answers."""
+    """Carries all messages except responses to fetches."""
 
     def __init__(
         self,
@@ -91,11 +91,11 @@ class Router:
         self._offsets_topic = offsets_topic
         self._fetches = fetches
         self._processes: dict[str, Reader] = {}
-        """Those that exist, by name."""
+        """The processes that exist, by name."""
 
         self._chosen = ChosenMessages()
         self._tools: dict[str, Caller] = {}
-        """Administrators' tools at work, by name."""
+        """Administrators' tools that are running, by name."""
 
         self._answers: dict[type, Callable[[Any, int], Message]] = {
             MetadataRequest: self._metadata,
@@ -111,7 +111,7 @@ class Router:
         self._processes[process.name] = process
 
     def disconnect(self, process: Reader) -> None:
-        """Carry nothing more to a process: it ended."""
+        """Stop carrying messages to a process that has ended."""
         self._processes.pop(process.name, None)
 
     def is_connected(self, process: str) -> bool:
@@ -121,7 +121,7 @@ class Router:
     # -- requests --------------------------------------------------------------------------------
 
     def send(self, process: Reader, effect: Send) -> None:
-        """Take a request of a process."""
+        """Carry a request of a process."""
         node = effect.to
         assert isinstance(node, int), "a client sends to a node"
         broker = broker_of(node)
@@ -141,14 +141,14 @@ class Router:
         self._run.triggers.reached(process.blueprint.name, step)
 
     def ask(self, tool: Caller, node: int, envelope: Envelope) -> None:
-        """Take a request of an administrator's tool; it is answered until it is forgotten."""
+        """Carry a request of an administrator's tool; responses reach it until :meth:`forget`."""
         self._tools[tool.name] = tool
         kind = kind_of(envelope.body)
         self.counts[kind] += 1
         self._carry(tool, node, envelope, kind)
 
     def forget(self, tool: Caller) -> None:
-        """Carry nothing more to a tool that is done."""
+        """Stop carrying messages to a tool that has finished."""
         self._tools.pop(tool.name, None)
 
     def _send_fetch(self, process: Reader, broker: int, request: FetchRequest) -> None:
@@ -192,7 +192,7 @@ class Router:
             self.break_connection(tool, coordinator_node(broker))
 
     def break_connection(self, process: Caller, node: int) -> None:
-        """A broker died: its end of a connection is closed by the operating system."""
+        """Break a connection of a process to a dead broker, whose operating system closes it."""
         there = Party(broker_name(broker_of(node)), "brokers")
         now = self._run.kernel.now
         self._break(process, node, now + self._run.wire.delay(there, process.party, now))
@@ -208,7 +208,7 @@ class Router:
     def _lost(
         self, kind: str, sender: str, receiver: str, header: Header, fault: int | None
     ) -> None:
-        """Write that a message is lost; ``fault``: the event of the one that chose it."""
+        """Write that a message is lost; ``fault``: the event of the fault that chose it."""
         commit = f"{header.client}#{header.correlation_id}" if kind == "OffsetCommit" else ""
         lost = MessageLost(kind=kind, sender=sender, receiver=receiver, commit=commit)
         cause = self._run.causes.commits.get(commit) if fault is None else fault
@@ -260,7 +260,7 @@ class Router:
 
         run.kernel.at(arrival, Rank.AT_CLIENT, process.index, arrive)
 
-    # -- what any broker answers -----------------------------------------------------------------
+    # -- requests that any broker answers --------------------------------------------------------
 
     def _metadata(self, request: MetadataRequest, broker: int) -> Message:
         topics = self._topics.describe(request.topics, broker)
@@ -294,7 +294,7 @@ class Router:
         return ListedOffset(tp, log.first_at_or_after(instant, now))
 
     def write_counts(self) -> None:
-        """Write how many requests there were since the last time."""
+        """Write the number of requests since the last count."""
         counted = RequestsCounted(
             since_us=self.counted_since_us, counts=tuple(sorted(self.counts.items()))
         )
@@ -303,12 +303,12 @@ class Router:
         self.counted_since_us = self._run.kernel.now
 
     def choose(self, chosen: Chosen) -> None:
-        """Lose or delay one message that is still to come."""
+        """Lose or delay one future message."""
         self._chosen.add(chosen)
 
 
 def _group_of(request: Any) -> str:
-    """Return the group a request to a coordinator is about: tools ask about one at a time."""
+    """Return the group of a request to a coordinator; tools ask about one group at a time."""
     group: str = (
         request.group_ids[0] if isinstance(request, DeleteGroupsRequest) else request.group_id
     )

@@ -1,4 +1,4 @@
-"""What all parts of one run share: the scenario, the clock, the wire, the record of events.
+"""The shared parts of one run: the scenario, the clock, the wire, the recorder of events.
 
 A part that needs another part gets it as an argument (:mod:`emulator.world.build`).
 """
@@ -21,26 +21,28 @@ from protocols.settings import BrokerSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """What a replay of a real history takes from it instead of drawing it."""
+    """Values of a real history that a replay uses instead of drawing them."""
 
     work: WorkTimes | None = None
     member_ids: Callable[[str], str | None] | None = None
     """By client id: the next member id; its result None: draw one."""
 
     topic_ids: Mapping[str, str] | None = None
-    """By name: the order in which a coordinator assigns topics depends on them, too."""
+    """By name; a coordinator's order of topics in assignments depends on them."""
 
     appended: Callable[[tuple[Record, ...]], None] | None = None
     """Called with every batch appended to the offsets topic."""
 
     listened_us: Mapping[str, tuple[int, ...]] | None = None
-    """By process: its first listener calls do not end before these times."""
+    """By process: the earliest end times of its first listener calls."""
 
     log_files: LogFiles | None = None
     """Takes the bytes of the offsets log."""
 
     by_record: bool = False
-    """Write the work on each record by itself, when it is done, as a real trace does (slow)."""
+    """Whether each record's processing is written separately when it is done, as in a real trace
+    (slow).
+    """
 
 
 NOTHING_REPLAYED = Replay()
@@ -48,7 +50,7 @@ NOTHING_REPLAYED = Replay()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What all parts of one run share."""
+    """The shared parts of one run."""
 
     scenario: Scenario
     seed: int
@@ -63,7 +65,7 @@ class Run:
 
     causes: Causes = field(default_factory=Causes)
     consumers: dict[str, str] = field(default_factory=dict)
-    """By member id: the consumer that it was given to."""
+    """By member id: the consumer that received it."""
 
     appended: list[Callable[[tuple[Record, ...]], None]] = field(default_factory=list)
     """Called with every batch appended to the offsets topic."""
@@ -75,10 +77,10 @@ class Run:
         return 0 if start is None else int(start.timestamp() * 1000)
 
     def consumer(self, member_id: str) -> str:
-        """Return the consumer that a member id was given to."""
+        """Return the consumer that received a member id."""
         return self.consumers.get(member_id, member_id)
 
     def member_id(self, client_id: str) -> str | None:
-        """Return a member id of the replayed history; None: there is none to take."""
+        """Return a member id of the replayed history; None: it has none left."""
         given = self.replay.member_ids
         return None if given is None else given(client_id)

@@ -1,4 +1,4 @@
-"""Sampling by query: lag, retention, invariants, at fixed instants."""
+"""Sample lag, apply retention and check invariants at fixed instants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RETENTION_CHECK_US = 1_000_000
 
 
 class Samples:
-    """Looks at a run from outside, again and again."""
+    """Samples the state of a run periodically."""
 
     def __init__(self, world: World, *, check: bool) -> None:
         self._world = world
@@ -64,7 +64,7 @@ class Samples:
         run.recorder.write(sampled)
 
     def _retain(self, _: Any) -> None:
-        """Drop what is too old from the logs of topics with a retention."""
+        """Remove records that exceed the retention time from the logs of their topics."""
         run, world = self._run, self._world
         now = run.kernel.now
         dropped = False

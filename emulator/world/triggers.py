@@ -1,4 +1,4 @@
-"""Moments of the protocol that faults and acts aim at."""
+"""Steps of the protocol that start faults and acts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEPS_OF = {
         "asked to revoke",
     ),
 }
-"""Steps that members of one protocol alone reach, by ``group.protocol``."""
+"""Steps that only members of one protocol reach, by ``group.protocol``."""
 
 
 class _Awaited:
@@ -61,7 +61,7 @@ class Triggers:
         self._awaited.setdefault(key, []).append(_Awaited(step, action))
 
     def reached_later(self, member: str, step: str) -> None:
-        """A coordinator is at a step for a member; it counts when all it does now is done."""
+        """Note a coordinator's step for a member; it counts after the coordinator's event."""
         if self.awaited(member, step):
             self._later.append((member, step))
 
@@ -72,7 +72,7 @@ class Triggers:
             self.reached(member, step)
 
     def reached(self, member: str, step: str) -> None:
-        """A member has reached a step."""
+        """Count a step that a member has reached, and call the actions that wait for it."""
         if not self._awaited:
             return
         waiting = self._awaited.get((member, step))

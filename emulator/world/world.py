@@ -1,4 +1,4 @@
-"""All parts of one run, wired; what acts on several of them at once."""
+"""All connected parts of one run, and operations on several of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class World:
     consumers: Consumers
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
-        """Return a group's committed offsets: the one accessor for readers outside the cluster."""
+        """Return a group's committed offsets, for readers outside the cluster."""
         return self.offsets_topic.shard_of(group).committed(group)
 
     def create_topic(self, name: str, cause: int | None) -> None:
@@ -51,7 +51,7 @@ class World:
         self.on_topics_changed()
 
     def on_topics_changed(self) -> None:
-        """Let coordinators and fetches in flight see the topics as they are now."""
+        """Update coordinators and fetches in flight after a change of topics."""
         for shard in self.offsets_topic:
             shard.topics_changed()
         self.consumers.plan_again()
