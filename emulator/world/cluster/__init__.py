@@ -1,1 +1,1 @@
-"""Brokers with their coordinators, topics, and what producers write."""
+"""Brokers with their coordinators, topics, and the records of producers."""

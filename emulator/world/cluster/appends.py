@@ -1,13 +1,13 @@
-"""Batches of an offsets partition: how what its coordinator decides is put together and written.
+"""Batches of an offsets partition: how a coordinator's records are batched and written.
 
-The machine proposes atomic sets of records. The first opens a batch, others join it while there
-is room, and the host says when it is written: with Kafka's adaptive linger, when everything has
-been done that was queued when it was opened. No batch is larger than ``max.message.bytes``: a
-set that would not fit has what is open written first and begins another, and one that is too
+The machine proposes atomic sets of records. The first opens a batch, others join it while there is
+room, and the host decides when it is written: with Kafka's adaptive linger, when all events that
+were queued when it was opened have been handled. No batch is larger than ``max.message.bytes``: if
+a set does not fit, the open batch is written first and the set begins another; a set that is too
 large for any batch fails.
 
-Source: ``CoordinatorRuntime.CoordinatorContext`` (append, flushCurrentBatch) and
-``UnifiedLog`` of Kafka 4.4.0.
+Source: ``CoordinatorRuntime.CoordinatorContext`` (append, flushCurrentBatch) and ``UnifiedLog`` of
+Kafka 4.4.0.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class Part(NamedTuple):
 
     group: str
     log_offset: int
-    """Of the first of its records."""
+    """Of its first record."""
 
     records: Counter[str]
-    """By what they are called."""
+    """Number of records by type name."""
 
     size: int
-    """Bytes; the first part counts the head of the batch."""
+    """Bytes; the first part includes the batch header."""
 
 
 class Appends:
-    """The open batch of one coordinator, and the disk it goes to."""
+    """The open batch of one coordinator, and the disk that it is written to."""
 
     def __init__(
         self,
@@ -76,30 +76,30 @@ class Appends:
         self._size = HEADER_BYTES
         self._rejected: Rejected | None = None
         self._measured: tuple[Records, tuple[tuple[int, int], ...]] = ((), ())
-        """The set that was measured last: bytes of keys and values."""
+        """The set that was measured last, with the bytes of its keys and values."""
 
         self._busy_us = 0
-        """Until when the disk writes what was appended last."""
+        """The time at which the disk completes the last append."""
 
     # -- queries ---------------------------------------------------------------------------------
 
     @property
     def end(self) -> int:
-        """The log offset the next record gets."""
+        """The log offset of the next record."""
         return self._log.end + len(self._open)
 
     @property
     def is_busy(self) -> bool:
-        """Whether the disk still writes: the coordinator does nothing meanwhile."""
+        """Whether the disk is still writing; the coordinator does nothing meanwhile."""
         return self._run.kernel.now < self._busy_us
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more goes into the open batch."""
+        """Whether the open batch has no room left."""
         return bool(self._open) and self._size >= self._limit
 
     def error_of(self, step: Step[Any]) -> ErrorCode | None:
-        """Return why what a step proposes cannot be written; None if it can."""
+        """Return why the records that a step proposes cannot be written; None if they can."""
         for effect in step.effects:
             if isinstance(effect, Append):
                 size = HEADER_BYTES + records_size(self._sizes(effect.records))
@@ -109,7 +109,7 @@ class Appends:
     # -- batches ---------------------------------------------------------------------------------
 
     def add(self, records: Records) -> None:
-        """Put an atomic set into the open batch; that is written first where there is no room."""
+        """Add an atomic set to the open batch; write that batch first if it has no room."""
         sizes = self._sizes(records)
         size = records_size(sizes, len(self._open))
         if self._open and self._size + size > self._limit:
@@ -133,13 +133,13 @@ class Appends:
             self._write_failed(records, size, error)
 
     def drop(self) -> None:
-        """Discard the open batch: its coordinator is gone."""
+        """Discard the open batch: its coordinator no longer exists."""
         self._open.clear()
         self._size = HEADER_BYTES
         self._busy_us = 0
 
     def take_rejected(self) -> Rejected | None:
-        """Return what has failed since this was asked last."""
+        """Return the failed append since the last call, if any."""
         rejected, self._rejected = self._rejected, None
         return rejected
 
@@ -198,7 +198,7 @@ class Appends:
 
 
 def _parts(records: Records, first: int, size: int) -> Iterator[Part]:
-    """Yield what a batch has of each group, in the order in which these come in it."""
+    """Yield the part of each group in a batch, in order of their first records."""
     kinds: dict[str, Counter[str]] = {}
     begins: dict[str, int] = {}
     for log_offset, record in enumerate(records, first):
@@ -211,7 +211,7 @@ def _parts(records: Records, first: int, size: int) -> Iterator[Part]:
 
 
 def _shares(records: Records) -> dict[str, int]:
-    """Return each group's part of a batch, in bytes; the first one's is with the head."""
+    """Return each group's part of a batch, in bytes; the first part includes the batch header."""
     shares = {_group_of(records[0]): HEADER_BYTES}
     for delta, record in enumerate(records):
         group = _group_of(record)
@@ -220,13 +220,13 @@ def _shares(records: Records) -> dict[str, int]:
 
 
 def _group_of(record: Record) -> str:
-    """Every key begins with its group."""
+    """Return the group of a record: the first field of every key."""
     group = record.key[0]
     assert isinstance(group, str), "a record of a type that no coordinator writes"
     return group
 
 
 def kind_of(record: Record) -> str:
-    """Return what a record is called in counts and reports."""
+    """Return the name of a record's type in counts and reports."""
     name = type(record.key).__name__.removesuffix("Key")
     return name if record.value is not None else f"{name} tombstone"

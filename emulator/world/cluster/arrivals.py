@@ -1,8 +1,8 @@
-"""When records arrive in a partition, as arithmetic: never one event a record.
+"""When records arrive in a partition, as arithmetic: there is no event for each record.
 
-Each pattern answers two questions about records ``0, 1, …`` of one partition: how many have
-arrived by an instant, and when record ``k`` arrives. Memory does not grow with the run, apart
-from one checkpoint every few minutes of a Poisson stream.
+Each pattern answers two questions about records ``0, 1, …`` of one partition: how many have arrived
+by an instant, and when record ``k`` arrives. Memory does not grow with the run, apart from one
+checkpoint every few minutes of a Poisson stream.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Steady:
 
 
 class Silent:
-    """Nothing ever arrives."""
+    """A pattern without any arrivals."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ class Independent:
         self._drawn: tuple[int, list[int]] = (-1, [])
 
     def _times(self, second: int) -> list[int]:
-        """Return the arrivals of one second, in microseconds since its begin, in order."""
+        """Return the arrivals of one second, in microseconds since its beginning, in order."""
         if self._drawn[0] != second:
             self._drawn = (second, self._draw(second))
         return self._drawn[1]
@@ -196,7 +196,7 @@ def arrivals_of(
 ) -> Arrivals:
     """Return the arrivals in one partition of a topic that exists since ``created_us``.
 
-    Steady streams of the partitions are staggered, so their records do not come at once.
+    Steady streams of the partitions are staggered, so that their records do not arrive at once.
     """
     factor = topic.skew[partition] if partition < len(topic.skew) else 1.0
     begin = max(topic.produce_from, topic.backlog_at, created_us)

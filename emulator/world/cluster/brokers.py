@@ -1,7 +1,7 @@
 """The brokers as processes: which are up, paused, slow or full, and which reach each other.
 
-The consequences (leaders, in-sync replicas, durable records) are the controller's and the
-replicas' task: they are called whenever anything here changes.
+The controller and the replicas determine the consequences (leaders, in-sync replicas, durable
+records): they are called whenever anything here changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class BrokerRegistry(Protocol):
         """Return whether the session of a broker has not expired."""
 
     def resign(self, broker: int, cause: int) -> None:
-        """Let a broker in a controlled shutdown hand over what it leads."""
+        """Move the leadership of a broker in a controlled shutdown to other brokers."""
 
     def reevaluate(self, cause: int) -> None:
         """React to a change of a broker or of the network."""
@@ -39,16 +39,16 @@ class Brokers:
         self._down: set[int] = set()
         self._paused: set[int] = set()
         self._full: dict[int, int] = {}
-        """Brokers that can write nothing, and since when."""
+        """Brokers whose disk is full, and since when."""
 
         self._slow: dict[int, int] = {}
         self._held: dict[int, list[Callable[[], None]]] = {}
         self._ran_until: dict[int, int] = {}
         self._waiting: dict[int, int] = {}
-        """Brokers that have started and may not register yet, with what started them."""
+        """Brokers that have started and may not register yet, with the event that started them."""
 
         self.started_us: dict[int, int] = {}
-        """When a broker's process began; left out: before the run."""
+        """Start times of brokers' processes; brokers started before the run are left out."""
 
     def connect(
         self,
@@ -56,7 +56,7 @@ class Brokers:
         plan_again: Callable[[], None],
         on_death: Callable[[int], None],
     ) -> None:
-        """Take the parts that react to changes of brokers; called once, before the run.
+        """Set the parts that react to changes of brokers; called once, before the run.
 
         *plan_again*: computes the times of fetches in flight. *on_death*: breaks connections.
         """
@@ -75,17 +75,17 @@ class Brokers:
         return broker not in self._down and broker not in self._paused
 
     def ran_until(self, broker: int) -> int:
-        """Return when a broker that does not run ceased to; of one that runs, the present."""
+        """Return when a broker that does not run stopped; for one that runs, the present."""
         now = self._run.kernel.now
         return now if self.answers(broker) else self._ran_until[broker]
 
     def wrote_until(self, broker: int) -> int:
-        """Return until when a broker could append records; of one that still can, the present."""
+        """Return until when a broker could append records; for one that still can, the present."""
         ran_until = self.ran_until(broker)
         return min(ran_until, self._full.get(broker, ran_until))
 
     def disk_is_full(self, broker: int) -> bool:
-        """Return whether a broker can write nothing."""
+        """Return whether a broker's disk is full."""
         return broker in self._full
 
     def disk_us(self, broker: int) -> int:
@@ -93,7 +93,7 @@ class Brokers:
         return self._slow.get(broker, 0) if self._slow else 0
 
     def reach(self, one: int, other: int) -> bool:
-        """Return whether two brokers run and requests pass between them, there and back."""
+        """Return whether two brokers run and requests pass between them in both directions."""
         if not (self.answers(one) and self.answers(other)):
             return False
         wire = self._run.wire
@@ -107,18 +107,18 @@ class Brokers:
         return self.answers(broker) and self._run.wire.passes(broker_name(broker), CONTROLLER)
 
     def informed(self, broker: int) -> bool:
-        """Return whether a broker also learns what the controller has decided."""
+        """Return whether a broker also receives the controller's decisions."""
         name = broker_name(broker)
         return self.heard(broker) and self._run.wire.passes(CONTROLLER, name)
 
     @property
     def sound(self) -> bool:
-        """Whether every broker runs, with a disk that works, and nothing is cut anywhere."""
+        """Whether every broker runs, every disk works, and no link is cut."""
         trouble = self._down or self._paused or self._full or self._slow
         return not trouble and not self._run.wire.is_cut
 
     def hold(self, broker: int, action: Callable[[], None]) -> bool:
-        """Keep a request for when a paused broker runs again; return whether it is paused."""
+        """Keep a request until a paused broker runs again; return whether it is paused."""
         if broker not in self._paused:
             return False
         self._held.setdefault(broker, []).append(action)
@@ -137,7 +137,7 @@ class Brokers:
         self._on_death(broker)
 
     def stop(self, broker: int, cause: int) -> None:
-        """Stop a broker by a controlled shutdown: it hands over what it leads first.
+        """Stop a broker by a controlled shutdown: it moves its leadership first.
 
         Source: the controlled shutdown of ``BrokerServer`` and ``ReplicationControlManager``.
         """
@@ -155,9 +155,9 @@ class Brokers:
         self._down.add(broker)
 
     def restart(self, broker: int, cause: int) -> None:
-        """Start a dead broker again: it registers, and fetches what it has missed.
+        """Start a dead broker again: it registers, and fetches the records that it has missed.
 
-        While the session of its last process lives it may not register, and serves no request; a
+        While the session of its last process is valid it may not register, and serves no request; a
         controlled shutdown leaves no session (KAFKA-19047).
 
         Source: ``ClusterControlManager.registerBroker``, ``BrokerServer.startup``.
@@ -172,13 +172,13 @@ class Brokers:
         self._changed(self._run.recorder.write(BrokerUp(broker=broker), cause))
 
     def on_session_end(self, broker: int) -> None:
-        """Let a broker register that has waited for the end of its last process's session."""
+        """Register a broker that has waited for the end of its last process's session."""
         cause = self._waiting.pop(broker, None)
         if cause is not None:
             self.restart(broker, cause)
 
     def pause(self, broker: int, cause: int) -> None:
-        """Stop a broker's process; requests wait for it."""
+        """Pause a broker's process; requests wait for it."""
         if not self.answers(broker):
             return
         event = self._run.recorder.write(BrokerDown(broker=broker), cause)
@@ -187,7 +187,7 @@ class Brokers:
         self._changed(event)
 
     def resume(self, broker: int, cause: int) -> None:
-        """Let a paused broker run again; what waited for it is handled now."""
+        """Resume a paused broker; requests that waited for it are handled now."""
         if broker not in self._paused:
             return
         self._paused.discard(broker)
@@ -196,7 +196,7 @@ class Brokers:
             action()
 
     def on_network_change(self, cause: int) -> None:
-        """Something is cut, or whole again."""
+        """React to a cut in the network, or to the end of one."""
         self._changed(cause)
 
     def _changed(self, cause: int) -> None:
@@ -206,7 +206,7 @@ class Brokers:
     # -- disks -----------------------------------------------------------------------------------
 
     def slow_disk(self, broker: int, by_us: int, cause: int) -> None:
-        """Let every append and every fetch of a broker take *by_us* longer; 0: as fast as usual."""
+        """Delay every append and fetch of a broker by *by_us*; 0: the disk recovers."""
         if by_us:
             self._slow[broker] = by_us
         else:
@@ -214,11 +214,11 @@ class Brokers:
         self._changed(cause)
 
     def fill_disk(self, broker: int, cause: int) -> None:
-        """Fill a broker's disk: it can write nothing."""
+        """Fill a broker's disk: it cannot write."""
         self._full.setdefault(broker, self._run.kernel.now)
         self._changed(cause)
 
     def clear_disk(self, broker: int, cause: int) -> None:
-        """Let a broker write again."""
+        """Clear a broker's disk: it can write again."""
         self._full.pop(broker, None)
         self._changed(cause)

@@ -21,7 +21,7 @@ from protocols.offsets_topic.segments.segment import LogSettings, LogToClean, Se
 
 
 def bytes_of(entries: Iterable[tuple[int, Record]], header: BatchHeader) -> bytes:
-    """Return a batch with these records, by log offset, of those it was appended with."""
+    """Return the bytes of a batch with these records of the batch with *header*, by log offset."""
     records = [LogRecord(at, header.max_timestamp, *encode(record)) for at, record in entries]
     return encode_batch(
         records,
@@ -39,9 +39,9 @@ def compacted(
     now_ms: int,
     entries: int,
 ) -> tuple[list[StoredSegment], int]:
-    """Return the segments that take the place of those below an end, and that end.
+    """Return the segments that replace those below an end, and that end.
 
-    *entries*: how many keys the offset map holds; what lies behind the last that fits stays.
+    *entries*: the capacity of the offset map in keys; records behind the last that fits stay.
     """
     abouts = [segment.about for segment in segments]
     by_base = {segment.about.base_offset: segment for segment in segments}
@@ -63,7 +63,7 @@ def compacted(
 
 
 def _batches(segment: StoredSegment) -> Iterable[Batch]:
-    """Return a segment's batches, each with at least what will be left of it."""
+    """Return a segment's batches, each with at least the records that will be retained."""
     return _held(segment) if segment.cleaned is None else segment.cleaned
 
 
@@ -76,7 +76,7 @@ def _held(segment: StoredSegment) -> Iterator[Batch]:
 def _cleaned(
     base_offset: int, replaced: Sequence[Segment], batches: tuple[Batch, ...]
 ) -> StoredSegment:
-    """Return the segment that has taken the place of some neighbours."""
+    """Return the segment that replaces some neighbours."""
     about = Segment(base_offset, base_offset, created_ms=replaced[0].created_ms)
     for batch in batches:
         about = about.appended(batch.header)

@@ -1,14 +1,15 @@
-"""The controller: the living brokers, the leader and the in-sync replicas of each partition.
+"""The controller: live brokers, and the leader and in-sync replicas of each partition.
 
-One quorum of KRaft controllers, seen as one party that is never down. A broker it has not heard
-for ``broker.session.timeout.ms`` is fenced: it is taken out of every ISR, and another replica
-leads what it led. Leaders come from the ISR, in the order of the replicas; a partition without a
-living replica in the ISR has no leader, unless ``unclean.leader.election.enable`` is set.
+The quorum of KRaft controllers is modelled as one party that is never down. A broker without
+heartbeats for ``broker.session.timeout.ms`` is fenced: it is removed from every ISR, and other
+replicas become leaders of its partitions. Leaders come from the ISR, in the order of the replicas;
+a partition without a live replica in the ISR has no leader, unless
+``unclean.leader.election.enable`` is set.
 
 Not modelled: eligible leader replicas (KIP-966), by which a replica that left an ISR below
-``min.insync.replicas`` may still be elected cleanly; leaders that go back to the preferred
-replica by themselves (``auto.leader.rebalance.enable``); the back-off of a restarted broker that
-may not register before its old session has run out: it does so at that moment.
+``min.insync.replicas`` may still be elected cleanly; automatic return of leadership to the
+preferred replica (``auto.leader.rebalance.enable``); the back-off of a restarted broker that may
+not register before its old session has expired: it registers at that moment.
 
 Source: ``ReplicationControlManager``, ``PartitionChangeBuilder``, ``BrokerHeartbeatManager``.
 """
@@ -36,10 +37,10 @@ class Followers(Protocol):
     """The replication of all partitions, as the controller uses it."""
 
     def reevaluate(self, cause: int | None) -> None:
-        """Work out again which replica fetches from which leader."""
+        """Determine again which replica fetches from which leader."""
 
     def hand_over(self, peer: Peer, leader: int, *, clean: bool) -> Truncation | None:
-        """Prepare a partition for a new leader; return what that lacks of a topic's records."""
+        """Prepare a partition for a new leader; return the topic records that it lacks."""
 
 
 class Controller:
@@ -60,49 +61,49 @@ class Controller:
         """Brokers in a controlled shutdown."""
 
         self._session_timers: dict[int, int] = {}
-        """Brokers that are not heard, with the number of their silence."""
+        """Brokers without heartbeats, with the number of their current silence."""
 
         self._silences = 0
         self._stale_metadata: dict[int, tuple[int, ...]] = {}
-        """Brokers that do not learn what is decided, with the living brokers they know."""
+        """Brokers that do not receive decisions, with the live brokers that they know."""
 
     def connect(self, replication: Followers, readers: Readers) -> None:
-        """Take the parts that react to its decisions; called once, before the run."""
+        """Set the parts that react to its decisions; called once, before the run."""
         self._replication = replication
         self._readers = readers
 
     # -- queries ---------------------------------------------------------------------------------
 
     def alive(self, asked: int = NO_BROKER) -> tuple[int, ...]:
-        """Return the brokers that metadata lists, by the broker that is asked for them."""
+        """Return the live brokers in the metadata of the broker that is asked."""
         known = self._stale_metadata.get(asked)
         if known is not None:
             return known
         return tuple(b for b in self._brokers.numbers if b not in self._fenced)
 
     def in_touch(self, broker: int) -> bool:
-        """Return whether a broker runs and knows everything that was decided."""
+        """Return whether a broker runs and has received all decisions."""
         return self._brokers.answers(broker) and broker not in self._stale_metadata
 
     def may_lead(self, broker: int) -> bool:
-        """Return whether a broker is alive and will stay."""
+        """Return whether a broker is alive and not shutting down."""
         return broker not in self._fenced and broker not in self._leaving
 
     def has_session(self, broker: int) -> bool:
-        """Return whether a broker that is not heard any more still counts as alive."""
+        """Return whether a broker without heartbeats still counts as alive."""
         return broker in self._session_timers
 
     # -- sessions --------------------------------------------------------------------------------
 
     def reevaluate(self, cause: int) -> None:
-        """Something has happened to a broker, or between brokers: draw the consequences."""
+        """Apply a change of a broker, or of the network between brokers."""
         back = [broker for broker in self._brokers.numbers if self._update_broker(broker, cause)]
         if back:
             self._review(cause)
         self._replication.reevaluate(cause)
 
     def _update_broker(self, broker: int, cause: int) -> bool:
-        """Take note of whether a broker is heard and informed; return whether it is unfenced."""
+        """Update whether a broker is heard and informed; return whether it is unfenced."""
         if self._brokers.heard(broker):
             self._session_timers.pop(broker, None)
         elif broker not in self._session_timers and broker not in self._fenced:
@@ -145,20 +146,20 @@ class Controller:
         self._run.kernel.at(when, Rank.BROKER_TIMER, broker, noticed)
 
     def _fence(self, broker: int, cause: int) -> int:
-        """Take a broker for dead: others lead what it led."""
+        """Fence a broker: move its leadership to other brokers."""
         self._fenced.add(broker)
         event = self._run.recorder.write(BrokerFenced(broker=broker), cause)
         self._review(event)
         return event
 
     def resign(self, broker: int, cause: int) -> None:
-        """Let a broker that is about to stop hand over what it leads."""
+        """Move the leadership of a broker that is about to stop."""
         self._leaving.add(broker)
         self._review(cause)
         self._replication.reevaluate(cause)
 
     def adopt(self, cause: int | None) -> None:
-        """Elect living leaders for new partitions."""
+        """Elect live leaders for new partitions."""
         if self._fenced or not self._brokers.sound:
             self._review(cause)
             self._replication.reevaluate(cause)
@@ -166,7 +167,7 @@ class Controller:
     # -- leaders and in-sync replicas --------------------------------------------------------------
 
     def _review(self, cause: int | None) -> None:
-        """Remove dead brokers from every ISR; elect a leader where one is gone or can be found."""
+        """Remove dead brokers from every ISR; elect a leader where it is gone or can be found."""
         for peer in self.peers():
             replicas = peer.replicas
             left = tuple(b for b in replicas.isr if self.may_lead(b))
@@ -177,7 +178,7 @@ class Controller:
                 self._elect(peer, leader, cause)
 
     def _successor(self, replicas: ReplicaSet) -> int:
-        """Return the leader from now on: the present one if it can, else the next in order."""
+        """Return the next leader: the present one if it can lead, else the next in order."""
         alive = [b for b in (replicas.leader, *replicas.brokers) if self.may_lead(b)]
         in_sync = [b for b in alive if b in replicas.isr]
         if in_sync:
@@ -213,7 +214,7 @@ class Controller:
         self._readers.truncated(replicas.partition, cut.first)
 
     def move(self, peer: Peer, leader: int, cause: int) -> None:
-        """Let another replica in sync lead a partition."""
+        """Move the leadership of a partition to another in-sync replica."""
         self._elect(peer, leader, cause)
         self._replication.reevaluate(cause)
 

@@ -1,9 +1,8 @@
-"""Facts of coordinators as events: with the names of consumers for member ids, and with causes.
+"""Write facts of coordinators as events: with consumers' names for member ids, and with causes.
 
 A group of the consumer protocol has no join phase that ends for all members at once: its epoch
-rises, a target is computed, and each member reconciles by itself. The group is stable when the
-last member has reached the target. While a group migrates, it may have members of the classic
-protocol.
+rises, a target is computed, and each member reconciles by itself. The group is stable when the last
+member has reached the target. While a group migrates, it may have members of the classic protocol.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Given = tuple[str, tuple[TopicPartition, ...]]
 """A member and its partitions."""
 
 TOPICS_CHANGED = "subscribed topics changed"
-"""The group side's reason for a new epoch when a topic was created, deleted or extended."""
+"""The group coordinator's reason for a new epoch when a topic was created, deleted or extended."""
 
 
 class Coordinator(Protocol):
@@ -37,7 +36,7 @@ class Coordinator(Protocol):
 
     @property
     def log_end(self) -> int:
-        """The log offset the next record gets."""
+        """The log offset of the next record."""
 
     @property
     def log_partition(self) -> int:
@@ -50,7 +49,7 @@ def commit_name(process: str, correlation_id: int) -> str:
 
 
 def consumer_of(client: str) -> str:
-    """Return the consumer whose process a client is: without the number of its start."""
+    """Return the consumer of a client id: without the number of its start."""
     return client.rpartition(".")[0]
 
 
@@ -65,8 +64,8 @@ class CoordinatorEvents:
     ) -> None:
         """Begin without events.
 
-        *is_running*: whether a process, by its name, still exists. *consumers_of*: the consumers
-        of a group.
+        *is_running*: whether a process, by its name, still exists. *consumers_of*: the consumers of
+        a group.
         """
         self._run = run
         self._causes = run.causes
@@ -77,7 +76,7 @@ class CoordinatorEvents:
         """Group: the epoch of its last :class:`~emulator.events.GroupStabilised`."""
 
         self._assigned: dict[str, tuple[TopicPartition, ...]] = {}
-        """Member id: what it had after its last reconciliation step."""
+        """Member id: its partitions after its last reconciliation step."""
 
         self._writers: dict[type, Callable[[Coordinator, Any], None]] = {
             facts.MemberAdded: self._member_added,
@@ -105,7 +104,7 @@ class CoordinatorEvents:
         return self._run.recorder.write(what, cause)
 
     def handled(self, envelope: Envelope, step: Step[Any]) -> None:
-        """Note that a coordinator lets a JoinGroup or SyncGroup wait, where a fault is aimed so."""
+        """Note a JoinGroup or SyncGroup that waits at a coordinator, if a fault waits for that."""
         triggers = self._run.triggers
         if triggers.idle or not isinstance(envelope.body, JoinGroupRequest | SyncGroupRequest):
             return
@@ -153,7 +152,7 @@ class CoordinatorEvents:
             self._run.triggers.reached_later(consumer, "group stable")
 
     def _by_consumer(self, given: Iterable[Given]) -> tuple[Given, ...]:
-        """Return what members have with the names of their consumers."""
+        """Return the assignments of members by the names of their consumers."""
         return tuple((self._consumer(member), partitions) for member, partitions in given)
 
     def _emptied(self, _: Coordinator, fact: facts.GroupEmptied) -> None:
@@ -181,7 +180,7 @@ class CoordinatorEvents:
         self.refused(fact)
 
     def refused(self, fact: facts.OffsetsRefused) -> None:
-        """Write that a commit was refused, by a coordinator or where there is none."""
+        """Write that a commit was refused, by a coordinator or by a broker without one."""
         name = commit_name(fact.header.client, fact.header.correlation_id)
         consumer = consumer_of(fact.header.client)
         refused = events.CommitRefused(
@@ -237,7 +236,7 @@ class CoordinatorEvents:
         self._write_if_stable(host, fact.group)
 
     def _converted(self, _: Coordinator, fact: facts.GroupConverted) -> None:
-        """Write that a group migrated; the steps of its members before are no causes any more."""
+        """Write that a group migrated; its members' steps so far are no longer causes."""
         causes, came = self._causes, consumer_of(fact.client)
         converted = facts.recorded(
             fact,
@@ -267,6 +266,6 @@ class CoordinatorEvents:
 
 
 def _members(host: Coordinator, group: str) -> int:
-    """Return how many members a group has now; none if it is gone."""
+    """Return the number of members of a group; 0 if it does not exist."""
     known = host.coordinator.state.groups.get(group)
     return 0 if known is None else len(known.members)

@@ -1,8 +1,8 @@
 """The records that are still in a log after truncations.
 
 A record's *serial* is its position among all records ever appended to its partition; its offset is
-its position among those that are left. An unclean election takes a run of serials
-out, and the records after it move up: they have offsets that others had before.
+its position among those that are left. An unclean election removes a run of serials, and the
+records after it move up: they have offsets that others had before.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from protocols.messages import EpochStart
 
 
 class History(NamedTuple):
-    """The truncated records of a log: runs of serials, rising and apart from each other."""
+    """The truncated records of a log: separate runs of serials, ascending."""
 
     gone: tuple[tuple[int, int], ...] = ()
-    """The first serial of each run, and the first after it."""
+    """The first serial of each run, and the first serial after it."""
 
     def offset(self, serial: int) -> int:
         """Return the offset of the first record in the log that has at least this serial.
@@ -45,7 +45,7 @@ class History(NamedTuple):
         return offset
 
     def without(self, first: int, following: int) -> History:
-        """Return what is left when another run is taken out.
+        """Return the history after the removal of another run.
 
         >>> History(((100, 130),)).without(90, 120)
         History(gone=((90, 130),))
@@ -58,20 +58,20 @@ class History(NamedTuple):
 
 
 WHOLE = History()
-"""Nothing is missing."""
+"""The history of a log that was never truncated."""
 
 
 class Truncation(NamedTuple):
     """The records that an unclean election removed from a log."""
 
     first: int
-    """The first offset that is gone; the next record takes it."""
+    """The first removed offset; the next record gets it."""
 
     next_offset: int
-    """Where what is gone ended."""
+    """The end of the removed range."""
 
     incarnation: int
-    """How many truncations the log has seen with this one."""
+    """The number of truncations of the log, this one included."""
 
 
 class Era(NamedTuple):

@@ -1,12 +1,12 @@
 """Hosts of group machines: one for each broker that believes it leads an offsets partition.
 
-A host loads the log into a coordinator, brings it requests, timers and news of the log, and
-carries out what it decides. Two hosts of one partition may work side by side while the older
-leader does not know that it is none any more; each has timers and a log of its own.
+A host loads the log into a coordinator, passes requests, timers and changes of the log to it, and
+carries out its effects. Two hosts of one partition may run concurrently while the older leader does
+not know that it was replaced; each has its own timers and log.
 
-While its broker's disk is slow a host does one append at a time. What comes meanwhile is queued
-as Kafka's events are; what these have to write goes into one batch, which is written when all
-of them have run (``group.coordinator.append.linger.ms`` = -1). On a full disk appends fail.
+While its broker's disk is slow, a host does one append at a time. Other events are queued
+meanwhile, as in Kafka; their records go into one batch, which is written when all of them have run
+(``group.coordinator.append.linger.ms`` = -1). On a full disk appends fail.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from protocols.machine import Append, CancelTimer, Send, SetTimer, Step, Tell
 from protocols.messages import Envelope, Header, Message
 
 MOST_BROKERS = 1_001
-"""More than there can be: orders the hosts of one partition where times are equal."""
+"""Greater than the number of brokers: orders the hosts of one partition at equal times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class CoordinatorContext:
     """Sends a response of a broker."""
 
     on_serving: Callable[[int, int | None], None]
-    """Called with the number of a partition whose coordinator serves now, and the cause."""
+    """Called with the number of a partition whose coordinator now serves, and the cause."""
 
 
 class OffsetsPartition(Protocol):
@@ -67,7 +67,7 @@ class OffsetsPartition(Protocol):
 
     @property
     def load_us(self) -> Callable[[int], int]:
-        """The fixed part of a load, in microseconds, by when the load began."""
+        """The fixed part of a load, in microseconds, by the time when the load began."""
 
     def new_member_id(self, prefix: str) -> str:
         """Return a member id, a new one each time."""
@@ -93,7 +93,7 @@ class Host:
             self._wake,
         )
         self._late: set[str] = set()
-        """Timers that ran out while the broker was paused or busy."""
+        """Timers that fired while the broker was paused or busy."""
 
         self._queue: deque[Callable[[], None]] = deque()
         """Actions that wait for the disk."""
@@ -155,7 +155,7 @@ class Host:
             self._run.recorder.write(moved, cause)
 
     def begin(self) -> None:
-        """Replay the log into the coordinator and let it serve."""
+        """Replay the log into the coordinator and begin to serve."""
         coordinator, log, now = self.coordinator, self.log, self._run.kernel.now
         self.topics_changed()
         self._carry_out(coordinator.durable(log.high_watermark, now))
@@ -189,17 +189,17 @@ class Host:
 
     @property
     def serves(self) -> bool:
-        """Whether it has loaded the log, and answers for its groups."""
+        """Whether it has loaded the log, and serves its groups."""
         return self.coordinator.phase is Phase.ACTIVE
 
     @property
     def _gone(self) -> bool:
         return self._shard.hosts.get(self.broker) is not self
 
-    # -- requests, timers, news ------------------------------------------------------------------
+    # -- requests, timers, log changes -------------------------------------------------------------
 
     def handle(self, envelope: Envelope) -> None:
-        """Take a group request that has reached the broker."""
+        """Handle a group request that has reached the broker."""
         if self._waits(partial(self.handle, envelope)):
             return
         step = self.coordinator.handle(envelope, self._run.kernel.now)
@@ -214,13 +214,13 @@ class Host:
             self._carry_out(self.coordinator.wake(timer, now))
 
     def _wake_late(self, timer: str) -> None:
-        """Wake for a timer that came due meanwhile, unless it was set anew or cancelled."""
+        """Handle a timer that fired meanwhile, unless it was set again or cancelled."""
         if timer in self._late:
             self._late.remove(timer)
             self._wake(timer, self._run.kernel.now)
 
     def durable(self, log_offset: int) -> None:
-        """Take the news that everything below a log offset is safe; it goes before the rest."""
+        """Note that everything below a log offset is replicated; this precedes other events."""
         if self.serves:
             now = self._run.kernel.now
             if self._appends.is_busy:
@@ -229,12 +229,12 @@ class Host:
                 self._carry_out(self.coordinator.durable(log_offset, now))
 
     def topics_changed(self) -> None:
-        """Let the coordinator know which topics there are."""
+        """Pass the current topics to the coordinator."""
         topics = self._context.topics.describe(None)
         self.coordinator.topics_changed(topics, self._run.kernel.now)
 
     def topic_deleted(self, topic: str, topic_id: str) -> None:
-        """Let the coordinator drop the offsets of a topic that is gone."""
+        """Make the coordinator drop the offsets of a deleted topic."""
         if self._waits(partial(self.topic_deleted, topic, topic_id)):
             return
         if self.serves:
@@ -251,7 +251,7 @@ class Host:
         return True
 
     def _go_on(self, _: object) -> None:
-        """Do what has waited for the append until another is begun; all of it is one batch."""
+        """Run actions that waited for the append until another begins: all are one batch."""
         if self._appends.is_busy or self._gone:
             return
         if self._brokers.hold(self.broker, partial(self._go_on, None)):
@@ -296,7 +296,7 @@ class Host:
         self._shard.emit(self, fact)
 
     def _close_batch(self) -> None:
-        """Write the open batch if it is full, or if all has run that was queued when it began."""
+        """Write the open batch if it is full, or if all actions queued at its opening have run."""
         if not self._appends.is_busy and (self._appends.is_full or not self._queue):
             self._appends.write()
         rejected = self._appends.take_rejected()
@@ -314,7 +314,7 @@ class Host:
 
     @property
     def log_end(self) -> int:
-        """The log offset the next record gets, as the coordinator counts."""
+        """The log offset of the next record, as the coordinator counts."""
         return self._appends.end
 
     @property

@@ -1,13 +1,13 @@
-"""An offsets partition's log as its leader knows it: how far followers are, what is safe.
+"""An offsets partition's log on its leader: followers' log ends and the high watermark.
 
-Every append takes half of a replication to the followers, and their next fetch, the
-other half, shows the leader that they have it: when all in the ISR do, the high watermark passes
-it. Followers learn of that with the answer to that fetch, one more half later, so a new leader
-may have records above the high watermark it knows.
+Every append reaches the followers after half of the replication time; their next fetch, the other
+half, shows the leader that they have it: when all replicas in the ISR have it, the high watermark
+passes it. Followers learn the high watermark with the response to that fetch, one more half later,
+so a new leader may have records above the high watermark that it knows.
 
 A leader that is alone in the ISR waits for no follower: the append itself moves the high watermark.
 
-A leader without followers goes on appending: nothing of that ever becomes safe.
+A leader that has lost its followers continues to append: none of those records is ever replicated.
 
 Source: ``Partition``, ``Replica`` and ``ReplicaFetcherThread`` of Kafka 4.4.0.
 """
@@ -39,7 +39,7 @@ class Copy:
         """The high watermark that this replica knows."""
 
     def detach(self) -> None:
-        """Have a log of its own: the one it shares goes on without it."""
+        """Switch to a log of its own: the shared log continues without it."""
         self.log = self.log.fork(self.end)
 
 
@@ -51,7 +51,7 @@ class Follower:
     def __init__(self, copy: Copy) -> None:
         self.copy = copy
         self.from_us = NEVER
-        """From when on it has what the leader had; ``NEVER``: it does not fetch."""
+        """The time from which on it has the leader's log; ``NEVER``: it does not fetch."""
 
         self.late_us = 0
 
@@ -94,16 +94,16 @@ class LeaderLog:
         """All followers that fetch have everything below this."""
 
         self._known: deque[tuple[int, int]] = deque([(0, copy.high_watermark)])
-        """When followers learn of which high watermark."""
+        """The high watermarks that followers know, each with its time."""
 
         self._spell = 0
-        """Counts the times at which followers began to behave otherwise."""
+        """The number of changes in the behaviour of followers."""
 
         self._late_us = NEVER
-        """How much later than usual an append is replicated; ``NEVER``: it is not."""
+        """The additional delay of replication; ``NEVER``: appends are not replicated."""
 
         self._awaited: tuple[int, ...] = ()
-        """The ISR whose members have to have what is to become safe."""
+        """The ISR whose members must have a record before the high watermark passes it."""
 
         self.log = copy.log
         self.high_watermark = copy.high_watermark
@@ -112,7 +112,7 @@ class LeaderLog:
         self.isr: tuple[int, ...] = ()
 
     def lead(self, epoch: int, isr: tuple[int, ...]) -> None:
-        """Learn of a leader epoch of one's own; followers fetch what they lack of the log."""
+        """Begin a leader epoch of this broker; followers fetch what they lack of the log."""
         if epoch != self.epoch or not self.isr:
             self.epoch = epoch
             self.epoch_start = self.end
@@ -124,7 +124,7 @@ class LeaderLog:
 
     @property
     def end(self) -> int:
-        """The log offset the next record gets."""
+        """The log offset of the next record."""
         return self.log.end
 
     def append(
@@ -151,7 +151,7 @@ class LeaderLog:
             self._kernel.at(when, Rank.AT_BROKER, self._number, passed)
 
     def _safe_us(self, entry: OpenAppend) -> int:
-        """Return when all in the ISR have an append, and the leader knows."""
+        """Return when all replicas in the ISR have an append, and the leader knows it."""
         way_us = 0 if self._alone else entry.replication_us
         return entry.appended_us + way_us + self._late_us
 
@@ -161,7 +161,7 @@ class LeaderLog:
         return len(self._awaited) == 1
 
     def _replicated(self, entry: OpenAppend, spell: int, _: object) -> None:
-        """All in the ISR have everything below the entry's end, if they went on as they did."""
+        """Advance the high watermark to the entry's end, if followers have not changed since."""
         if spell == self._spell and entry.end > self.high_watermark:
             self._rise(entry.end, entry.replication_us)
 
@@ -173,7 +173,7 @@ class LeaderLog:
         self._durable(to)
 
     def forget(self, now: int) -> None:
-        """Discard what every replica has and knows to be safe."""
+        """Discard entries that every replica has and knows to be below the high watermark."""
         known = self._known
         while len(known) > 1 and known[1][0] <= now:
             known.popleft()
@@ -186,7 +186,7 @@ class LeaderLog:
         self.log.settle(min(limit, self._known[0][1]))
 
     def _may_lag(self, follower: Follower) -> bool:
-        """Return whether a follower may lack what is safe, as one outside the ISR may."""
+        """Return whether a follower may lack replicated records, as one outside the ISR may."""
         if follower.copy.broker in self.isr:
             return False
         return follower.late_us > 0 or (self._alone and follower.from_us < NEVER)
@@ -195,13 +195,13 @@ class LeaderLog:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether nothing more becomes safe."""
+        """Whether the high watermark cannot advance."""
         return self._late_us == NEVER
 
     def gate(self, late_us: int) -> None:
-        """Return how late appends are replicated from now on; ``NEVER``: not at all, for now.
+        """Set the additional delay of replication from now on; ``NEVER``: not replicated for now.
 
-        By whom they are is known from :meth:`lead`.
+        The replicas that must have a record are those of :meth:`lead`.
         """
         was_alone, self._awaited = self._alone, self.isr
         if late_us == self._late_us and was_alone == self._alone:
@@ -219,7 +219,7 @@ class LeaderLog:
                 self._await(entry)
 
     def settle(self, now: int) -> None:
-        """Note how far each follower has come by now: something is about to change."""
+        """Store the present log end of each follower: a change is about to follow."""
         known = max((mark for at, mark in self._known if at <= now), default=0)
         for follower in self._followers.values():
             if follower.from_us <= now:
@@ -229,10 +229,11 @@ class LeaderLog:
                 copy.high_watermark = max(copy.high_watermark, min(known, copy.end))
 
     def follow(self, copy: Copy, late_us: int, now: int) -> int:
-        """Let a replica fetch from this leader; return the end to which its log is truncated.
+        """Make a replica fetch from this leader; return the end to which its log is truncated.
 
-        One in the ISR has lacked nothing it could have. Another has caught up after one
-        replication, however much that is; until then it has what was settled long ago.
+        A replica in the ISR lacks only records in flight. Another has caught up after one
+        replication, however much it lacks; until then it has the records that were settled long
+        ago.
         """
         follower = self._followers.get(copy.broker)
         if follower is None:
@@ -252,24 +253,24 @@ class LeaderLog:
         return agreed
 
     def leave(self, broker: int) -> None:
-        """Let a replica no longer fetch from this leader."""
+        """Remove a replica that no longer fetches from this leader."""
         follower = self._followers.get(broker)
         if follower is not None:
             follower.from_us = NEVER
 
     def expel(self, broker: int) -> None:
-        """Learn that a replica is not in the ISR any more: the log may go on without it."""
+        """Remove a replica from the ISR: the log may continue without it."""
         follower = self._followers.get(broker)
         if follower is not None and follower.from_us == NEVER and follower.copy.log is self.log:
             follower.copy.detach()
 
     def from_us(self, broker: int) -> int:
-        """Return when a follower that is back has caught up; ``NEVER`` if it does not fetch."""
+        """Return when a returned follower has caught up; ``NEVER`` if it does not fetch."""
         follower = self._followers.get(broker)
         return NEVER if follower is None else follower.from_us
 
     def caught_up(self, broker: int, now: int) -> bool:
-        """Return whether a follower has all that is safe, and all from before this epoch.
+        """Return whether a follower has all replicated records, and all from before this epoch.
 
         Records that a leader alone has had for less than half of a replication count as replicated.
         """
@@ -280,18 +281,18 @@ class LeaderLog:
         return self._end_of(follower, now) >= max(safe, self.epoch_start)
 
     def is_behind(self, broker: int, now: int) -> bool:
-        """Return whether a follower lacks something of the log."""
+        """Return whether a follower lacks a part of the log."""
         follower = self._followers.get(broker)
         return follower is None or self._end_of(follower, now) < self.end
 
     def _end_of(self, follower: Follower, now: int) -> int:
-        """Return how far a follower has the log."""
+        """Return the log end of a follower."""
         if follower.from_us > now:
             return follower.copy.end
         return max(follower.copy.end, self._copied(now - follower.late_us))
 
     def _copied(self, until_us: int) -> int:
-        """Return how far the log was half of a replication before a time."""
+        """Return the log end half of a replication before a time."""
         there = (
             entry.end
             for entry in self._under_way

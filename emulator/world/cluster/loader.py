@@ -1,8 +1,8 @@
 """The loader of one broker: it reads one offsets partition after the other.
 
-A load takes a fixed time, and time for every byte and record that lies in the log, down to its
-end (not its high watermark). Partitions that a broker begins to lead together wait for each
-other (``CoordinatorLoaderImpl`` has one thread).
+A load takes a fixed time, plus time for every byte and record in the log, up to its end (not its
+high watermark). Partitions that a broker begins to lead together wait for each other
+(``CoordinatorLoaderImpl`` has one thread).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ class Load(NamedTuple):
     """One partition that waits to be loaded, or is being loaded."""
 
     number: int
-    """The partition's."""
+    """The number of the partition."""
 
     takes: Callable[[], int]
-    """Says how long it takes, in microseconds, once it begins."""
+    """Returns the duration of the load, in microseconds; called when it begins."""
 
     loaded: Callable[[], None]
     """Called when it is done."""
 
 
 class Loader:
-    """Loads partitions, first come, first served."""
+    """Loads partitions in the order of the requests."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -48,13 +48,13 @@ class Loader:
             self._next()
 
     def give_up(self, number: int) -> None:
-        """Cancel the load of a partition: its leadership is lost. A running load fails next."""
+        """Cancel the load of a partition whose leadership is lost; a running load fails."""
         self._waiting = deque(load for load in self._waiting if load.number != number)
         if self._running is not None and self._running.number == number:
             self._next()
 
     def clear(self) -> None:
-        """Forget everything: the broker is dead."""
+        """Discard all loads: the broker is dead."""
         self._waiting.clear()
         self._running = None
 
@@ -80,7 +80,7 @@ class Loaders:
         self._loaders: dict[int, Loader] = {}
 
     def of(self, broker: int) -> Loader:
-        """Return the thread of a broker that loads offsets partitions."""
+        """Return the loader of a broker."""
         return self._loaders.setdefault(broker, Loader(self._kernel))
 
 

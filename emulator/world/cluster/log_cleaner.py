@@ -1,9 +1,9 @@
-"""The log cleaner of one offsets partition: when it runs, what it compacts.
+"""The log cleaner of one offsets partition: when it runs, and what it compacts.
 
-A cleaner's thread looks every ``log.cleaner.backoff.ms`` for a log that is worth it. Nothing
-becomes worth it but by a segment that is full, by a high watermark that passes its end, or by a
-lag that is over, so only the looks after these are taken, at the instants at which all of them
-would be. A compaction takes no time: of a log this size it is over long before the next look.
+A cleaner thread checks every ``log.cleaner.backoff.ms`` for a log to clean. A log becomes cleanable
+only by a full segment, by a high watermark that passes the segment's end, or when a
+compaction lag (minimum or maximum) is over. Only the checks after these events are simulated, at the instants of the
+real ones. A compaction takes no time: for a log of this size it ends long before the next check.
 
 Source: ``LogCleaner.CleanerThread``, ``LogCleanerManager`` of Kafka 4.4.0.
 """
@@ -25,7 +25,7 @@ US_PER_MS = 1_000
 
 
 def log_settings(settings: BrokerSettings) -> LogSettings:
-    """Return what holds for the log of an offsets partition."""
+    """Return the log settings of an offsets partition."""
     return LogSettings(
         segment_bytes=settings.offsets_topic_segment_bytes,
         segment_ms=settings.log_roll_ms,
@@ -51,13 +51,13 @@ class LogCleaner:
         self._every_us = max(settings.log_cleaner_backoff_ms, 1) * US_PER_MS
         self._is_on = settings.log_cleaner_enable
         self._entries: int | None = None
-        """Keys that its offset map holds; None: it has not been needed yet."""
+        """Capacity of its offset map in keys; None: not computed yet."""
 
         self._due_us: int | None = None
-        """When it looks next; None: there is nothing to look for."""
+        """The time of the next check; None: none is scheduled."""
 
     def rolled(self, broker: int, log: LeaderLog, batch: StoredBatch) -> None:
-        """Take note of a batch that has begun a new segment."""
+        """Note a batch that has begun a new segment."""
         rolled = SegmentRolled(
             log_partition=self._number,
             broker=broker,
@@ -69,12 +69,12 @@ class LogCleaner:
         self._look_at(self._run.kernel.now + 1)
 
     def leads(self, log: LeaderLog) -> None:
-        """Take note of a broker that leads with a log: what was not yet compacted may be now."""
+        """Note a broker that leads with a log: segments not compacted yet may be cleanable now."""
         if log.log.dirty():
             self._look_at(self._run.kernel.now + 1)
 
     def _look_at(self, not_before_us: int) -> None:
-        """Look at the first instant from a time on at which the cleaner's thread does."""
+        """Schedule a check at the first instant of the cleaner thread that is not before a time."""
         due_us = -(-not_before_us // self._every_us) * self._every_us
         if not self._is_on or due_us >= self._run.scenario.run_for:
             return
@@ -95,7 +95,7 @@ class LogCleaner:
             self._look_at(wanted_us)
 
     def _clean(self, broker: int, log: LeaderLog) -> None:
-        """Compact a log as long as it is worth it and comes to anything."""
+        """Compact a log as long as it is cleanable and compaction removes records."""
         stored, now_ms = log.log, self._now_ms
         what = stored.to_clean(log.high_watermark, now_ms)
         while what.eligible and not self._brokers.disk_is_full(broker):
@@ -119,7 +119,7 @@ class LogCleaner:
 
     @property
     def _most_entries(self) -> int:
-        """How many keys are mapped at once, with one cleaner thread."""
+        """Return the capacity of the offset map in keys, with one cleaner thread."""
         if self._entries is None:
             from protocols.offsets_topic.segments.offset_map import most_entries  # noqa: PLC0415  few runs need it
 
@@ -131,7 +131,7 @@ class LogCleaner:
         return self._entries
 
     def _wanted_us(self, now: int) -> Iterator[int]:
-        """Yield when something that is not worth it yet may be."""
+        """Yield the times at which a log that is not cleanable yet may become cleanable."""
         now_ms, brokers = self._now_ms, self._brokers
         for broker, log in sorted(self._led.items()):
             dirty = log.log.dirty()
@@ -150,5 +150,5 @@ class LogCleaner:
 
     @property
     def _now_ms(self) -> int:
-        """The wall clock."""
+        """Return the wall clock."""
         return self._run.epoch_ms + self._run.kernel.now // US_PER_MS
