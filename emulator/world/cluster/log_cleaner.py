@@ -1,9 +1,10 @@
 """The log cleaner of one offsets partition: when it runs, and what it compacts.
 
 A cleaner thread checks every ``log.cleaner.backoff.ms`` for a log to clean. A log becomes cleanable
-only by a full segment, by a high watermark that passes the segment's end, or when a
-compaction lag (minimum or maximum) is over. Only the checks after these events are simulated, at the instants of the
-real ones. A compaction takes no time: for a log of this size it ends long before the next check.
+only by a full segment, by a high watermark that passes the segment's end, or when a compaction lag
+(minimum or maximum) is over. Only the checks after these events are simulated, at the instants of
+the real ones. A compaction takes no time: for a log of this size it ends long before the next
+check.
 
 Source: ``LogCleaner.CleanerThread``, ``LogCleanerManager`` of Kafka 4.4.0.
 """

@@ -169,10 +169,10 @@ class PartitionLog:
         self._visibility.stall(now)
 
     def move(self, now: int, late_us: int = 0, metadata_us: int = 0) -> None:
-        """Let the high watermark move, so much later than on disks that are not slow.
+        """Move the high watermark again, later than usual by *late_us* (slow disks).
 
-        *word_us*: where it stood, it takes so long until the leader hears that it may. A leader
-        alone in the ISR waits for no follower (``Partition.maybeIncrementLeaderHW``).
+        *metadata_us*: after a stall, the time until the leader has the metadata that lets it move.
+        A leader alone in the ISR waits for no follower (``Partition.maybeIncrementLeaderHW``).
         """
         if len(self.replicas.isr_of_leader) == 1:
             late_us -= self._replication_us

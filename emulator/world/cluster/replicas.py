@@ -82,7 +82,7 @@ class ReplicaSet:
         return self.leader_known_to(broker) == broker
 
     def refusal(self, broker: int, claimed: int) -> ErrorCode:
-        """Return why a broker does not serve who believes it to lead in an epoch.
+        """Return the error by which a broker refuses a client that believes it leads in an epoch.
 
         It knows of another epoch, or it does not lead (``Partition.getLocalLog``).
         """

@@ -95,7 +95,7 @@ class Replication:
     # -- when something changes ------------------------------------------------------------------
 
     def reevaluate(self, cause: int | None) -> None:
-        """Work out who fetches from whom now, and let the high watermarks follow."""
+        """Determine which replica fetches from which leader, and update the high watermarks."""
         now = self._run.kernel.now
         self._readers.unfold()
         for shard in self._offsets_topic:
@@ -231,7 +231,7 @@ class Replication:
     # -- the ISR grows ---------------------------------------------------------------------------
 
     def _return_later(self, cause: int | None, now: int) -> None:
-        """Let brokers that have begun to fetch catch up: with all their partitions together."""
+        """Schedule the return of brokers that have begun to fetch: all partitions together."""
         coming, self._coming = self._coming, {}
         for broker, peers in sorted(coming.items()):
             slowest = max(peer.replication_us for peer in peers)
@@ -252,7 +252,7 @@ class Replication:
             self._schedule_isr_check(peer.replicas.leader, self._run.kernel.now)
 
     def _add_to_isr(self, peer: Peer, broker: int, cause: int | None) -> bool:
-        """Let a follower that has caught up be in sync again; return whether it is."""
+        """Return a follower that has caught up to the ISR; return whether it is in the ISR now."""
         replicas, now = peer.replicas, self._run.kernel.now
         until = self._copied_by(peer, broker, now)
         knows = self._controller.in_touch(replicas.leader)
@@ -277,7 +277,7 @@ class Replication:
         self._run.kernel.at(when, Rank.BROKER_TIMER, leader, tick)
 
     def _phase_us(self, leader: int, every: int) -> int:
-        """Return some time of a broker's turns: it counts them from its start."""
+        """Return an instant of a broker's periodic checks: it counts them from its start."""
         started = self._brokers.started_us.get(leader)
         if started is not None:
             return started
@@ -326,7 +326,7 @@ class Replication:
 
 
 def _keep(known: dict[Peer, dict[int, T]], peer: Peer, found: dict[int, T]) -> None:
-    """Keep what is known of a place's followers, as long as it is anything."""
+    """Store the state of a partition's followers; remove it if it is empty."""
     if found:
         known[peer] = found
     else:

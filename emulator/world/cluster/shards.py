@@ -65,7 +65,7 @@ class Shard:
     # -- leaders --------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Let the first leader serve: the log is empty, or was loaded before the run."""
+        """Make the first leader serve: the log is empty, or was loaded before the run."""
         self._lead(self.replicas.leader).begin()
 
     def settle(self, now: int) -> None:
@@ -74,7 +74,7 @@ class Shard:
             log.settle(now)
 
     def take_roles(self, cause: int | None) -> None:
-        """Let every broker with current metadata lead or follow by it."""
+        """Make every broker with current metadata lead or follow accordingly."""
         leader = self.replicas.leader
         for broker in self.replicas.brokers:
             if not self._context.controller.in_touch(broker):
@@ -85,7 +85,7 @@ class Shard:
                 self._step_down(broker, cause)
 
     def _take_the_lead(self, broker: int, cause: int | None) -> None:
-        """Lead, or go on leading in a new epoch; load unless a coordinator is there already."""
+        """Lead, or continue to lead in a new epoch; load unless a coordinator exists already."""
         if broker in self.hosts:
             self.led[broker].lead(self.replicas.epoch, self.replicas.isr)
         else:
@@ -163,7 +163,7 @@ class Shard:
         return log is not None and log.caught_up(broker, now)
 
     def follow(self, log: LeaderLog, broker: int, late_us: int, cause: int | None) -> None:
-        """Let a replica fetch from a leader; records beyond their common history are truncated."""
+        """Make a replica fetch from a leader; records beyond their common history are truncated."""
         copy = self._copies[broker]
         before = copy.end
         agreed = log.follow(copy, late_us, self._run.kernel.now)
@@ -205,12 +205,12 @@ class Shard:
         return f"{prefix}-{text_id(self._ids, self._next_id)}"
 
     def topics_changed(self) -> None:
-        """Let the coordinators know which topics there are."""
+        """Pass the current topics to the coordinators."""
         for _, host in sorted(self.hosts.items()):
             host.topics_changed()
 
     def topic_deleted(self, topic: str, topic_id: str) -> None:
-        """Let the coordinators drop the offsets of a topic that is gone."""
+        """Make the coordinators drop the offsets of a deleted topic."""
         for _, host in sorted(self.hosts.items()):
             host.topic_deleted(topic, topic_id)
 

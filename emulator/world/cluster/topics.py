@@ -1,4 +1,4 @@
-"""The topics of a run: which there are, where their partitions are placed, how brokers show them."""
+"""The topics of a run: their placement, and the metadata that brokers show."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Topics:
         return tuple((first - 1 + step) % self._brokers + 1 for step in range(factor))
 
     def delete(self, name: str) -> TopicLog:
-        """Take a topic away and return it."""
+        """Remove a topic and return it."""
         return self.logs.pop(name)
 
     def find(self, tp: TopicPartition) -> PartitionLog | None:

@@ -65,7 +65,7 @@ class Application:
             self.step("polled", lambda: self._work(ranges))
 
     def _poll_was_empty(self) -> None:
-        """Go on after an empty poll: a commit by the clock may be due all the same."""
+        """Continue after an empty poll: a commit by time may be due nevertheless."""
         policy = self._blueprint.commit
         if policy.when == "every" and policy.between_batches and self.commits.due:
             self._commit(dict(self.commits.uncommitted), self._next_poll)
@@ -73,7 +73,7 @@ class Application:
             self.poll()
 
     def step(self, name: str, then: Callable[[], None]) -> None:
-        """Pass a step that faults may aim at, and go on if the process still can."""
+        """Pass a step that faults may wait for, and continue if the process still can."""
         triggers = self._run.triggers
         if triggers.idle:
             then()
@@ -83,7 +83,7 @@ class Application:
             then()
 
     def threw(self, failed: Failed) -> None:
-        """Die of an exception, unless it is the listener's own and the application catches it."""
+        """End the process with an exception, unless the application catches it (listener)."""
         if not self._listener.catches(failed):
             self._process.stop("failed", None, str(failed))
 
@@ -188,7 +188,7 @@ class Application:
         batch.reported = finished
 
     def _skip(self, batch: Batch) -> None:
-        """Go on behind a record whose work failed."""
+        """Continue behind a record whose processing failed."""
         tp, offset = batch.record(batch.reported)
         cause = self._run.causes.disturbed.get(self._blueprint.name)
         self._process.progress.skip(Handed(tp, offset, offset + 1), "skipped", cause)
@@ -196,7 +196,7 @@ class Application:
         batch.reported += 1
 
     def _discard(self, ranges: tuple[Handed, ...]) -> None:
-        """Throw records away after a refused commit, and poll again."""
+        """Discard records after a refused commit, and poll again."""
         cause = self._run.causes.refused.get(self._blueprint.name)
         for part in ranges:
             self._process.progress.skip(part, "discarded", cause)
@@ -285,7 +285,7 @@ class Application:
     # -- interruptions ----------------------------------------------------------------------------
 
     def hang(self, length_us: int) -> None:
-        """Let the handler hang on the next record it begins."""
+        """Make the handler hang on the next record that it begins."""
         self._process.unfold(before_arrivals=True)
         batch = self._batch
         if batch is not None and self.doing is Doing.WORKING:
@@ -297,7 +297,7 @@ class Application:
         self._pending_hang_us += length_us
 
     def pause(self) -> None:
-        """Stop where it is."""
+        """Pause at the present position."""
         self.settle()
         self._paused_us = self._kernel.now
 
@@ -325,7 +325,7 @@ class Application:
             self.go_on(self._batch)
 
     def _wake_up(self) -> None:
-        """Leave a poll that was about to return when close was asked for, unless it has."""
+        """Leave a poll that was about to return when close was requested, if it has not."""
         process = self._process
         if process.alive and self.doing is Doing.POLLING and not process.hold(self._wake_up):
             self._close()
@@ -341,5 +341,5 @@ class Application:
         self._process.stop("closed", self._run.causes.disturbed.get(self._blueprint.name))
 
     def abandon(self) -> None:
-        """Forget everything that was to come: the process is gone."""
+        """Cancel all future actions: the process no longer exists."""
         self._token += 1

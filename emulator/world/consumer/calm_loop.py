@@ -78,7 +78,7 @@ class CalmLoop:
         return True
 
     def _fold(self, now: int) -> int | None:
-        """Take over if nothing but records can happen for a while; return until when."""
+        """Take over if only records can happen for a while; return until when."""
         process = self._process
         if not (self._app.calm and process.run.triggers.idle and process.at_rest):
             return None
@@ -95,7 +95,7 @@ class CalmLoop:
         return due_us
 
     def _is_due(self, moment: Moment) -> None:
-        """Something else than records can happen from now on."""
+        """Unfold: other events than records can happen from now on."""
         if moment is self._due:
             self.unfold(before_arrivals=True)
 
@@ -107,7 +107,7 @@ class CalmLoop:
         self._unfold(_ARRIVAL if before_arrivals else _EVENTS)
 
     def on_timer(self, timer: str) -> bool:
-        """Let the client take one of its timers that fires now; several fire in order of name."""
+        """Pass a timer that fires now to the client; several fire in order of name."""
         if self._calm is not None:
             self._play(self._kernel.now, _EVENTS)
             waits_for = self._calm.waits_for or POLL
@@ -226,7 +226,7 @@ class CalmFetches:
         self._next: FetchInFlight | None = None
 
     def take_over(self, now: int) -> bool:
-        """Let no answer arrive as an event any more, if that can be; return whether it can."""
+        """Stop answers from arriving as events, if possible; return whether it is."""
         fetches, fetcher = self._process.fetches, self._fetcher
         by_broker = fetches.undisturbed(self._process, fetcher.positions.by_leader, now)
         under_way = fetches.of(self._process)
@@ -240,7 +240,7 @@ class CalmFetches:
         return True
 
     def give_back(self) -> None:
-        """Let the answers arrive as events again."""
+        """Make the answers arrive as events again."""
         self._process.fetches.go_live(self._process)
 
     @property

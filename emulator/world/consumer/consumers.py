@@ -40,12 +40,12 @@ class Consumers:
             owners.truncated(partition, first)
 
     def unfold(self) -> None:
-        """Put every running process where it would be without arithmetic: all is about to change."""
+        """Unfold every running process before a change that affects all."""
         for process in self.everyone():
             process.unfold(before_arrivals=True)
 
     def plan_again(self) -> None:
-        """Compute again when fetches in flight are answered: something they depend on changed."""
+        """Compute again when fetches in flight are answered: a condition has changed."""
         self.unfold()
         self.context.fetches.plan_again()
 
@@ -70,7 +70,7 @@ class Consumers:
     ) -> Process | None:
         """Start a consumer that does not run; return the new process.
 
-        *deploy*: the act that does so; where it changes settings, they hold from now on.
+        *deploy*: the act that starts it; changed settings apply from now on.
         """
         if consumer in self._running:
             return None
@@ -92,14 +92,14 @@ class Consumers:
         return process
 
     def subscribe(self, consumer: str, topics: tuple[str, ...], cause: int) -> None:
-        """Let a consumer read other topics from its next poll on, and whenever it starts again."""
+        """Subscribe a consumer to other topics, from its next poll on and after later starts."""
         self._blueprints[consumer] = resubscribed(self._blueprints[consumer], topics)
         process = self._running.get(consumer)
         if process is not None:
             process.ask_to_subscribe(topics, cause)
 
     def add_surge_copy(self, consumer: str) -> str:
-        """Make a blueprint like a consumer's under another name; return the name."""
+        """Add a copy of a consumer's blueprint under another name; return the name."""
         name = f"{consumer}+"
         model = self._blueprints[consumer]
         settings = model.settings

@@ -79,7 +79,7 @@ class Fetches:
         return wire.link(process.party, party), wire.link(party, process.party)
 
     def _hold(self, fetch: FetchInFlight) -> None:
-        """Hold the answer back while the broker does not run or the link is cut."""
+        """Delay the answer while the broker does not run or the link is cut."""
         if not self._reachable(fetch):
             fetch.ready_us = fetch.arrives_us = NEVER
 
@@ -95,7 +95,7 @@ class Fetches:
     # -- arrival ---------------------------------------------------------------------------------
 
     def _await(self, fetch: FetchInFlight) -> None:
-        """Let the answer arrive as an event; without one the request times out (``NetworkClient``)."""
+        """Deliver the answer as an event; without one the request times out (``NetworkClient``)."""
         fetch.live = True
         index = fetch.process.blueprint.index
         if fetch.arrives_us < NEVER:
@@ -203,7 +203,7 @@ class Fetches:
         return True
 
     def go_live(self, process: Reader) -> None:
-        """Let all answers of a process arrive as events again."""
+        """Make all answers of a process arrive as events again."""
         for fetch in self.of(process).values():
             if not fetch.live:
                 self._await(fetch)
@@ -211,7 +211,7 @@ class Fetches:
     # -- disturbances ----------------------------------------------------------------------------
 
     def plan_again(self) -> None:
-        """Something stopped, went on, or changed hands: answers come at other times now."""
+        """Compute the times of all answers again after a change of brokers, network or leaders."""
         now = self._run.kernel.now
         for name in sorted(self._under_way):
             for fetch in list(self._under_way[name].values()):
@@ -234,7 +234,7 @@ class Fetches:
         )
 
     def forget(self, process: Reader) -> None:
-        """A process ended, and its connections with it."""
+        """Discard the fetches and connections of a process that has ended."""
         self._under_way.pop(process.name, None)
         self._sessions.pop(process.name, None)
 

@@ -49,11 +49,11 @@ class Batch:
         return cls(ranges, begin_us, sum(part.next_offset - part.first for part in ranges))
 
     def take_each(self, work_us: int) -> None:
-        """Let every record take the same time."""
+        """Set the same processing time for every record."""
         self._each = work_us
 
     def take(self, times: WorkTimes) -> None:
-        """Let every record take its own time."""
+        """Set each record's own processing time."""
         self._ends = list(accumulate(times(tp, offset) for tp, offset in self.records()))
 
     def records(self) -> Iterator[tuple[TopicPartition, int]]:
@@ -106,12 +106,12 @@ class Batch:
     # -- interruptions -------------------------------------------------------------------------
 
     def lengthen(self, index: int, extra_us: int) -> None:
-        """Let the record at ``index`` take longer; all later ones shift."""
+        """Make the record at ``index`` take longer; all later ones shift."""
         ends = self._explicit()
         self._ends = ends[:index] + [end + extra_us for end in ends[index:]]
 
     def shift(self, extra_us: int) -> None:
-        """Let everything not yet reported happen later, by the length of a commit."""
+        """Delay everything not yet reported, by the duration of a commit."""
         if extra_us:
             self.lengthen(self.reported, extra_us)
 
@@ -129,7 +129,7 @@ class Batch:
             self.lengthen(index, late)
 
     def leave_after(self, index: int) -> None:
-        """Drop everything behind the record at ``index``: it is never worked on."""
+        """Drop all records after ``index``: they are never processed."""
         self._ends = self._explicit()[: index + 1]
         self.ranges = tuple(self.part(0, index + 1))
         self.count = len(self._ends)

@@ -1,6 +1,6 @@
-"""The rebalance listener of an application: it commits if the policy says so, and takes its time.
+"""The rebalance listener of an application: it commits if the policy requires it, and takes time.
 
-For as long as a fault lets it fail, its calls end in an exception, which poll() throws.
+While a fault makes it fail, its calls end in an exception, which poll() throws.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Listener:
             self._application.commits.forget(tp)
 
     def _return(self, call: Call) -> None:
-        """Give control back to the client, if the process still runs."""
+        """Return control to the client, if the process still runs."""
         process = self._process
         if process.alive and not process.hold(lambda: self._return(call)):
             self._application.listened()
@@ -108,7 +108,7 @@ class Listener:
         process.carry_out(step)
 
     def catches(self, failed: Failed) -> bool:
-        """Let the application catch what its listener threw, if it does, and poll again later."""
+        """Catch the listener's exception if the application does so, and poll again later."""
         fault = self._failing
         if failed != THREW or fault is None or not fault.caught:
             return False

@@ -89,7 +89,7 @@ class PollLoop:
         return True
 
     def _fold(self, now: int) -> bool:
-        """Take over if nothing but records can happen for a while."""
+        """Take over if only records can happen for a while."""
         due = self._client.quiet_until(now)
         if due is None or not self._app.calm or not self._process.run.triggers.idle:
             return False
@@ -140,7 +140,7 @@ class PollLoop:
                     self._progress.handed(want.partition, want.offset)
 
     def _give_back_work(self, until_us: int) -> None:
-        """Let the handler end its batch by events; responses that arrived meanwhile are unread."""
+        """Make the handler end its batch by events; responses that arrived meanwhile are unread."""
         unread = [flight for flight in self._flights.values() if flight.arrives_us <= until_us]
         for flight in sorted(unread, key=lambda flight: flight.arrives_us):
             self._client.arrived_at(flight.arrives_us, self._fetches.take(flight))
@@ -168,9 +168,9 @@ class PollLoop:
             self._awaited = self._push(max(now, last), self._as_timer, self._waited)
 
     def _wait_late(self, last: int, late: Sampler) -> None:
-        """Wait for a timer that runs out late; let the client wait where more happens before.
+        """Wait for a timer that fires late; the client waits if more happens before.
 
-        What arrives or is due by then finds a poll still waiting whose time is up.
+        Responses that arrive, and timers due, by then find a poll whose timeout has expired.
         """
         self._ends_us = ends = last + late(last)
         if ends < self._due_us and all(f.arrives_us > ends for f in self._flights.values()):
@@ -193,7 +193,7 @@ class PollLoop:
         self._awaited = self._push(when, self._as_application, self._worked)
 
     def catch_up(self, now: int) -> None:
-        """Let the answer of the look-ahead arrive, if it is due by ``now``."""
+        """Apply the answer of the look-ahead, if it is due by ``now``."""
         if self._ahead is None or self._ahead[0] > now:
             return
         soonest, flight, found, batch = self._ahead
@@ -231,7 +231,7 @@ class PollLoop:
         return False
 
     def on_timer(self, timer: str) -> bool:
-        """Let the client take a timer that fires now, if it has an effect while it is calm.
+        """Pass a timer that fires now to the client, if it has an effect while it is calm.
 
         Timers of equal times fire in order of name: a poll that ends now may be first.
         """
@@ -313,7 +313,7 @@ class PollLoop:
     # -- work --------------------------------------------------------------------------------------
 
     def _work(self, batch: Batch) -> None:
-        """Let the handler work on what poll returned."""
+        """Make the handler process the records that poll returned."""
         self._until_us = NOT_WAITING
         self._batch = batch
         self._app.work_on(batch)

@@ -197,7 +197,7 @@ class Process:
         self.application.settle()
 
     def ask_to_subscribe(self, topics: tuple[str, ...], cause: int) -> None:
-        """Let the application call subscribe() with other topics before its next poll."""
+        """Make the application call subscribe() with other topics before its next poll."""
         self.unfold(before_arrivals=True)
         self.wanted = topics
         self.run.causes.disturbed[self.blueprint.name] = cause
@@ -219,17 +219,17 @@ class Process:
         return self._held is not None
 
     def pause(self, cause: int) -> int:
-        """Stop everything in the process; what arrives or comes due is held back."""
+        """Pause the whole process; arrivals and due timers are held back."""
         self.unfold(before_arrivals=True)
         self._held = []
         self.application.pause()
         return self.run.recorder.write(ConsumerPaused(consumer=self.blueprint.name), cause)
 
     def resume(self, cause: int) -> None:
-        """Go on: what was held back happens now, in its order, and then what has arrived.
+        """Resume: held-back actions run now, in their order, before responses that have arrived.
 
-        A Java thread that waited on the network finds its timeout expired before it reads
-        what came meanwhile (seen in all captures of paused processes).
+        A Java thread that waited on the network finds its timeout expired before it reads responses
+        that arrived meanwhile (seen in all captures of paused processes).
         """
         held, self._held = self._held or [], None
         self.run.recorder.write(ConsumerResumed(consumer=self.blueprint.name), cause)

@@ -1,1 +1,1 @@
-"""Faults and acts, and the moments they are aimed at."""
+"""Faults and acts, and the moments at which they begin."""

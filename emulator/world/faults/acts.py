@@ -63,7 +63,7 @@ class Faults:
         """Why a fault had nothing to do, by its id."""
 
     def begin(self) -> None:
-        """Let every fault wait for its moment."""
+        """Schedule every fault for its moment."""
         for fault in self._faults:
             when = fault.when
             if isinstance(when, model.Step) and not fault.delay:

@@ -87,14 +87,14 @@ class BrokerScripts:
     # -- disks -----------------------------------------------------------------------------------
 
     def slow_disk(self, fault: model.SlowDisk, began: int) -> Script:
-        """Let a broker's disk be slow for a while."""
+        """Slow a broker's disk for a while."""
         broker = self._target(fault, began)
         self._brokers.slow_disk(broker, fault.by, began)
         yield self._run.kernel.env.timeout(fault.lasting)
         self._brokers.slow_disk(broker, 0, began)
 
     def fill_disk(self, fault: model.FillDisk, began: int) -> Script:
-        """Let a broker's disk be full for a while."""
+        """Fill a broker's disk for a while."""
         broker = self._target(fault, began)
         self._brokers.fill_disk(broker, began)
         yield self._run.kernel.env.timeout(fault.lasting)
@@ -103,7 +103,7 @@ class BrokerScripts:
     # -- leaders ---------------------------------------------------------------------------------
 
     def move(self, fault: model.MoveCoordinator, began: int) -> Script:
-        """Let another replica in sync lead a group's offsets partition."""
+        """Move the leadership of a group's offsets partition to another in-sync replica."""
         self._run.causes.brokers = began
         shard = self._world.offsets_topic.shard_of(fault.group)
         self._world.controller.move(shard, next_leader(fault, self._world), began)

@@ -22,14 +22,14 @@ class MemberScripts:
         self._env = world.run.kernel.env
 
     def subscribe(self, act: model.Subscribe, began: int) -> Script:
-        """Let one member after the other read other topics."""
+        """Subscribe one member after the other to other topics."""
         for index, consumer in enumerate(in_order(act, self._world)):
             if index:
                 yield from wait(self._env, act.gap)
             self._world.consumers.subscribe(consumer, act.topics, began)
 
     def fail_listener(self, fault: model.FailListener, began: int) -> Script:
-        """Let the calls of a member's listener throw for a while, whichever process makes them."""
+        """Make the calls of a member's listener throw for a while, in any of its processes."""
         self._run.causes.disturbed[fault.member] = began
         failing = self._world.consumers.failing
         failing[fault.member] = fault
@@ -98,7 +98,7 @@ class MemberScripts:
             process.resume(began)
 
     def hang(self, fault: model.Hang, began: int) -> Script:
-        """Let the handler of a member hang on one record."""
+        """Make the handler of a member hang on one record."""
         process = self._running(fault.member, began)
         if process is not None:
             process.application.hang(fault.lasting)

@@ -13,7 +13,7 @@ from emulator.world.world import World
 
 
 def target_of(fault: model.Fault) -> str:
-    """Return what a fault is done to, as text."""
+    """Return the target of a fault as text."""
     match fault:
         case model.Cut(parties=(one, other)):
             return f"{one} and {other}"
@@ -69,7 +69,7 @@ def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[
 
 
 def offsets_of(act: model.DeleteOffsets | model.ResetOffsets) -> str:
-    """Say whose offsets of which partitions an act is about, and where a reset puts them."""
+    """Return the offsets that an act concerns, and the target of a reset, as text."""
     numbers = ", ".join(map(str, act.partitions))
     where = "" if act.topic is None else f" in {act.topic}"
     where += f" ({numbers})" if numbers else ""
@@ -103,7 +103,7 @@ def next_leader(fault: model.MoveCoordinator, world: World) -> int:
 
 
 def why_ineffective(fault: model.Fault, world: World) -> str:
-    """Return why a fault would do nothing at this moment; empty if it would do something."""
+    """Return why a fault would have no effect at this moment; empty if it would have one."""
     running = world.consumers.running
     match fault:
         case model.Crash() | model.Close() | model.Pause() | model.Hang():
