@@ -1,8 +1,8 @@
-"""The one vocabulary of what happened: written by the world, read by everything that counts.
+"""The event types of a run: written by the world, read by ledger, metrics and reports.
 
-An :class:`Event` is a time, the event that caused it, and what happened. A real Kafka's
-history written in these words gives a real ledger by the same code. Times are microseconds
-since the run began; offsets are record offsets of the topic; ranges are half open.
+An :class:`Event` is a time, the event that caused it, and what happened. A real Kafka's history
+written in these words gives a real ledger by the same code. Times are microseconds since the run
+began; offsets are record offsets of the topic; ranges are half open.
 """
 
 from __future__ import annotations
@@ -218,10 +218,10 @@ What = (
 
 
 class Event(NamedTuple):
-    """One thing that happened."""
+    """One event of a run."""
 
     id: int
-    """Counts from 0 in order of writing; times never fall along it."""
+    """Counts from 0 in order of writing; times never decrease."""
 
     at_us: int
     cause: int | None
@@ -234,5 +234,5 @@ _FIELDS: dict[type, tuple[str, ...]] = {kind: recorded_fields(kind) for kind in 
 
 
 def values_of(what: What) -> dict[str, Any]:
-    """Return the fields of what happened, in order of definition."""
+    """Return the fields of an event's content, in order of definition."""
     return {name: getattr(what, name) for name in _FIELDS[type(what)]}

@@ -12,7 +12,7 @@ from assignors.types import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerFenced:
-    """The controller takes a broker for dead: others lead what it led."""
+    """The controller fenced a broker: others become leaders of its partitions."""
 
     broker: int
 
@@ -34,7 +34,7 @@ class LeaderChanged:
     """The leader epoch that begins."""
 
     clean: bool
-    """Whether the new leader was in sync; else what it lacks is lost."""
+    """Whether the new leader was in sync; otherwise the records that it lacks are lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +48,10 @@ class IsrChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStalled:
-    """A partition stalled: its leader, or a replica in sync, is away.
+    """A partition stalled: its leader, or an in-sync replica, is down.
 
-    One of the offsets topic takes no commit: that, or no coordinator serves there.
+    A partition of the offsets topic accepts no commits: for the same reason, or because no
+    coordinator serves it.
     """
 
     partition: TopicPartition
@@ -60,7 +61,7 @@ class PartitionStalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionResumed:
-    """A partition that was stalled goes on."""
+    """A stalled partition resumed."""
 
     partition: TopicPartition
     broker: int
@@ -69,22 +70,22 @@ class PartitionResumed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogTruncated:
-    """A replica cut off what its leader's log does not have: ``first`` up to ``next_offset``."""
+    """A replica truncated records that its leader lacks: ``first`` up to ``next_offset``."""
 
     partition: TopicPartition
     broker: int
     first: int
     next_offset: int
     leader_epoch: int
-    """Of the leader it follows now."""
+    """Epoch of its present leader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordsTruncated:
-    """A topic's partition got a leader that lacks records which producers believe to be safe.
+    """A topic's partition got a leader that lacks acknowledged records.
 
-    ``first`` up to ``next_offset`` are gone; what is appended from now on gets those offsets
-    again. So a new incarnation of the log begins at ``first``.
+    Records from ``first`` up to ``next_offset`` are lost; records appended from now on get those
+    offsets again. A new incarnation of the log begins at ``first``.
     """
 
     partition: TopicPartition
@@ -95,11 +96,12 @@ class RecordsTruncated:
     first: int
     next_offset: int
     incarnation: int
-    """How many truncations the log has seen with this one."""
+    """The number of truncations of the log, this one included."""
 
     clean: bool = False
-    """Whether it was in sync: then no consumer has seen them, and the leader before had
-    acknowledged them alone (``acks=1``)."""
+    """Whether it was in sync: then no consumer has read them, and only the previous leader had
+    acknowledged them (``acks=1``).
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,24 +116,24 @@ class CoordinatorLoaded:
 
     records: int
     high_watermark: int
-    """The one that this leader knows; what lies above it is not safe yet."""
+    """The one that this leader knows; records above it are not replicated yet."""
 
     waited_us: int
-    """For the loads before it."""
+    """Waiting time for the loads before it."""
 
     loaded_us: int
-    """For its own."""
+    """Duration of its own load."""
 
     log_end: int = -1
-    """The log offset the next record gets; -1: not known."""
+    """The log offset of the next record; -1: not known."""
 
     segments: int = -1
-    """In how many segments they were; -1: not known."""
+    """The number of segments; -1: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorUnloaded:
-    """A broker that lives on stopped serving an offsets partition; ``loading``: it never had."""
+    """A live broker stopped serving an offsets partition; ``loading``: it had not loaded it yet."""
 
     log_partition: int
     broker: int
@@ -151,12 +153,12 @@ class Appended:
     """Bytes of the batch."""
 
     high_watermark: int = -1
-    """Below it everything was safe then; -1: not known."""
+    """The high watermark at that time; -1: not known."""
 
     leader_epoch: int = -1
     broker: int = -1
     log_size: int = -1
-    """Bytes that a load of the whole log would read then; -1: not known."""
+    """Bytes that a load of the whole log would read at that time; -1: not known."""
 
     log_records: int = -1
     """Records that it would read."""
@@ -164,7 +166,7 @@ class Appended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentRolled:
-    """An offsets partition goes on in a new segment; ``why``: by which of a topic's settings."""
+    """An offsets partition began a new segment; ``why``: the topic setting that caused it."""
 
     log_partition: int
     broker: int
@@ -173,7 +175,7 @@ class SegmentRolled:
 
     why: str
     segments: int
-    """How many there are now; what was there before the run counts for none."""
+    """The number of segments now; those from before the run do not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,17 +185,17 @@ class LogCompacted:
     log_partition: int
     broker: int
     first: int
-    """Where the dirty part began."""
+    """Start of the dirty part."""
 
     next_offset: int
-    """Where the next dirty part begins."""
+    """Start of the next dirty part."""
 
     removed_size: int
-    """Bytes that are gone."""
+    """Removed bytes."""
 
     removed_records: int
     size: int
-    """Bytes of the whole log, as they are left."""
+    """Bytes of the whole log afterwards."""
 
     records: int
     segments: int
@@ -201,13 +203,13 @@ class LogCompacted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendFailed:
-    """A batch could not be appended, and what it would have changed was taken back."""
+    """A batch could not be appended, and its changes were reverted."""
 
     log_partition: int
     broker: int
     group: str
     log_offset: int
-    """Where it would have gone."""
+    """The offset at which it would have been appended."""
 
     records: int
     error: str

@@ -1,4 +1,4 @@
-"""Commits: sent, accepted or refused, answered; and committed offsets that went away."""
+"""Commits: sent, accepted or refused, answered; and the removal of committed offsets."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class CommitAccepted:
     offsets: Offsets
     log_offset: int
     high_watermark: int = -1
-    """Below it the partition was safe then; -1: not known."""
+    """The partition's high watermark at that time; -1: not known."""
 
     leader_epoch: int = -1
-    """In which it was appended; -1: not known."""
+    """The leader epoch of the append; -1: not known."""
 
     broker: int = -1
-    """The coordinator's; -1: not known."""
+    """The coordinator's broker; -1: not known."""
 
     log_partition: int = -1
     """The offsets partition; -1: not known."""
@@ -66,7 +66,7 @@ class CommitRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitAnswered:
-    """The consumer learned the fate of its commit; ``error`` is ``NONE`` for success."""
+    """The consumer learned the outcome of its commit; ``error`` is ``NONE`` for success."""
 
     consumer: str
     group: str

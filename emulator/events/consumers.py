@@ -1,4 +1,4 @@
-"""Consumers: processes, owners, work."""
+"""Consumers: processes, ownership epochs, and processing."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ class EpochOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOn:
-    """A consumer that began before a truncation is handed records from after it.
+    """A consumer that began before a truncation received records from after it.
 
-    It did not reset its position: all its records below ``offset`` are of the log it began
-    in, those from there on of the given incarnation.
+    It did not reset its position: all its records below ``offset`` belong to the log incarnation
+    that it began in, those from there on to the given incarnation.
     """
 
     consumer: str

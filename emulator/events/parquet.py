@@ -60,10 +60,10 @@ Row = tuple[Any, ...]
 
 
 class EventFile:
-    """Writes events to a Parquet file; used with ``with``, whole or not there at all.
+    """Writes events to a Parquet file in a ``with`` block; the file is complete or absent.
 
-    Raises OSError from the constructor if the file cannot be written. Until the end of the
-    ``with`` block the rows are in a file beside it; then that one takes its name.
+    Raises OSError from the constructor if the file cannot be written. Until the end of the ``with``
+    block the rows are in a temporary file beside it, which is then renamed.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class EventFile:
         self._output = ParquetOutput(path, self._schema)
 
     def write(self, event: Event) -> None:
-        """Take in one event; raise OSError if there is no room for it."""
+        """Write one event; raise OSError if there is no space for it."""
         self._rows.append(row_of(event, self._start))
         if len(self._rows) >= ROWS:
             self._flush()
@@ -89,7 +89,7 @@ class EventFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give the file its name; after an error, also one of these last steps, leave nothing."""
+        """Rename the file to its final name; after an error, also in these steps, remove it."""
         try:
             if error is None:
                 self._flush()
@@ -148,6 +148,6 @@ def row_of(event: Event, start: datetime | None = None) -> Row:
 
 
 def _partition_of(rest: dict[str, Any]) -> tuple[str | None, int | None]:
-    """Take the topic and the partition's number out of an event's fields, if it has them."""
+    """Remove the topic and the partition number from an event's fields and return them, if any."""
     partition = rest.pop("partition", None)
     return partition if partition is not None else (rest.pop("topic", None), None)

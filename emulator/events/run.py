@@ -1,4 +1,4 @@
-"""The run itself, its topics, its brokers, and what is done to them."""
+"""The run itself, its topics and brokers, and its faults and acts."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class TopicCreated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionsAdded:
-    """A topic has more partitions from here on."""
+    """A topic got more partitions."""
 
     topic: str
     topic_id: str
     partitions: int
-    """How many there are from now on."""
+    """The number of partitions from now on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDeleted:
-    """A topic is gone, with its records."""
+    """A topic was deleted, with its records."""
 
     topic: str
     topic_id: str
@@ -68,7 +68,7 @@ class FaultBegan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultEnded:
-    """A fault is over."""
+    """A fault ended."""
 
     fault: str
     verb: str
@@ -90,7 +90,7 @@ class FaultMissed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActRefused:
-    """Something an administrator asked for was not done; ``error`` empty: not even sent."""
+    """A request of an administrator was refused; ``error`` empty: it was not even sent."""
 
     fault: str
     """The id of the act in the scenario."""
@@ -129,7 +129,7 @@ class LagSampled:
     """-1 where nothing is committed."""
 
     processed: tuple[int, ...]
-    """How far its present or last owner has come; -1 where it never had an owner."""
+    """The progress of its present or last owner; -1 if it never had an owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ class RequestsCounted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageLost:
-    """A request or response never arrived; ``commit``: of which commit, if it was one."""
+    """A request or response was lost; ``commit``: the name of the commit, if it was one."""
 
     kind: str
     sender: str

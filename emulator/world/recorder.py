@@ -110,7 +110,7 @@ class Causes:
         return _latest(self.started.get(consumer), self.dropped.get(consumer))
 
     def behind_drop(self, group: str, why: str) -> int | None:
-        """Return the event that removed committed offsets: a topic deletion, or an administrator's act."""
+        """Return the event that removed committed offsets: a topic deletion or an admin's act."""
         if why == "deleted":
             return self.administered.get(group)
         return self.topics if "topic" in why else None

@@ -304,7 +304,7 @@ class Host:
             self._roll_back(rejected)
 
     def _roll_back(self, rejected: Rejected) -> None:
-        """Revert records that could not be written, and answer the requests that waited for them."""
+        """Revert records that could not be written, and answer requests that waited for them."""
         if self.serves:
             now = self._run.kernel.now
             step = self.coordinator.rejected(rejected.log_offset, rejected.error, now)

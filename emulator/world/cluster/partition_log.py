@@ -263,7 +263,7 @@ class PartitionLog:
 
 
 class StaleLog:
-    """A partition as shown by a broker with stale metadata that no longer leads it: it has stalled."""
+    """A stalled partition, as shown by a broker with stale metadata that no longer leads it."""
 
     __slots__ = ("_epoch", "_era", "_log", "_until_us", "record_size", "replicas")
 
