@@ -55,14 +55,14 @@ class PartitionLog:
         self._replication_us = replication_us if len(replicas.brokers) > 1 else 0
         self._acked_by_leader_alone = topic.acks == "1"
         self._visibility: Visibility | None = None
-        """None: its high watermark never stopped."""
+        """None: its high watermark never stalled."""
 
         self._epochs: tuple[EpochStart, ...] = (EpochStart(0, 0),)
         self._counted = 1
-        """So many elections are in ``_epochs``, or were before a truncation."""
+        """The number of elections in ``_epochs``, or before a truncation."""
 
         self._begins: int | None = None
-        """Where the next leader epoch begins, if not at the end of the log."""
+        """The start of the next leader epoch, if it is not the end of the log."""
 
         self._history = WHOLE
         self._eras: tuple[Era, ...] = ()
@@ -81,7 +81,7 @@ class PartitionLog:
         return serial if self._history is WHOLE else self._history.offset(serial)
 
     def appended(self, now: int) -> int:
-        """Return how many records were ever appended by ``now``."""
+        """Return the number of records ever appended by ``now``."""
         before = self._backlog if now >= self._backlog_us else 0
         return before + self._arrivals.count(now)
 
@@ -92,7 +92,7 @@ class PartitionLog:
         return self.end(self._visibility.as_of(now))
 
     def safe_us(self, now: int) -> int:
-        """Return up to which append time everything is visible at ``now``."""
+        """Return the append time up to which everything is visible at ``now``."""
         if self._visibility is None:
             return now - self._replication_us
         return self._visibility.as_of(now)
@@ -122,7 +122,7 @@ class PartitionLog:
 
     @property
     def epochs(self) -> tuple[EpochStart, ...]:
-        """Where the records of each leader epoch begin, rising."""
+        """The start offset of each leader epoch, ascending."""
         elections = self.replicas.elections
         while self._counted < len(elections):
             epoch, began_us = elections[self._counted]
@@ -134,15 +134,15 @@ class PartitionLog:
 
     @property
     def incarnation(self) -> int:
-        """How often the log was truncated."""
+        """The number of truncations of the log."""
         return len(self.cuts)
 
     def incarnation_of(self, epoch: int) -> int:
-        """Return in which incarnation of the log a leader epoch appended its records."""
+        """Return the incarnation of the log in which a leader epoch appended its records."""
         return bisect_right(self.cuts, epoch, key=lambda cut: cut.epoch)
 
     def appended_at(self, offset: int) -> int:
-        """Return when the record at ``offset`` is appended; backlog: when it was there."""
+        """Return the append time of the record at ``offset``; of the backlog: its creation."""
         return self._serial_appended_at(self._history.serial(offset))
 
     def _serial_appended_at(self, serial: int) -> int:
@@ -159,11 +159,11 @@ class PartitionLog:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether nothing more becomes visible."""
+        """Whether the high watermark cannot advance."""
         return self._visibility is not None and self._visibility.is_stalled
 
     def stall(self, now: int) -> None:
-        """Stop the high watermark: a replica in sync no longer fetches, or too few are in sync."""
+        """Stall the high watermark: an in-sync replica stopped fetching, or too few are in sync."""
         if self._visibility is None:
             self._visibility = Visibility(self._replication_us)
         self._visibility.stall(now)
@@ -204,7 +204,7 @@ class PartitionLog:
         return since_us - self._replication_us // 2 - late_us
 
     def is_behind(self, broker: int, until_us: int, now: int) -> bool:
-        """Return whether a follower that has everything appended until then lacks something."""
+        """Return whether a follower that has everything appended by *until_us* lacks records."""
         del broker
         return self.end(now) > self.end(until_us)
 
@@ -219,7 +219,7 @@ class PartitionLog:
 
     @property
     def replication_us(self) -> int:
-        """From an append to the high watermark that covers it, undisturbed."""
+        """The time from an append to the high watermark that covers it, undisturbed."""
         return self._replication_us
 
     def on_new_leader(
@@ -256,7 +256,7 @@ class PartitionLog:
         return next((era for era in self._eras if era.until_us >= at_us), now)
 
     def retain(self, oldest_us: int) -> bool:
-        """Drop what was appended before ``oldest_us``; return whether there was any."""
+        """Remove records appended before ``oldest_us``; return whether there were any."""
         before = self.start
         self.start = max(before, self.end(oldest_us - 1) if oldest_us > 0 else 0)
         return self.start > before
@@ -304,7 +304,7 @@ class StaleLog:
 
     @property
     def epochs(self) -> tuple[EpochStart, ...]:
-        """Where the records of each leader epoch begin that this leader has heard of."""
+        """The start offset of each leader epoch that this leader knows."""
         known = self._era.epochs if self._era.until_us < NEVER else self._log.epochs
         return tuple(start for start in known if start.epoch <= self._epoch)
 

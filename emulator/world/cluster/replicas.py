@@ -1,7 +1,7 @@
-"""The replicas of one partition, as the controller has them: leader, leader epoch, ISR.
+"""The replicas of one partition in the controller's metadata: leader, leader epoch, ISR.
 
-A broker that hears nothing from the controller goes on by what it heard last, so each replica
-set also remembers what such brokers take for true.
+A broker that receives nothing from the controller uses the metadata it received last, so each
+replica set also stores the outdated metadata of such brokers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ NO_BROKER = -1
 
 
 class Belief(NamedTuple):
-    """What a broker with stale metadata knows of a partition."""
+    """The metadata of a partition on a broker with stale metadata."""
 
     leader: int
     epoch: int
     until_us: int
-    """When that ceased to be so."""
+    """The time at which it became outdated."""
 
 
 class ReplicaSet:
@@ -55,14 +55,14 @@ class ReplicaSet:
         """In the order of ``brokers``."""
 
         self.leaders_isr: tuple[int, ...] | None = None
-        """The ISR that a leader with stale metadata knows, where the controller has another."""
+        """The ISR known to a leader with stale metadata, if it differs from the controller's."""
 
         self._beliefs: dict[int, Belief] | None = None
 
     # -- what a broker knows ---------------------------------------------------------------------
 
     def belief(self, broker: int) -> Belief | None:
-        """Return what a broker out of touch takes for true; None: it knows how things are."""
+        """Return the metadata of a broker with stale metadata; None: its metadata are current."""
         return None if self._beliefs is None else self._beliefs.get(broker)
 
     def leader_known_to(self, broker: int) -> int:
@@ -94,14 +94,14 @@ class ReplicaSet:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def freeze_beliefs(self, brokers: Iterable[int], now: int) -> None:
-        """Keep the present metadata for these brokers: it is about to change."""
+        """Store the present metadata for these brokers before a change."""
         for broker in brokers:
             if self._beliefs is None:
                 self._beliefs = {}
             self._beliefs.setdefault(broker, Belief(self.leader, self.epoch, now))
 
     def inform(self, broker: int) -> None:
-        """Give a broker current metadata."""
+        """Discard a broker's stale metadata: it gets the current metadata."""
         if self._beliefs is not None:
             self._beliefs.pop(broker, None)
             self._beliefs = self._beliefs or None
@@ -121,7 +121,7 @@ class ReplicaSet:
             self.isr = (leader,)
 
     def set_isr(self, isr: tuple[int, ...], *, leader_knows: bool) -> None:
-        """Change the ISR; a leader that does not hear of it goes on with the old one."""
+        """Change the ISR; a leader that does not learn of it keeps the old one."""
         if leader_knows:
             self.leaders_isr = None
         elif self.leaders_isr is None:
@@ -148,7 +148,7 @@ class Peer(Protocol):
 
     @property
     def replication_us(self) -> int:
-        """From an append to the high watermark that covers it, undisturbed."""
+        """The time from an append to the high watermark that covers it, undisturbed."""
 
     def on_new_leader(
         self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool
@@ -166,17 +166,17 @@ class Peer(Protocol):
         """Return whether a follower that has everything appended until then lacks something."""
 
     def caught_up(self, broker: int, until_us: int, now: int) -> bool:
-        """Return whether a follower that has everything appended until then has all that is safe."""
+        """Return whether a follower that has everything appended until then has caught up."""
 
 
 class Readers(Protocol):
     """The consumers, as the cluster uses them: they read its logs by arithmetic."""
 
     def unfold(self) -> None:
-        """Stop reading by arithmetic: something that it depends on is about to change."""
+        """Stop polling by arithmetic before a change of its conditions."""
 
     def plan_again(self) -> None:
         """Compute again when fetches in flight are answered."""
 
     def truncated(self, partition: TopicPartition, first: int) -> None:
-        """Take note that a partition has lost its records from *first* on."""
+        """Note that a partition has lost its records from *first* on."""

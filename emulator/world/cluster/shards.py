@@ -246,7 +246,7 @@ class Shard:
         }
 
     def leaders_log(self) -> tuple[StoredLog, int]:
-        """Return the log as its leader has it, and its end; as the last one had it if none leads."""
+        """Return the leader's log and its end; without a leader, those of the last one."""
         broker = self.leader if self.leader in self._copies else self.replicas.isr[0]
         led = self.led.get(broker)
         copy = self._copies[broker]

@@ -48,7 +48,7 @@ MOST_ENTRIES = 5_033_164
 
 
 class StoredBatch(NamedTuple):
-    """Records that were appended at once."""
+    """Records that were appended together."""
 
     records: tuple[Record, ...]
     header: BatchHeader
@@ -65,7 +65,7 @@ class StoredBatch(NamedTuple):
     """Log offset of its first record."""
 
     end: int
-    """Log offset of what comes after it."""
+    """Log offset after its last record."""
 
     @property
     def size(self) -> int:
@@ -74,7 +74,7 @@ class StoredBatch(NamedTuple):
 
 
 class Amount(NamedTuple):
-    """How much a load reads."""
+    """The amount that a load reads."""
 
     size: int
     """Bytes."""
@@ -116,10 +116,10 @@ class StoredLog:
     ) -> None:
         """Begin behind a *backlog*. *is_compacted*: False where the cleaner is off."""
         self.end = backlog.records
-        """The log offset the next record gets."""
+        """The log offset of the next record."""
 
         self.settled = self.end
-        """Below it only the newest record of each key is known."""
+        """Below it only the newest record of each key is kept."""
 
         self._amount = backlog
         self._settings = settings
@@ -130,10 +130,10 @@ class StoredLog:
 
         self._checkpoint: int | None = None
         self._newest: dict[Any, Held] = {}
-        """Of all settled records; no tombstones."""
+        """The newest settled record of each key; no tombstones."""
 
         self._batches: deque[StoredBatch] = deque()
-        """Those that are not settled."""
+        """Batches that are not settled."""
 
         self._epochs: list[tuple[int, int]] = [(0, 0)]
 
@@ -206,7 +206,7 @@ class StoredLog:
     # -- reading ---------------------------------------------------------------------------------
 
     def read(self, end: int) -> Iterator[tuple[int, Record]]:
-        """Yield what a load up to ``end`` comes to, by log offset: what is superseded is left out."""
+        """Yield the records of a load up to ``end`` by log offset, without superseded ones."""
         assert end >= self.settled, "what is settled cannot be read halfway"
         for held in sorted(self._newest.values(), key=lambda each: each.log_offset):
             yield held.log_offset, held.record
@@ -224,7 +224,7 @@ class StoredLog:
 
     @property
     def segments(self) -> int:
-        """How many segments there are; what was there before the run counts for none."""
+        """The number of segments; those from before the run do not count."""
         return len(self._segments)
 
     @property
@@ -250,7 +250,7 @@ class StoredLog:
     # -- compaction ------------------------------------------------------------------------------
 
     def to_clean(self, high_watermark: int, now_ms: int) -> LogToClean:
-        """Return what the cleaner sees; what is not settled it leaves alone."""
+        """Return the log as the cleaner sees it; the cleaner does not touch unsettled batches."""
         return log_to_clean(
             [segment.about for segment in self._segments],
             self._settings,
@@ -260,7 +260,7 @@ class StoredLog:
         )
 
     def dirty(self) -> list[Segment]:
-        """Return the closed segments that no compaction has come to the end of."""
+        """Return the closed segments that no compaction has completed."""
         clean = -1 if self._checkpoint is None else self._checkpoint
         closed = [segment.about for segment in self._segments[:-1]]
         ends = [segment.about.base_offset for segment in self._segments[1:]]
@@ -284,7 +284,7 @@ class StoredLog:
     # -- histories -------------------------------------------------------------------------------
 
     def fork(self, end: int) -> StoredLog:
-        """Return a log of its own with everything below ``end``."""
+        """Return a separate log with everything below ``end``."""
         assert end >= self.settled, "what is settled is in every branch"
         made = StoredLog(
             settings=self._settings, is_compacted=self._is_compacted, spool=self._spool

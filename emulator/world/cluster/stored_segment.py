@@ -49,23 +49,23 @@ class StoredSegment:
         self.about = about
         self.records = 0
         self.newest: dict[Any, Held] = {}
-        """By key; empty once the segment has been cleaned."""
+        """By key; empty after the segment has been cleaned."""
 
         self.cleaned: tuple[Batch, ...] | None = None
-        """All that is in it, once it has been cleaned."""
+        """All its batches, after it has been cleaned."""
 
         self.extents: list[tuple[int, int]] = []
         """Position and size of its parts in the spool, if there is one."""
 
     def fork(self) -> StoredSegment:
-        """Return a segment of its own with the same content."""
+        """Return a separate segment with the same content."""
         made = StoredSegment(self.about)
         made.records, made.cleaned = self.records, self.cleaned
         made.newest, made.extents = dict(self.newest), list(self.extents)
         return made
 
     def note_place(self, position: int, size: int) -> None:
-        """Remember where the bytes of the next batch lie."""
+        """Store the position of the next batch's bytes."""
         if self.extents and sum(self.extents[-1]) == position:
             begin, before = self.extents[-1]
             self.extents[-1] = (begin, before + size)

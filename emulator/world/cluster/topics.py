@@ -43,7 +43,7 @@ class Topics:
         racks: tuple[str, ...],
         ids: Mapping[str, str] | None = None,
     ) -> None:
-        """Begin without topics; *ids* are those of a real history, by name, of first incarnations."""
+        """Begin without topics; *ids*: of first incarnations in a real history, by name."""
         self._seed = seed
         self._ids = ids or {}
         self._brokers = brokers

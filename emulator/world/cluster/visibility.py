@@ -25,7 +25,7 @@ IN_FLIGHT = 5
 """``max.in.flight.requests.per.connection``: the most requests that a producer has in flight."""
 
 TURNS = IN_FLIGHT + 1
-"""After so many replications the remaining records are safe: one replication is their own."""
+"""The number of replications after which the remaining records are visible, their own included."""
 
 
 class Visibility:
@@ -37,16 +37,16 @@ class Visibility:
         self._replication_us = replication_us
         self._lag_us = replication_us
         self._spells: list[tuple[int, int, int]] = []
-        """From when on; up to which append time was visible then; how late it is since."""
+        """Start; append time visible at the start; additional delay since then."""
 
     @property
     def disturbed(self) -> bool:
-        """Whether it ever stood or lagged."""
+        """Whether it ever stalled or lagged."""
         return bool(self._spells)
 
     @property
     def is_stalled(self) -> bool:
-        """Whether nothing more becomes visible."""
+        """Whether the high watermark cannot advance."""
         return self._lag_us == NEVER
 
     def as_of(self, now: int) -> int:
@@ -57,7 +57,7 @@ class Visibility:
         return now - self._replication_us
 
     def when(self, appended_us: int) -> int:
-        """Return when what was appended then becomes visible; ``NEVER`` while that is not known."""
+        """Return when a record appended then becomes visible; ``NEVER`` if not known yet."""
         visible = appended_us + self._replication_us
         for index, (begin, reached, lag) in enumerate(self._spells):
             if visible < begin:
@@ -71,7 +71,7 @@ class Visibility:
         return min(visible, NEVER)
 
     def stall(self, now: int) -> None:
-        """Stall: from now on nothing becomes visible, nor what is appended at this instant."""
+        """Stall: from now on no record becomes visible, nor those appended at this instant."""
         self._go_on(now, NEVER, now - 1)
 
     def move(self, now: int, late_us: int = 0, under_way: Sequence[int] = ()) -> None:

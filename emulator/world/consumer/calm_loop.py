@@ -144,7 +144,7 @@ class CalmLoop:
     # -- playing -----------------------------------------------------------------------------------
 
     def _play(self, until: int, first_left: int) -> None:
-        """Play what happens before ``until``, and of that instant what comes before *first_left*."""
+        """Play events before ``until``, and of that instant those before *first_left*."""
         calm = self._calm
         assert calm is not None, "it polls"
         if until >= self._due_us:

@@ -189,7 +189,7 @@ class Fetches:
     def _is_readable(
         self, fetch: FetchInFlight, readings: Mapping[TopicPartition, Reading], now: int
     ) -> bool:
-        """Return whether a broker shows all that is read from it, now and when it was last asked."""
+        """Return whether a broker shows all partitions read from it, now and when last asked."""
         for tp, want in fetch.wants.cached.items():
             log, reading = want.log, readings[tp]
             if log is None or log is not self._topics.shown_by(fetch.broker, tp):
