@@ -180,7 +180,7 @@ class SegmentRolled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogCompacted:
-    """The log cleaner compacted an offsets partition: log offsets ``first`` up to ``next_offset``."""
+    """The log cleaner compacted an offsets partition from ``first`` up to ``next_offset``."""
 
     log_partition: int
     broker: int

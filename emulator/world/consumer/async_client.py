@@ -1,4 +1,4 @@
-"""The client of the consumer protocol in a process: what Java's ``AsyncKafkaConsumer`` is built with."""
+"""Build the client of the consumer protocol in a process (Java's ``AsyncKafkaConsumer``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from protocols.groups.kip848.patterns import matcher
 __all__ = ["WAKE_UPS", "CalmLoop", "matched_by_brokers", "new_client"]
 
 WAKE_UPS = (BACKGROUND, WOKEN)
-"""Timers that hold how long a thread takes to run: they are not late besides."""
+"""Timers that represent the time a thread takes to run; no lateness is added to them."""
 
 
 def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Client:

@@ -1,4 +1,4 @@
-"""The consumers of a scenario as blueprints: what each incarnation of one is built from."""
+"""The consumers of a scenario as blueprints, from which each incarnation is built."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Blueprint:
 
     name: str
     index: int
-    """Its place among all consumers; breaks ties."""
+    """Its order among all consumers at equal times."""
 
     group: Group
     member: Member
@@ -57,7 +57,7 @@ class Blueprint:
 
     @property
     def close_operation(self) -> CloseOperation:
-        """What close() does about the membership."""
+        """The leave-group behaviour of close()."""
         return CloseOperation[self.group.close_operation]
 
     @property
@@ -72,7 +72,7 @@ class Blueprint:
         return policy.when == "record" or (policy.when == "every" and not policy.between_batches)
 
     def plan(self, batch: Batch) -> None:
-        """Lay down how long each record of a batch will take, and which ones fail."""
+        """Set the processing time of each record of a batch, and the records that fail."""
         if self.each_us is not None:
             batch.take_each(self.each_us)
             return

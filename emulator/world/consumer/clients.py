@@ -70,7 +70,7 @@ def _classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
 
 
 def full_match(pattern: str) -> Callable[[str], bool]:
-    """Return what says whether all of a name matches a pattern, as a client does it by itself."""
+    """Return a predicate: whether a pattern matches a whole name, as a client evaluates it."""
     compiled = re.compile(pattern)
     return lambda topic: compiled.fullmatch(topic) is not None
 

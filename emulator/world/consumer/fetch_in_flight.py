@@ -1,4 +1,4 @@
-"""One fetch in flight as arithmetic: when it is answered, and what a poll gets of the answer."""
+"""One fetch in flight as arithmetic: when it is answered, and the records a poll gets from it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Want:
         self.partition = partition
         self.offset = offset
         self.epoch = UNKNOWN_EPOCH
-        """The leader epoch in which the client believes the broker to lead."""
+        """The leader epoch in which the client believes that the broker leads."""
 
         self.log = log
         self.when_us = NEVER
@@ -138,7 +138,7 @@ class FetchInFlight:
             want.look_ahead(self._least_bytes)
 
     def bring(self) -> FetchResponse:
-        """Return the answer, where nothing but records can be in it; the session moves past it."""
+        """Return an answer that contains only records; the session moves past it."""
         ready, room = self.ready_us, self._room
         found: list[FetchedRecords] = []
         for want in [want for want in self.wants.cached.values() if want.when_us <= ready]:

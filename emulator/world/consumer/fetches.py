@@ -1,7 +1,7 @@
-"""Fetches as arithmetic: when a broker answers, and with what.
+"""Fetches as arithmetic: the time and the content of brokers' answers.
 
 A broker answers a fetch when it has ``fetch.min.bytes``, or after ``fetch.max.wait.ms``
-(``DelayedFetch``). When that will be is known as soon as the fetch is sent, because arrivals are
+(``DelayedFetch``). This time is known as soon as the fetch is sent, because arrivals are
 arithmetic; it is computed again for fetches in flight whenever a broker stops or a leader changes.
 """
 
@@ -74,7 +74,7 @@ class Fetches:
         self._await(fetch)
 
     def _ways(self, process: Reader, broker: int) -> tuple[Way, Way]:
-        """Return how long it takes there and back."""
+        """Return the delays of the two directions."""
         wire, party = self._run.wire, Party(broker_name(broker), "brokers")
         return wire.link(process.party, party), wire.link(party, process.party)
 
@@ -140,7 +140,7 @@ class Fetches:
         return FetchResponse(fetch.broker, tuple(found))
 
     def _read(self, want: Want, fetch: FetchInFlight, room: int, *, first: bool) -> FetchedRecords:
-        """Return what one partition answers."""
+        """Return the answer of one partition."""
         log = want.log
         if log is None:
             return _error(want.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -1,4 +1,4 @@
-"""A running consumer as its parts use it: its application, its listener, its poll loop, its events."""
+"""A running consumer as its parts use it: application, listener, poll loop, events."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Commits(Protocol):
     """The commits that an application makes by its policy."""
 
     def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
-        """Commit what is processed of some partitions, then go on."""
+        """Commit the processed offsets of some partitions, then continue."""
 
     def forget(self, tp: TopicPartition) -> None:
-        """Leave a partition out of later commits."""
+        """Exclude a partition from later commits."""
 
     def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
         """React to a failed ``commitAsync``."""
@@ -111,7 +111,7 @@ class ConsumerProcess(Reader, Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether it carries out effects of its client."""
+        """Whether it is carrying out effects of its client."""
 
     @property
     def at_rest(self) -> bool:

@@ -90,7 +90,7 @@ class Listener:
     # -- calls that fail -------------------------------------------------------------------------
 
     def _threw(self, call: Call, event: int) -> None:
-        """End a call in an exception: only partitions that the client gives up are closed."""
+        """End a call with an exception: only partitions that the client revokes are closed."""
         process = self._process
         threw = ListenerThrew(
             consumer=self._blueprint.name,

@@ -1,4 +1,4 @@
-"""The commits an application makes itself, by its policy, and what it does when one fails."""
+"""The commits that an application makes by its policy, and its reaction to failed commits."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class PolicyCommits:
         self._records += records
 
     def forget(self, tp: TopicPartition) -> None:
-        """Leave a partition out of commits to come: it is no longer ours."""
+        """Exclude a partition that is no longer owned from later commits."""
         self.uncommitted.pop(tp, None)
 
     @property
     def due(self) -> bool:
-        """Whether a commit by time or count is due; the clock runs on while none is needed."""
+        """Whether a commit by time or count is due; time counts even while no commit is needed."""
         now = self._kernel.now
         late = self._policy.every is not None and now - self._last_us >= self._policy.every
         many = self._policy.records is not None and self._records >= self._policy.records
@@ -47,7 +47,7 @@ class PolicyCommits:
     # -- sending ---------------------------------------------------------------------------------
 
     def commit(self, ends: dict[TopicPartition, int] | None, then: Then) -> None:
-        """Commit as the policy says, then go on; None: without arguments, all that poll gave."""
+        """Commit by the policy, then continue; None: without arguments, all polled offsets."""
         offsets = self._offsets(ends) if ends is not None and self._policy.arguments else None
         self.uncommitted.clear()
         self._records = 0
@@ -59,7 +59,7 @@ class PolicyCommits:
             self._send_sync(offsets, then)
 
     def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
-        """Commit what is processed of some partitions, as a listener does before it lets go."""
+        """Commit the processed offsets of some partitions, as a listener does before revocation."""
         done = self._process.progress.done
         ends = {tp: end for tp in partitions if (end := done(tp)) is not None}
         if ends:
@@ -96,7 +96,7 @@ class PolicyCommits:
         then(result)
 
     def refused(self, result: CommitResult) -> bool:
-        """React to a failed commit; return whether the rest of the batch is to be thrown away."""
+        """React to a failed commit; return whether the rest of the batch is to be discarded."""
         if result.exception is None:
             return False
         if self._policy.on_refusal == "stop":
@@ -104,7 +104,7 @@ class PolicyCommits:
         return self._policy.on_refusal == "discard"
 
     def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
-        """Send a failed commit again later, also after newer ones: the mistake of ``retry_older``."""
+        """Retry a failed commit later, even after newer ones: the mistake of ``retry_older``."""
         pause = self._policy.retry_older
         if pause is not None:
             when = self._kernel.now + pause

@@ -105,7 +105,7 @@ class Process:
         """The topics to subscribe to before the next poll; None: no change."""
 
     def _poll_loop(self) -> PollLoop | CalmLoop | None:
-        """Return what polls by arithmetic, if anything is to."""
+        """Return the loop that polls by arithmetic, if one is to be used."""
         if not self.run.folding:
             return None
         if isinstance(self.client, ClassicClient):
@@ -166,12 +166,12 @@ class Process:
 
     @property
     def at_rest(self) -> bool:
-        """Whether all is done that its client has asked for."""
+        """Whether all effects of its client have been carried out."""
         return not self._effects
 
     @property
     def busy(self) -> bool:
-        """Whether it is in the middle of what its client asked for."""
+        """Whether it is carrying out effects of its client."""
         return self._busy
 
     def wake_poll(self) -> None:

@@ -84,7 +84,7 @@ class Progress:
         """Counts what the handler has finished by now."""
 
         self._unfold = unfold
-        """From now on each batch is written."""
+        """Stops polling by arithmetic: each batch is written from now on."""
 
         self._log_of = log_of
         self.behind: set[TopicPartition] = set()
@@ -114,11 +114,11 @@ class Progress:
         self._recorder.write(opened, cause)
 
     def handed(self, tp: TopicPartition, next_offset: int) -> None:
-        """Note what poll returned."""
+        """Note the records that poll returned."""
         self._epochs[tp].position = next_offset
 
     def read_on(self, part: Handed, epoch: int) -> None:
-        """Write an event if records are the first of an incarnation that began after this epoch did.
+        """Write an event at the first records of an incarnation that began after this epoch.
 
         *epoch*: the leader epoch of the last record that was handed out.
         """
@@ -186,7 +186,7 @@ class Progress:
         self._recorder.write(cut_off, cause)
 
     def done(self, tp: TopicPartition) -> int | None:
-        """Return how far the handler is in ``tp``, None if this process does not own it."""
+        """Return the handler's progress in ``tp``; None if this process does not own it."""
         epoch = self._epochs.get(tp)
         return None if epoch is None else epoch.done
 
@@ -208,7 +208,7 @@ class Progress:
         epoch.written = epoch.done
 
     def write_now(self, tp: TopicPartition) -> None:
-        """Write what is finished by now: another process begins on ``tp``."""
+        """Write the progress up to now: another process begins on ``tp``."""
         self._unfold()
         self._settle()
         self.write(tp)

@@ -1,4 +1,4 @@
-"""Faults and acts: each one a short script in virtual time, begun when its moment comes.
+"""Faults and acts: each is a short script in virtual time that begins at its moment.
 
 A script aimed at a step of the protocol begins inside that step: "when the batch is done" is
 after its last record and before anything that would follow. A fault that chooses a message

@@ -62,9 +62,9 @@ class MemberScripts:
     def _stop_member(
         self, consumer: str, cause: int, *, mid_batch: bool, grace: int | None
     ) -> Script:
-        """Close a member and wait for its end; kill it when its grace is over.
+        """Close a member and wait for its end; kill it after the grace period.
 
-        Without any grace it is killed at once, before it could begin to close.
+        Without a grace period it is killed at once, before it could begin to close.
         """
         process = self._running(consumer, cause)
         if process is None:
