@@ -186,7 +186,7 @@ class LawChecker:
         self._loose.add(what.group)
 
     def _converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
-        """Let an empty group's generation start anew; with members, the count continues."""
+        """Allow an empty group's generation to start anew; with members, the count continues."""
         self._protocols.pop(what.group, None)
         if what.members:
             return

@@ -75,7 +75,7 @@ class Visibility:
         self._go_on(now, NEVER, now - 1)
 
     def move(self, now: int, late_us: int = 0, under_way: Sequence[int] = ()) -> None:
-        """Let it move again from now on, later than usual by *late_us*.
+        """Move the high watermark again from now on, later than usual by *late_us*.
 
         *late_us*: minus a replication where there is none to wait for: then all comes at once.
         *under_way*: when the records were appended that come first, one a replication; rising.
