@@ -181,12 +181,12 @@ def master_to_set(environment: Mapping[str, str], wanted: str | None) -> str | N
 
 
 def is_decided(environment: Mapping[str, str]) -> bool:
-    """Say whether spark-submit or Spark Connect has chosen where Spark is."""
+    """Return whether spark-submit or Spark Connect has chosen where Spark is."""
     return any(name in environment for name in _DECIDED)
 
 
 def is_local(master: str) -> bool:
-    """Say whether workers are processes of this machine, started by Spark itself."""
+    """Return whether workers are processes of this machine, started by Spark itself."""
     return master.partition("[")[0] == "local"
 
 

@@ -276,7 +276,7 @@ def _cores(spark: Any) -> int:
 
 
 def _has_workers(spark: Any) -> bool:
-    """Say whether workers are processes of this machine, there whenever they are wanted."""
+    """Return whether workers are processes of this machine, there whenever they are wanted."""
     return not _is_connect(spark) and is_local(spark.sparkContext.master)
 
 

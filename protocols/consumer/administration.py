@@ -1,4 +1,4 @@
-"""Rules of the admin client: retries after an answer, and the offsets of a reset.
+"""Rules of the admin client: retries after a response, and the offsets of a reset.
 
 The world sends the requests and waits. Source: ``CoordinatorStrategy``,
 ``AlterConsumerGroupOffsetsHandler``, ``DeleteConsumerGroupOffsetsHandler``,
@@ -26,13 +26,13 @@ RETRY_BACKOFF_MAX_US: Final = 1_000_000
 
 
 class Next(enum.Enum):
-    """The next step of an admin client after an answer of the coordinator."""
+    """The next step of an admin client after a response of the coordinator."""
 
     BELIEVE = "believe"
-    """The answer is final, a success or an error."""
+    """The response is final, a success or an error."""
 
     AGAIN = "again"
-    """Ask the same broker once more."""
+    """Retry the request at the same broker."""
 
     LOOK_UP = "look up"
     """Look the coordinator up again, then repeat the request."""
@@ -55,7 +55,7 @@ def next_step(answer: Message | None) -> Next:
 
 
 def errors_of(answer: Message) -> tuple[ErrorCode, ...]:
-    """Return the errors in an answer; raise TypeError for an answer no admin client gets."""
+    """Return the errors in a response; raise TypeError if no admin client receives its type."""
     match answer:
         case DescribeGroupResponse(error=error) | OffsetFetchResponse(error=error):
             found = [error]
@@ -71,13 +71,13 @@ def errors_of(answer: Message) -> tuple[ErrorCode, ...]:
 
 
 def backoff_us(failures: int) -> int:
-    """Return how long to wait after so many failures in a row (KIP-580)."""
+    """Return the back-off in microseconds after this number of consecutive failures (KIP-580)."""
     longer = RETRY_BACKOFF_US << min(failures - 1, 10)
     return int(min(longer, RETRY_BACKOFF_MAX_US))
 
 
 def may_reset(description: DescribeGroupResponse) -> bool:
-    """Say whether the tool resets the offsets of a group in this state."""
+    """Return whether the tool resets the offsets of a group in this state."""
     missing = description.error is ErrorCode.GROUP_ID_NOT_FOUND
     return missing or description.state in _INACTIVE
 
@@ -86,5 +86,5 @@ _INACTIVE: Final = frozenset({"Empty", "Dead"})
 
 
 def clamp_offset(wanted: int, earliest: int, latest: int) -> int:
-    """Return *wanted*, limited to the offsets that the log has."""
+    """Return *wanted*, limited to the range of offsets in the log."""
     return max(earliest, min(wanted, latest))

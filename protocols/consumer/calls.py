@@ -22,7 +22,7 @@ class CloseOperation(enum.Enum):
 
 
 class IllegalCallError(RuntimeError):
-    """The host called a client in a way that its state does not allow: an error of the host."""
+    """The host made a call that the client's state does not allow: an error of the host."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,12 @@ RETRIED = LOSES_COORDINATOR | {
 
 
 def automatic_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
-    """Order as a Java HashMap that was filled one by one (automatic commits)."""
+    """Return offsets in the order of a Java HashMap filled one by one (automatic commits)."""
     return _in_map_order(offsets, DEFAULT_LENGTH)
 
 
 def explicit_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
-    """Order as a copy of such a map (commitSync and commitAsync)."""
+    """Return offsets in the order of a copy of such a map (commitSync and commitAsync)."""
     entries = automatic_order(offsets)
     return _in_map_order(entries, length_of_map_copy(len(entries)))
 
@@ -49,7 +49,7 @@ def _topic_order(partitions: Iterable[TopicPartition]) -> list[str]:
 
 
 def all_consumed(reader: Reader) -> list[OffsetToCommit]:
-    """Return every valid position, so that all records ever returned by poll are covered.
+    """Return every valid position: a commit of them covers all records returned by poll.
 
     Each has the leader epoch of the last record before it, or none after a reset. Source:
     ``SubscriptionState.allConsumed``.

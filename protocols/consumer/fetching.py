@@ -1,7 +1,7 @@
 """A consumer's data plane: fetches, buffered records, and the fetch session at the broker.
 
-Follows Kafka's ``AbstractFetch``, ``FetchBuffer``, ``FetchCollector`` and ``FetchSession``. Unlike
-the machines around it, a :class:`Fetcher` is changed in place: every poll uses it, and a copy each
+Source: ``AbstractFetch``, ``FetchBuffer``, ``FetchCollector``, ``FetchSession``. Unlike the
+machines around it, a :class:`Fetcher` is changed in place: every poll uses it, and a copy for each
 poll would double the cost of a run. Records are ranges of offsets.
 """
 
@@ -25,11 +25,11 @@ from protocols.messages import (
 )
 
 _FEW = 8
-"""Up to this number of keys a hash map of the default length neither grows nor treeifies."""
+"""Up to this number of keys a hash map of the default length neither resizes nor treeifies."""
 
 
 class Handed(NamedTuple):
-    """Records handed to the application: ``first`` up to ``next_offset``, exclusive."""
+    """Records returned to the application: from ``first`` to ``next_offset``, exclusive."""
 
     partition: TopicPartition
     first: int
@@ -49,7 +49,7 @@ class _Completed:
 
 
 class Broken(NamedTuple):
-    """A connection to a broker that broke and was not answered on since."""
+    """A broken connection to a broker that has not responded since."""
 
     failures: int
     ready_us: int
@@ -57,7 +57,7 @@ class Broken(NamedTuple):
 
 
 class Fetcher:
-    """Positions and buffers of one consumer, and which fetches to send."""
+    """The positions, buffered records and fetches of one consumer."""
 
     __slots__ = ("_broken", "_buffer", "_in_flight", "_line", "pending", "positions", "revoking")
 
@@ -67,16 +67,16 @@ class Fetcher:
         self._broken: dict[int, Broken] = {}
         self._buffer: deque[_Completed] = deque()
         self.revoking = False
-        """All partitions are about to be revoked (eager join prepare): nothing is handed out."""
+        """All partitions are about to be revoked (eager join prepare): no records are returned."""
 
         self.pending: frozenset[TopicPartition] = frozenset()
-        """Partitions about to be revoked: neither fetched nor handed out, but committed."""
+        """Partitions about to be revoked: neither fetched nor returned, but committed."""
 
         self._line: _Completed | None = None
-        """The completed fetch that was last handed out of (``nextInLineFetch``)."""
+        """The completed fetch that records were last taken from (``nextInLineFetch``)."""
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Take this assignment; buffered records of other partitions are dropped."""
+        """Apply this assignment; drop buffered records of other partitions."""
         self.positions.assign(partitions)
         self.revoking = False
         self._buffer = deque(c for c in self._buffer if self._is_current(c))
@@ -119,9 +119,9 @@ class Fetcher:
         return found
 
     def take_free(self) -> list[int]:
-        """Return the brokers to ask for records now, and count them as asked.
+        """Return the brokers to fetch from now, and mark them as in flight.
 
-        Those of :meth:`requests`, if all positions are read and all brokers connected.
+        The same as :meth:`requests`, if all positions are valid and all brokers connected.
         """
         in_flight, leaders = self._in_flight, self.positions.by_leader
         if len(in_flight) == len(leaders):
@@ -132,7 +132,7 @@ class Fetcher:
         return free
 
     def arrived(self, response: FetchResponse) -> list[FetchedRecords]:
-        """Buffer a response; return its partitions that carry an error."""
+        """Buffer a response; return its partitions with an error."""
         self._in_flight.discard(response.node)
         if self._broken:
             self._broken.pop(response.node, None)
@@ -155,10 +155,10 @@ class Fetcher:
     def move_on(
         self, partition: TopicPartition, offset: int, epochs: tuple[EpochStart, ...]
     ) -> bool:
-        """Move past records that went straight to the application; say whether there were any.
+        """Move past records returned directly to the application; return whether there were any.
 
         Equals ``arrived`` and ``collect`` for a consumer that waits with an empty buffer, if all
-        records fit into one poll; its brokers are asked again at once.
+        records fit into one poll; the next fetch is sent at once.
         """
         reading = self.positions.readings[partition]
         if reading.position == offset:
@@ -170,11 +170,11 @@ class Fetcher:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is buffered and everything assigned may be handed out."""
+        """Whether no records are buffered and all partitions may return records."""
         return not self._buffer and not self.revoking
 
     def asked_for(self, wanted: Collection[tuple[TopicPartition, int]]) -> bool:
-        """Say whether *wanted* covers every partition that can be read, at its position."""
+        """Return whether *wanted* covers every partition that can be read, at its position."""
         valid = self.positions.valid()
         unled = len(self.positions.by_leader.get(NO_LEADER, ()))
         return len(wanted) == len(valid) - unled and all(
@@ -182,20 +182,20 @@ class Fetcher:
         )
 
     def place_of(self, broker: int) -> int:
-        """Return a broker's place in the order in which brokers are asked."""
+        """Return a broker's position in the order of fetches."""
         return list(self.positions.by_leader).index(broker)
 
     def disconnected(self, broker: int, ready_us: int = 0) -> None:
-        """Forget the fetch in flight to ``broker``; ask it again only after a metadata update.
+        """Drop the fetch in flight to ``broker``; fetch from it only after a metadata update.
 
-        Not before *ready_us*, when its reconnect back-off ends.
+        The next fetch is not sent before *ready_us*, when the reconnect back-off ends.
         """
         self._in_flight.discard(broker)
         self._broken[broker] = Broken(self.failures(broker) + 1, ready_us)
         self.positions.lost(broker)
 
     def failures(self, broker: int) -> int:
-        """Return how often the connection to a broker broke without an answer in between."""
+        """Return how often the connection to a broker broke without a response in between."""
         broken = self._broken.get(broker)
         return 0 if broken is None else broken.failures
 
@@ -207,22 +207,22 @@ class Fetcher:
 
     @property
     def connected(self) -> bool:
-        """Whether every broker to read from has answered since its connection broke."""
+        """Whether every broker to read from has responded since its connection broke."""
         return not any(broker in self.positions.by_leader for broker in self._broken)
 
     @property
     def in_flight(self) -> frozenset[int]:
-        """The brokers that still owe an answer."""
+        """The brokers with a fetch in flight."""
         return frozenset(self._in_flight)
 
-    # -- handing out -------------------------------------------------------------------------
+    # -- returning records -------------------------------------------------------------------
 
     def collect(self, limit: int) -> tuple[Handed, ...]:
-        """Hand out up to ``limit`` records and move the positions past them.
+        """Return up to ``limit`` records and move the positions past them.
 
-        The completed fetch at the front is drained before the next one is begun; one whose
-        last record is handed out exactly at the limit counts as buffered until the next call
-        (``FetchCollector.collectFetch``). Within one call the application meets the partitions in the order of the
+        The completed fetch at the front is drained before the next one; a fetch whose last record
+        is returned exactly at the limit counts as buffered until the next call
+        (``FetchCollector.collectFetch``). Within one call the partitions are in the order of the
         Java HashMap that ``ConsumerRecords`` is built from.
         """
         if self.revoking or not self._buffer:
@@ -237,7 +237,7 @@ class Fetcher:
         return tuple(handed) if len(handed) < 2 else in_record_order(handed)
 
     def share(self, limit: int) -> Handed | None:
-        """Hand out up to ``limit`` records of one partition and move its position past them."""
+        """Return up to ``limit`` records of one partition and move its position past them."""
         while self._buffer:
             completed = self._buffer[0]
             if completed.position == completed.next_offset or not self._wanted(completed):
@@ -256,7 +256,7 @@ class Fetcher:
         return None
 
     def shares_ahead(self, limit: int) -> tuple[int, ...]:
-        """Return how many records of each partition the next :meth:`collect` would hand out."""
+        """Return how many records of each partition the next :meth:`collect` would return."""
         sizes = []
         for completed in self._buffer:
             if limit > 0 and self._wanted(completed):
@@ -266,7 +266,7 @@ class Fetcher:
 
     @property
     def queued(self) -> bool:
-        """Whether whole fetches lie in the buffer besides the one that is being handed out."""
+        """Whether the buffer has completed fetches besides the one being drained."""
         return len(self._buffer) > (1 if self._buffer and self._buffer[0] is self._line else 0)
 
     def _wanted(self, completed: _Completed) -> bool:
@@ -280,7 +280,7 @@ class Fetcher:
 
     @property
     def buffered(self) -> int:
-        """Records that have arrived and were not handed out."""
+        """Number of records that have arrived and were not returned."""
         return sum(c.next_offset - c.position for c in self._buffer if self._wanted(c))
 
     def check(self) -> None:
@@ -296,7 +296,7 @@ def _spread(partition: TopicPartition) -> int:
 
 
 def in_record_order(handed: list[Handed]) -> tuple[Handed, ...]:
-    """Order as ``ConsumerRecords`` iterates: it is built on a HashMap (seen in every capture)."""
+    """Return records in the order of ``ConsumerRecords``, a HashMap (seen in every capture)."""
     if len(handed) <= _FEW:
         return tuple(sorted(handed, key=lambda part: _spread(part.partition) & DEFAULT_LENGTH - 1))
     by_partition = {part.partition: part for part in handed}
@@ -309,8 +309,8 @@ T = TypeVar("T")
 class FetchSession(Generic[T]):
     """A consumer's fetch session at a broker (KIP-227): its partitions in cache order.
 
-    A full fetch sets the order, an incremental one keeps it, and a partition that returned data moves
-    to the end. The host keeps a value for each partition.
+    A full fetch sets the order, an incremental one keeps it, and a partition that returned data
+    moves to the end. The host keeps a value for each partition.
     """
 
     __slots__ = ("cached",)
@@ -321,7 +321,7 @@ class FetchSession(Generic[T]):
     def renew(
         self, wanted: Iterable[FetchPartition], keep: Callable[[T | None, FetchPartition], T]
     ) -> None:
-        """Take a fetch: new partitions come last, those no longer wanted leave the session.
+        """Apply a fetch: append new partitions, and remove those no longer requested.
 
         *keep* returns the host's value of a partition, given its earlier value, if there was one.
         """
@@ -331,6 +331,6 @@ class FetchSession(Generic[T]):
         self.cached = {tp: keep(before.get(tp), parts[tp]) for tp in order}
 
     def answered(self, partition: TopicPartition) -> None:
-        """Note that a partition returned data."""
+        """Move a partition that returned data to the end."""
         if len(self.cached) > 1:
             self.cached[partition] = self.cached.pop(partition)

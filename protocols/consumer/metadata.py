@@ -52,7 +52,7 @@ def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 
 
 def covers_all(metadata: Metadata) -> bool:
-    """Say whether the last request covered all topics that are watched now."""
+    """Return whether the last request covered all topics that are watched now."""
     return metadata.asked == metadata.watched
 
 
@@ -68,7 +68,7 @@ def request_update(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 
 
 def on_failure(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Try again at another broker after the back-off."""
+    """Retry at another broker after the back-off."""
     metadata = reads.metadata
     retry = now + backoff_us(reader, "metadata", metadata.attempt, now)
     after = replace(
@@ -78,14 +78,14 @@ def on_failure(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 
 
 def on_timer(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Request metadata: they reached their age limit, or the last request got no answer."""
+    """Request metadata, because of the age limit or because the last request timed out."""
     if reads.metadata.in_flight is not None:
         return on_failure(reads, reader, now)
     return refresh(reads, reader, now)
 
 
 def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: int) -> Step[Reads]:
-    """Take a response; the next poll takes its topics, then its leaders."""
+    """Apply a response; the next poll applies its topics, then its leaders."""
     topics = {topic.name: topic for topic in response.topics}
     incomplete = _incomplete(topics.values()) or any(
         name not in topics for name in reader.topics or ()
@@ -134,7 +134,7 @@ def leaders_of(topics: Iterable[TopicDescription]) -> dict[TopicPartition, Leade
     return found
 
 
-@lru_cache(maxsize=256)  # all members of a group get the same
+@lru_cache(maxsize=256)  # all members of a group get the same descriptions
 def _leaders_of(topic: TopicDescription) -> dict[TopicPartition, LeaderAndEpoch]:
     epochs = topic.leader_epochs or (UNKNOWN_EPOCH,) * len(topic.leaders)
     return {

@@ -40,7 +40,7 @@ def fetch_error(response: OffsetFetchResponse) -> ErrorCode:
 def take_committed(
     reads: Reads, reader: Reader, response: OffsetFetchResponse, now: int
 ) -> Step[Reads]:
-    """Take committed offsets as positions of the partitions that have none.
+    """Set positions without an offset to the committed offsets.
 
     A leader epoch newer than in the metadata shows that the metadata are out of date.
     """
@@ -79,7 +79,7 @@ def _timestamp(reader: Reader, now: int) -> int:
 
 
 def list_offsets(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Ask the leaders for the reset positions, each partition once in request.timeout.ms."""
+    """Send ListOffsets for positions to reset, each partition once in request.timeout.ms."""
     wanted = reader.positions.due(Phase.RESETTING, now)
     if not wanted:
         return Step(reads)
@@ -102,7 +102,7 @@ def list_offsets(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 def reset_positions(
     reads: Reads, reader: Reader, partitions: Iterable[TopicPartition], now: int
 ) -> Step[Reads]:
-    """Reset these positions, which have no committed offset, by the reset policy."""
+    """Reset these positions by the reset policy, because they have no committed offset."""
     for tp in partitions:
         reader.positions.reset(tp)
     return list_offsets(reads, reader, now)
@@ -121,7 +121,7 @@ def _by_leader(
 def on_list_offsets_response(
     reads: Reads, reader: Reader, number: int, response: ListOffsetsResponse, now: int
 ) -> Step[Reads]:
-    """Take the answers; partitions with an error are retried later."""
+    """Set positions to the returned offsets; retry partitions with an error later."""
     reads = _without_listing(reads, number)
     facts: list[Effect] = []
     failed = []
@@ -153,14 +153,14 @@ def _reset_fact(reader: Reader, partition: TopicPartition, offset: int) -> Posit
 
 
 def on_list_offsets_failed(reads: Reads, reader: Reader, number: int, now: int) -> Step[Reads]:
-    """Retry the partitions of a ListOffsets without an answer after ``retry.backoff.ms``."""
+    """Retry the partitions of a ListOffsets without a response after ``retry.backoff.ms``."""
     retry = now + reader.settings.retry_backoff_ms * MS
     reader.positions.ask_again(Phase.RESETTING, reads.listing[number], retry)
     return Step(_without_listing(reads, number))
 
 
 def on_connection_lost(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Retry listings and metadata requests in flight, because a data connection broke."""
+    """Retry the ListOffsets and metadata requests in flight, because a data connection broke."""
     step = Step(reads)
     for number in reads.listing:
         step = step.then(partial(on_list_offsets_failed, reader=reader, number=number, now=now))
@@ -172,10 +172,11 @@ def on_connection_lost(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 def on_fetch_failed(
     reads: Reads, reader: Reader, failed: list[FetchedRecords], now: int
 ) -> Step[Reads]:
-    """React to errors of a fetch: refresh metadata, or reset the position.
+    """Handle the errors of a fetch: refresh metadata, or reset the position.
 
-    A partition whose new leader came with the error may already await validation. A broker that
-    does not know its own leader epoch yet is asked again. Source: ``FetchCollector.handleInitializeErrors``.
+    A partition whose new leader came with the error may already await validation. With
+    UNKNOWN_LEADER_EPOCH the fetch is only retried. Source:
+    ``FetchCollector.handleInitializeErrors``.
     """
     step = Step(reads)
     for part in failed:
@@ -191,14 +192,14 @@ def on_fetch_failed(
 
 
 def _is_current(reader: Reader, part: FetchedRecords) -> bool:
-    """Say whether an error concerns the current position of its partition."""
+    """Return whether an error concerns the current position of its partition."""
     if not reader.positions.holds(part.partition, Phase.READING):
         return False
     return part.first < 0 or reader.positions.reads_at(part.partition, part.first)
 
 
 def _out_of_range(reads: Reads, reader: Reader, partition: TopicPartition) -> Reads:
-    """Use the reset policy; without one a poll has to throw."""
+    """Reset the position by the reset policy; without a policy record an error for poll."""
     if reader.settings.auto_offset_reset != "none":
         reader.positions.reset(partition, "out of range")
         return reads
@@ -226,7 +227,7 @@ ReadingAnswer = MetadataResponse | ListOffsetsResponse | OffsetsForLeaderEpochRe
 def on_response(
     reads: Reads, reader: Reader, number: int, answer: ReadingAnswer, now: int
 ) -> Step[Reads]:
-    """Take the answer to request *number*, if it is still in flight."""
+    """Handle the response to request *number*, if the request is still in flight."""
     match answer:
         case MetadataResponse() if reads.metadata.in_flight == number:
             return metadata.on_response(reads, reader, answer, now)

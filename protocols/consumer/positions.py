@@ -1,7 +1,7 @@
 """The assigned partitions of a consumer: positions, their phases, and their leaders.
 
-Follows ``SubscriptionState``, ``TopicPartitionState`` and ``FetchPosition``; changed in place, like
-the :class:`~protocols.consumer.fetching.Fetcher` that reads from here::
+Source: ``SubscriptionState``, ``TopicPartitionState``, ``FetchPosition``. Changed in place, like
+the :class:`~protocols.consumer.fetching.Fetcher` that uses them. Phases of a position::
 
     INITIALIZING -> RESETTING, VALIDATING, READING
     RESETTING    -> READING
@@ -73,10 +73,10 @@ class Reading:
 
         self.current = UNKNOWN_LEADER
         self.leader = leader
-        """The broker to fetch from; none while the leader is not confirmed."""
+        """The broker to fetch from; ``NO_LEADER`` while the leader is not confirmed."""
 
         self.retry_us = 0
-        """When its reset or its validation may be asked for (again)."""
+        """When its reset or validation may be requested (again)."""
 
         self.why = ""
 
@@ -86,7 +86,7 @@ class Reading:
         return epoch_at(self.epochs, self.position - 1)
 
     def seek(self, offset: int, epoch: int, current: LeaderAndEpoch) -> None:
-        """Set the position: it is valid."""
+        """Set the position, which is then valid."""
         self.position = offset
         self.epochs = () if epoch == UNKNOWN_EPOCH else (EpochStart(epoch, -1),)
         self.current = current
@@ -94,20 +94,20 @@ class Reading:
         self.retry_us = 0
 
     def await_validation(self) -> None:
-        """Let the leader confirm the position, if both its epoch and the leader's are known."""
+        """Await validation by the leader, if the epochs of position and leader are known."""
         known = UNKNOWN_EPOCH not in {self.epoch, self.current.epoch}
         self.phase = Phase.VALIDATING if known else Phase.READING
         self.retry_us = 0
 
     def reset(self, why: str) -> None:
-        """Drop the position: it has to be reset."""
+        """Drop the position, so that it has to be reset."""
         self.position = UNSET
         self.phase = Phase.RESETTING
         self.retry_us = 0
         self.why = why
 
     def follow(self, known: LeaderAndEpoch) -> None:
-        """Take a new leader; a position read from another leader awaits validation."""
+        """Apply a new leader; a position read from another leader awaits validation."""
         if known.leader == NO_LEADER or self.position == UNSET or known == self.current:
             return
         self.current = known
@@ -115,7 +115,7 @@ class Reading:
 
     @property
     def fetch_position(self) -> FetchPosition:
-        """The position as one value, to see later whether it has changed."""
+        """The position as one value, to compare with later."""
         return FetchPosition(self.position, self.epoch, self.current)
 
 
@@ -130,10 +130,10 @@ class Positions:
 
     def __init__(self) -> None:
         self.readings: dict[TopicPartition, Reading] = {}
-        """In order of assignment; those that gave records last."""
+        """In order of assignment; partitions that returned records are moved to the end."""
 
         self.by_leader: dict[int, dict[TopicPartition, Reading]] = {}
-        """The same by the broker to fetch from."""
+        """The same partitions by the broker to fetch from."""
 
         self._leaders: Mapping[TopicPartition, LeaderAndEpoch] = {}
         self.behind = False
@@ -142,7 +142,7 @@ class Positions:
     # -- assignment --------------------------------------------------------------------------
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Take this assignment, in this order; partitions held before keep what they have."""
+        """Apply this assignment in this order; partitions held before keep their state."""
         held = self.readings
         self.readings = {
             tp: held[tp] if tp in held else Reading(tp, self.leader(tp).leader) for tp in partitions
@@ -156,11 +156,11 @@ class Positions:
 
     @property
     def assigned(self) -> tuple[TopicPartition, ...]:
-        """The partitions it reads: in order of assignment, those that gave records last."""
+        """The assigned partitions in order; those that returned records are at the end."""
         return tuple(self.readings)
 
     def move_to_end(self, reading: Reading) -> None:
-        """Move a partition that gave records behind the others."""
+        """Move a partition that returned records to the end."""
         tp = reading.partition
         for readings in (self.readings, self.by_leader.get(reading.leader, {})):
             if len(readings) > 1:
@@ -181,7 +181,7 @@ class Positions:
     def update_leaders(
         self, leaders: Mapping[TopicPartition, LeaderAndEpoch], recreated: Collection[str] = ()
     ) -> None:
-        """Take the leader of each partition; the next fetches go to it.
+        """Apply the leader of each partition; the next fetches go to it.
 
         An older leader epoch than the known one is ignored, except for a topic that was
         *recreated*. Positions are compared with the leaders later, in :meth:`follow_leaders`.
@@ -201,16 +201,16 @@ class Positions:
     def follow_leaders(self) -> None:
         """Compare the positions with the new leaders: those whose leader changed await validation.
 
-        For the application thread, inside poll (``validatePositionsOnMetadataChange``).
+        The application thread calls it inside poll (``validatePositionsOnMetadataChange``).
         """
         self.behind = False
         for tp, reading in self.readings.items():
             reading.follow(self.leader(tp))
 
     def update_epoch(self, partition: TopicPartition, epoch: int) -> bool:
-        """Note a leader epoch; return whether it is newer than the known one.
+        """Record a leader epoch; return whether it is newer than the known one.
 
-        Then the leader is no longer known (``Metadata.updateLastSeenEpochIfNewer``).
+        If so, the leader is no longer known (``Metadata.updateLastSeenEpochIfNewer``).
         """
         known = self.leader(partition)
         if known.epoch == UNKNOWN_EPOCH or epoch <= known.epoch:
@@ -229,13 +229,13 @@ class Positions:
         self._group_by_leader()
 
     def lost(self, broker: int) -> None:
-        """Fetch nothing from a broker before the next metadata update."""
+        """Stop fetching from a broker until the next metadata update."""
         for reading in self.by_leader.get(broker, {}).values():
             reading.leader = NO_LEADER
         self._group_by_leader()
 
     def stale(self, partition: TopicPartition) -> None:
-        """Fetch nothing of ``partition`` before the next metadata update."""
+        """Stop fetching ``partition`` until the next metadata update."""
         self.readings[partition].leader = NO_LEADER
         self._group_by_leader()
 
@@ -246,16 +246,16 @@ class Positions:
         return tuple(tp for tp, reading in self.readings.items() if reading.phase is phase)
 
     def holds(self, partition: TopicPartition, phase: Phase) -> bool:
-        """Say whether ``partition`` is assigned and in ``phase``."""
+        """Return whether ``partition`` is assigned and in ``phase``."""
         reading = self.readings.get(partition)
         return reading is not None and reading.phase is phase
 
     def all_reading(self) -> bool:
-        """Say whether every assigned partition has a valid position."""
+        """Return whether every assigned partition has a valid position."""
         return all(reading.phase is Phase.READING for reading in self.readings.values())
 
     def seek(self, partition: TopicPartition, offset: int, epoch: int = UNKNOWN_EPOCH) -> None:
-        """Set where to read next; what was buffered from elsewhere is dropped later.
+        """Set the next offset to read; records buffered from other offsets are dropped later.
 
         *epoch*: of the last record before it. If it is known, the position awaits validation first.
         """
@@ -264,18 +264,18 @@ class Positions:
         reading.await_validation()
 
     def move_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
-        """Set a position to where its leader's log diverged from the records read: it is valid."""
+        """Set a position to the offset where the leader's log diverged; it is then valid."""
         reading = self.readings[partition]
         reading.seek(offset, epoch, reading.current)
 
     def validated(self, partition: TopicPartition) -> None:
-        """Go on reading where the leader has confirmed the position."""
+        """Resume reading at a position that the leader has confirmed."""
         reading = self.readings[partition]
         reading.phase = Phase.READING
         reading.retry_us = 0
 
     def reset(self, partition: TopicPartition, why: str = "no offset") -> None:
-        """Drop a position: the reset policy decides where to continue."""
+        """Drop a position; the reset policy decides where to continue."""
         self.readings[partition].reset(why)
 
     def reset_reason(self, partition: TopicPartition) -> str:
@@ -288,7 +288,7 @@ class Positions:
         return tuple(tp for tp, r in readings if r.phase is phase and r.retry_us <= now)
 
     def ask_again(self, phase: Phase, partitions: Iterable[TopicPartition], at_us: int) -> None:
-        """Allow the next reset or validation of *partitions* at *at_us*, not before."""
+        """Allow the next reset or validation of *partitions* from *at_us* on."""
         for tp in partitions:
             if self.holds(tp, phase):
                 self.readings[tp].retry_us = at_us
@@ -298,19 +298,19 @@ class Positions:
         waiting = [r.retry_us for r in self.readings.values() if r.phase in _ASKED_FOR]
         return min((when for when in waiting if when > now), default=None)
 
-    # -- where they are ----------------------------------------------------------------------
+    # -- offsets -----------------------------------------------------------------------------
 
     def reads_at(self, partition: TopicPartition, offset: int) -> bool:
-        """Say whether ``partition`` is read, and at this offset."""
+        """Return whether ``partition`` has a position, and it is this offset."""
         reading = self.readings.get(partition)
         return reading is not None and reading.position == offset != UNSET
 
     def fetch_position(self, partition: TopicPartition) -> FetchPosition:
-        """Return where an assigned partition is read, with its epoch and leader."""
+        """Return the position of an assigned partition, with its epoch and leader."""
         return self.readings[partition].fetch_position
 
     def valid(self) -> dict[TopicPartition, int]:
-        """Return the next offset to hand out of every partition that is read."""
+        """Return the next offset to return, for every partition with a valid position."""
         return {
             tp: reading.position
             for tp, reading in self.readings.items()
@@ -318,7 +318,7 @@ class Positions:
         }
 
     def consumed(self) -> list[tuple[TopicPartition, int, int]]:
-        """Return partition, position and leader epoch of every partition that is read."""
+        """Return partition, offset and leader epoch of every valid position."""
         return [
             (tp, reading.position, reading.epoch)
             for tp, reading in self.readings.items()

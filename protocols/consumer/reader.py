@@ -18,7 +18,7 @@ from protocols.settings import ConsumerSettings
 
 
 class Reader(Protocol):
-    """The configuration of a client that shared code uses."""
+    """The part of a client's configuration that shared code uses."""
 
     @property
     def group_id(self) -> str:
@@ -68,20 +68,20 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The client's copy of topics and leaders, and when to ask again."""
+    """The client's copy of topics and leaders, and when to request it again."""
 
     topics: dict[str, TopicDescription] = field(default_factory=dict)
     version: int = 0
     seen: int = 0
-    """The version that poll has looked at."""
+    """The version that poll has applied."""
 
     fetched_us: int | None = None
     in_flight: int | None = None
     wanted: bool = True
-    """An update was asked for before the age limit."""
+    """An update was requested before the age limit."""
 
     watched: tuple[str, ...] | None = ()
-    """The topics to ask for; None: all."""
+    """The topics to request; None: all."""
 
     asked: tuple[str, ...] | None = ()
     """The topics of the last request."""
@@ -103,7 +103,7 @@ class Validation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Requests to any broker about where to read, and their results."""
+    """Metadata, ListOffsets and validation requests to any broker, and their results."""
 
     next_correlation_id: int = 0
     metadata: Metadata = NOTHING_KNOWN
@@ -117,7 +117,7 @@ class Reads:
     """The exception of the next poll, because a log was truncated."""
 
     out_of_range: dict[TopicPartition, int] = field(default_factory=dict)
-    """Positions out of range that no policy resets: each makes one poll throw."""
+    """Positions out of range without a reset policy; each makes one poll throw."""
 
     taken_us: int | None = None
     """When committed offsets last became positions."""
@@ -135,7 +135,7 @@ MS = 1_000
 
 
 def backoff_us(reader: Reader, what: str, attempt: int, now: int) -> int:
-    """Return the exponential back-off before try number ``attempt`` + 2, in microseconds.
+    """Return the exponential back-off before attempt number ``attempt`` + 2, in microseconds.
 
     ``min(max, uniform(0.8, 1.2) * base * 2^attempt)``.
     """
@@ -145,9 +145,9 @@ def backoff_us(reader: Reader, what: str, attempt: int, now: int) -> int:
 
 
 def reconnect_backoff_us(reader: Reader, failures: int, now: int) -> int:
-    """Return the back-off before a broker is connected to again, in microseconds.
+    """Return the back-off before a reconnect to a broker, in microseconds.
 
-    *failures*: how often the connection broke before, without an answer in between. Source:
+    *failures*: how often the connection broke before, without a response in between. Source:
     ``ClusterConnectionStates.updateReconnectBackoff``.
     """
     settings = reader.settings

@@ -1,7 +1,7 @@
-"""Requests of a client: number them, send them, wait for answers, look the coordinator up.
+"""Requests of a client: correlation ids, sending, timeouts, coordinator lookup.
 
-Requests to the coordinator are kept until they are answered; one timer is set for the one that has
-waited longest. What a client asks other brokers is kept in its ``reads``. Source:
+Requests to the coordinator are kept until their response; one timer is set for the earliest
+deadline. Requests to other brokers are kept in the client's ``reads``. Source:
 ``InFlightRequests``, ``NetworkClient``, ``CoordinatorRequestManager``,
 ``AbstractCoordinator.ensureCoordinatorReady``.
 """
@@ -22,7 +22,7 @@ LOOKUP = "lookup"
 """Timer: look the coordinator up again."""
 
 LOSES_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
-"""Errors by which a broker says that it is not the coordinator, or not any more."""
+"""Errors of a broker that is not, or no longer, the coordinator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It is being looked up, or will be at ``retry_us``."""
+    """The coordinator is being looked up, or will be at ``retry_us``."""
 
     attempt: int = 0
     lookup: int | None = None
@@ -66,7 +66,7 @@ def ask_for_coordinator(
 
 
 def back_off_lookup(unknown: Unknown, reader: Reader, now: int) -> Step[Unknown]:
-    """Try again after the back-off."""
+    """Retry the lookup after the back-off."""
     retry = now + backoff_us(reader, "lookup", unknown.attempt, now)
     return Step(Unknown(unknown.attempt + 1, None, retry), (SetTimer(LOOKUP, retry),))
 
@@ -76,7 +76,7 @@ REQUESTS = "requests"
 
 
 class RequestInFlight(Protocol):
-    """A request to the coordinator that has no answer yet."""
+    """A request to the coordinator without a response yet."""
 
     @property
     def broker(self) -> int:
@@ -96,7 +96,7 @@ class RequestState(Protocol):
 
     @property
     def reads(self) -> Reads:
-        """Requests to any broker about where to read."""
+        """Requests to any broker about metadata and positions."""
         ...
 
     @property
@@ -106,12 +106,12 @@ class RequestState(Protocol):
 
     @property
     def in_flight(self) -> Mapping[int, RequestInFlight]:
-        """Requests to the coordinator that have no answer yet, by correlation id."""
+        """Requests to the coordinator without a response yet, by correlation id."""
         ...
 
     @property
     def request_timer_us(self) -> int | None:
-        """When the timer for the oldest of them runs out; None: it is not set."""
+        """When the timer for the earliest deadline fires; None: it is not set."""
         ...
 
 
@@ -144,7 +144,7 @@ def look_up(state: A, reader: Reader, now: int) -> Step[A]:
 
 
 def send(state: A, message: Message, flight: RequestInFlight) -> Step[A]:
-    """Send a request to the coordinator and remember that it is in flight."""
+    """Send a request to the coordinator and record it as in flight."""
     number, state = take_number(state)
     effects: tuple[Effect, ...] = (Send(coordinator_node(flight.broker), message, number),)
     timer = state.request_timer_us
@@ -177,7 +177,7 @@ def timed_out_brokers(state: RequestState, now: int) -> list[int]:
 
 
 def rearm_request_timer(state: A) -> Step[A]:
-    """Set the timer for the oldest request still in flight."""
+    """Set the timer for the earliest deadline of the requests in flight."""
     if not state.in_flight:
         return Step(replace(state, request_timer_us=None))
     deadline = min(flight.deadline_us for flight in state.in_flight.values())
@@ -185,7 +185,7 @@ def rearm_request_timer(state: A) -> Step[A]:
 
 
 def on_request_timeout(state: A, disconnect: Callable[[A, int], Step[A]], now: int) -> Step[A]:
-    """Close the connection of every coordinator that left a request unanswered for too long.
+    """Close the connection to every coordinator with a request past its deadline.
 
     *disconnect*: handles the loss of the connection to a node. Source:
     ``NetworkClient.handleTimedOutRequests``.
@@ -200,7 +200,7 @@ def on_request_timeout(state: A, disconnect: Callable[[A, int], Step[A]], now: i
 def on_data_connection_lost(
     state: A, reader: Reader, broker: int, fail_lookup: Callable[[A], Step[A]], now: int
 ) -> Step[A]:
-    """Repeat what was asked over a broken data connection: validations, a lookup, listings.
+    """Retry the requests of a broken data connection: validations, a lookup, ListOffsets.
 
     *fail_lookup*: ends the coordinator lookup in flight.
     """
@@ -215,5 +215,5 @@ def on_data_connection_lost(
 
 
 def on_metadata_timer(state: A, reader: Reader, now: int) -> Step[A]:
-    """Ask for metadata again: they reached their age limit, or a request got no answer."""
+    """Request metadata again, because of the age limit or because a request timed out."""
     return on_reads(state, lambda reads: metadata.on_timer(reads, reader, now))

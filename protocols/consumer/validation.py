@@ -1,9 +1,9 @@
 """Validation of positions against the log of their leader (KIP-320).
 
-A position whose epoch is known is validated before anything is read from it: when it comes from a
-committed offset, and when metadata name another leader, or the same one in a later leader epoch.
-The leader is asked where the records of the position's epoch end in its log. An end below the
-position shows that the log was truncated: records read beyond it no longer belong to the partition.
+A position with a known epoch is validated before records are read from it: when it is a committed
+offset, and when metadata name another leader, or the same one in a later leader epoch. The leader
+returns where the records of the position's epoch end in its log (OffsetsForLeaderEpoch). An end
+below the position shows that the log was truncated: the records read beyond it no longer exist.
 
 Source: ``OffsetFetcher.validatePositionsAsync``, ``SubscriptionState.maybeCompleteValidation``,
 ``OffsetsForLeaderEpochUtils``.
@@ -38,7 +38,7 @@ TRUNCATED = "truncated"
 
 
 def validate_positions(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Throw the failure of the last answers, or validate the positions that await it.
+    """Throw the failure of earlier responses, or validate the positions that await it.
 
     Committed offsets that became positions in this turn are validated in the next one.
     """
@@ -53,7 +53,7 @@ def validate_positions(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 
 
 def _ask(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Ask each leader about its partitions, once in request.timeout.ms."""
+    """Send OffsetsForLeaderEpoch to each leader, each partition once in request.timeout.ms."""
     gate = now + reader.settings.request_timeout_ms * MS
     effects: tuple[Send, ...] = ()
     for leader, positions in _by_leader(reader, now).items():
@@ -66,7 +66,7 @@ def _ask(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 
 
 def _by_leader(reader: Reader, now: int) -> dict[int, dict[TopicPartition, FetchPosition]]:
-    """Return the positions to validate by leader; without a known leader metadata are requested."""
+    """Return the positions to validate by leader; omit positions without a known leader."""
     found: dict[int, dict[TopicPartition, FetchPosition]] = {}
     for tp in reader.positions.due(Phase.VALIDATING, now):
         position = reader.positions.fetch_position(tp)
@@ -90,7 +90,7 @@ def on_epoch_response(
     response: OffsetsForLeaderEpochResponse,
     now: int,
 ) -> Step[Reads]:
-    """Take a leader's answer; partitions with an error are retried, after new metadata."""
+    """Handle a leader's response; retry partitions with an error after new metadata."""
     reads, asked = _without_validation(reads, number)
     known = {end.partition: end for end in response.end_offsets if end.error is ErrorCode.NONE}
     step = _retry(reads, reader, [tp for tp in asked if tp not in known], now)
@@ -116,7 +116,7 @@ def _without_validation(
 
 
 def _awaited(reader: Reader, partition: TopicPartition, position: FetchPosition) -> bool:
-    """Say whether the answer is about the current position of the partition."""
+    """Return whether a response concerns the current position of the partition."""
     positions = reader.positions
     return (
         positions.holds(partition, Phase.VALIDATING)
@@ -125,7 +125,7 @@ def _awaited(reader: Reader, partition: TopicPartition, position: FetchPosition)
 
 
 def _diverging(position: FetchPosition, end: EpochEndOffset) -> str | None:
-    """Return how the leader's log differs from the records read; None: it does not."""
+    """Return how the leader's log diverges from the records read; None: it does not."""
     if _is_unknown(end):
         return f"leader epoch {position.epoch} is unknown to its leader"
     if end.end_offset < position.offset:
@@ -140,7 +140,7 @@ def _is_unknown(end: EpochEndOffset) -> bool:
 def _move_to_divergence(
     reader: Reader, partition: TopicPartition, end: EpochEndOffset
 ) -> tuple[Tell, ...]:
-    """Continue where the logs diverge, if the leader knows; else use the reset policy."""
+    """Continue where the logs diverge, if the leader returned it; else use the reset policy."""
     if _is_unknown(end):
         reader.positions.reset(partition, TRUNCATED)
         return ()
@@ -149,7 +149,7 @@ def _move_to_divergence(
 
 
 def _record_failure(reads: Reads, truncated: list[str]) -> Step[Reads]:
-    """Let the next poll throw a truncation that no policy resolves, unless it throws already."""
+    """Record a truncation without a reset policy, for the next poll to throw."""
     if not truncated or reads.validation_failure is not None:
         return Step(reads)
     failed = Failed("LogTruncationException", message="; ".join(truncated))

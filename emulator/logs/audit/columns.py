@@ -37,7 +37,7 @@ class WrongValueError(Exception):
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Say whether values of a type are text."""
+    """Return whether values of a type are text."""
     types = pa.types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 

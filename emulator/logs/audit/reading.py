@@ -222,7 +222,7 @@ class LogFile:
 
     @property
     def is_packed(self) -> bool:
-        """Say whether it can be read from its beginning only."""
+        """Return whether it can be read from its beginning only."""
         return self.path.name.lower().endswith(PACKED)
 
 

@@ -148,7 +148,7 @@ class History:
 
 
 def _goes_on(deleted: Generation, generation: Generation) -> bool:
-    """Say whether a group was deleted as one of a type only to be written as one of another."""
+    """Return whether a group was deleted as one of a type only to be written as one of another."""
     at_once = deleted.place.at_ms == generation.place.at_ms
     return at_once and deleted.group_type != generation.group_type
 
@@ -187,7 +187,7 @@ class GroupStatus:
         return base_ms + self.assumptions.retention_ms
 
     def is_at_risk(self, expires_ms: int | None) -> bool:
-        """Say whether little of the retention is left."""
+        """Return whether little of the retention is left."""
         left_ms = None if expires_ms is None else expires_ms - self.assumptions.end_ms
         return left_ms is not None and left_ms <= RISK_SHARE * self.assumptions.retention_ms
 

@@ -71,12 +71,12 @@ def log_name(log_partition: int) -> str:
 
 
 def is_far(source: str) -> bool:
-    """Say whether a path is a URI of another file system than this machine's."""
+    """Return whether a path is a URI of another file system than this machine's."""
     return bool(_URI.match(source)) and not _LOCAL.match(source)
 
 
 def needs_java(uri: str) -> bool:
-    """Say whether only Hadoop's file systems, Spark's, are sure to reach what is far."""
+    """Return whether only Hadoop's file systems, Spark's, are sure to reach what is far."""
     return not _WITHOUT_JAVA.match(uri)
 
 
@@ -106,7 +106,7 @@ def segment_at(path: str, size: int, changed: str) -> Segment:
 
 
 def is_named_as_segment(path: str) -> bool:
-    """Say whether a path or URI ends as those of segments do."""
+    """Return whether a path or URI ends as those of segments do."""
     return _SEGMENT.fullmatch(path.rpartition("/")[2]) is not None
 
 
@@ -122,7 +122,7 @@ def open_segment(path: str) -> AbstractContextManager[BinaryIO]:
 
 
 def is_empty(segment: Segment) -> bool:
-    """Say whether nothing is in a segment; raise LogFileError if it is none of this topic."""
+    """Return whether nothing is in a segment; raise LogFileError if it is none of this topic."""
     with open_segment(segment.path) as file:
         return holds_nothing(file, segment.path)
 
@@ -287,11 +287,11 @@ class Selection:
         return not self.groups and self.begin_ms is None and self.end_ms is None
 
     def takes_group(self, group: str) -> bool:
-        """Say whether a group is wanted."""
+        """Return whether a group is wanted."""
         return not self.groups or any(fnmatchcase(group, pattern) for pattern in self.groups)
 
     def takes(self, group: str, timestamp: int) -> bool:
-        """Say whether a record is wanted."""
+        """Return whether a record is wanted."""
         late_enough = self.begin_ms is None or timestamp >= self.begin_ms
         early_enough = self.end_ms is None or timestamp < self.end_ms
         return late_enough and early_enough and self.takes_group(group)

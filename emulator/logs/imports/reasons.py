@@ -108,7 +108,7 @@ class Habits:
         return until_ms - max(ends) if ends else None
 
     def others_commit(self, member_id: str, since_ms: int, until_ms: int) -> bool:
-        """Say whether somebody else committed in a time in which this member did not."""
+        """Return whether somebody else committed in a time in which this member did not."""
         return any(
             first <= until_ms and last > since_ms and (last <= until_ms or first <= since_ms)
             for other, spans in self.spans_ms.items()
@@ -270,7 +270,7 @@ def _without_departures(change: Change, before: Change | None) -> Explained:
 
 
 def _is_second_round(change: Change, before: Change | None) -> bool:
-    """Say whether the partitions that the round before took away are given out now."""
+    """Return whether the partitions that the round before took away are given out now."""
     if before is None or "cooperative" not in (change.assignor or ""):
         return False
     soon = change.place.at_ms - before.place.at_ms <= _FOLLOWS_WITHIN_MS

@@ -169,7 +169,7 @@ class LogDump:
             self._open_transactions.add(producer_id)
 
     def _is_wanted(self, key: Key | str) -> bool:
-        """Say whether a record is about a group asked for; if nobody can tell, it may be."""
+        """Return whether a record is about a group asked for; if nobody can tell, it may be."""
         group_ids = self._wanted.group_ids
         return not group_ids or isinstance(key, str) or _group_id_of(key) in group_ids
 

@@ -109,7 +109,7 @@ def _keys(part: BatchRecords) -> list[bytes | None]:
 
 
 def _is_ours(key: bytes | None) -> bool:
-    """Say whether a key is one of the offsets topic, or may be one of a newer Kafka."""
+    """Return whether a key is one of the offsets topic, or may be one of a newer Kafka."""
     if key is None or len(key) < _HEAD_BYTES:
         return False
     try:

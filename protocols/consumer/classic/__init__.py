@@ -1,1 +1,1 @@
-"""The client side of the classic protocol, as the Java consumer plays it."""
+"""The client side of the classic protocol, as in the Java consumer (``ClassicKafkaConsumer``)."""

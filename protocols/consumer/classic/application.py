@@ -44,7 +44,7 @@ from protocols.messages import OffsetToCommit
 from protocols.messages.errors import ErrorCode
 
 COMMIT_SYNC = "commit-sync"
-"""Timer: commitSync tries again, or ends with a TimeoutException."""
+"""Timer: commitSync retries, or ends with a TimeoutException."""
 
 
 def begin_commit_sync(
@@ -75,7 +75,7 @@ def begin_commit_sync(
 
 
 def advance_commit_sync(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Look the coordinator up, send the commit, wait for an answer, or end the call."""
+    """Look the coordinator up, send the commit, wait for the response, or end the call."""
     app = state.app
     assert isinstance(app, CommittingSync)
     if not app.offsets:
@@ -106,7 +106,8 @@ def _await_asynchronous(
 ) -> Step[ClientState]:
     """End the call when no asynchronous commit is in flight, or at its deadline.
 
-    One that was fenced is thrown. Source: ``ConsumerCoordinator.invokePendingAsyncCommits``.
+    If such a commit was fenced, the call throws. Source:
+    ``ConsumerCoordinator.invokePendingAsyncCommits``.
     """
     step = run_callbacks(state, consumer, now)
     if state.poisoned is not None:
@@ -170,9 +171,9 @@ def _return_from(
 def begin_commit_async(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
-    """Send a commit and go on; its callback runs at a later poll or commit.
+    """Send a commit without waiting; its callback runs at a later poll or commit.
 
-    Without a coordinator it is chained to the lookup, and shares its fate.
+    If the coordinator is unknown, the commit is sent after the lookup, or fails with it.
     """
     if state.poisoned is not None:
         return Step(state, (Return(state.poisoned),))
@@ -206,7 +207,7 @@ def begin_close(
 
 
 def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Take the steps of close() that need not wait; none waits longer than the timeout."""
+    """Run the steps of close() that are not blocked; no step waits longer than the timeout."""
     match state.app:
         case Closing(CloseStage.COMMIT) as app:
             looking = replace(state, app=replace(app, stage=CloseStage.LOOKUP))
@@ -225,10 +226,12 @@ def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
 
 
 def _awaited(state: ClientState, consumer: Consumer) -> bool:
-    """Say whether the coordinator, if it is known, still owes an answer (``awaitPendingRequests``).
+    """Return whether close() waits for a response of the known coordinator.
 
-    A static member's JoinGroup or SyncGroup may be parked there until the rebalance continues. A
-    dynamic member's LeaveGroup ends it; the SyncGroup of a member that left is never answered.
+    Source: ``awaitPendingRequests``.
+
+    A static member's JoinGroup or SyncGroup may stay in purgatory until the rebalance continues. A
+    dynamic member's LeaveGroup completes it; the SyncGroup of a member that left gets no response.
     """
     known = state.coordinator
     if not isinstance(known, Known):
@@ -240,7 +243,7 @@ def _awaited(state: ClientState, consumer: Consumer) -> bool:
 
 
 def _listener_call(state: ClientState) -> Call | None:
-    """Revoked, or lost when the generation is gone or a rebalance is under way; None: neither."""
+    """Return the call: lost without a generation or in a rebalance, else revoked; None: no call."""
     if not state.assignment:
         return None
     rebalancing = state.membership in (
@@ -268,8 +271,8 @@ def leave_group_and_wait(
 ) -> Step[ClientState]:
     """Leave the group and wait for requests in flight, at most until the timeout.
 
-    The state is reset in any case, so that no response brings the member back. That is reported
-    as no loss of membership, because the member left on purpose.
+    The state is always reset, so that no later response makes it a member again. The reset is not
+    reported as a loss of membership, because the member left on purpose.
     """
     state = replace(state, app=replace(app, stage=CloseStage.LEAVE), assignment=())
     reason = "the consumer is being closed"

@@ -37,7 +37,7 @@ FENCED = "FencedInstanceIdException"
 def begin_commit(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
-    """Begin a commit of the application: run earlier callbacks, note its leader epochs."""
+    """Begin a commit of the application: run earlier callbacks, record its leader epochs."""
     epochs = ((entry.partition, entry.leader_epoch) for entry in offsets)
     step = run_callbacks(state, consumer, now)
     return step.then(
@@ -46,7 +46,7 @@ def begin_commit(
 
 
 def local_refusal(state: ClientState) -> str | None:
-    """Return the exception a commit gets without being sent, None if it may be sent."""
+    """Return the exception that rejects a commit before it is sent; None: it may be sent."""
     match state.membership:
         case Membership.UNJOINED:
             return COMMIT_FAILED
@@ -63,7 +63,7 @@ def send_commit(
     kind: CommitKind,
     now: int,
 ) -> Step[ClientState]:
-    """Send one OffsetCommit; the state must allow it and the coordinator be known."""
+    """Send one OffsetCommit; the state must allow it and the coordinator must be known."""
     generation = state.generation
     request = OffsetCommitRequest(
         group_id=consumer.group_id,
@@ -81,7 +81,7 @@ def send_commit(
 def report_refused_commit(
     state: ClientState, offsets: tuple[OffsetToCommit, ...], kind: CommitKind, error: ErrorCode
 ) -> Step[ClientState]:
-    """Report a commit that the client itself refused to send."""
+    """Report a commit that the client rejected without sending it."""
     number, after = take_number(state)
     sent = CommitSent(
         correlation_id=number, kind=kind, generation=state.generation.id, offsets=offsets
@@ -93,7 +93,7 @@ def report_refused_commit(
 
 
 def local_error(exception: str) -> ErrorCode:
-    """Return the error code that is reported for a local refusal."""
+    """Return the error code to report for a commit that the client rejected."""
     if exception == REBALANCING:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.UNKNOWN_MEMBER_ID
@@ -116,7 +116,7 @@ def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
 def commit_automatically(
     state: ClientState, consumer: Consumer, kind: CommitKind, now: int
 ) -> Step[ClientState]:
-    """Commit all positions asynchronously; nothing to commit completes at once, unsent."""
+    """Commit all positions asynchronously; without positions send nothing."""
     offsets = automatic_order(all_consumed(consumer))
     if not offsets or not isinstance(state.coordinator, Known):
         return Step(state)
@@ -132,7 +132,7 @@ def commit_automatically(
 def send_async(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
-    """Send a commit without waiting for it; a refusal reaches its callback."""
+    """Send a commit without waiting; if the client rejects it, its callback gets the error."""
     exception = local_refusal(state)
     if exception is not None:
         return _unsent(state, offsets, local_error(exception), now)
@@ -150,9 +150,9 @@ def _unsent(
 
 
 def is_asynchronous(flight: InFlight) -> bool:
-    """Say whether a request in flight is a commit that no call waits for.
+    """Return whether a request in flight is a commit that no call waits for.
 
-    Automatic commits count, also the one before a rebalance
+    Automatic commits count, including the one before a rebalance
     (``ConsumerCoordinator.inFlightAsyncCommits``).
     """
     return flight.asked is Asked.COMMIT and flight.kind in (
@@ -163,7 +163,7 @@ def is_asynchronous(flight: InFlight) -> bool:
 
 
 def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the commits that waited for a lookup, in their order: it has succeeded."""
+    """Send the commits that waited for a lookup, in their order, after it succeeded."""
     step = Step(replace(state, pending_commits=()))
     for offsets in state.pending_commits:
         step = step.then(partial(send_async, consumer=consumer, offsets=offsets, now=now))
@@ -183,9 +183,10 @@ def end_pending(state: ClientState, now: int) -> Step[ClientState]:
 
 
 def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Run the callbacks of asynchronous commits that ended (``invokeCompletedOffsetCommitCallbacks``).
+    """Run the callbacks of asynchronous commits that ended.
 
-    A retriable failure of an automatic commit brings its next try forward.
+    After a retriable failure, the next automatic commit follows after ``retry.backoff.ms``.
+    Source: ``invokeCompletedOffsetCommitCallbacks``.
     """
     if not state.callbacks:
         return Step(state)
@@ -235,15 +236,15 @@ def _side_effects(
 
 
 def _moved_on(state: ClientState, flight: InFlight) -> bool:
-    """Say whether a newer join is under way, so that a refusal of the old generation is ignored."""
+    """Return whether a newer join is in progress, so that errors of the old one are ignored."""
     preparing = state.membership is Membership.PREPARING_REBALANCE
     return preparing and flight.generation != state.generation
 
 
 def _poisoned(state: ClientState, flight: InFlight) -> ClientState:
-    """Record that a newer process has the instance id: every later call throws.
+    """Record that a newer process has the instance id, so that every later call throws.
 
-    A commitSync throws itself (``ConsumerCoordinator.asyncCommitFenced``).
+    A fenced commitSync throws by itself (``ConsumerCoordinator.asyncCommitFenced``).
     """
     if flight.kind in (CommitKind.SYNC, CommitKind.CLOSE) or flight.generation != state.generation:
         return state
@@ -278,7 +279,7 @@ def _prepared(state: ClientState, number: int, error: ErrorCode) -> Prepare:
 
 
 def exception_for(state: ClientState, flight: InFlight, error: ErrorCode) -> str:
-    """Return the exception that ends a commitSync after a refusal that is not retried."""
+    """Return the exception that ends a commitSync after an error that is not retried."""
     match error:
         case ErrorCode.REBALANCE_IN_PROGRESS:
             return REBALANCING

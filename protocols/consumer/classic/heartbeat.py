@@ -1,8 +1,8 @@
 """The heartbeat thread, the coordinator lookup, and leaving when the application stops polling.
 
-Source: ``AbstractCoordinator.HeartbeatThread``, ``Heartbeat``. The thread turns at multiples of
-``retry.backoff.ms`` after it was enabled, or last sent a heartbeat; a poll wakes it when one is
-due.
+Source: ``AbstractCoordinator.HeartbeatThread``, ``Heartbeat``. The thread runs at multiples of
+``retry.backoff.ms`` after it was enabled or last sent a heartbeat; a poll wakes it when a heartbeat
+is due.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 
 HEARTBEAT = "heartbeat"
-"""Timer: the heartbeat thread has something to do at this turn."""
+"""Timer: the next turn at which the heartbeat thread has work."""
 
 POLL_EXPIRED = "consumer poll timeout has expired."
 
 
 def enable(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Start the thread with all three timers reset (a JoinGroup succeeded)."""
+    """Start the thread with all three timers reset, after a JoinGroup succeeded."""
     settings = consumer.settings
     consumer.clock.polled_us = now
     beat = Beat(
@@ -72,12 +72,12 @@ def last_tick(beat: Beat, consumer: Consumer, now: int) -> int:
 
 
 def poll_deadline_us(consumer: Consumer) -> int:
-    """Return when the application will have been away from poll for too long."""
+    """Return when ``max.poll.interval.ms`` after the last poll will have passed."""
     return consumer.clock.polled_us + consumer.settings.max_poll_interval_ms * MS
 
 
 def next_turn(state: ClientState, consumer: Consumer, now: int) -> SetTimer:
-    """Return the timer for the next turn at which the thread will find something to do."""
+    """Return the timer for the next turn at which the thread has work."""
     beat = state.beat
     assert beat is not None
     soonest = min(beat.due_us, beat.session_us, poll_deadline_us(consumer))
@@ -87,9 +87,9 @@ def next_turn(state: ClientState, consumer: Consumer, now: int) -> SetTimer:
 
 
 def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> Step[ClientState]:
-    """Run one turn of the thread; responses that have arrived were handled just before.
+    """Run one turn of the thread, after the responses that have arrived were handled.
 
-    *late_us*: how long after its wake-up the thread sends; its next sleep begins then.
+    *late_us*: delay between wake-up and sending; the next sleep begins after it.
     """
     beat = state.beat
     if beat is None:
@@ -115,7 +115,7 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
 
 
 def _asleep(state: ClientState, now: int) -> Step[ClientState]:
-    """Let the sleep of the thread begin now, so that the lookup has ``retry.backoff.ms`` to end."""
+    """Restart the sleep of the thread, so that the lookup has ``retry.backoff.ms`` to complete."""
     beat = state.beat
     return Step(state if beat is None else replace(state, beat=replace(beat, phase_us=now)))
 
@@ -186,7 +186,7 @@ def _failed(state: ClientState, consumer: Consumer, reason: str, now: int) -> St
 
 
 def on_failure(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the next heartbeat after a back-off instead of the interval: this one failed."""
+    """Schedule the next heartbeat after a back-off instead of the interval, as this one failed."""
     beat = state.beat
     if beat is None:
         return Step(state)
@@ -196,7 +196,7 @@ def on_failure(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 
 
 def _on_fenced(state: ClientState, error: ErrorCode) -> Step[ClientState]:
-    """End the thread; the next poll throws, because a newer process has the instance id."""
+    """Stop the thread; the next poll throws, because a newer process has the instance id."""
     step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
     failed = Failed("FencedInstanceIdException", error)
     return Step(replace(step.state, died=failed), step.effects)
@@ -229,16 +229,16 @@ def send_leave(
 
 
 def _leaves(consumer: Consumer, operation: CloseOperation) -> bool:
-    """Say whether a member sends LeaveGroup: by default dynamic members do (KIP-1092)."""
+    """Return whether a member sends LeaveGroup; by default dynamic members do (KIP-1092)."""
     if operation is CloseOperation.DEFAULT:
         return consumer.settings.group_instance_id is None
     return operation is CloseOperation.LEAVE_GROUP
 
 
 def look_up_again(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Look the coordinator up from the heartbeat thread; an unanswered lookup is forgotten first.
+    """Look the coordinator up from the heartbeat thread; first drop a lookup without a response.
 
-    A lost lookup is therefore repeated within two turns, not after a request timeout.
+    A lost lookup is therefore retried within two turns, not after a request timeout.
     """
     unknown = state.coordinator
     assert isinstance(unknown, Unknown)
@@ -254,9 +254,9 @@ def on_coordinator_found(
     response: FindCoordinatorResponse,
     now: int,
 ) -> Step[ClientState]:
-    """Take the response to a lookup, also to a forgotten one.
+    """Handle the response to a lookup, also to a dropped one.
 
-    A coordinator whose connection still backs off remains unknown.
+    A coordinator whose reconnect back-off has not ended remains unknown.
     """
     if not isinstance(state.coordinator, Unknown):
         return Step(state)
@@ -273,7 +273,7 @@ def on_coordinator_found(
 
 
 def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Look up again after the back-off; commits that wait for the lookup end."""
+    """Retry the lookup after the back-off; fail the commits that wait for it."""
     unknown = state.coordinator
     assert isinstance(unknown, Unknown)
     step = back_off_lookup(unknown, consumer, now)

@@ -61,7 +61,7 @@ _FATAL_TO_JOIN = _FATAL | {
     ErrorCode.GROUP_MAX_SIZE_REACHED,
     ErrorCode.UNSUPPORTED_VERSION,
 }
-"""Errors with an exception of their own; other unexpected errors become a KafkaException."""
+"""Errors that have their own exception; other unexpected errors become a KafkaException."""
 
 
 def _fail(
@@ -132,7 +132,7 @@ def _joined(
 def on_leader_elected(
     state: ClientState, consumer: Consumer, response: JoinGroupResponse, now: int
 ) -> Step[ClientState]:
-    """Act as leader: watch the topics of all members, assign, send the result.
+    """Act as leader: watch the topics of all members, run the assignor, send the result.
 
     The leader first waits for metadata of topics that it does not know.
     """
@@ -188,7 +188,7 @@ def _assign(
 def _assignor_failed(
     state: ClientState, assignor: Assignor, message: str, exception: str
 ) -> Step[ClientState]:
-    """Throw from poll: the leader's own assignor failed."""
+    """Throw from poll, because the leader's own assignor failed."""
     failed = Tell(AssignorFailed(assignor=assignor.name, message=message))
     return Step(_fail(state, exception, Reaction.THROW), (failed,))
 
@@ -199,7 +199,7 @@ def _violation(
     subscriptions: Mapping[str, Subscription],
     assignment: Assignment,
 ) -> str | None:
-    """Return how a custom cooperative assignor broke its rules; the built-in one is exempt.
+    """Return how a custom cooperative assignor broke the rules; built-in ones are exempt.
 
     Source: ``ConsumerCoordinator.validateCooperativeAssignment``.
     """
@@ -253,7 +253,7 @@ def on_sync_response(
     response: SyncGroupResponse,
     now: int,
 ) -> Step[ClientState]:
-    """Handle a SyncGroup response; a success is applied later, by the application thread."""
+    """Handle a SyncGroup response; the application thread applies the assignment later."""
     error = response.error
     current = flight.generation == state.generation
     match error:

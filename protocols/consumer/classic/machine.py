@@ -2,7 +2,7 @@
 
 The control plane is a frozen :class:`~protocols.consumer.classic.state.ClientState`, changed by
 the functions of this package; this class owns the data plane, knows whether poll is waiting,
-and takes the short way when a poll finds a calm group, which is nearly always.
+and skips the group's part of a poll while the group is calm, which is nearly always.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from protocols.messages import (
 )
 
 POLL = "poll"
-"""Timer: a waiting poll turns, or returns empty."""
+"""Timer: a waiting poll runs its loop again, or returns empty."""
 
 Records = tuple[Handed, ...]
 """The result of poll: ranges of records, in the order in which the application gets them."""
@@ -53,7 +53,7 @@ NO_RECORDS: Final = Return(())
 
 
 class Client:
-    """One consumer's end of the classic protocol."""
+    """The client side of the classic protocol for one consumer."""
 
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer
@@ -65,14 +65,14 @@ class Client:
     # -- the application's calls ---------------------------------------------------------------
 
     def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
-        """Poll: the step holds ``Return(records)``, or the machine waits and returns later."""
+        """Poll; the step contains ``Return(records)``, or the machine waits and returns later."""
         self._poll_until = now + timeout_us
         return Step(self.state, self._turn(now))
 
     def commit_sync(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
-        """Commit and wait; None commits all that poll ever returned. Ends in ``Return``."""
+        """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
         if offsets is None:
             offsets = tuple(all_consumed(self.consumer))
         wanted = explicit_order(offsets)
@@ -87,7 +87,7 @@ class Client:
     def commit_async(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
-        """Commit without waiting; None commits all that poll ever returned."""
+        """Commit without waiting; None commits all records returned by poll."""
         if offsets is None:
             offsets = tuple(all_consumed(self.consumer))
         wanted = explicit_order(offsets)
@@ -99,13 +99,13 @@ class Client:
     def close(
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
     ) -> Step[ClientState]:
-        """Close: final commit, listener call, LeaveGroup; ends in ``Return(Closed())``."""
+        """Close with final commit, listener call and LeaveGroup; ends in ``Return(Closed())``."""
         self._poll_until = None
         step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
-        """Replace the subscription by these topics; the next poll joins with them."""
+        """Replace the subscription with these topics; the next poll joins with them."""
         self.consumer = replace(self.consumer, topics=topics, matches=None)
         step = membership.change_subscription(self.state, self.consumer, now)
         self.consumer.fetcher.pending = membership.unsubscribed_partitions(step.state)
@@ -150,13 +150,13 @@ class Client:
             case Resume.UNSUBSCRIBE:
                 return application.leave_after_unsubscribe(self.state, self.consumer, now)
 
-    # -- for a host that polls in our place ------------------------------------------------------
+    # -- for a host that runs the poll loop itself ------------------------------------------------
 
     def quiet_until(self, now: int) -> int | None:
-        """Return until when (us) a poll would only look at its records; None: not now.
+        """Return until when (us) a poll would only collect records; None: not now.
 
-        Until then a host may play the poll loop itself (fetch, hand out, work), as long as
-        nothing but records arrives; it says so by ``waits`` and ``arrived_at`` when it stops.
+        Until then a host may run the poll loop itself (fetch, return records, work), while only
+        records arrive; when it stops, it restores the state with ``waits`` and ``arrived_at``.
         """
         idle = self._calm and self._poll_until is None and not self._arrived
         if not idle or not self.consumer.fetcher.idle:
@@ -165,18 +165,18 @@ class Client:
         return due if now < due else None
 
     def waits(self, until_us: int) -> Step[ClientState]:
-        """Be inside a poll that has found nothing yet and returns at ``until_us``."""
+        """Resume inside a poll that has found no records and returns at ``until_us``."""
         self._poll_until = until_us
         return Step(self.state, (SetTimer(POLL, self._wait_until(until_us)),))
 
     def arrived_at(self, at_us: int, response: FetchResponse) -> None:
-        """Have a fetch response unread that arrived at ``at_us``, while the application worked."""
+        """Add an unread fetch response that arrived at ``at_us``, while the application worked."""
         self._arrived.append((at_us, response))
 
     # -- the network ---------------------------------------------------------------------------
 
     def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
-        """Take a response that has arrived; it is handled now only if a thread pumps."""
+        """Receive a response; it is handled now only if a thread polls the network."""
         body = envelope.body
         if type(body) is FetchResponse:
             return self._fetched(body, now)
@@ -191,7 +191,7 @@ class Client:
         return Step(self.state, self._become(Step(after, effects)))
 
     def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
-        """Buffer records at once if poll waits for them, else when a thread pumps."""
+        """Buffer records at once if poll waits for them, else when a thread polls the network."""
         if self._poll_until is None:
             self._arrived.append((now, response))
             return Step(self.state)
@@ -209,7 +209,7 @@ class Client:
         return step.then(lambda s: responses.pump(s, self.consumer, now))
 
     def _absorb(self, state: ClientState, until_us: int) -> Step[ClientState]:
-        """Buffer the fetch responses that a thread has pumped by ``until_us``."""
+        """Buffer the fetch responses that arrived by ``until_us``."""
         step = Step(state)
         while self._arrived and self._arrived[0][0] <= until_us:
             _, response = self._arrived.pop(0)
@@ -217,7 +217,7 @@ class Client:
         return step
 
     def _buffer(self, state: ClientState, response: FetchResponse, now: int) -> Step[ClientState]:
-        """Buffer a response's records; after an error the next turn has positions to look at."""
+        """Buffer the records of a response; after an error the next turn checks the positions."""
         failed = self.consumer.fetcher.arrived(response)
         if not failed:
             return Step(state)
@@ -239,7 +239,7 @@ class Client:
     # -- the poll loop -------------------------------------------------------------------------
 
     def _turn(self, now: int) -> tuple[Effect, ...]:
-        """Turn the poll loop until poll returns, waits, or makes a listener call."""
+        """Run the poll loop until poll returns, waits, or makes a listener call."""
         until = self._poll_until
         assert until is not None
         self.consumer.clock.polled_us = now
@@ -298,7 +298,7 @@ class Client:
         )
 
     def _again(self, now: int) -> tuple[Effect, ...]:
-        """Turn once more, because the pump changed the state."""
+        """Run the poll loop once more, because a response changed the state."""
         if self._poll_until is None:
             return ()
         return self._turn(now)
@@ -308,10 +308,10 @@ class Client:
             return min(until, turn.due_us(self.state, self.consumer))
         return turn.wait_until_us(self.state, self.consumer, until)
 
-    # -- carrying a step over --------------------------------------------------------------------
+    # -- applying a step -------------------------------------------------------------------------
 
     def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
-        """Take a step and continue the call that waits."""
+        """Apply a step and continue the call that waits."""
         effects = self._become(step)
         if any(isinstance(effect, Return) for effect in effects):
             self._poll_until = None
@@ -325,7 +325,7 @@ class Client:
         return Step(self.state, effects)
 
     def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:
-        """Make a step's state ours; the data plane follows the assignment."""
+        """Store the state of a step; update the data plane if the assignment changed."""
         before, after = self.state, step.state
         if after is before:
             return step.effects

@@ -50,9 +50,9 @@ def request_rejoin(state: ClientState, reason: str) -> ClientState:
 
 
 def reset(state: ClientState, reason: str, *, keep_member_id: bool) -> Step[ClientState]:
-    """Drop the generation, and the member id unless kept: the next poll loses the partitions.
+    """Drop the generation, and the member id unless kept; the next poll loses the partitions.
 
-    The heartbeat thread stops, and onJoinPrepare will run (again). Source:
+    The heartbeat thread stops, and the next join runs onJoinPrepare. Source:
     ``resetStateAndRejoin``.
     """
     member_id = state.generation.member_id if keep_member_id else ""
@@ -69,7 +69,7 @@ def reset(state: ClientState, reason: str, *, keep_member_id: bool) -> Step[Clie
 
 
 def _outdated(future: JoinFuture) -> JoinFuture:
-    """End the join of a leader that waits for metadata: its SyncGroup would be outdated.
+    """End the join of a leader that waits for metadata, as its SyncGroup would be outdated.
 
     Other joins end with the response to their request in flight.
     """
@@ -82,20 +82,20 @@ def _outdated(future: JoinFuture) -> JoinFuture:
 def reset_by(
     state: ClientState, error: str, api: str, *, keep_member_id: bool
 ) -> Step[ClientState]:
-    """Reset because a response said so; the reason names both, as the Java client's does."""
+    """Reset after an error response; the reason names error and API, as in the Java client."""
     reason = f"encountered {error} from {api} response"
     return reset(state, reason, keep_member_id=keep_member_id)
 
 
 JOIN_GRACE_MS = 5_000
-"""How much longer than the rebalance timeout a JoinGroup may take.
+"""Milliseconds that a JoinGroup may take beyond the rebalance timeout.
 
 Source: ``JoinGroupRequest``, ``AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE``.
 """
 
 
 def timeout_us(consumer: Consumer, asked: Asked) -> int:
-    """Return how long a request may stay unanswered, in microseconds."""
+    """Return the timeout of a request in microseconds."""
     settings = consumer.settings
     if asked is Asked.JOIN:
         longest = settings.max_poll_interval_ms + JOIN_GRACE_MS
@@ -113,7 +113,7 @@ def ask(
     commit: tuple[OffsetToCommit, ...] = (),
     kind: CommitKind = CommitKind.SYNC,
 ) -> Step[ClientState]:
-    """Send a request to the coordinator, which must be known; remember that it is in flight."""
+    """Send a request to the coordinator, which must be known, and record it as in flight."""
     assert isinstance(state.coordinator, Known), "a group request needs a coordinator"
     deadline = now + timeout_us(consumer, asked)
     broker = state.coordinator.broker
@@ -137,10 +137,10 @@ def forget_coordinator(
 def mark_unknown(
     state: ClientState, consumer: Consumer, reason: str, now: int
 ) -> Step[ClientState]:
-    """Mark the coordinator unknown, its connection being broken or about to be.
+    """Mark the coordinator unknown; its connection is broken or will be closed.
 
-    The connection may be opened again only after the reconnect back-off, which doubles for as
-    long as the broker does not answer.
+    The client reconnects only after the reconnect back-off, which doubles until the broker
+    responds.
     """
     assert isinstance(state.coordinator, Known)
     broker = state.coordinator.broker
@@ -152,19 +152,19 @@ def mark_unknown(
 
 
 def refresh_metadata(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask for metadata if it is due and nothing is in flight."""
+    """Request metadata if an update is due and no request is in flight."""
     return on_reads(state, lambda reads: metadata.refresh(reads, consumer, now))
 
 
 def request_metadata(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask for an update before the age limit; it leaves after the back-off."""
+    """Request an update before the age limit; the request is sent after the back-off."""
     return on_reads(state, lambda reads: metadata.request_update(reads, consumer, now))
 
 
 def watch_topics(
     state: ClientState, consumer: Consumer, group_topics: frozenset[str]
 ) -> ClientState:
-    """Watch these topics of the group besides the client's own, as its leader does."""
+    """Watch the group's topics in addition to the client's own, as the leader does."""
     topics = consumer.topics
     watched = None if topics is None else tuple(sorted(group_topics.union(topics)))
     reads = replace(state.reads, metadata=replace(state.metadata, watched=watched))
@@ -172,7 +172,7 @@ def watch_topics(
 
 
 def note_new_metadata(state: ClientState, consumer: Consumer) -> ClientState:
-    """Take a new version of the metadata: update the pattern's topics and the snapshot."""
+    """Apply a new version of the metadata: update the pattern's topics and the snapshot."""
     known = state.metadata
     if known.seen == known.version:
         return state
@@ -187,7 +187,7 @@ def note_new_metadata(state: ClientState, consumer: Consumer) -> ClientState:
 
 
 def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Change the subscription to other topics: the next poll joins with them."""
+    """Apply a new subscription; the next poll joins with it."""
     state = watch_topics(state, consumer, state.group_topics)
     state = replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))
     if state.rejoin is None and state.membership is Membership.UNJOINED:
@@ -217,7 +217,7 @@ def rejoin_if_changed(state: ClientState) -> ClientState:
 def snapshot(topics: Iterable[str], known: Metadata, consumer: Consumer) -> Snapshot:
     """Return the partition counts, and the racks if the client has one, for the leader to compare.
 
-    Racks are kept in the order of the replicas, so an offline replica is no change.
+    Racks are in the order of the replicas, so an offline replica does not change the snapshot.
     """
     found = (known.topics[name] for name in sorted(topics) if name in known.topics)
     racked = bool(consumer.settings.client_rack)

@@ -1,4 +1,4 @@
-"""Committed offsets of new partitions, fetched by the application thread in poll .
+"""Committed offsets of new partitions, fetched by the application thread in poll.
 
 Source: ``ConsumerCoordinator.initWithCommittedOffsetsIfNeeded``.
 """
@@ -37,7 +37,7 @@ def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[C
 
 
 def _initialise(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask for committed offsets first, then for resets."""
+    """Request committed offsets first, then resets."""
     initializing = consumer.positions.in_phase(Phase.INITIALIZING)
     failure = state.offsets_failure
     if failure is not None:
@@ -57,7 +57,7 @@ def _initialise(state: ClientState, consumer: Consumer, now: int) -> Step[Client
 def _next_try_us(state: ClientState, consumer: Consumer, now: int) -> int | None:
     """Return when (us) the next request about positions may be sent, if one has to wait.
 
-    One that became due in this turn waits at most ``retry.backoff.ms``.
+    A validation that became due in this turn waits at most ``retry.backoff.ms``.
     """
     waits = [consumer.positions.next_due_us(now)]
     if waiting_for_committed(consumer):
@@ -68,12 +68,12 @@ def _next_try_us(state: ClientState, consumer: Consumer, now: int) -> int | None
 
 
 def waiting_for_committed(consumer: Consumer) -> bool:
-    """Say whether poll has to wait for committed offsets before it may return."""
+    """Return whether poll has to wait for committed offsets before it may return."""
     return bool(consumer.positions.in_phase(Phase.INITIALIZING))
 
 
 def _fetch_committed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Ask the coordinator, unless the same is asked already in this generation."""
+    """Send OffsetFetch, unless the same request is in flight in this generation."""
     if now < state.offsets_retry_us or not isinstance(state.coordinator, Known):
         return Step(state)
     partitions = consumer.positions.in_phase(Phase.INITIALIZING)
@@ -88,7 +88,7 @@ def _fetch_committed(state: ClientState, consumer: Consumer, now: int) -> Step[C
 def on_fetch_response(
     state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
-    """Take committed offsets as positions; where there is none the reset policy decides.
+    """Set positions to committed offsets; reset the positions that have none.
 
     A leader epoch newer than in the metadata shows that the metadata are out of date.
     """
@@ -106,7 +106,7 @@ def on_fetch_response(
 def on_fetch_failed(
     state: ClientState, consumer: Consumer, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Retry the OffsetFetch after the back-off; let poll throw an error that is not retriable."""
+    """Retry the OffsetFetch after the back-off; if the error is not retriable, poll throws it."""
     asked = state.offsets_asked
     assert asked is not None, "no OffsetFetch is in flight"
     if not error.retriable:

@@ -1,6 +1,6 @@
 """The rejoin flow of the application thread: prepare, join, apply the assignment.
 
-Each call continues until the network or the listener has to answer. Source:
+Each call continues until it has to wait for the network or the listener. Source:
 ``AbstractCoordinator.joinGroupIfNeeded``, ``ConsumerCoordinator.onJoinPrepare``,
 ``ConsumerCoordinator.onJoinComplete``.
 """
@@ -45,16 +45,16 @@ from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import JoinGroupRequest, Protocol
 
 RETRY = "poll-retry"
-"""Timer: a turn of the poll loop although nothing has arrived."""
+"""Timer: the poll loop runs again without a response."""
 
 
 def needed(state: ClientState) -> bool:
-    """Say whether a rejoin is needed or pending (``rejoinNeededOrPending``)."""
+    """Return whether a rejoin is needed or pending (``rejoinNeededOrPending``)."""
     return state.rejoin is not None or state.future is not None
 
 
 def pauses(state: ClientState) -> bool:
-    """Say whether the next join has to wait for another turn of the poll loop."""
+    """Return whether the next join has to wait for another turn of the poll loop."""
     return isinstance(state.future, JoinFailed) and state.future.reaction is Reaction.LATER
 
 
@@ -118,7 +118,7 @@ def _commit_first(
 ) -> Step[ClientState]:
     """Send the automatic commit of onJoinPrepare; continue at once if there is none.
 
-    An eager client stops handing out records first, so the commit covers all it returned.
+    An eager client first stops returning records, so that the commit covers all returned records.
     """
     if consumer.settings.enable_auto_commit:
         if consumer.protocol is RebalanceProtocol.EAGER:
@@ -154,7 +154,7 @@ def _before_joining(
 def on_prepared(
     state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
 ) -> Step[ClientState]:
-    """Continue after the listener call of onJoinPrepare: drop its partitions, send JoinGroup."""
+    """Continue after the listener call of onJoinPrepare: drop the partitions, send JoinGroup."""
     return _send_join(_without(state, gone), consumer, now)
 
 
@@ -210,7 +210,7 @@ def _protocols(state: ClientState, consumer: Consumer) -> tuple[Protocol, ...]:
 def _on_join_complete(
     state: ClientState, consumer: Consumer, synced: Synced, now: int, poll_until_us: int
 ) -> Step[ClientState]:
-    """Apply a finished join (``onJoinComplete``), unless the generation was reset meanwhile."""
+    """Apply a completed join (``onJoinComplete``), unless the generation was reset since."""
     if state.generation.id != synced.generation or state.membership is not Membership.STABLE:
         now_is = f"{state.generation.id}/{state.membership.name}"
         reason = (
@@ -253,10 +253,10 @@ def on_listener_threw(
 ) -> Step[ClientState]:
     """Continue after a listener call that threw; poll throws its exception after the last call.
 
-    In onJoinPrepare the partitions of the call are dropped all the same, and the next poll joins
-    without another call. In onJoinComplete the assignment is taken all the same, but the join is
-    not finished (``resetJoinGroupFuture`` comes after the call): the next poll applies it again,
-    with no new partitions, before it looks for records.
+    In onJoinPrepare the partitions of the call are still dropped, and the next poll joins without
+    another call. In onJoinComplete the assignment is still applied, but the join is not completed
+    (``resetJoinGroupFuture`` runs after the call): the next poll applies it again, with no new
+    partitions, before it collects records.
     """
     calling = state.app
     assert isinstance(calling, Calling), f"no listener call is running: {call}"
@@ -278,7 +278,7 @@ def _take(
     poll_until_us: int,
     thrown: Failed | None = None,
 ) -> Step[ClientState]:
-    """Take the new assignment and call the listener with its new partitions."""
+    """Apply the new assignment and call the listener with the added partitions."""
     owned = frozenset(state.assignment)
     assignment = tuple(sorted(synced.assignment))
     state = _extended(state, consumer, assignment)

@@ -1,7 +1,7 @@
 """Responses, lost connections and timers of the classic client.
 
-:func:`pump` empties the inbox for the thread that polls the network, the application thread or
-the heartbeat thread; handling one response may add lost connections to the inbox. Source:
+:func:`pump` empties the inbox for the thread that polls the network (application or heartbeat
+thread); handling a response may add lost connections to the inbox. Source:
 ``ConsumerNetworkClient``.
 """
 
@@ -59,7 +59,7 @@ from protocols.messages.errors import ErrorCode
 
 
 def pump(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Handle everything that has arrived, in order of arrival."""
+    """Handle all responses that have arrived, in order of arrival."""
     step = Step(state)
     while step.state.inbox:
         first, *rest = step.state.inbox
@@ -125,7 +125,7 @@ def _from_coordinator(
 
 
 def _connected(state: ClientState, broker: int) -> ClientState:
-    """Reset the count of failed connections: the broker has answered."""
+    """Reset the count of failed connections, because the broker has responded."""
     if not state.reconnect.failures or state.reconnect.broker != broker:
         return state
     return replace(state, reconnect=state.reconnect._replace(failures=0))
@@ -143,7 +143,7 @@ def _commit_answered(
     body: OffsetCommitResponse,
     now: int,
 ) -> Step[ClientState]:
-    """Handle an OffsetCommit response: its first error decides."""
+    """Handle an OffsetCommit response; its first error decides."""
     error = first_error(body)
     step = commits.on_commit_response(state, consumer, number, flight, error, now)
     return step.then(
@@ -205,7 +205,7 @@ def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Ste
 
 
 def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Look the coordinator up: the back-off ended, or the request got no answer."""
+    """Look the coordinator up, because the back-off ended or the request timed out."""
     if not isinstance(state.coordinator, Unknown):
         return Step(state)
     if state.coordinator.lookup is not None:
@@ -222,7 +222,7 @@ def _on_heartbeat_timer(state: ClientState, consumer: Consumer, now: int) -> Ste
 
 
 def _no_action(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Do nothing: the call that waits continues after every timer."""
+    """Do nothing; the waiting call continues after every timer."""
     del consumer, now
     return Step(state)
 
@@ -235,4 +235,4 @@ TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     application.COMMIT_SYNC: _no_action,
     application.CLOSE: _no_action,
 }
-"""By name of the timer; those of a waiting poll are the machine's own."""
+"""Handlers by timer name; the machine handles the timers of a waiting poll itself."""

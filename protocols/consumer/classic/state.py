@@ -44,17 +44,17 @@ class PrepareCommitting:
 
     deadline_us: int
     commit: int | None
-    """Correlation id; None: failed retriably, to be sent again."""
+    """Correlation id; None: failed with a retriable error, to be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrepareCommitted:
-    """That commit has ended, successfully or not; the listener calls come next."""
+    """The automatic commit has ended, successfully or not; the listener calls are next."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrepareDone:
-    """Listener calls are over; JoinGroup may be sent."""
+    """The listener calls have returned; JoinGroup may be sent."""
 
 
 UNPREPARED = PrepareNeeded()
@@ -69,7 +69,7 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class AwaitingMetadata:
-    """The leader needs metadata of topics that only others subscribe to."""
+    """The leader needs metadata of topics that only other members subscribe to."""
 
     response: JoinGroupResponse
 
@@ -152,7 +152,7 @@ class CommittingSync:
 
 
 class CloseStage(enum.Enum):
-    """How far close() has come."""
+    """The progress of close()."""
 
     COMMIT = "final commit"
     LOOKUP = "asynchronous commits that wait for a coordinator"
@@ -172,7 +172,7 @@ App = Outside | Calling | CommittingSync | Closing | Closed
 
 
 class Membership(enum.Enum):
-    """``AbstractCoordinator.MemberState``: which group requests the client may send."""
+    """The member's state (``AbstractCoordinator.MemberState``): which requests it may send."""
 
     UNJOINED = "unjoined"
     PREPARING_REBALANCE = "preparing rebalance"
@@ -189,7 +189,7 @@ class Generation(NamedTuple):
 
     @property
     def lost(self) -> bool:
-        """Whether the member dropped out: its partitions are lost, not revoked."""
+        """Whether the member has lost its membership: its partitions are lost, not revoked."""
         return self.id == UNKNOWN_GENERATION or self.member_id == UNKNOWN_MEMBER_ID
 
 
@@ -198,12 +198,12 @@ NO_GENERATION = Generation()
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The heartbeat thread while it is enabled; it turns at ``phase_us`` plus multiples of rho."""
+    """The enabled heartbeat thread; it runs at ``phase_us`` plus multiples of the back-off."""
 
     phase_us: int
     due_us: int
     session_us: int
-    """The client's own copy of its session: past it the coordinator counts as unknown."""
+    """When the client's copy of its session expires; then the coordinator counts as unknown."""
 
     failures: int = 0
 
@@ -228,7 +228,7 @@ class InFlight(NamedTuple):
     generation: Generation
     commit: tuple[OffsetToCommit, ...] = ()
     kind: CommitKind = CommitKind.SYNC
-    """Of a commit; without meaning for other requests."""
+    """The kind of a commit; unused for other requests."""
 
 
 class OffsetsAsked(NamedTuple):
@@ -257,7 +257,7 @@ class Reconnect(NamedTuple):
     broker: int
     ready_us: int
     failures: int
-    """How often it broke without an answer in between."""
+    """How often it broke without a response in between."""
 
 
 NEVER_BROKEN = Reconnect(-1, 0, 0)
@@ -285,14 +285,14 @@ class ClientState:
 
     snapshot: Snapshot = ()
     leader_snapshot: Snapshot | None = None
-    """On the leader: the snapshot its last assignment was made with."""
+    """On the leader: the snapshot of its last assignment."""
 
     group_topics: frozenset[str] = frozenset()
-    """On the leader: topics of all members, watched too."""
+    """On the leader: the topics of all members, which it watches."""
 
     assignment: tuple[TopicPartition, ...] = ()
     revoking: bool = False
-    """The eager prepare has begun: nothing assigned is handed out any more."""
+    """The eager prepare has begun: no more records of assigned partitions are returned."""
 
     beat: Beat | None = None
     autocommit_us: int = 0
@@ -303,7 +303,7 @@ class ClientState:
     in_flight: dict[int, InFlight] = field(default_factory=dict)
     request_timer_us: int | None = None
     pending_commits: tuple[tuple[OffsetToCommit, ...], ...] = ()
-    """Asynchronous commits chained to a lookup, none once the coordinator is known."""
+    """Asynchronous commits that wait for a lookup; empty once the coordinator is known."""
 
     callbacks: tuple[tuple[InFlight, int, ErrorCode], ...] = ()
     """Asynchronous commits that ended and whose callbacks have not run."""
@@ -318,10 +318,10 @@ class ClientState:
     offsets_attempt: int = 0
     reads: Reads = NOTHING_ASKED
     died: Failed | None = None
-    """Why the heartbeat thread ended; the next poll throws it."""
+    """The error that ended the heartbeat thread; the next poll throws it."""
 
     poisoned: Failed | None = None
-    """An error every later call throws (a fenced asynchronous commit)."""
+    """The error that every later call throws (a fenced asynchronous commit)."""
 
     @property
     def metadata(self) -> Metadata:
@@ -339,7 +339,7 @@ class PollClock:
 
 
 def punctual(now: int) -> int:
-    """Return the lateness of a thread that runs as soon as it is woken: 0."""
+    """Return 0, the lateness of a thread that runs as soon as it is woken."""
     del now
     return 0
 
@@ -366,7 +366,7 @@ class Consumer:
     """Wall clock, in epoch ms, at time 0."""
 
     late: Callable[[int], int] = punctual
-    """How many microseconds after it is due the heartbeat thread gets to send, at the least."""
+    """The minimum lateness of a heartbeat in microseconds, by the time when it is due."""
 
     fetcher: Fetcher = field(default_factory=Fetcher)
     clock: PollClock = field(default_factory=PollClock)

@@ -17,7 +17,7 @@ from protocols.machine import Return, Step
 
 
 def calm(state: ClientState, consumer: Consumer) -> bool:
-    """Say whether a turn would only check its deadlines."""
+    """Return whether a turn would only check its deadlines."""
     return (
         state.membership is Membership.STABLE
         and state.rejoin is None
@@ -36,7 +36,7 @@ def calm(state: ClientState, consumer: Consumer) -> bool:
 
 
 def due_us(state: ClientState, consumer: Consumer) -> int:
-    """Return when even a calm client has something to do in poll: a heartbeat or a commit."""
+    """Return when a calm client next has a duty in poll: a heartbeat or a commit."""
     assert state.beat is not None, "a stable client has a heartbeat thread"
     if not consumer.settings.enable_auto_commit:
         return state.beat.due_us
@@ -44,7 +44,7 @@ def due_us(state: ClientState, consumer: Consumer) -> int:
 
 
 def wait_until_us(state: ClientState, consumer: Consumer, until: int) -> int:
-    """Return when (us) the poll of a client that is not calm turns next, at most *until*."""
+    """Return when (us) the poll loop of a client that is not calm runs next, at most *until*."""
     if state.beat is not None:
         until = min(until, state.beat.due_us)
     commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
@@ -83,14 +83,14 @@ def take_turn(
 
 
 def interrupted(step: Step[ClientState]) -> bool:
-    """Say whether the turn ended in a listener call or threw."""
+    """Return whether the turn ended in a listener call or threw."""
     if isinstance(step.state.app, Calling):
         return True
     return any(isinstance(effect, Return) for effect in step.effects)
 
 
 def _wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Wake the heartbeat thread if a heartbeat is due; the thread may be late all the same."""
+    """Wake the heartbeat thread if a heartbeat is due; the thread may still be late."""
     if state.beat is None or now < state.beat.due_us:
         return Step(state)
     due = state.beat.due_us
@@ -101,10 +101,10 @@ def _wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
 def _join(
     state: ClientState, consumer: Consumer, now: int, poll_until_us: int
 ) -> Step[ClientState]:
-    """Advance the join machine; each of its network steps pumps once and never waits.
+    """Advance the join; each network step handles the responses once and never waits.
 
     A pattern subscriber first requests fresh metadata, as often as the back-off allows, and waits
-    for them, so that most members see a new topic in one rebalance (``ConsumerCoordinator.poll``).
+    for it, so that most members see a new topic in one rebalance (``ConsumerCoordinator.poll``).
     """
     step = Step(state)
     if consumer.topics is None:
@@ -124,9 +124,9 @@ def _join(
 
 
 def may_collect(state: ClientState, consumer: Consumer) -> bool:
-    """Say whether the turn got far enough for poll to look at its records.
+    """Return whether poll may collect records after this turn.
 
-    Looking up the coordinator and fetching committed offsets block poll up to its timeout.
+    The coordinator lookup and the fetch of committed offsets block poll up to its timeout.
     """
     if isinstance(state.coordinator, Unknown):
         return False
@@ -134,7 +134,7 @@ def may_collect(state: ClientState, consumer: Consumer) -> bool:
 
 
 def without_subscription(state: ClientState) -> bool:
-    """Say whether nothing is subscribed (after unsubscribe)."""
+    """Return whether nothing is subscribed (after unsubscribe)."""
     return state.rejoin is None and state.membership is Membership.UNJOINED
 
 

@@ -1,4 +1,4 @@
-"""The application thread: the passes of ``poll`` up to the records, close() and unsubscribe().
+"""The application thread: the passes of ``poll`` before records, close() and unsubscribe().
 
 Source: ``AsyncKafkaConsumer.poll``, ``checkInflightPoll``, ``close``, ``unsubscribe``.
 """
@@ -41,7 +41,7 @@ from protocols.messages.errors import ErrorCode
 def enter_poll(
     state: ClientState, consumer: Consumer, timeout_us: int, now: int
 ) -> Step[ClientState]:
-    """Enter poll: a handled event of an earlier poll that timed out is dropped."""
+    """Enter poll; drop the handled event of an earlier poll that timed out."""
     if state.subscribed is None:
         failed = Failed("IllegalStateException", message="nothing is subscribed")
         return Step(state, (Return(failed),))
@@ -74,7 +74,7 @@ def begin_pass(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 
 
 def call_needed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Make the listener calls that are requested by now, one after the other."""
+    """Make the requested listener calls, one after the other."""
     needed = state.needed
     if not needed:
         return throw(state)
@@ -115,7 +115,7 @@ def on_called(
 def _end_call(
     state: ClientState, consumer: Consumer, calling: Calling, now: int, *, threw: bool
 ) -> Step[ClientState]:
-    """Continue after a call, also after one that unsubscribe() has skipped."""
+    """Continue after a listener call, or after a call that unsubscribe() skipped."""
     outer = calling.outer
     step = queue(replace(state, app=outer), consumer, Called(calling.needed, threw), now)
     if calling.rest and not isinstance(outer, Closing):
@@ -134,7 +134,7 @@ def throw(state: ClientState) -> Step[ClientState]:
 
 
 def end_pass(state: ClientState) -> ClientState:
-    """Make room for the next event if this one is complete."""
+    """Remove the event if it is complete, so that the next one can be issued."""
     slot = state.slot
     if slot is None or slot.progress is not Progress.COMPLETE or slot.failed is not None:
         return state
@@ -154,9 +154,9 @@ class Wait(enum.Enum):
 
 
 def held_back(state: ClientState, consumer: Consumer) -> bool:
-    """Say whether records wait until the background thread has taken the event of this poll.
+    """Return whether records wait until the background thread has taken the event of this poll.
 
-    They do during a reconciliation, and while some position is not confirmed.
+    They wait during a reconciliation, and while a position is not validated.
     """
     positions = consumer.positions
     if state.slot is None or state.slot.progress is not Progress.QUEUED:
@@ -168,9 +168,9 @@ def held_back(state: ClientState, consumer: Consumer) -> bool:
 
 
 def raced(state: ClientState, consumer: Consumer, now: int) -> bool:
-    """Say whether the background thread may read positions while records are taken.
+    """Return whether the background thread may read positions while records are taken.
 
-    That is so with an automatic commit in the event, or an answer to a heartbeat on its way.
+    It may if an automatic commit is due with the event, or a heartbeat is in flight.
     """
     if state.slot is None or state.slot.progress is not Progress.QUEUED:
         return False
@@ -210,7 +210,7 @@ def begin_close(
 
 
 def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Take the steps that need not wait; only a listener call takes longer than the timeout."""
+    """Run the steps that are not blocked; only a listener call may exceed the timeout."""
     app = state.app
     if isinstance(app, Unsubscribing):
         return _unsubscribing(state, consumer, app, now)
@@ -233,7 +233,7 @@ def _close_at(state: ClientState, app: Closing, stage: CloseStage) -> ClientStat
 
 
 def _committing(state: ClientState, consumer: Consumer) -> bool:
-    """Say whether the final commit, a commitSync, is under way, or a commit it ends after."""
+    """Return whether the final commit, or an asynchronous commit before it, has not ended."""
     if not consumer.settings.enable_auto_commit:
         return False
     return any(
@@ -242,7 +242,7 @@ def _committing(state: ClientState, consumer: Consumer) -> bool:
 
 
 def _has_left(state: ClientState) -> bool:
-    """Say whether the background thread has handled the leaving and has its response."""
+    """Return whether the background thread has left the group and has the response."""
     waiting = any(isinstance(event, LeaveWanted | Unsubscribed) for event in state.events)
     return not waiting and membership.has_left(state)
 
@@ -260,7 +260,7 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 
 
 def on_last_call(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Continue after that call, even if it threw."""
+    """Continue after the last listener call, even if it threw."""
     calling = state.app
     assert isinstance(calling, Calling)
     assert isinstance(calling.outer, Closing)
@@ -275,11 +275,11 @@ def _leave_group(
     return queue(state, consumer, LeaveWanted(epoch), now)
 
 
-# -- unsubscribe -------------------------------------------------------------------------------------
+# -- unsubscribe -----------------------------------------------------------------------------------
 
 
 def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Drop the subscription: listener call, last heartbeat, no automatic commit."""
+    """Drop the subscription: listener call, leaving heartbeat, no automatic commit."""
     deadline = now + consumer.settings.default_api_timeout_ms * MS
     step = queue(replace(state, app=Unsubscribing(deadline)), consumer, Unsubscribed(), now)
     return step.also(SetTimer(CLOSE, deadline))
@@ -288,7 +288,7 @@ def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[Client
 def _unsubscribing(
     state: ClientState, consumer: Consumer, app: Unsubscribing, now: int
 ) -> Step[ClientState]:
-    """Wait for the response to the last heartbeat; throw a listener's exception before that."""
+    """Wait for the response to the leaving heartbeat; first throw a listener's exception."""
     if state.needed:
         return call_needed(state, consumer, now)
     failed, state = state.thrown, replace(state, thrown=None)
@@ -300,7 +300,7 @@ def _unsubscribing(
 
 
 class Taking:
-    """Records on their way from the buffer to the application; changed in place."""
+    """Records that the application thread takes from the buffer; changed in place."""
 
     __slots__ = ("_fetcher", "_left", "_moments", "_taken", "ends_us")
 
@@ -317,7 +317,7 @@ class Taking:
         self.ends_us = moment
 
     def catch_up(self, now: int) -> None:
-        """Take the records that are taken by *now* (us)."""
+        """Take the records that the application thread has reached at *now* (us)."""
         while self._moments and self._moments[0] <= now:
             del self._moments[0]
             share = self._fetcher.share(self._left)
@@ -328,11 +328,11 @@ class Taking:
             self._taken.append(share)
 
     def finish(self) -> tuple[Handed, ...]:
-        """Return all that was taken, in the order in which the application gets it."""
+        """Return the taken records, in the order in which the application gets them."""
         return in_record_order(self._taken)
 
     def put_back(self) -> None:
-        """Move the positions back, because none of these records were returned."""
+        """Move the positions back, because none of these records was returned."""
         positions = self._fetcher.positions
         for share in self._taken:
             if positions.reads_at(share.partition, share.next_offset):
@@ -344,4 +344,4 @@ TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     commits.COMMIT_SYNC: commits.on_commit_sync_timeout,
     CLOSE: advance_close,
 }
-"""Timers of the application thread in a call that waits; those of poll are the machine's own."""
+"""Timers of the application thread in a waiting call; the machine handles those of poll itself."""

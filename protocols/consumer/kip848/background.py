@@ -71,12 +71,12 @@ from protocols.messages.errors import ErrorCode
 WOKEN = "woken"
 """Timer: the application thread continues after a wait for records or for a check.
 
-Timers of one instant run out by name: then the background thread is first.
+Timers of the same instant fire in the order of their names, so the background thread is first.
 """
 
 
 def take_event(state: ClientState, consumer: Consumer, event: Event, now: int) -> Step[ClientState]:
-    """Take one event off the queue."""
+    """Process one event of the queue."""
     match event:
         case Polled():
             return _polled(state, consumer, event, now)
@@ -92,7 +92,7 @@ def take_event(state: ClientState, consumer: Consumer, event: Event, now: int) -
             return membership.leave_at_close(state, epoch)
 
 
-# -- events ------------------------------------------------------------------------------------------
+# -- events ----------------------------------------------------------------------------------------
 
 
 def _polled(state: ClientState, consumer: Consumer, event: Polled, now: int) -> Step[ClientState]:
@@ -111,7 +111,7 @@ def _polled(state: ClientState, consumer: Consumer, event: Polled, now: int) -> 
 def _take_part(state: ClientState) -> Step[ClientState]:
     """Join if the application has subscribed, or polls again.
 
-    A pattern that matches no topic yet joins too: names follow when metadata have some.
+    A pattern that matches no topic yet joins too; topic names follow with the metadata.
     """
     member = state.member
     if member.state is MemberState.UNSUBSCRIBED:
@@ -128,7 +128,7 @@ def _look_at_positions(
 ) -> Step[ClientState]:
     """Restart the poll interval; validate and initialise positions.
 
-    Fetches follow after that. An event that the application has dropped does no more.
+    Fetches follow later. An event that the application has dropped only restarts the interval.
     """
     poll_due_us = event.at_us + consumer.settings.max_poll_interval_ms * MS
     slot = state.slot
@@ -163,7 +163,7 @@ def _called(state: ClientState, consumer: Consumer, event: Called, now: int) -> 
             return membership.on_leave_prepared(state, consumer)
 
 
-# -- rounds ------------------------------------------------------------------------------------------
+# -- rounds ----------------------------------------------------------------------------------------
 
 
 def run_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -191,7 +191,7 @@ def _refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
 
 
 def complete_poll_event(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """End the poll event whose positions are settled: its fetches are sent."""
+    """Complete the poll event once its positions are settled, and send its fetches."""
     slot = state.slot
     if slot is None or slot.progress is not Progress.TAKEN or not positions.is_settled(state):
         return Step(state)
@@ -223,7 +223,7 @@ def respond(
 def on_fetch_failed(
     state: ClientState, consumer: Consumer, failed: list[FetchedRecords], now: int
 ) -> Step[ClientState]:
-    """React to errors of a fetch."""
+    """Handle the errors of a fetch."""
     return on_reads(state, lambda r: offset_fetcher.on_fetch_failed(r, consumer, failed, now))
 
 
@@ -247,7 +247,7 @@ def _from_coordinator(
             return Step(state)
 
 
-# -- the coordinator ---------------------------------------------------------------------------------
+# -- the coordinator -------------------------------------------------------------------------------
 
 
 def on_coordinator_found(
@@ -257,7 +257,7 @@ def on_coordinator_found(
     response: FindCoordinatorResponse,
     now: int,
 ) -> Step[ClientState]:
-    """Take the answer to a lookup."""
+    """Handle the response to a lookup."""
     unknown = state.coordinator
     if not isinstance(unknown, Unknown) or unknown.lookup != number:
         return Step(state)
@@ -267,13 +267,13 @@ def on_coordinator_found(
 
 
 def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Look up again after the back-off."""
+    """Retry the lookup after the back-off."""
     assert isinstance(state.coordinator, Unknown)
     step = back_off_lookup(state.coordinator, consumer, now)
     return Step(replace(state, coordinator=step.state), step.effects)
 
 
-# -- lost connections --------------------------------------------------------------------------------
+# -- lost connections ------------------------------------------------------------------------------
 
 
 def on_disconnected(
@@ -318,18 +318,18 @@ def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Ste
 
 
 def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Handle a lookup without an answer; the next round looks up again."""
+    """Handle a lookup without a response; the next round looks up again."""
     unknown = state.coordinator
     if isinstance(unknown, Unknown) and unknown.lookup is not None:
         return on_lookup_failed(state, consumer, now)
     return Step(state)
 
 
-# -- timers ------------------------------------------------------------------------------------------
+# -- timers ----------------------------------------------------------------------------------------
 
 
 def _only_a_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Do nothing: a round follows every timer of the background thread."""
+    """Do nothing; a round follows every timer of the background thread."""
     del consumer, now
     return Step(state)
 
@@ -342,4 +342,4 @@ TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     LOOKUP: on_lookup_timer,
     metadata.METADATA: on_metadata_timer,
 }
-"""Timers of the background thread, by name: each is followed by a round."""
+"""Timers of the background thread by name; each is followed by a round."""

@@ -1,10 +1,10 @@
 """Polls of a calm member, as arithmetic: until a duty is due, only records can arrive.
 
-This does what a pass of poll and a round of the background thread do then, on a few numbers
-instead of a whole state: the poll event passes through its slot, records are taken, waits end,
-fetches are sent. A host may let it poll in place of the client while only records arrive. It
-follows :mod:`~protocols.consumer.kip848.application`,
-:mod:`~protocols.consumer.kip848.background` and the machine; a test compares the two.
+This computes a pass of poll and a round of the background thread on a few numbers instead of a
+whole state: the poll event passes through its slot, records are taken, waits end, fetches are
+sent. A host may use it in place of the client while only records arrive. It has the same behaviour
+as :mod:`~protocols.consumer.kip848.application`, :mod:`~protocols.consumer.kip848.background` and
+the machine; a test compares the two.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FETCHES_WANTED = FetchesWanted()
 def quiet_until(state: ClientState, consumer: Consumer, now: int) -> int | None:
     """Return until when (us) only records can arrive at a consumer between two polls.
 
-    Then a heartbeat, a commit or an update of metadata is due. None: something else may happen now.
+    Then a heartbeat, commit or metadata update is due. None: another event may happen now.
     """
     if not (_settled(state) and _reads_all(state, consumer)):
         return None
@@ -55,7 +55,7 @@ def quiet_until(state: ClientState, consumer: Consumer, now: int) -> int | None:
 
 
 def _settled(state: ClientState) -> bool:
-    """Say whether the member is stable, with no request, commit or call pending."""
+    """Return whether the member is stable, with no request, commit or call pending."""
     return (
         type(state.app) is Outside
         and state.member.state is MemberState.STABLE
@@ -71,7 +71,7 @@ def _settled(state: ClientState) -> bool:
 
 
 def _goes_well(slot: Slot | None, events: tuple[Event, ...]) -> bool:
-    """Say whether only fetches are queued, and the poll event if it was not taken yet."""
+    """Return whether the queue has only fetches, and the poll event if it was not taken yet."""
     queued = [event for event in events if type(event) is not FetchesWanted]
     if slot is None:
         return not queued
@@ -81,7 +81,7 @@ def _goes_well(slot: Slot | None, events: tuple[Event, ...]) -> bool:
 
 
 def _reads_all(state: ClientState, consumer: Consumer) -> bool:
-    """Say whether every position is valid and every leader known."""
+    """Return whether every position is valid and every leader known."""
     reads, positions = state.reads, consumer.positions
     return (
         state.offsets_asked is None
@@ -103,7 +103,7 @@ class CalmPoll:
     """Both threads of one consumer while it is calm; changed in place.
 
     The application thread is outside poll, or it waits until ``wait_us``; the background thread
-    takes what is queued for it at ``events_us``.
+    takes the queued events at ``events_us``.
     """
 
     __slots__ = (
@@ -129,7 +129,7 @@ class CalmPoll:
     def __init__(self, state: ClientState, consumer: Consumer, *, answered: bool) -> None:
         """Begin with *state*, outside poll.
 
-        *answered*: a fetch was answered since the last wait that it ended.
+        *answered*: a fetch response has arrived since the last wait that one ended.
         """
         settings, slot = consumer.settings, state.slot
         self._fetcher: Fetcher = consumer.fetcher
@@ -158,12 +158,12 @@ class CalmPoll:
     # -- the application thread ----------------------------------------------------------------
 
     def poll(self, now: int, timeout_us: int) -> tuple[Handed, ...] | None:
-        """Enter poll: return what it returns at once; None: it waits."""
+        """Enter poll; return its records, or None if it waits."""
         self._until_us = now + timeout_us
         return self._pass(now)
 
     def turn(self, now: int) -> tuple[Handed, ...] | None:
-        """End the wait: return what poll returns; None: it waits again."""
+        """End the wait; return the records of poll, or None if it waits again."""
         self._wait, self.wait_us = Wait.NONE, NEVER
         handed = self._collect(self._limit)
         if handed:
@@ -171,7 +171,7 @@ class CalmPoll:
         return () if now >= self._until_us else self._pass(now)
 
     def _pass(self, now: int) -> tuple[Handed, ...] | None:
-        """Make a pass: issue an event if there is room for it, then look for records."""
+        """Make a pass: issue an event if the slot is free, then collect records."""
         progress = self._progress
         if progress is None or (progress is Progress.COMPLETE and not self._fetcher.queued):
             self._progress, self._at_us, self._deadline_us = Progress.QUEUED, now, self._until_us
@@ -216,9 +216,9 @@ class CalmPoll:
         self.events_us = NEVER
 
     def answered(self, now: int, *, brought: bool) -> None:
-        """A fetch was answered, its records are buffered: a wait for them ends, events are taken.
+        """End a wait for records, and take events earlier, after a fetch response was buffered.
 
-        *brought*: there were any.
+        *brought*: whether it had records.
         """
         if self._wait is Wait.RECORDS:
             self._answered = brought
@@ -233,18 +233,18 @@ class CalmPoll:
 
     @property
     def waits_for(self) -> str | None:
-        """The timer whose end ends the wait in poll; None: the application is outside."""
+        """The timer that ends the wait in poll; None: the application is outside."""
         if self._wait is Wait.NONE:
             return None
         return POLL if self._wait is Wait.RECORDS else WOKEN
 
     @property
     def marks(self) -> tuple[Wait, bool]:
-        """The wait of poll, and whether a fetch was answered since the last wait that it ended."""
+        """The wait of poll, and whether a fetch response came since the last wait ended by one."""
         return self._wait, self._answered
 
     def leave(self, state: ClientState) -> Step[ClientState]:
-        """Return *state*, with which this began, brought up to date, with its timers set."""
+        """Return the initial *state*, updated, with its timers set."""
         slot = None
         if self._progress is not None:
             slot = Slot(self._at_us, self._deadline_us, self._progress)

@@ -1,7 +1,7 @@
 """Commits of the consumer protocol: automatic ones, commitSync, commitAsync.
 
-Source: ``CommitRequestManager``. Each is sent once a coordinator is known, with the epoch known
-then; until then, and between two tries, it waits in ``commits``.
+Source: ``CommitRequestManager``. Each is sent once the coordinator is known, with the member epoch
+of that time; until then, and before a retry, it waits in ``commits``.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ COMMITS = "commits"
 def interval_due(
     state: ClientState, consumer: Consumer, polled_us: int, now: int
 ) -> Step[ClientState]:
-    """Commit all positions if the interval was over when the application polled.
+    """Commit all positions if the interval had passed when the application polled.
 
-    One is under way at a time, and none beside the first try of the commit before a
-    reconciliation; with no position to commit only the interval restarts.
+    Only one is in progress at a time, and none during the first attempt of the commit before a
+    reconciliation; without positions only the interval restarts.
     """
     settings = consumer.settings
     if not settings.enable_auto_commit or polled_us < state.autocommit_us or _auto(state):
@@ -59,10 +59,10 @@ def interval_due(
 
 
 def _auto(state: ClientState) -> bool:
-    """Say whether an automatic commit is under way (``AutoCommitState.hasInflightCommit``).
+    """Return whether an automatic commit is in flight (``AutoCommitState.hasInflightCommit``).
 
-    The commit before a reconciliation is one, until its first try has failed: to Kafka's client
-    the next tries do not count.
+    The commit before a reconciliation counts until its first attempt has failed; its retries do
+    not count in Kafka's client.
     """
     return any(
         commit.kind is CommitKind.AUTO
@@ -82,7 +82,7 @@ def wanted(
     return Step(state, step.effects)
 
 
-# -- sending -----------------------------------------------------------------------------------------
+# -- sending ---------------------------------------------------------------------------------------
 
 
 def send_due_commits(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -97,7 +97,7 @@ def send_due_commits(state: ClientState, consumer: Consumer, now: int) -> Step[C
 
 
 def _moments(commit: Commit, now: int) -> list[int]:
-    """Return when a waiting commit has to be looked at again."""
+    """Return when a waiting commit has to be checked again."""
     moments = [] if commit.deadline_us is None else [commit.deadline_us]
     return [when for when in (*moments, commit.retry_us) if when > now]
 
@@ -136,13 +136,13 @@ def _send(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> S
     return Step(step.state, (Tell(sent), *step.effects))
 
 
-# -- answers -----------------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------------------
 
 
 def on_commit_response(
     state: ClientState, consumer: Consumer, number: int, commit: Commit, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Handle the end of a commit that was sent; a lost connection is NETWORK_EXCEPTION."""
+    """Handle the result of a sent commit; a lost connection is NETWORK_EXCEPTION."""
     fact = CommitEnded(correlation_id=number, kind=commit.kind, error=error, offsets=commit.offsets)
     if error in LOSES_COORDINATOR or error is ErrorCode.REQUEST_TIMED_OUT:
         step = mark_unknown(state, f"commit answered {error.name}", now)
@@ -155,7 +155,7 @@ def on_commit_response(
 
 
 def _tries_again(state: ClientState, commit: Commit, error: ErrorCode, now: int) -> bool:
-    """Say whether the client retries a commit by itself (``RetriableRequestState``)."""
+    """Return whether the client retries a commit (``RetriableRequestState``)."""
     if commit.deadline_us is None or now >= commit.deadline_us:
         return False
     if error is ErrorCode.STALE_MEMBER_EPOCH:
@@ -166,7 +166,7 @@ def _tries_again(state: ClientState, commit: Commit, error: ErrorCode, now: int)
 
 
 def _again(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:
-    """Retry after the back-off: the same offsets, but all positions before a reconciliation."""
+    """Retry after the back-off with the same offsets; before a reconciliation, all positions."""
     retry = now + backoff_us(consumer, "commit", commit.attempt, now)
     offsets = commit.offsets
     if commit.kind is CommitKind.PREPARE:
@@ -178,7 +178,7 @@ def _again(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> 
 def _end(
     state: ClientState, consumer: Consumer, commit: Commit, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Continue after the end of a commit: a reconciliation, or the call that waits."""
+    """Continue after the end of a commit with the reconciliation or call that waits for it."""
     match commit.kind:
         case CommitKind.AUTO if error in RETRIED or error.retriable:
             retry = now + consumer.settings.retry_backoff_ms * MS
@@ -203,7 +203,7 @@ _THROWN_AS_IT_IS = frozenset(
         ErrorCode.GROUP_AUTHORIZATION_FAILED,
     }
 )
-"""Refusals that have an exception of their own."""
+"""Errors that have their own exception."""
 
 
 def begin_commit_sync(
@@ -253,7 +253,7 @@ def on_commit_ended(state: ClientState, commit: Commit, error: ErrorCode) -> Ste
 
 
 def on_commit_abandoned(state: ClientState, commit: Commit) -> Step[ClientState]:
-    """Handle the end of a commit in close() when the coordinator is unknown."""
+    """Abandon a commit in close(), because the coordinator is unknown."""
     app = state.app
     if isinstance(app, CommittingSync) and app.key == commit.key:
         result = CommitResult(app.offsets, "CommitFailedException")
@@ -283,7 +283,7 @@ def unfinished(state: ClientState) -> list[tuple[int, CommitKind]]:
 
 
 def unanswered(state: ClientState) -> list[Commit]:
-    """Return the commits that the background thread has: those that wait, those in flight."""
+    """Return the commits of the background thread: waiting or in flight."""
     sent = [flight.commit for flight in state.in_flight.values() if flight.commit is not None]
     return [*state.commits, *sent]
 
@@ -299,7 +299,7 @@ def on_commit_sync_timeout(state: ClientState, consumer: Consumer, now: int) -> 
 
 
 def exception_for(error: ErrorCode) -> str:
-    """Return the exception that ends a commitSync after a refusal that is not tried again."""
+    """Return the exception that ends a commitSync after an error that is not retried."""
     match error:
         case ErrorCode.STALE_MEMBER_EPOCH | ErrorCode.UNKNOWN_MEMBER_ID:
             return "CommitFailedException"

@@ -32,14 +32,14 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 
 HEARTBEAT = "heartbeat"
-"""Timer: a heartbeat is due, or the application has been away from poll for too long."""
+"""Timer: a heartbeat is due, or ``max.poll.interval.ms`` has passed without a poll."""
 
 _AT_ONCE = frozenset({MemberState.JOINING, MemberState.ACKNOWLEDGING})
 _FENCED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
 
 
 def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the heartbeat that is due, or the last one of a member that leaves."""
+    """Send the heartbeat that is due, or the leaving heartbeat of a member that leaves."""
     member = state.member
     if not isinstance(state.coordinator, Known) or not member.state.in_group:
         return membership.on_heartbeat_skipped(state)
@@ -73,7 +73,7 @@ def _arm(state: ClientState, now: int) -> Step[ClientState]:
 def _leave(
     state: ClientState, consumer: Consumer, after: MemberState, now: int
 ) -> Step[ClientState]:
-    """Send the heartbeat that leaves, even if another is in flight; it is never sent again."""
+    """Send the leaving heartbeat, even if another one is in flight; it is never retried."""
     if state.member.epoch in (LEAVE_EPOCH, TEMPORARY_LEAVE_EPOCH):
         step = _send(state, consumer, Asked.LEAVE, now)
     else:
@@ -87,7 +87,7 @@ def forgotten(state: ClientState) -> ClientState:
     return replace(state, beat=fresh)
 
 
-# -- requests ----------------------------------------------------------------------------------------
+# -- requests --------------------------------------------------------------------------------------
 
 
 def _send(state: ClientState, consumer: Consumer, asked: Asked, now: int) -> Step[ClientState]:
@@ -125,7 +125,7 @@ def _request(state: ClientState, consumer: Consumer) -> tuple[ConsumerGroupHeart
     return request, says
 
 
-# -- answers -----------------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------------------
 
 
 def on_response(
@@ -148,7 +148,7 @@ def on_response(
 
 
 def on_failure(state: ClientState, consumer: Consumer, number: int, now: int) -> Step[ClientState]:
-    """Handle a heartbeat without an answer: the next one sends all fields, after the back-off."""
+    """Handle a heartbeat without a response: the next one sends all fields, after the back-off."""
     if state.beat.number != number:
         return Step(state)
     return Step(_backed_off(state, consumer, now))

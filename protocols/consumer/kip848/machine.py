@@ -1,9 +1,9 @@
 """The Java consumer's client of the consumer protocol (``AsyncKafkaConsumer``).
 
 The control plane is a frozen :class:`~protocols.consumer.kip848.state.ClientState`, changed by
-the functions of this package; this class owns the data plane, and plays the two threads: the
-background thread handles what arrives and what is queued for it, the application thread goes
-through the passes of poll.
+the functions of this package; this class owns the data plane, and runs the two threads: the
+background thread handles responses and queued events, the application thread runs the passes of
+poll.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Effects = tuple[Effect, ...]
 
 
 class Client:
-    """One consumer's end of the consumer protocol."""
+    """The client side of the consumer protocol for one consumer."""
 
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer
@@ -47,42 +47,42 @@ class Client:
         self._taking: Taking | None = None
         self._wait = Wait.NONE
         self._answered = False
-        """A fetch was answered since the last wait that it ended: the next wait ends at once."""
+        """A fetch response came since the last wait ended by one: the next wait ends at once."""
 
     # -- the application's calls ---------------------------------------------------------------
 
     def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
-        """Poll: the step holds ``Return(records)``, or the machine waits and returns later."""
+        """Poll; the step contains ``Return(records)``, or the machine waits and returns later."""
         return self._pass(application.enter_poll(self.state, self.consumer, timeout_us, now), now)
 
     def commit_sync(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
-        """Commit and wait; None commits all that poll ever returned. Ends in ``Return``."""
+        """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
         wanted = self._to_commit(offsets)
         return self._took(commits.begin_commit_sync(self.state, self.consumer, wanted, now), now)
 
     def commit_async(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
-        """Commit without waiting; None commits all that poll ever returned."""
+        """Commit without waiting; None commits all records returned by poll."""
         wanted = self._to_commit(offsets)
         return self._took(commits.begin_commit_async(self.state, self.consumer, wanted, now), now)
 
     def _to_commit(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
-        """Return the offsets of a commit: the caller waits until its positions are read."""
+        """Return the offsets of a commit; the caller waits until its positions are read."""
         return explicit_order(all_consumed(self.consumer) if offsets is None else offsets)
 
     def close(
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
     ) -> Step[ClientState]:
-        """Close: final commit, listener call, last heartbeat; ends in ``Return(Closed())``."""
+        """Close with final commit, listener call, last heartbeat; ends in ``Return(Closed())``."""
         stopped = self._stop_polling()
         step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
         return self._took(Step(step.state, stopped + step.effects), now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
-        """Replace the subscription by these topics; no listener is called."""
+        """Replace the subscription with these topics; no listener is called."""
         self.consumer = replace(self.consumer, topics=topics, matches=None, regex=None)
         return self._took(membership.change_subscription(self.state, self.consumer, now), now)
 
@@ -101,12 +101,12 @@ class Client:
         go_on = self._pass if isinstance(calling.outer, Polling) else self._took
         return go_on(step, now)
 
-    # -- for a host that polls in our place ----------------------------------------------------
+    # -- for a host that runs the poll loop itself ---------------------------------------------
 
     def calm(self, now: int) -> tuple[int, CalmPoll] | None:
         """Return a poller that replaces this client, and until when (us); None: not now.
 
-        Until then only records may arrive; before anything else :meth:`resume` is called.
+        Until then only records may arrive; call :meth:`resume` before any other event.
         """
         due = quiet_until(self.state, self.consumer, now)
         if due is None or self._taking is not None:
@@ -122,7 +122,7 @@ class Client:
     # -- the passes of poll ----------------------------------------------------------------------
 
     def _pass(self, step: Step[ClientState], now: int) -> Step[ClientState]:
-        """Continue a pass after its calls: throw, or look for records."""
+        """Continue a pass after its listener calls: throw, or collect records."""
         effects = self._become(step)
         if any(isinstance(effect, Return) for effect in effects):
             return self._leave_poll(effects)
@@ -133,13 +133,13 @@ class Client:
         return Step(self.state, effects)
 
     def _look(self, polling: Polling, now: int) -> Effects:
-        """Look for records, unless the background thread has to check the reconciliation first."""
+        """Collect records, unless the background thread has to check the reconciliation first."""
         if held_back(self.state, self.consumer):
             return self._become(Step(replace(self.state, app=AwaitingCheck(polling.until_us))))
         return self._take(polling, now)
 
     def _take(self, polling: Polling, now: int) -> Effects:
-        """Take records if there are any, else wait for them."""
+        """Take records if any are buffered, else wait for them."""
         limit = self.consumer.settings.max_poll_records
         if raced(self.state, self.consumer, now):
             begins = now + self.consumer.lags(Lag.TAKE, now)
@@ -173,7 +173,7 @@ class Client:
         return (SetTimer(POLL, wait_until(self.state, self.consumer, polling, now)),)
 
     def _leave_poll(self, effects: Effects) -> Step[ClientState]:
-        """End poll: its Return is among *effects*."""
+        """Leave poll; its Return is among *effects*."""
         self._wait, self._taking = Wait.NONE, None
         self.state = replace(self.state, app=OUTSIDE)
         return Step(self.state, effects)
@@ -186,7 +186,7 @@ class Client:
         return (CancelTimer(POLL), CancelTimer(background.WOKEN))
 
     def _turn(self, now: int) -> Effects:
-        """Continue poll after a wait: look for records, then make another pass."""
+        """Continue poll after a wait: collect records, then make another pass."""
         state = self.state
         if self._taking is not None:
             taking, self._taking = self._taking, None
@@ -214,7 +214,7 @@ class Client:
     # -- the background thread -----------------------------------------------------------------
 
     def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
-        """Handle a response that has arrived; events that are queued come right after it."""
+        """Handle a response; queued events are taken right after it."""
         self._catch_up(now)
         body = envelope.body
         if type(body) is FetchResponse:
@@ -242,7 +242,7 @@ class Client:
         return effects + self._end_wait(now)
 
     def _end_wait(self, now: int) -> Effects:
-        """End a wait for records: some arrived, or the first heartbeat interval is known."""
+        """End a wait for records, as some arrived or the first heartbeat interval is known."""
         if self._wait is not Wait.RECORDS:
             return ()
         self._wait = Wait.WOKEN
@@ -283,16 +283,16 @@ class Client:
             background.complete_poll_event(self.state, self.consumer, now)
         )
 
-    # -- carrying a step over --------------------------------------------------------------------
+    # -- applying a step -------------------------------------------------------------------------
 
     def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
-        """Take a step and continue close() or unsubscribe()."""
+        """Apply a step and continue close() or unsubscribe()."""
         effects = self._become(step)
         effects += self._become(application.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects)
 
     def _become(self, step: Step[ClientState]) -> Effects:
-        """Make a step's state ours; the data plane follows the assignment."""
+        """Store the state of a step; update the data plane if the assignment changed."""
         before, after = self.state, step.state
         self.state = after
         fetcher = self.consumer.fetcher

@@ -67,7 +67,7 @@ def abort_reconciliation(member: Membership) -> Membership:
 def on_heartbeat_success(
     state: ClientState, response: ConsumerGroupHeartbeatResponse
 ) -> Step[ClientState]:
-    """Take the epoch of a response without error, and its assignment if there is one."""
+    """Apply the epoch of a response without error, and its assignment if it has one."""
     member = state.member
     outside = not member.state.in_group or member.state is MemberState.LEAVING
     if outside or response.member_epoch < 0:
@@ -108,7 +108,7 @@ def release_assignment(
 
 
 def on_released(state: ClientState) -> Step[ClientState]:
-    """Drop all partitions; join again if the member was to."""
+    """Drop all partitions; rejoin if the release was requested for that."""
     then = state.member.release
     member = state.member._replace(current=NO_ASSIGNMENT, release=ReleaseStage.DONE)
     state = replace(
@@ -146,7 +146,7 @@ def on_fatal(
 ) -> Step[ClientState]:
     """Handle a fatal error: all partitions are lost, and every poll throws.
 
-    For a member that is leaving the listener is not called again (``transitionToFatal``).
+    For a leaving member the listener is not called again (``transitionToFatal``).
     """
     failed = Failed(exception_name(error), error, message)
     member = abort_reconciliation(state.member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
@@ -160,7 +160,7 @@ def on_fatal(
 
 
 def throw_once(state: ClientState, error: ErrorCode) -> ClientState:
-    """Let the next poll throw; the member continues."""
+    """Record an error that the next poll throws; the member continues."""
     failed = Failed(exception_name(error), error)
     return replace(state, thrown=failed)
 
@@ -181,7 +181,7 @@ def leave_epoch(consumer: Consumer, operation: CloseOperation) -> int | None:
 
 
 def leave_after_unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Leave because the application unsubscribed: first the listener is called."""
+    """Leave because the application unsubscribed; first request the listener call."""
     state = replace(state, subscribed=None)
     if not state.member.state.in_group:
         return discard_assignment(state)
@@ -195,7 +195,7 @@ def leave_after_unsubscribe(state: ClientState, consumer: Consumer, now: int) ->
 
 
 def on_leave_prepared(state: ClientState, consumer: Consumer) -> Step[ClientState]:
-    """Continue after that listener call, unless the member was fenced meanwhile."""
+    """Leave after the listener call of unsubscribe(), unless the member was fenced since."""
     if state.member.state is not MemberState.PREPARE_LEAVING:
         return discard_assignment(state)
     return begin_leaving(state, leave_epoch(consumer, CloseOperation.DEFAULT))
@@ -245,7 +245,7 @@ def on_poll_expired(state: ClientState, consumer: Consumer) -> Step[ClientState]
 
 
 def on_left(state: ClientState, after: MemberState) -> Step[ClientState]:
-    """End the leaving once its heartbeat was created or cannot be sent."""
+    """Complete the leave once its heartbeat was created or cannot be sent."""
     return transition(state, state.member.to(after))
 
 
@@ -257,7 +257,7 @@ def on_heartbeat_skipped(state: ClientState) -> Step[ClientState]:
 
 
 def has_left(state: ClientState) -> bool:
-    """Say whether the member has left and no leaving heartbeat is in flight."""
+    """Return whether the member has left and no leaving heartbeat is in flight."""
     asked = (flight.asked for flight in state.in_flight.values())
     return not state.member.state.leaving and Asked.LEAVE not in asked
 
@@ -300,7 +300,7 @@ def unsubscribed_partitions(state: ClientState, consumer: Consumer) -> frozenset
 
 
 def refresh_subscription(state: ClientState, consumer: Consumer) -> ClientState:
-    """Take new metadata: a pattern that the client evaluates may match other topics."""
+    """Apply new metadata: a pattern that the client evaluates may match other topics."""
     known = state.metadata
     if known.seen == known.version or state.subscribed is None:
         return state

@@ -20,11 +20,14 @@ from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
 from protocols.messages.errors import ErrorCode
 
 OFFSETS = "offsets"
-"""Timer: committed offsets are asked for again."""
+"""Timer: committed offsets are requested again."""
 
 
 def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Request what positions need, for a poll event; failures are thrown by the next poll."""
+    """Request validations, committed offsets and resets for a poll event.
+
+    The next poll throws failures.
+    """
     step = on_reads(state, lambda reads: validation.validate_positions(reads, consumer, now))
     if consumer.positions.all_reading():
         return step
@@ -45,12 +48,12 @@ def initializing(state: ClientState, consumer: Consumer) -> tuple[TopicPartition
 
 
 def is_settled(state: ClientState) -> bool:
-    """Say whether no answer about positions is outstanding."""
+    """Return whether no OffsetFetch or ListOffsets is outstanding."""
     return state.offsets_asked is None and not state.reads.listing
 
 
 def send_due_fetch(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the OffsetFetch that is wanted, with the epoch known now, if it may be sent."""
+    """Send the pending OffsetFetch with the current member epoch, if it may be sent now."""
     asked = state.offsets_asked
     if asked is None or asked.number is not None or not isinstance(state.coordinator, Known):
         return Step(state)
@@ -71,7 +74,7 @@ def send_due_fetch(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
 def on_fetch_response(
     state: ClientState, consumer: Consumer, number: int, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
-    """Take committed offsets as positions; where there is none the reset policy decides."""
+    """Set positions to committed offsets; reset the positions that have none."""
     if state.offsets_asked is None or state.offsets_asked.number != number:
         return Step(state)
     error = offset_fetcher.fetch_error(response)
@@ -100,7 +103,7 @@ def _without_offset(
 def on_fetch_failed(
     state: ClientState, consumer: Consumer, number: int, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Retry after the back-off, or let poll throw an error that is not retriable.
+    """Retry after the back-off; if the error is not retriable, poll throws it.
 
     A member with a stale epoch retries with its current one.
     """

@@ -1,6 +1,6 @@
 """Reconciliation of the owned partitions with the target assignment.
 
-Pause the revoked partitions, commit, call onPartitionsRevoked, take the assignment, call
+Pause the revoked partitions, commit, call onPartitionsRevoked, apply the assignment, call
 onPartitionsAssigned, acknowledge. A newer target waits until the current reconciliation has ended.
 Source: ``AbstractMembershipManager.maybeReconcile``, ``revokeAndAssign``.
 """
@@ -34,8 +34,8 @@ from protocols.machine import Step
 def advance(state: ClientState, consumer: Consumer, now: int, *, polled: bool) -> Step[ClientState]:
     """Begin a reconciliation if the target differs and none is running.
 
-    A commit that it begins with is only queued (``state.commits``). *polled*: the application is in
-    poll, so that its positions may be committed.
+    Its first commit is only queued (``state.commits``). *polled*: the application is in poll, so
+    that its positions may be committed.
     """
     member = state.member
     if member.state is not MemberState.RECONCILING or member.reconciled:
@@ -57,7 +57,7 @@ def advance(state: ClientState, consumer: Consumer, now: int, *, polled: bool) -
 
 
 def _owned_already(state: ClientState, resolved: LocalAssignment) -> Step[ClientState]:
-    """Acknowledge, once for each target, that all partitions with known topics are owned."""
+    """Acknowledge once for each target that all partitions of known topics are owned."""
     member = state.member
     if member.current.epoch == resolved.epoch:
         return Step(state)
@@ -92,7 +92,7 @@ def _by_name(ids: Ids, names: dict[str, str]) -> tuple[TopicPartition, ...]:
 def _begin(
     state: ClientState, consumer: Consumer, found: Reconciling, now: int
 ) -> Step[ClientState]:
-    """Pause the revoked partitions and commit all positions, also of partitions that stay."""
+    """Pause the revoked partitions and commit all positions, including those of kept partitions."""
     state = replace(
         state.becoming(state.member._replace(reconciling=found)),
         pending=unsubscribed_partitions(state, consumer).union(found.revoked),
@@ -133,10 +133,10 @@ def _assign(
 
 
 def apply_assignment(state: ClientState, consumer: Consumer) -> ClientState | None:
-    """Take the assignment, as the application does in poll just before onPartitionsAssigned.
+    """Apply the assignment, as the application does in poll just before onPartitionsAssigned.
 
-    New partitions are not read before that call has succeeded; those of an earlier call that threw
-    wait too. None: the reconciliation was aborted.
+    Added partitions, and those of an earlier call that threw, are not read before the call has
+    succeeded. None: the reconciliation was aborted.
     """
     found = _running(state)
     if found is None or found.stage is not Stage.ASSIGNING:

@@ -19,7 +19,7 @@ from protocols.machine import SetTimer, Step, Tell
 from protocols.messages import Message
 
 BY_TOPIC_ID = 10
-"""The version of OffsetCommit and OffsetFetch that members use: topics are given by id."""
+"""The version of OffsetCommit and OffsetFetch that members use: topics are named by id."""
 
 
 def ask(
@@ -31,7 +31,7 @@ def ask(
     *,
     commit: Commit | None = None,
 ) -> Step[ClientState]:
-    """Send a request to the coordinator, which must be known; remember that it is in flight."""
+    """Send a request to the coordinator, which must be known, and record it as in flight."""
     known = state.coordinator
     assert isinstance(known, Known), "a group request needs a coordinator"
     deadline = now + consumer.settings.request_timeout_ms * MS
@@ -39,9 +39,9 @@ def ask(
 
 
 def mark_unknown(state: ClientState, reason: str, now: int) -> Step[ClientState]:
-    """Forget the coordinator, to look it up at once (``markCoordinatorUnknown``).
+    """Mark the coordinator unknown, to look it up at once (``markCoordinatorUnknown``).
 
-    Unlike in the classic client the connection is kept: requests in flight are still answered.
+    Unlike in the classic client the connection stays open, so requests in flight get responses.
     """
     if isinstance(state.coordinator, Unknown):
         return Step(state)
@@ -52,9 +52,9 @@ def mark_unknown(state: ClientState, reason: str, now: int) -> Step[ClientState]
 def queue_automatic_commit(
     state: ClientState, consumer: Consumer, kind: CommitKind, deadline_us: int | None
 ) -> ClientState:
-    """Add a commit of all positions to those that wait to be sent, if there is one to commit.
+    """Queue a commit of all positions, if any position is valid.
 
-    *kind*: ``auto`` or ``prepare``; *deadline_us*: until when it is tried again, None: never.
+    *kind*: ``auto`` or ``prepare``; *deadline_us*: until when it is retried, None: never.
     """
     offsets = automatic_order(all_consumed(consumer))
     if not offsets:
@@ -95,9 +95,9 @@ def request_call(
     purpose: Purpose,
     now: int,
 ) -> Step[ClientState]:
-    """Request a listener call of the application; without a listener it ends at once.
+    """Request a listener call; without a listener it ends at once.
 
-    An assignment still waits for the application, which applies it in poll.
+    An assignment always waits for the application, which applies it in poll.
     """
     needed = Needed(listener, tuple(sorted(partitions)), purpose)
     if consumer.listener or purpose is Purpose.ASSIGN:

@@ -26,7 +26,7 @@ from protocols.settings import ConsumerSettings
 
 
 class MemberState(enum.Enum):
-    """``MemberState`` of the Java client."""
+    """The member's state (``MemberState`` of the Java client)."""
 
     UNSUBSCRIBED = "in no group"
     JOINING = "sends epoch 0"
@@ -46,7 +46,7 @@ class MemberState(enum.Enum):
 
     @property
     def leaving(self) -> bool:
-        """Whether it is leaving."""
+        """Whether the member is leaving."""
         return self in {MemberState.PREPARE_LEAVING, MemberState.LEAVING}
 
     @property
@@ -95,7 +95,7 @@ def by_id(partitions_of: Iterable[TopicPartitions]) -> Ids:
 
 
 class LocalAssignment(NamedTuple):
-    """Partitions with a count by the client, to distinguish equal assignments."""
+    """Partitions with a counter of the client, which distinguishes equal assignments."""
 
     epoch: int
     partitions: Ids
@@ -119,7 +119,7 @@ class Stage(enum.Enum):
 
 
 class Reconciling(NamedTuple):
-    """A reconciliation under way."""
+    """A running reconciliation."""
 
     stage: Stage
     resolved: LocalAssignment
@@ -129,7 +129,7 @@ class Reconciling(NamedTuple):
 
 
 class AbortedReconciliation(NamedTuple):
-    """A reconciliation of a member that was fenced meanwhile, or left.
+    """A reconciliation of a member that was fenced or left while it ran.
 
     It ends with the step that it waits for; its assignment is not applied.
     """
@@ -196,7 +196,7 @@ class Slot(NamedTuple):
 
 
 class Said(NamedTuple):
-    """The fields of the last heartbeat; after an error all are sent again (``SentFields``)."""
+    """The fields of the last heartbeat; after an error all are resent (``SentFields``)."""
 
     rebalance_timeout_ms: int = -1
     names: tuple[str, ...] | None = None
@@ -220,7 +220,7 @@ class Beat(NamedTuple):
     retry_us: int = 0
     said: Said = NOTHING_SAID
     armed_us: int | None = None
-    """When its timer will run out."""
+    """When its timer fires."""
 
 
 NO_BEAT = Beat()
@@ -238,7 +238,7 @@ class Asked(enum.Enum):
 
 
 class Commit(NamedTuple):
-    """A commit that waits to be sent, or for its answer (``OffsetCommitRequestState``)."""
+    """A commit that waits to be sent or for its response (``OffsetCommitRequestState``)."""
 
     key: int
     kind: CommitKind
@@ -268,7 +268,7 @@ class OffsetsAsked(NamedTuple):
 
 
 class Generation(NamedTuple):
-    """Epoch and id of the member, by the names of the classic client."""
+    """The member's epoch and id, named as in the classic client."""
 
     id: int
     member_id: str
@@ -296,13 +296,13 @@ class ClientState:
 
     beat: Beat = NO_BEAT
     poll_due_us: int = 0
-    """When the application will have been away from poll for too long."""
+    """When ``max.poll.interval.ms`` after the last poll will have passed."""
 
     autocommit_us: int = 0
     """When the next automatic commit is due."""
 
     commits: tuple[Commit, ...] = ()
-    """Those that wait to be sent."""
+    """Commits that wait to be sent."""
 
     app: App = OUTSIDE
     slot: Slot | None = None
@@ -328,7 +328,7 @@ class ClientState:
 
     @property
     def generation(self) -> Generation:
-        """The member's epoch and id; epoch -1 while it is no member."""
+        """The member's epoch and id; the epoch is -1 while it is not a member."""
         epoch = self.member.epoch
         return Generation(epoch if epoch > 0 else UNKNOWN_GENERATION, self.member_id)
 
@@ -344,29 +344,29 @@ class Consumer:
     name: str
     group_id: str
     member_id: str
-    """Made up once for each consumer object (a UUID in Java), and kept for its life."""
+    """Generated once for each consumer object (a UUID in Java), and kept for its lifetime."""
 
     settings: ConsumerSettings
     topics: tuple[str, ...] | None = None
     """The subscription, if it is by names."""
 
     matches: Callable[[str], bool] | None = None
-    """Whether a topic name matches the client's own pattern, if it is by that."""
+    """Whether a topic name matches the pattern, if the client evaluates the pattern."""
 
     regex: str | None = None
-    """The pattern that the coordinator evaluates (``SubscriptionPattern``), if it is by that."""
+    """The pattern that the coordinator evaluates (``SubscriptionPattern``), if there is one."""
 
     server_assignor: str | None = None
     """``group.remote.assignor``: the assignor that the coordinator is asked to use."""
 
     listener: bool = True
-    """Whether the application has a rebalance listener, which only it can call."""
+    """Whether the application has a rebalance listener, which only its thread can call."""
 
     jitter: Callable[[str, int], float]
     """A draw in [0, 1) by purpose and time (us)."""
 
     lags: Lags = at_once
-    """How long its threads take to run."""
+    """The delays of its threads."""
 
     epoch_ms: int
     """Wall clock, in epoch ms, at time 0."""

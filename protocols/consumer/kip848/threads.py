@@ -1,8 +1,8 @@
-"""The two threads of a consumer: where each is, what they send each other, how long they take.
+"""The two threads of a consumer: their states, their events, their delays.
 
-The application thread and the background thread share positions and the buffer of records, and
-only time orders their access. Fractions of a millisecond, which the host draws by address, decide
-which positions an automatic commit covers. Source: ``AsyncKafkaConsumer``,
+The application thread and the background thread share positions and the buffer of records without
+a lock. Fractions of a millisecond, drawn by the host, decide which positions an automatic commit
+covers. Source: ``AsyncKafkaConsumer``,
 ``ConsumerNetworkThread``, ``ApplicationEvent``, ``BackgroundEvent``.
 """
 
@@ -34,23 +34,23 @@ Lags = Callable[[Lag, int], int]
 """The delay of a thread in microseconds, by its kind and the time (us) at which it begins."""
 
 EACH_RECORD_US = 4
-"""How long the application thread takes for one record."""
+"""Microseconds that the application thread takes for one record."""
 
 MEDIAN_US = 1_400
-"""Of the time a thread needs to wake up, as measured on a busy machine; about 500 on a quiet one."""
+"""Median wake-up time of a thread, measured on a busy machine; about 500 on an idle one."""
 
 SPREAD = 0.6
-"""Standard deviation of that time's logarithm."""
+"""Standard deviation of the wake-up time's logarithm."""
 
 _LEAST = 1e-9
-"""Draws are kept so far from 0 and 1, where a lognormal time would have no bounds."""
+"""Minimum distance of draws from 0 and 1, where a lognormal time is unbounded."""
 
 _TAKES_US = (150, 300)
 _ROUNDS_US = (50, 300)
 
 
 def at_once(lag: Lag, now: int) -> int:
-    """Return no delay: both threads run at once."""
+    """Return 0: both threads run without delay."""
     del lag, now
     return 0
 
@@ -58,7 +58,7 @@ def at_once(lag: Lag, now: int) -> int:
 def measured(
     draw: Callable[[Lag, int], float], median_us: int = MEDIAN_US, spread: float = SPREAD
 ) -> Lags:
-    """Return lags as they were measured: waking up is lognormal, the rest uniform.
+    """Return lags as measured: a wake-up is lognormal, the others are uniform.
 
     *draw*: a number in [0, 1) by kind and time (us); *median_us*: of a wake-up; *spread*:
     standard deviation of its logarithm.
@@ -88,7 +88,7 @@ def _uniform(bounds: tuple[int, int], drawn: float) -> int:
 
 
 class Purpose(enum.Enum):
-    """What continues in the background after a listener call."""
+    """The background work that continues after a listener call."""
 
     REVOKE = "a reconciliation, before its revocation"
     ASSIGN = "a reconciliation, after its assignment"
@@ -104,7 +104,7 @@ class Needed(NamedTuple):
     purpose: Purpose
 
 
-# -- events to the background thread -----------------------------------------------------------------
+# -- events to the background thread ---------------------------------------------------------------
 
 
 class Polled(NamedTuple):
@@ -119,7 +119,7 @@ class FetchesWanted:
 
 
 class CommitWanted(NamedTuple):
-    """The application commits; *key*: by which it knows the end of it."""
+    """The application commits; *key* identifies the commit at its end."""
 
     key: int
     kind: CommitKind
@@ -128,7 +128,7 @@ class CommitWanted(NamedTuple):
 
 
 class Called(NamedTuple):
-    """A listener call has ended; *threw*: in an exception."""
+    """A listener call has ended; *threw*: with an exception."""
 
     needed: Needed
     threw: bool
@@ -140,14 +140,14 @@ class Unsubscribed:
 
 
 class LeaveWanted(NamedTuple):
-    """close() wants the member to leave with this epoch; None: without a word."""
+    """close() wants the member to leave with this epoch; None: without a heartbeat."""
 
     epoch: int | None
 
 
 Event = Polled | FetchesWanted | CommitWanted | Called | Unsubscribed | LeaveWanted
 
-# -- where the application thread is -----------------------------------------------------------------
+# -- states of the application thread --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ OUTSIDE = Outside()
 
 
 class Polling(NamedTuple):
-    """Inside poll, which returns empty at ``until_us``: it waits for records, or turns."""
+    """Inside poll, which returns empty at ``until_us``."""
 
     until_us: int
 
@@ -177,7 +177,7 @@ class Unsubscribing(NamedTuple):
 
 
 class CloseStage(enum.Enum):
-    """How far close() has come."""
+    """The progress of close()."""
 
     COMMIT = "final commit"
     CALLBACKS = "the last listener call"
@@ -210,7 +210,7 @@ class CommittingSync(NamedTuple):
     deadline_us: int
     outer: Outside | Calling
     result: CommitResult | None = None
-    """Its end, which waits for that of asynchronous commits before it."""
+    """Its result, which waits for the end of earlier asynchronous commits."""
 
 
 App = (
@@ -219,9 +219,9 @@ App = (
 
 
 def makes_last_calls(app: App) -> bool:
-    """Say whether close() has its final commit behind it, in a listener call that it makes too.
+    """Return whether close() has finished its final commit, including its last listener call.
 
-    From then on no coordinator is looked up, and commits wait for nothing
+    From then on the coordinator is not looked up, and commits do not wait
     (``CoordinatorRequestManager.signalClose``, ``CommitRequestManager.signalClose``).
     """
     match app:
