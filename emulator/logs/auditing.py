@@ -71,7 +71,7 @@ class Audit:
     ledger: AuditLedger
     expectations: tuple[Expected, ...]
     remarks: tuple[str, ...]
-    """Sentences on what the given begin and end offsets leave open."""
+    """Remarks on partitions without a begin or end offset."""
 
     engine: str
     """Description of the engine that read the rows."""
@@ -103,13 +103,16 @@ class Audit:
         return tables[table](self.ledger)
 
     def to_pandas(self, table: str = "entries") -> pd.DataFrame:
-        """Return a table as a pandas data frame; see ``to_arrow``. Raises ``RefusedError`` without pandas."""
+        """Return a table as a pandas data frame; raises ``RefusedError`` without pandas.
+
+        The tables are those of ``to_arrow``.
+        """
         return pandas_frame(self.to_arrow(table))
 
     def write(self, folder: str | Path) -> None:
         """Write tables, JSON and a manifest into a folder; replace an earlier audit in it.
 
-        Raises ``RefusedError`` if that is not possible; the folder is then as it was.
+        Raises ``RefusedError`` if that is not possible; the folder is then unchanged.
         """
         asked, path = self.request.document(), Path(folder)
         tables = {"entries": self.to_arrow(), "partitions": self.to_arrow("partitions")}
@@ -228,7 +231,7 @@ def run_audit(request: Request, *, progress: OnProgress | None = None) -> Audit:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The engine that reads."""
+    """The engine that reads the logs."""
 
     name: str
     """``pool`` (one process) or ``spark``."""
@@ -241,7 +244,7 @@ class Engine:
 def engine_for(request: Request, parsed: Parsed) -> Engine:
     """Return the engine that the user asked for, else the faster one.
 
-    Raises ``AuditError`` if a log cannot be read, ``RefusedError`` if options contradict each other.
+    Raises ``AuditError`` if a log cannot be read, ``RefusedError`` if options conflict.
     """
     wanted = EngineRequest(request.engine, request.master, jobs=1)
     refuse_master_without_spark(wanted)
@@ -261,7 +264,7 @@ def engine_for(request: Request, parsed: Parsed) -> Engine:
 def _opened(
     chosen: Engine, request: Request, parsed: Parsed, progress: OnProgress | None
 ) -> Iterator[passes.Engine]:
-    """Give what reads the rows."""
+    """Open the engine that reads the rows."""
     source = chosen.source
     if chosen.name == SPARK:
         with _on_spark(source, request, parsed) as engine:

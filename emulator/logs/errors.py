@@ -1,4 +1,4 @@
-"""What cannot be read or used of a real cluster's logs; each message says where and why."""
+"""Errors in the logs of a real cluster; each message names the place and the reason."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from emulator.errors import EmulatorError
 
 
 class AuditError(EmulatorError):
-    """A log, a file of offsets or an option that cannot be used; says where, why, and what to do."""
+    """A log, an offsets file or an option cannot be used; the message says why and what to do."""
 
 
 class BrokerError(EmulatorError):
@@ -14,7 +14,7 @@ class BrokerError(EmulatorError):
 
 
 class SettingError(EmulatorError):
-    """A line or an option that is not a setting of a client; the message says where."""
+    """A line or an option is not a client setting; the message says where."""
 
 
 class OtherFolderError(EmulatorError):
@@ -22,4 +22,4 @@ class OtherFolderError(EmulatorError):
 
 
 class NoScenarioError(EmulatorError):
-    """A group cannot be written as a scenario; the message says why, and what can be done."""
+    """A group cannot be written as a scenario; the message says why and what to do."""

@@ -40,8 +40,9 @@ def group_scenario(
 ) -> GroupScenario:
     """Return a group of an offsets log as a scenario.
 
-    *source*: the folder of an import, or segments. *generation*: which one; None: the newest that
-    lasted. Raises ``RefusedError`` if there is no such group, or none that can be played.
+    *source*: the folder of an import, or segments. *generation*: its number; None: the newest one
+    that was not short-lived. Raises ``RefusedError`` if there is no such group, or it cannot be
+    simulated.
     """
     request = Request(sources=(str(source),), output=None)
     return run_scenario(request, group, generation)
@@ -54,7 +55,7 @@ def run_scenario(
     *,
     progress: OnProgress | None = None,
 ) -> GroupScenario:
-    """Return a group as a scenario; what has to be read for it is deleted afterwards."""
+    """Return a group as a scenario; tables that are read for it are deleted afterwards."""
     if is_import(request.sources):
         text = _scenario_text(Path(request.sources[0]), group, generation)
         return GroupScenario(group, text, complete=True)

@@ -57,17 +57,17 @@ FINDINGS: Final = "findings"
 PAGE: Final = "report.html"
 
 ALONE_BELOW_S: Final = 4.0
-"""Work that one process does faster than it could start others."""
+"""Seconds of work below which one process is faster than several."""
 
 BYTES_PER_S: Final = 40_000_000
 OFFSETS_PER_S: Final = 100_000
-"""About what one core reads of files, and of a live log."""
+"""Approximate speed of one core for files, and for a live log."""
 
 CONNECTING_S: Final = 0.5
-"""For each partition of a live log."""
+"""Connection time for each partition of a live log."""
 
 SPARK_FROM_ROWS: Final = 50_000_000
-"""Fewer commits are analysed sooner by one process, which needs no shuffle."""
+"""Below this number of commits one process is faster, as it needs no shuffle."""
 
 RESUME: Final = "What has been read is kept beside it, and the same command goes on from there"
 
@@ -110,7 +110,7 @@ class Import:
 
     @property
     def complete(self) -> bool:
-        """Whether everything could be read; else the table ``gaps`` says what could not."""
+        """Whether everything could be read; else the table ``gaps`` lists the unreadable parts."""
         return not self.manifest["tables"]["gaps"]
 
     @property
@@ -130,7 +130,10 @@ class Import:
         return pq.read_table(path)
 
     def to_pandas(self, table: str = "commits") -> pd.DataFrame:
-        """Return a table as a pandas data frame; see ``to_arrow``. Raises ``RefusedError`` without pandas."""
+        """Return a table as a pandas data frame; raises ``RefusedError`` without pandas.
+
+        The tables are those of ``to_arrow``.
+        """
         return pandas_frame(self.to_arrow(table))
 
     def __repr__(self) -> str:
@@ -232,7 +235,7 @@ def _finder(session: Session) -> Finder:
 def _receipts(
     plan: Planned, engine: Engine, part: Path, progress: OnProgress | None
 ) -> Iterator[Receipt]:
-    """Yield the receipt of each piece; start the engine only if a piece is left to read."""
+    """Yield the receipt of each piece; start the engine only if a piece is not read yet."""
     tasks = []
     for task in plan.tasks:
         receipt = store.receipt_of(part, task.piece.name, task.piece.key)
@@ -274,10 +277,11 @@ def _complete(
 
 @contextmanager
 def spark_for_far(request: Request, environment: Mapping[str, str]) -> Iterator[Session | None]:
-    """Start Spark if it is to list and read remote sources; give None if processes read, or none is.
+    """Start Spark if it has to list and read remote sources; else yield None.
 
-    Remote sources decide before their size is known: Spark reads them with its own file systems,
-    processes open ``s3://`` and ``gs://`` themselves. Raises ``RefusedError`` if Spark fails.
+    Remote sources decide the engine before their size is known: Spark reads them with its own file
+    systems, processes open ``s3://`` and ``gs://`` themselves. Raises ``RefusedError`` if Spark
+    fails.
     """
     far = [source for source in request.sources if is_far(source)]
     wanted = request.engine
@@ -297,7 +301,7 @@ def engine_for(
     environment: Mapping[str, str],
     session: Session | None = None,
 ) -> Engine:
-    """Return the engine that reads; *session*: one that runs already, for remote sources."""
+    """Return the engine that reads; *session*: a running one, for remote sources."""
     wanted = EngineRequest(request.engine, request.master, request.jobs)
     if session is not None:
         refuse_master_without_spark(wanted)
@@ -317,7 +321,7 @@ def engine_for(
 
 
 def _work_s(plan: Planned) -> float:
-    """Return about how long one process takes."""
+    """Return the estimated time of one process in seconds."""
     size = sum(piece.size for piece in plan.pieces)
     if plan.is_live:
         return size / OFFSETS_PER_S + CONNECTING_S * len(plan.pieces)
@@ -376,7 +380,7 @@ def _on_spark(
 
 
 def _write_page(path: Path, shortlist: Shortlist) -> None:
-    """Write the page with pictures, if plotly is installed."""
+    """Write the page with charts, if plotly is installed."""
     try:
         from emulator.logs.imports.page import findings_page  # noqa: PLC0415  needs plotly
     except ModuleNotFoundError as error:

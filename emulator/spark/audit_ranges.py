@@ -81,7 +81,7 @@ class OnSpark:
                     self._counts = value
 
     def counts(self) -> Counts:
-        """Return what became of the rows of the first reading."""
+        """Return the numbers of rows of the first pass."""
         return self._counts
 
 

@@ -1,4 +1,4 @@
-"""Compute the ledger of a processing log: what was reprocessed or lost, by which consumer, when.
+"""Compute the ledger of a processing log: records reprocessed or lost, with consumer and time.
 
 ====================== ==========================================================================
 module                 what it does
@@ -9,12 +9,12 @@ module                 what it does
 ``columns``, ``rows``  columns as arrays; rows in one form
 ``ranges``             rows as ranges of offsets; where ranges overlap
 ``passes``             the two passes over a log; the second only where records were reprocessed
-``partitions``         the accounts of one partition, kept as those of a run
+``partitions``         the accounts of one partition, computed as those of a run
 ``commits``            the history of a group; ``committed`` reads it from an offsets log
 ``causes``, ``ledger`` causes, entries, expectations
 ``screen``, ``output`` the report, the JSON document, the folder
 ====================== ==========================================================================
 
-All of it is functions of plain values, called by one process or by Spark
-(:mod:`emulator.spark.audit_ranges`). The public function is ``emulator.audit``.
+All modules are functions of plain values; one process or Spark
+(:mod:`emulator.spark.audit_ranges`) calls them. The public function is ``emulator.audit``.
 """

@@ -29,7 +29,7 @@ from emulator.logs.audit.ranges import PartitionName
 
 
 class AuditCause(enum.StrEnum):
-    """What two logs can show of why; where a run's ledger has the cause too, in its words."""
+    """The causes that two logs can show; those that a run's ledger has too share its names."""
 
     TWO_OWNERS = Cause.TWO_OWNERS.value
     EXPIRED = Cause.EXPIRED.value
@@ -41,7 +41,7 @@ class AuditCause(enum.StrEnum):
 
 
 class Judgement(NamedTuple):
-    """A cause and what shows it."""
+    """A cause and its evidence."""
 
     cause: AuditCause
     detail: str = ""
@@ -51,7 +51,7 @@ NOTHING_SHOWN = Judgement(AuditCause.UNKNOWN)
 
 
 def judge_again(affected: AffectedRange, name: PartitionName, log: Committed | None) -> Judgement:
-    """Say why a range was processed again."""
+    """Return why a range was reprocessed."""
     if affected.overlap:
         return Judgement(AuditCause.TWO_OWNERS)
     if log is None or affected.second_began_us is None:
@@ -71,7 +71,7 @@ def judge_again(affected: AffectedRange, name: PartitionName, log: Committed | N
 
 
 def _rebalance(affected: AffectedRange, log: Committed) -> str | None:
-    """Name the generations that came between the two processings of a range."""
+    """Return the generations between the two processings of a range, as text."""
     first_us, began_us = affected.first_us, affected.second_began_us
     if first_us is None or began_us is None:
         return None
@@ -85,7 +85,7 @@ def _rebalance(affected: AffectedRange, log: Committed) -> str | None:
 
 
 def judge_never(affected: AffectedRange, name: PartitionName, log: Committed | None) -> Judgement:
-    """Say why a range was never processed."""
+    """Return why a range was never processed."""
     if log is None:
         return NOTHING_SHOWN
     commits = log.commits.get(name, NO_COMMITS)

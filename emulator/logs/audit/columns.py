@@ -2,7 +2,7 @@
 
 Formats and tools write the same value in many types: text as bytes or dictionaries, numbers as
 decimals, floats or text, times as epoch numbers of four units, timestamps or ISO 8601. A value of
-the wrong type is refused with its place.
+the wrong type raises an error with its position.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from emulator.logs.errors import AuditError
 Array = np.ndarray
 
 LARGEST_OFFSET: Final = 1 << 53
-"""No log is as long, and sums of ranges below it have room."""
+"""No log is as long, and sums of ranges below it do not overflow."""
 
 LARGEST_PARTITION: Final = (1 << 31) - 1
 
 
 class WrongValueError(Exception):
-    """A value, at a place of its column, that is not what the column has to hold."""
+    """A value, at a position of its column, of a type that the column must not hold."""
 
     def __init__(self, place: int | None, words: str) -> None:
-        """Remember where; *place*: None if it is about the whole column."""
+        """Store position and message; *place*: None if it concerns the whole column."""
         super().__init__(place, words)
         self.place = place
         self.words = words
@@ -48,14 +48,14 @@ def flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def spelled_out(column: pa.Array) -> pa.Array:
-    """Return a column without dictionary, its text as plain text."""
+    """Return a column without dictionary encoding, its text as plain strings."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return pc.cast(column, pa.string()) if pa.types.is_string_view(column.type) else column
 
 
 def first_refused(column: pa.Array, read: Callable[[pa.Array], object]) -> int:
-    """Return the place of the first value that *read* refuses, where it refuses the column."""
+    """Return the position of the first value that *read* rejects, if it rejects the column."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2
@@ -72,9 +72,9 @@ def first_refused(column: pa.Array, read: Callable[[pa.Array], object]) -> int:
 
 
 def coded(column: pa.Array, name: str) -> tuple[Array, list[str]]:
-    """Return a column of names as places in a list of them.
+    """Return a column of names as indices into a list of names.
 
-    Raise WrongValueError for what is no name: a nested value, a fraction, nothing.
+    Raise WrongValueError for values that are not names: nested, fractional or empty ones.
     """
     kind, types = column.type, pa.types
     kind = kind.value_type if types.is_dictionary(kind) else kind
@@ -95,7 +95,7 @@ def coded(column: pa.Array, name: str) -> tuple[Array, list[str]]:
 
 
 def _named(value: object) -> str | None:
-    """Return a value as a name; None if its bytes are no text."""
+    """Return a value as a name; None if its bytes are not UTF-8 text."""
     if not isinstance(value, bytes):
         return str(value)
     try:
@@ -111,7 +111,7 @@ def _no_name(name: str, text: str | None) -> str:
 
 
 def _each_once(codes: Array, values: list[str]) -> tuple[Array, list[str]]:
-    """Let each name have one place: lists that files bring may name one twice."""
+    """Remove duplicate names, which the dictionaries of files may contain."""
     once = {text: place for place, text in enumerate(dict.fromkeys(values))}
     if len(once) == len(values):
         return codes, values
@@ -158,10 +158,10 @@ UNITS_US = {"s": 1_000_000.0, "ms": 1_000.0, "us": 1.0, "ns": 0.001}
 """Microseconds of each unit."""
 
 _SMALLEST = (("ns", 10**17), ("us", 10**14), ("ms", 10**11), ("s", 10**9))
-"""Epoch times from 2001 on have at least so many of each unit."""
+"""Epoch times from 2001 on are at least this number in each unit."""
 
 CLOCK_FROM_US = 10**14
-"""From here on (1973) a time is shown as a clock time, else as seconds."""
+"""Times from here on (1973) are shown as clock times, smaller ones as seconds."""
 
 LATEST_US: Final = 253_402_300_800_000_000
 """The end of the year 9999."""
@@ -171,9 +171,9 @@ _EXPECTED: Final = "expected epoch numbers or ISO 8601"
 
 
 def unit_of(column: pa.Array, name: str, given: str | None = None) -> str:
-    """Return the unit of a column of times: the one given, or by the size of its numbers.
+    """Return the unit of a column of times: the given one, or the one that its numbers suggest.
 
-    Timestamps and ISO 8601 text have none: ``""``. Raise AuditError if the size is ambiguous.
+    Timestamps and ISO 8601 text have none: ``""``. Raise AuditError if the numbers are ambiguous.
     """
     column = spelled_out(column)
     kind = column.type
@@ -200,7 +200,7 @@ def unit_of(column: pa.Array, name: str, given: str | None = None) -> str:
 
 
 def to_us(column: pa.Array, unit: str, name: str) -> Array:
-    """Return times in epoch microseconds; raise WrongValueError for what is none.
+    """Return times in epoch microseconds; raise WrongValueError for a value that is not a time.
 
     *unit*: of numbers; empty if the log's other times are not numbers: then their size decides.
     """
@@ -234,7 +234,7 @@ def _in_calendar(at_us: Array, name: str) -> Array:
 
 
 def _refuse_far(values: Array, latest: float, unit: str, name: str) -> None:
-    """Refuse what no calendar has, as numbers of another unit are, and what is no number."""
+    """Reject times after the year 9999, as of numbers in another unit, and NaN."""
     wrong = ~((values >= -latest) & (values < latest))
     if not wrong.any():
         return
@@ -258,7 +258,7 @@ def _of_text(column: pa.Array, unit: str, name: str) -> Array:
 
 
 def _number(column: pa.Array) -> pa.Array:
-    """Return text as numbers: whole ones where all are, which floats have no room for."""
+    """Return text as numbers; as integers if all are whole, since floats would round them."""
     try:
         return pc.cast(column, pa.int64())
     except pa.ArrowInvalid:
@@ -301,9 +301,9 @@ def _is_number(text: str) -> bool:
 
 
 def time_us(text: str, unit: str | None) -> int:
-    """Read one time as a user gives it: a number of *unit*, or of the unit its size suggests, or ISO 8601.
+    """Parse one time of the user: a number or ISO 8601; raise AuditError for anything else.
 
-    Raise AuditError for anything else.
+    *unit*: of the number; None: the unit that its size suggests.
     """
     try:
         if _is_number(text):

@@ -1,8 +1,8 @@
-"""The history of one group as an audit uses it: its commits, partition by partition, and generations.
+"""The history of one group for an audit: its commits by partition, and its generations.
 
 An offsets log may contain more commits than fit in memory, and those of one partition are spread
-over all of it. So commits that have been read are written to temporary files by partition, and
-read back one partition at a time.
+over the whole log. So commits are written to temporary files by partition, and read back one
+partition at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.errors import AuditError
 
 GONE: Final = -1
-"""Stands for the offset of a tombstone, and for that of no commit at all."""
+"""The offset of a tombstone, and the offset if there is no commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class Commits:
 
     @classmethod
     def of(cls, at_us: Array, offsets: Array) -> Commits:
-        """Return commits by the times of their records, which need not be in order."""
+        """Return commits with the times of their records, which need not be in order."""
         return cls(np.maximum.accumulate(at_us), offsets, np.maximum.accumulate(offsets))
 
     def count_by(self, at_us: int) -> int:
-        """Return how many there were by some time."""
+        """Return the number of commits up to a time."""
         return int(np.searchsorted(self.at_us, at_us, "right"))
 
     def newest(self, count: int) -> int:
@@ -56,7 +56,7 @@ class Commits:
         return int(self.highest[count - 1]) if count else GONE
 
     def first_beyond(self, offset: int, count: int) -> int | None:
-        """Return which of the first *count* commits is the first one above an offset."""
+        """Return the index of the first commit above an offset among the first *count*."""
         place = int(np.searchsorted(self.highest[:count], offset, "right"))
         return place if place < count else None
 
@@ -81,7 +81,7 @@ class Committed:
     """In order of time."""
 
     def last(self, name: PartitionName, end_us: int | None) -> int | None:
-        """Return what is committed for a partition at the end, or by the cut."""
+        """Return the committed offset of a partition at the end of the log, or at the cut."""
         commits = self.commits.get(name, NO_COMMITS)
         count = len(commits.offsets) if end_us is None else commits.count_by(end_us)
         offset = commits.newest(count)
@@ -94,16 +94,16 @@ MOST_HELD: Final = 1 << 21
 """Commits in memory while a log is read; each takes 32 bytes."""
 
 COLUMNS: Final = 3
-"""Of what is kept: place in the log, time in microseconds, offset."""
+"""Columns of a kept commit: position in the log, time in microseconds, offset."""
 
 _SHORT: Final = 1 << 16
 
 
 class KeptCommits(Mapping[PartitionName, Commits]):
-    """Commits by partition: first they are added, then it is settled, then they are looked at."""
+    """Commits by partition: first call ``add``, then ``settle``, then read them."""
 
     def __init__(self, most_held: int = MOST_HELD) -> None:
-        """Keep at most so many in memory, all others in a folder for temporary files."""
+        """Keep at most *most_held* in memory, all others in a folder for temporary files."""
         self._most_held = most_held
         self._numbers = dict[PartitionName, int]()
         self._held = list[tuple[Array, Array]]()
@@ -117,21 +117,21 @@ class KeptCommits(Mapping[PartitionName, Commits]):
         return self._numbers.setdefault(name, len(self._numbers))
 
     def add(self, numbers: Array, rows: Array) -> None:
-        """Add commits; *rows*: of three columns. Raise AuditError if there is no room on disk."""
+        """Add commits; *rows*: three columns. Raise AuditError if there is no room on disk."""
         self._held.append((numbers, rows))
         self._count += len(rows)
         if self._count >= self._most_held:
             self._set_aside()
 
     def settle(self) -> None:
-        """Say that all is read; raise AuditError if there is no room on disk."""
+        """Finish adding; raise AuditError if there is no room on disk."""
         if self._folder is None:
             self._in_memory = dict(self._by_partition())
         else:
             self._set_aside()
 
     def __getitem__(self, name: PartitionName) -> Commits:
-        """Return the commits of a partition in the order of the log; the last ones are at hand."""
+        """Return the commits of a partition in log order; the last result is cached."""
         number = self._numbers[name]
         if self._last is None or self._last[0] != name:
             self._last = (name, _in_order(self._read(number)))
@@ -149,7 +149,7 @@ class KeptCommits(Mapping[PartitionName, Commits]):
         return np.fromfile(self._folder / str(number), np.int64).reshape(-1, COLUMNS)
 
     def _by_partition(self) -> Iterator[tuple[int, Array]]:
-        """Hand over what is held, partition by partition, each in the order of reading."""
+        """Yield and clear the held commits by partition, each in the order of reading."""
         if not self._count:
             return
         numbers, rows = (np.concatenate(each) for each in zip(*self._held, strict=True))
@@ -162,7 +162,7 @@ class KeptCommits(Mapping[PartitionName, Commits]):
             yield int(numbers[begin]), own
 
     def _set_aside(self) -> None:
-        """Write what is held behind what was written before."""
+        """Append the held commits to the temporary files."""
         try:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="rebalance-audit-"))
@@ -178,7 +178,7 @@ class KeptCommits(Mapping[PartitionName, Commits]):
 
 
 def _in_order(rows: Array) -> Commits:
-    """Return commits in the order of the log: those of transactions may be in other files."""
+    """Return commits in log order; those of transactions may come from other files."""
     places, times_us, offsets = rows.T
     if bool(np.all(places[1:] >= places[:-1])):
         return Commits.of(times_us, np.ascontiguousarray(offsets))

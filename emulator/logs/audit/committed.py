@@ -1,4 +1,4 @@
-"""Read what a group committed, and when it rebalanced, from its offsets log.
+"""Read the commits and rebalances of a group from its offsets log.
 
 The source is a folder of ``rebalance import``, a Parquet file of ``rebalance log --columns``, or
 segment files. Times are those of the records, in milliseconds at best. The log is read once, batch
@@ -34,35 +34,35 @@ MS: Final = 1_000
 NEEDED: Final = ("group", "topic", "partition", "is_tombstone", "offset", "timestamp")
 OPTIONAL: Final = ("log_offset", "transaction")
 COMMIT_KEYS: Final = (b"\x00\x00", b"\x00\x01")
-"""How the keys of offset commits begin; they are read as columns, which is quicker."""
+"""The first bytes of keys of offset commits, which are read as columns: this is faster."""
 
 GENERATIONS: Final = {
     "GroupMetadata": "generation",
     "ConsumerGroupTargetAssignmentMetadata": "assignment_epoch",
 }
-"""Records that a new assignment leaves, and what counts them."""
+"""Record types written for a new assignment, and their field with the generation or epoch."""
 
 
 @dataclass(slots=True)
 class _Found:
-    """What is kept while reading: the commits of one group, and the names of the others."""
+    """The state while reading: the commits of one group, and the names of all groups."""
 
     wanted: str | None
-    """The group; None: the first one that comes, the only one if it is to be used."""
+    """The group; None: the first one in the log."""
 
     groups: set[str] = field(default_factory=set)
     commits: KeptCommits = field(default_factory=KeptCommits)
     generations: list[Generation] = field(default_factory=list)
 
     def takes(self, group: str) -> bool:
-        """Note that a group is there; say whether its commits are kept."""
+        """Record the name of a group; return whether its commits are kept."""
         self.groups.add(group)
         self.wanted = group if self.wanted is None else self.wanted
         return group == self.wanted
 
 
 def read_committed(paths: Iterable[Path], group: str | None) -> Committed:
-    """Read the history of *group*, or of the only one there is; what is of others is not held.
+    """Read the history of *group*, or of the only group; skip the data of others.
 
     Raise AuditError for files that cannot be used, or if there is no such group.
     """
@@ -70,7 +70,7 @@ def read_committed(paths: Iterable[Path], group: str | None) -> Committed:
     for source in sources:
         source.read_commits(found)
     found.commits.settle()
-    for source in sources:  # it is known by now whose are wanted
+    for source in sources:  # the group is known now
         source.read_generations(found)
     chosen = _chosen(found.groups, group)
     return Committed(chosen, found.commits, tuple(sorted(found.generations)))
@@ -103,7 +103,7 @@ def _chosen(groups: set[str], group: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """Tables of commits, and of groups where an import has them."""
+    """Tables of commits, and of groups if it is an import."""
 
     path: Path
 
@@ -136,7 +136,7 @@ def _batches(file: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
 
 
 def _counting(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Leave out commits of transactions that were not committed."""
+    """Return a batch without commits of transactions that were not committed."""
     if "transaction" not in batch.schema.names:
         return batch
     column = batch.column("transaction")
@@ -145,7 +145,7 @@ def _counting(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _add_commits(batch: pa.RecordBatch, found: _Found) -> None:
-    """Keep the commits of the group that is wanted, partition by partition."""
+    """Keep the commits of the requested group by partition."""
     codes, groups = _codes(batch.column("group"))
     taken = [code for code in np.unique(codes).tolist() if found.takes(groups[code])]
     if not taken:
@@ -155,7 +155,7 @@ def _add_commits(batch: pa.RecordBatch, found: _Found) -> None:
 
 
 def _numbers(batch: pa.RecordBatch, kept: KeptCommits) -> Array:
-    """Return for each commit the number of its partition."""
+    """Return the number of each commit's partition in *kept*."""
     topic_codes, topics = _codes(batch.column("topic"))
     partitions = batch.column("partition").to_numpy().astype(np.int64)
     many = int(partitions.max(initial=0)) + 1
@@ -166,7 +166,7 @@ def _numbers(batch: pa.RecordBatch, kept: KeptCommits) -> Array:
 
 
 def _history(batch: pa.RecordBatch) -> Array:
-    """Return rows of places in the log, times in microseconds, and committed offsets."""
+    """Return rows of log positions, times in microseconds, and committed offsets."""
     offsets = pc.if_else(batch.column("is_tombstone"), GONE, batch.column("offset"))
     times = batch.column("timestamp").to_numpy().astype(np.int64) * MS
     places = np.zeros(len(batch), np.int64)
@@ -176,7 +176,7 @@ def _history(batch: pa.RecordBatch) -> Array:
 
 
 def _codes(column: pa.Array) -> tuple[Array, list[str]]:
-    """Return text as places in a list of its values."""
+    """Return text as indices into a list of its values."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -184,7 +184,7 @@ def _codes(column: pa.Array) -> tuple[Array, list[str]]:
 
 
 def _add_generations(batch: pa.RecordBatch, found: _Found) -> None:
-    """Keep the records of new assignments in the requested group; commits are read before."""
+    """Keep the records of new assignments in the requested group; call it after the commits."""
     mine = batch.filter(pc.equal(batch.column("group"), pa.scalar(found.wanted, pa.string())))
     for row in mine.to_pylist():
         if row["kind"] in GENERATIONS and row["epoch"] is not None and row["epoch"] >= 0:
@@ -218,7 +218,7 @@ class _Segments:
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Say of a segment that cannot be used for what it was given."""
+    """Turn the error of a segment into an AuditError that names the option."""
     try:
         yield
     except LogFileError as error:

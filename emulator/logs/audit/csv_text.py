@@ -1,4 +1,4 @@
-"""The layout of a CSV file, and its rows: columns, separator, and where rows end.
+"""The layout of a CSV file (columns, separator, newline), and the ends of its rows.
 
 A newline between quotes is part of a value. A quote opens a value only at its beginning, and a
 doubled quote inside it is a quote. If every second quote opens a value, as in RFC 4180, arithmetic
@@ -21,44 +21,44 @@ from emulator.logs.audit.rows import Mapped
 from emulator.logs.errors import AuditError
 
 SEPARATORS: Final = (b",", b";", b"\t", b"|")
-"""The usual one first."""
+"""The most common one first."""
 
 CSV_WANTED: Final = "CSV in UTF-8, names of columns first"
 
 MARK: Final = b"\xef\xbb\xbf"
-"""Some begin text in UTF-8 with it."""
+"""The byte order mark at the beginning of some UTF-8 files."""
 
 QUOTE: Final = ord('"')
 _NEWLINES: Final = (10, 13)
 
 
 class Quoted(NamedTuple):
-    """Where quoted values of a text open, and where they close."""
+    """The positions at which quoted values of a text open and close."""
 
     opens: Array
     closes: Array
-    """One that does not close does so at the end of the text."""
+    """A value that does not close has the end of the text here."""
 
     def around(self, place: int) -> int | None:
-        """Return where the value opens that holds *place*, None if none does."""
+        """Return where the value around *place* opens; None: no value is around it."""
         index = int(np.searchsorted(self.opens, place)) - 1
         return int(self.opens[index]) if index >= 0 and self.closes[index] > place else None
 
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """The layout, as the beginning of a file shows it."""
+    """The layout, read from the beginning of a file."""
 
     names: tuple[str, ...]
     separator: bytes
     newline: bytes
-    """What ends a row, or the last byte of it."""
+    """The byte that ends a row (the last one of CR LF)."""
 
     begin: int
-    """Where the rows begin, in bytes."""
+    """The byte position of the first row."""
 
     def last_end(self, text: bytes) -> int:
-        """Return where the last whole row of a text ends that begins with a row; 0: it has none."""
+        """Return the end of the last whole row of a text that begins with a row; 0: none."""
         quoted, end = self.quoted(text), len(text)
         while (place := text.rfind(self.newline, 0, end)) >= 0:
             opened = quoted.around(place)
@@ -68,14 +68,14 @@ class CsvLayout:
         return 0
 
     def unclosed(self, text: bytes) -> int | None:
-        """Return where a value opens that does not close; None: there is none."""
+        """Return where an unclosed value opens; None: there is none."""
         quoted = self.quoted(text)
         return (
             int(quoted.opens[-1]) if len(quoted.opens) and quoted.closes[-1] == len(text) else None
         )
 
     def row_begins(self, text: bytes) -> list[int]:
-        """Return where the rows of a text begin; empty lines are none."""
+        """Return the positions of the rows of a text, without empty lines."""
         bytes_, quoted = np.frombuffer(text, np.uint8), self.quoted(text)
         ends = np.flatnonzero(np.isin(bytes_, _NEWLINES)).tolist()
         borders = [0, *(end + 1 for end in ends if quoted.around(end) is None), len(text)]
@@ -93,9 +93,9 @@ class CsvLayout:
         return self._walked(text)
 
     def stand_well(self, text: bytes, quotes: Array, opening: int, before: int) -> bool:
-        """Return whether all quotes that would open a value are at the beginning of one.
+        """Return whether all quotes that would open a value are at the beginning of a value.
 
-        *opening*: the first of them, then every second; *before*: the byte before the text.
+        *opening*: index of the first such quote, then every second; *before*: the byte before.
         """
         places = quotes[opening::2]
         bytes_ = np.frombuffer(text, np.uint8)
@@ -110,14 +110,14 @@ class CsvLayout:
 
 
 def quotes_in(text: bytes) -> Array:
-    """Return the places of all quotes."""
+    """Return the positions of all quotes."""
     return np.flatnonzero(np.frombuffer(text, np.uint8) == QUOTE)
 
 
 def layout_in(head: bytes, name: str) -> CsvLayout | None:
-    """Read the layout from the beginning of a file; None if there is no line in it.
+    """Return the layout from the beginning of a file; None if it has no line.
 
-    Raise AuditError if the names of columns cannot be read; *name*: the file's.
+    Raise AuditError if the column names cannot be read; *name*: the file's.
     """
     begin = len(MARK) if head.startswith(MARK) else 0
     begin += len(head) - begin - len(head[begin:].lstrip(b"\r\n"))
@@ -154,14 +154,14 @@ def _names(line: bytes, separator: bytes) -> tuple[str, ...]:
 
 
 CSV_ROW_IN_ERROR = re.compile(r"Row #(\d+): ")
-"""How a refused row is named, from 1."""
+"""The number of an invalid row in pyarrow's messages, from 1."""
 
 
 def parsed_csv(text: bytes, layout: CsvLayout, mapped: Mapped | None) -> pa.RecordBatch | None:
-    """Return the columns of *mapped* of some rows, or all; None if there is no row.
+    """Return the columns of *mapped*, or all columns, of some rows; None if there is no row.
 
-    Times remain text: the first row may have another form than others. Raise pa.ArrowException
-    for text that is none of the layout.
+    Times remain text, because the first row may have another form than others. Raise
+    pa.ArrowException for text that does not fit the layout.
     """
     times = [] if mapped is None else [mapped.end, *([mapped.start] if mapped.start else [])]
     texts = [] if mapped is None else [*mapped.texts, *times]

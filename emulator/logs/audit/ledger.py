@@ -1,4 +1,4 @@
-"""The ledger of an audit, with the entries of a run's ledger, and expectations about it."""
+"""The ledger of an audit, with entries like those of a run's ledger, and its expectations."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One range that was processed again, or never; times in microseconds, epoch or of the run."""
+    """One range that was reprocessed or lost; times in us since the epoch or the run's start."""
 
     id: str
-    """``D1``, … processed again; ``L1``, … lost; by time, then partition."""
+    """``D1``, … reprocessed; ``L1``, … lost; by time, then partition."""
 
     kind: EntryKind
     topic: str
@@ -42,12 +42,12 @@ class AuditEntry:
     detail: str
     first_owner: str | None
     first_at_us: int | None
-    """Processed again: who was first, and when its first record was finished. Lost: who had
-    finished the record before it, and when."""
+    """Reprocessed: the first owner, and when its first record was finished. Lost: the owner of
+    the record before the range, and when that was finished."""
 
     second_owner: str | None
     second_at_us: int | None
-    """Processed again: the same of the second time. Lost: who finished the record after it."""
+    """Reprocessed: the same of the second owner. Lost: the owner of the record after the range."""
 
     @property
     def count(self) -> int:
@@ -64,18 +64,18 @@ class AuditLedger:
     partitions: tuple[PartitionLedger, ...]
     rows: int
     late: int
-    """Rows that were finished after the cut, and left out."""
+    """Rows that were finished after the cut and omitted."""
 
     def total(self, name: str) -> int:
         """Return the sum over partitions of one of :data:`TOTALS`."""
         return sum(getattr(partition, name) for partition in self.partitions)
 
     def by_cause(self, kind: EntryKind | None = None) -> dict[str, int]:
-        """Return records by cause, most first; of one kind or of both."""
+        """Return the number of records by cause, descending; of one kind or of both."""
         return self._tally(lambda each: each.cause.value if kind in (None, each.kind) else None)
 
     def by_owners(self) -> dict[str, int]:
-        """Return records processed again by who was first and who was second, most first."""
+        """Return the number of reprocessed records by first and second owner, descending."""
         again = EntryKind.REPROCESSED
         return self._tally(
             lambda each: f"{each.first_owner} > {each.second_owner}" if each.kind is again else None
@@ -185,7 +185,7 @@ def _row(group: str, entry: AuditEntry) -> Mapping[str, object]:
 
 
 def partitions_table(ledger: AuditLedger) -> pa.Table:
-    """Return what each partition comes to as a table."""
+    """Return the totals of each partition as a table."""
     rows = [
         {
             **{name: getattr(part, name) for name in PARTITIONS.names[2:]},

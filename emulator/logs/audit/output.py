@@ -1,4 +1,4 @@
-"""The output of an audit: one JSON document, and a folder that is complete or not there."""
+"""The output of an audit: one JSON document, and a folder that is complete or absent."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from emulator.metrics.checks import Expected
 
 Asked = dict[str, Any]
-"""What the user asked for, by the names of options, as JSON values."""
+"""The user's options by their names, as JSON values."""
 
 
 def audit_document(
     asked: Asked, ledger: AuditLedger, expectations: Sequence[Expected]
 ) -> dict[str, Any]:
-    """Return what ``audit --json`` prints."""
+    """Return the document that ``audit --json`` prints."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kafka": KAFKA,
@@ -45,7 +45,7 @@ def audit_document(
 
 
 def manifest(asked: Asked, ledger: AuditLedger) -> dict[str, Any]:
-    """Return what the folder of an audit says about itself."""
+    """Return the manifest of an audit's folder."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kafka": KAFKA,
@@ -85,9 +85,9 @@ def _is_audit(folder: Path) -> bool:
 def write(
     folder: Path, tables: dict[str, pa.Table], document: dict[str, Any], manifest: dict[str, Any]
 ) -> None:
-    """Write the folder; an earlier audit in it is replaced when everything is written.
+    """Write the folder; replace an earlier audit in it after all files are written.
 
-    Raise OSError if it cannot be written; then what was there is there still, and nothing else.
+    Raise OSError if it cannot be written; then the earlier content is unchanged.
     """
     part = beside(folder)
     try:

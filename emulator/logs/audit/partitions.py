@@ -1,8 +1,8 @@
 """The accounts of one partition: its ranges in order of time, accounted as those of a run.
 
-A *sequence* is what one consumer did from offset to offset without a break. Two sequences overlap
-if the older one continues after the younger one began. A consumer that continues later, behind
-everything that another one did in between, was assigned the partition again.
+A *sequence* is the work of one consumer on consecutive offsets. Two sequences overlap if the older
+one continues after the younger one began. A consumer that continues later, beyond all that another
+consumer processed in between, was assigned the partition again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from emulator.logs.audit.ranges import PartitionName, Pieces, cut_alike, runs_of
 from emulator.logs.errors import AuditError
 
 BLOCK: Final = 1 << 14
-"""Pieces that are accounted at once."""
+"""Number of pieces accounted at once."""
 
 
 class Limits(NamedTuple):
-    """What is known of a partition besides its processing log."""
+    """Offsets of a partition from other sources than its processing log."""
 
     begin: int | None = None
     """Its first offset; None: the lowest that was processed."""
@@ -33,43 +33,43 @@ class Limits(NamedTuple):
     """The end of its log at the cut; None: not known."""
 
     committed: int | None = None
-    """What the group had committed at the cut."""
+    """The committed offset of the group at the cut."""
 
 
 class AffectedRange(NamedTuple):
-    """A range that was processed again, or never."""
+    """A range that was reprocessed or lost."""
 
     first: int
     next_offset: int
     first_owner: str | None
     first_us: int | None
-    """Processed again: who was first, and when its first record was finished. Never: who
-    finished the record before it."""
+    """Reprocessed: the first owner, and when its first record was finished. Lost: the owner of
+    the record before the range."""
 
     second_owner: str | None
     second_us: int | None
-    """Processed again: by whom and when again. Never: who finished the record after it."""
+    """Reprocessed: the second owner, and when. Lost: the owner of the record after the range."""
 
     second_began_us: int | None
     overlap: bool = False
-    """Whether the first owner was still at work on the partition when the second one began."""
+    """Whether the first owner still processed the partition when the second one began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLedger:
-    """What was processed of one partition, in records."""
+    """The totals of one partition, in records."""
 
     name: PartitionName
     base: int
     frontier: int
-    """The end of what was processed or committed."""
+    """The offset after the last processed or committed record."""
 
     processed: int
     distinct: int
     reprocessed: int
     lost: int
     unread: int
-    """Beyond the frontier, and below the end of the log."""
+    """Records from the frontier to the end of the log."""
 
     again: tuple[AffectedRange, ...]
     never: tuple[AffectedRange, ...]
@@ -78,9 +78,9 @@ class PartitionLedger:
 def account(
     name: PartitionName, pieces: Pieces, consumers: list[str], limits: Limits
 ) -> PartitionLedger:
-    """Keep the account of one partition; raise AuditError for what cannot be.
+    """Compute the accounts of one partition; raise AuditError for contradicting input.
 
-    *pieces*: cut as :func:`cuts_for` says.
+    *pieces*: cut by :func:`cuts_for`.
     """
     _refuse_beyond(name, pieces, limits)
     pieces = cut_alike(pieces)
@@ -112,10 +112,10 @@ def account(
 
 
 def _base(pieces: Pieces, limits: Limits) -> int:
-    """Return from where on a partition is counted.
+    """Return the offset from which a partition is counted.
 
-    A partition without processed records and without a begin offset is not part of this log: what
-    was committed of it before is not counted as lost.
+    A partition without processed records and without a begin offset is not part of this log:
+    records committed before are not counted as lost.
     """
     if len(pieces):
         lowest = int(pieces.lo.min())
@@ -129,7 +129,7 @@ def _records(ranges: Iterable[AffectedRange]) -> int:
 
 
 def _work(account: PartitionAccount, pieces: Pieces, consumers: list[str]) -> None:
-    """Account pieces in order, a block at a time: numbers of Python's take room."""
+    """Account pieces in order, in blocks, because Python's numbers need much memory."""
     for begin in range(0, len(pieces), BLOCK):
         block = pieces.at(slice(begin, begin + BLOCK))
         columns = (block.consumer, block.lo, block.hi, block.first_us)
@@ -154,10 +154,10 @@ def _refuse_beyond(name: PartitionName, pieces: Pieces, limits: Limits) -> None:
 
 
 def _refuse_twice_at_once(name: PartitionName, pieces: Pieces, consumers: list[str]) -> None:
-    """Refuse two ranges of one consumer that overlap both in offset and in time.
+    """Raise AuditError for two ranges of one consumer that overlap both in offset and in time.
 
-    Each is held against the one before it in the order of offsets: that shows two processes under
-    one name, which have much in common, and need not show every single overlap.
+    Each range is compared with the one before it by offset. That finds two processes with the same
+    name, which overlap often; it need not find every single overlap.
     """
     order = np.lexsort((pieces.began_us, pieces.lo, pieces.consumer))
     sorted_ = pieces.at(order)
@@ -183,7 +183,7 @@ def _refuse_twice_at_once(name: PartitionName, pieces: Pieces, consumers: list[s
 def _again(
     account: PartitionAccount, pieces: Pieces, consumers: list[str]
 ) -> Iterator[AffectedRange]:
-    """Yield what was processed again, with the times at which its first record was finished."""
+    """Yield the reprocessed ranges, with the times at which their first record was finished."""
     repeats = list(account.repeats())
     begun = _begun_at([each.start for each in repeats], pieces, consumers)
     sequences = Sequences(pieces)
@@ -231,7 +231,7 @@ def _never(
 
 
 class _Worked(NamedTuple):
-    """One piece, to be looked up by an end of it."""
+    """One piece, found by its begin or end offset."""
 
     first_us: int
     began_us: int
@@ -243,7 +243,7 @@ class _Worked(NamedTuple):
 def _looked_up(
     pieces: Pieces, chosen: Array, consumers: list[str]
 ) -> Iterator[tuple[int, _Worked]]:
-    """Yield the places of chosen pieces with what is asked of them, in order of time."""
+    """Yield the indices and values of chosen pieces, in order of time."""
     for place in np.flatnonzero(chosen).tolist():
         yield (
             place,
@@ -260,7 +260,7 @@ def _looked_up(
 def _begun_at(
     offsets: list[int], pieces: Pieces, consumers: list[str]
 ) -> dict[tuple[int, str], list[_Worked]]:
-    """Return, by offset and consumer, the pieces that begin at some offsets."""
+    """Return the pieces that begin at the given offsets, by offset and consumer."""
     found: dict[tuple[int, str], list[_Worked]] = {}
     for place, work in _looked_up(pieces, np.isin(pieces.lo, offsets), consumers):
         found.setdefault((int(pieces.lo[place]), work.consumer), []).append(work)
@@ -268,7 +268,7 @@ def _begun_at(
 
 
 def _ended_at(offsets: list[int], pieces: Pieces, consumers: list[str]) -> dict[int, _Worked]:
-    """Return, by offset, the piece that ended there first."""
+    """Return the earliest piece that ends at each of the given offsets."""
     found: dict[int, _Worked] = {}
     for place, work in _looked_up(pieces, np.isin(pieces.hi, offsets), consumers):
         found.setdefault(int(pieces.hi[place]), work)
@@ -276,7 +276,7 @@ def _ended_at(offsets: list[int], pieces: Pieces, consumers: list[str]) -> dict[
 
 
 class Sequences:
-    """The sequences of one partition; pieces are named by their places."""
+    """The sequences of one partition; pieces are given by their indices."""
 
     __slots__ = ("_borders", "_ordered", "_pieces", "_sequence")
 

@@ -1,4 +1,4 @@
-"""The passes over a processing log: read it, and read again where records were reprocessed.
+"""The passes over a processing log: the second one only where records were reprocessed.
 
 An engine reads rows into ranges and passes the ranges of each partition to a function. One process
 does it here; Spark does it in :mod:`emulator.spark.audit_ranges`, with the same functions.
@@ -37,12 +37,12 @@ class Terms:
     """Limits of an audit, for all partitions and for each."""
 
     end_us: int | None = None
-    """The cut: what was finished later does not count."""
+    """The cut: rows that finished later do not count."""
 
     limits: Mapping[PartitionName, Limits] = field(default_factory=dict)
 
     def of(self, name: PartitionName) -> Limits:
-        """Return what is known of a partition besides its processing log."""
+        """Return the limits of a partition."""
         return self.limits.get(name, NO_LIMITS)
 
 
@@ -55,29 +55,29 @@ class FirstPassResult(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What became of rows."""
+    """Numbers of rows."""
 
     rows: int
     late: int
-    """Finished after the cut, and left out."""
+    """Rows that finished after the cut and were omitted."""
 
 
 Look = Callable[[PartitionName, pa.Table], Found]
-"""Sees all ranges of one partition."""
+"""A function of all ranges of one partition."""
 
 
 class Engine(Protocol):
-    """Reads rows into ranges, and passes on those of each partition."""
+    """Reads rows into ranges, and calls a function with the ranges of each partition."""
 
     def look(self, look: Look[Found], cuts_of: CutsOf | None) -> Iterable[Found]:
-        """Read the log, only partitions of *cuts_of* if given; yield what *look* finds of each."""
+        """Read the log, only partitions of *cuts_of* if given; yield the results of *look*."""
 
     def counts(self) -> Counts:
-        """Return what became of the rows of the first reading."""
+        """Return the numbers of rows of the first pass."""
 
 
 class Audited(NamedTuple):
-    """What an audit comes to, partition by partition."""
+    """The result of an audit, by partition."""
 
     partitions: tuple[PartitionLedger, ...]
     """By topic and number."""
@@ -92,7 +92,7 @@ class FirstPass:
     terms: Terms
 
     def __call__(self, name: PartitionName, table: pa.Table) -> FirstPassResult:
-        """Look at all ranges of one partition."""
+        """Process all ranges of one partition."""
         pieces, consumers = pieces_of(table)
         whole = joined(pieces)
         cuts = cuts_for(whole)
@@ -114,7 +114,7 @@ class SecondPass:
 
 
 def audit(engine: Engine, terms: Terms) -> Audited:
-    """Audit a log; raise AuditError for what cannot be used."""
+    """Audit a log; raise AuditError for input that cannot be used."""
     ledgers, cuts_of = list[PartitionLedger](), dict[PartitionName, Cuts]()
     for result in engine.look(FirstPass(terms), None):
         if result.ledger is not None:
@@ -140,7 +140,7 @@ def _no_row(counts: Counts) -> str:
 
 
 def _never_touched(seen: set[PartitionName], terms: Terms) -> Iterator[PartitionLedger]:
-    """Yield the accounts of partitions that exist and of which no record was processed."""
+    """Yield the accounts of known partitions without a processed record."""
     nothing = RANGES.empty_table()
     for name in sorted(terms.limits.keys() - seen):
         yield SecondPass(terms)(name, nothing)
@@ -150,7 +150,7 @@ def _never_touched(seen: set[PartitionName], terms: Terms) -> Iterator[Partition
 
 
 class InProcess:
-    """Audits in this process: ranges are held in memory, rows a chunk at a time."""
+    """Audits in this process, with all ranges and one chunk of rows in memory."""
 
     def __init__(
         self, source: Source, terms: Terms, on_rows: Callable[[int], None] = lambda _: None
@@ -162,7 +162,7 @@ class InProcess:
         self._counts = Counts(0, 0)
 
     def look(self, look: Look[Found], cuts_of: CutsOf | None) -> Iterator[Found]:
-        """Read the log; yield what *look* finds of each partition, by name."""
+        """Read the log; yield the result of *look* for each partition, by name."""
         tables, counts = list[pa.RecordBatch](), Counts(0, 0)
         for part in parts_of(self._source, 1 << 62):
             for batch, counted in ranges_of(self._source, part, self._terms, cuts_of):
@@ -175,14 +175,14 @@ class InProcess:
             yield look(name, table)
 
     def counts(self) -> Counts:
-        """Return what became of the rows of the first reading."""
+        """Return the numbers of rows of the first pass."""
         return self._counts
 
 
 def ranges_of(
     source: Source, part: Part, terms: Terms, cuts_of: CutsOf | None
 ) -> Iterator[tuple[pa.RecordBatch, Counts]]:
-    """Yield a part's ranges chunk by chunk, and what became of its rows."""
+    """Yield a part's ranges chunk by chunk, with the numbers of rows."""
     for rows, _ in read_rows(source, part):
         yield ranges_of_rows(rows, terms, cuts_of)
 
@@ -190,7 +190,7 @@ def ranges_of(
 def ranges_of_rows(
     rows: Rows, terms: Terms, cuts_of: CutsOf | None
 ) -> tuple[pa.RecordBatch, Counts]:
-    """Return the ranges of a chunk before the cut, and what became of its rows."""
+    """Return the ranges of a chunk up to the cut, and the numbers of rows."""
     late = 0
     if terms.end_us is not None and len(rows):
         in_time = rows.ended_us <= terms.end_us
@@ -201,7 +201,7 @@ def ranges_of_rows(
 
 
 def _by_partition(table: pa.Table) -> Iterator[tuple[PartitionName, pa.Table]]:
-    """Cut a table of ranges into those of each partition, by name."""
+    """Split a table of ranges by partition, in the order of names."""
     if not table.num_rows:
         return
     ordered = table.sort_by([("topic", "ascending"), ("partition", "ascending")])

@@ -1,13 +1,14 @@
-"""From rows to ranges: what one consumer processed of one partition without a break.
+"""Join rows into ranges: consecutive offsets of one partition processed by one consumer.
 
 Rows are sorted by partition, consumer and time; neighbours with consecutive offsets become one
-range. Where a consumer works on several records at once, offsets in order of time make no ranges;
-then the rows of a chunk are sorted by offset. :class:`Cuts` say where ranges must end, and where
-every row is kept because two consumers worked there at the same time.
+range. Where a consumer processes several records at once, offsets in order of time do not form
+ranges; then the rows of a chunk are sorted by offset. :class:`Cuts` contain the offsets where
+ranges must end, and the intervals where every row is kept because two consumers processed them at
+the same time.
 
-Between the borders of all ranges that overlap, the owners are the same for each record: there one
-range a consumer is enough, with the time of its first record. Single rows are needed only where two
-ranges overlap in time, too.
+Between the borders of overlapping ranges, all records have the same owners: one range for each
+consumer is enough there, with the time of its first record. Single rows are needed only where two
+ranges also overlap in time.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ RANGES: Final = pa.schema(
 """``first_us``: when the record at ``lo`` was finished, if the rows show it; ``ended_us``: all."""
 
 TIME_ORDER_POOR = 4
-"""Fewer rows than these a range on average: look whether the order of offsets makes longer ones."""
+"""Below this average of rows per range, try whether the order of offsets gives longer ranges."""
 
 _RADIX = 1 << 16
 
 
 class PartitionName(NamedTuple):
-    """A partition as logs name it."""
+    """The name of a partition."""
 
     topic: str
     partition: int
@@ -54,7 +55,7 @@ class PartitionName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Where the ranges of a partition must be cut."""
+    """The offsets at which the ranges of a partition must be cut."""
 
     borders: Array
     """Offsets at which ranges end, ascending."""
@@ -67,7 +68,7 @@ CutsOf = Mapping[PartitionName, Cuts]
 
 
 def encode(rows: Rows, cuts_of: CutsOf | None = None) -> pa.RecordBatch:
-    """Return the ranges of a chunk; with *cuts_of*, only those of its partitions, and cut so."""
+    """Return the ranges of a chunk; with *cuts_of*, only those of its partitions, cut."""
     if cuts_of is None:
         return _shorter(rows, None)
     chosen, breaks = _cut(rows, cuts_of)
@@ -84,7 +85,7 @@ def _shorter(rows: Rows, breaks: Array | None) -> pa.RecordBatch:
 
 
 def _by_time(rows: Rows) -> Array:
-    """Return the places of rows by partition, consumer, time and offset."""
+    """Return the indices of rows in the order of partition, consumer, time and offset."""
     keys = rows.keys
     if len(keys) and keys.max() < _RADIX:
         keys = keys.astype(np.uint16)
@@ -99,7 +100,7 @@ def _by_time(rows: Rows) -> Array:
 
 
 def _joined(rows: Rows, breaks: Array | None, order: Array) -> pa.RecordBatch:
-    """Join neighbours in *order* in which offsets go on, but not over *breaks*."""
+    """Join neighbours in *order* with consecutive offsets, but not across *breaks*."""
     if not len(rows):
         return pa.RecordBatch.from_pylist([], RANGES)
     key, lo, hi = rows.keys[order], rows.lo[order], rows.hi[order]
@@ -201,12 +202,12 @@ def _with_ranges(rows: Rows, lo: Array, hi: Array) -> Rows:
 
 
 MOST_APART = 2_000_000
-"""Records of one partition whose rows are kept; beyond that, intervals are used."""
+"""Maximum of records of one partition whose rows are kept; beyond it, ranges are used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Ranges of one partition as columns; a consumer is a place in a list of names."""
+    """Ranges of one partition as columns; a consumer is an index into a list of names."""
 
     consumer: Array
     lo: Array
@@ -239,7 +240,7 @@ def pieces_of(table: pa.Table) -> tuple[Pieces, list[str]]:
 
 
 def joined(pieces: Pieces) -> Pieces:
-    """Join the pieces of each consumer that go on in time and offset, as those of two chunks do."""
+    """Join the pieces of each consumer that continue in time and offset, as across two chunks."""
     if not len(pieces):
         return pieces
     order, new = runs_of(pieces)
@@ -256,7 +257,7 @@ def joined(pieces: Pieces) -> Pieces:
 
 
 def runs_of(pieces: Pieces) -> tuple[Array, Array]:
-    """Return pieces' places by consumer and time, and which of them do not go on from the last."""
+    """Return pieces' indices by consumer and time, and which do not continue the one before."""
     order = np.lexsort((pieces.lo, pieces.ended_us, pieces.first_us, pieces.consumer))
     consumer, lo, hi = pieces.consumer[order], pieces.lo[order], pieces.hi[order]
     new = np.ones(len(order), np.bool_)
@@ -267,7 +268,7 @@ def runs_of(pieces: Pieces) -> tuple[Array, Array]:
 def cut_alike(pieces: Pieces) -> Pieces:
     """Cut pieces wherever another one of the partition begins or ends.
 
-    Cutting by :func:`cuts_for` leaves this to do only where rows are kept apart, and are ranges.
+    After cutting by :func:`cuts_for` this affects only rows that are kept single and are ranges.
     """
     borders = _each_once(np.concatenate([pieces.lo, pieces.hi]))
     places, lo, hi = split(np.arange(len(pieces)), pieces.lo, pieces.hi, borders)
@@ -275,7 +276,7 @@ def cut_alike(pieces: Pieces) -> Pieces:
 
 
 def cuts_for(pieces: Pieces) -> Cuts | None:
-    """Return how rows must be cut, None where no record was processed more than once."""
+    """Return where rows must be cut; None if no record was processed more than once."""
     position, depth = _depths(pieces)
     more = depth > 1
     if not more.any():
@@ -287,13 +288,13 @@ def cuts_for(pieces: Pieces) -> Cuts | None:
 
 
 def _each_once(values: Array) -> Array:
-    """Return values in order, each once; by sorting, which stays quick where a table of hashes grows slow."""
+    """Return sorted distinct values; for many values sorting is faster than hashing."""
     ordered = np.sort(values)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def _depths(pieces: Pieces) -> tuple[Array, Array]:
-    """Return the borders of all pieces, and how many pieces cover what lies between two."""
+    """Return the borders of all pieces, and how many pieces cover each interval between two."""
     position = np.concatenate([pieces.lo, pieces.hi])
     change = np.repeat(np.array([1, -1]), len(pieces))
     order = np.argsort(position, kind="stable")
@@ -309,7 +310,7 @@ def _touches(pieces: Pieces, starts: Array) -> Array:
 
 
 def _apart(pieces: Pieces) -> Array:
-    """Return the borders of what pieces overlap in, both in offset and in time."""
+    """Return the borders of the intervals where pieces overlap both in offset and in time."""
     found = list[tuple[int, int]]()
     order = np.lexsort((pieces.lo, pieces.began_us))
     columns = (pieces.began_us, pieces.ended_us, pieces.lo, pieces.hi)

@@ -25,15 +25,15 @@ from emulator.logs.audit.text import (
 from emulator.logs.errors import AuditError
 
 CHUNK_ROWS = 1 << 20
-"""Rows that are held in memory at once."""
+"""Rows held in memory at once."""
 
 LONGEST_HEADER = 1 << 20
-"""The line with the names of columns, in bytes."""
+"""Maximum size of the line with the column names, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one worker reads: a file, some row groups of a Parquet file, or some bytes of text."""
+    """The work of one worker: a file, some row groups of a Parquet file, or some bytes of text."""
 
     file: LogFile
     groups: tuple[int, ...] | None = None
@@ -64,7 +64,7 @@ class Source:
 
 
 def open_source(files: Sequence[LogFile], wanted: Mapping[str, str], unit: str | None) -> Source:
-    """Look at the columns of a log and the unit of its times.
+    """Determine the columns of a log and the unit of its times.
 
     *wanted*: columns the user named; *unit*: of numeric times, None: decided by their size. Raise
     AuditError if a column is missing, of another type, or the log holds no row.
@@ -96,7 +96,7 @@ def _rows(files: Sequence[LogFile]) -> int | None:
 def parts_of(
     source: Source, rows: int, spans: Mapping[LogFile, Sequence[Span]] | None = None
 ) -> list[Part]:
-    """Cut a log into parts of about so many rows; files of text only as *spans* say."""
+    """Cut a log into parts of about *rows* rows; cut text files only by *spans*."""
     cut, parts = spans or {}, list[Part]()
     for file in source.files:
         if file.format == "parquet":
@@ -121,9 +121,9 @@ def _row_groups(file: LogFile, rows: int) -> Iterator[Part]:
 
 
 def read_rows(source: Source, part: Part) -> Iterator[tuple[Rows, int]]:
-    """Yield the rows of a part chunk by chunk, and how many of it are read.
+    """Yield the rows of a part chunk by chunk, with the number of rows read so far.
 
-    Raise AuditError for what cannot be used, with the file and the row.
+    Raise AuditError for invalid input, with the file and the row.
     """
     read = 0
     for batch, where in _batches(part, source.mapped):
@@ -132,7 +132,7 @@ def read_rows(source: Source, part: Part) -> Iterator[tuple[Rows, int]]:
 
 
 def _batches(part: Part, mapped: Mapped | None) -> Batches:
-    """Yield a part's batches; raise AuditError for what is not of its format."""
+    """Yield a part's batches; raise AuditError for invalid files."""
     read = {"parquet": _of_parquet, "json": _of_json, "csv": _of_csv}[part.file.format]
     try:
         yield from read(part, mapped)
@@ -167,7 +167,7 @@ def _of_csv(part: Part, mapped: Mapped | None) -> Batches:
 
 
 def layout_of(file: LogFile) -> CsvLayout | None:
-    """Return how a file of CSV is written; None if it is empty. Raise AuditError if it is no text."""
+    """Return the layout of a CSV file; None if it is empty. Raise AuditError if it is no text."""
     head = next(pieces_of(file.path, 0, LONGEST_HEADER, LONGEST_HEADER), b"")
     return layout_in(head, str(file.path))
 
@@ -176,7 +176,7 @@ def layout_of(file: LogFile) -> CsvLayout | None:
 
 
 def _parquet(path: Path, texts: Sequence[str] = ()) -> pq.ParquetFile:
-    """Open a file; *texts*: columns to be read as places in a list of their values."""
+    """Open a Parquet file; *texts*: columns to read dictionary-encoded."""
     try:
         if not texts:
             return pq.ParquetFile(path)
@@ -198,7 +198,7 @@ def _of_parquet(part: Part, mapped: Mapped | None) -> Batches:
 
 
 def _rows_named(part: Part, read: int, rows: int, row: int | None) -> str:
-    """Return the place of rows in a Parquet file, for messages."""
+    """Return the position of rows in a Parquet file, for messages."""
     groups = f", row groups from {part.groups[0]} on" if part.groups and part.groups[0] else ""
     which = "" if row is None else f", row {row + 1:,} of these"
     return f"{part.file.path}{groups}, rows {read + 1:,} to {read + rows:,}{which}"
@@ -227,9 +227,9 @@ class LogFile:
 
 
 def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFile, ...]:
-    """Return the files at some paths, folders searched through; *format_*: whatever their endings.
+    """Return the files at some paths and in folders; *format_*: overrides their extensions.
 
-    Raise AuditError for a path that is missing or of no known kind.
+    Raise AuditError for a path that is missing or of an unknown format.
     """
     found = list[LogFile]()
     for path in paths:
@@ -260,7 +260,7 @@ def _is_data(path: Path, below: Path) -> bool:
 
 
 def format_of(name: str) -> str:
-    """Return the format of a file by the end of its name; empty if that is unknown."""
+    """Return the format of a file by its extension; empty if that is unknown."""
     lower = name.lower()
     return next((kind for kind, ends in ENDINGS.items() if lower.endswith(ends)), "")
 

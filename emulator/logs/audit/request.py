@@ -1,7 +1,8 @@
 """The options of an audit, parsed and checked before any work.
 
 Begin and end offsets are given as lines ``topic:partition:offset``, as Kafka's
-``kafka-get-offsets.sh`` prints them, or as JSON: ``{"orders-0": 471}`` or ``{"orders": [471, 470]}``.
+``kafka-get-offsets.sh`` prints them, or as JSON: ``{"orders-0": 471}`` or
+``{"orders": [471, 470]}``.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Parsed:
     """The options as values; the offsets log has been read."""
 
     columns: Mapping[str, str]
-    """The log's columns by what they contain, if the user names them."""
+    """The log's columns by their content, if the user names them."""
 
     terms: Terms
     committed: Committed | None
@@ -69,7 +70,7 @@ class Parsed:
 
 
 def parse_request(request: Request) -> Parsed:
-    """Read everything the options name except the logs; raise AuditError for what cannot be used."""
+    """Read all inputs of the options except the logs; raise AuditError for invalid ones."""
     columns = dict(_column(text) for text in request.columns)
     expectations = tuple(map(read_expectation, request.expect))
     if request.output is not None and (reason := objection(request.output)) is not None:
@@ -82,7 +83,7 @@ def parse_request(request: Request) -> Parsed:
 
 
 def _committed(request: Request) -> Committed | None:
-    """Read the offsets log, if one is given; most audits need none of its modules."""
+    """Read the offsets log, if one is given; import its modules only then."""
     if not request.commits:
         return None
     from emulator.logs.audit.committed import read_committed  # noqa: PLC0415
@@ -108,8 +109,8 @@ def _cut(request: Request) -> int:
 def _terms(request: Request, end_us: int | None, committed: Committed | None) -> Terms:
     """Return begin, end and committed offset of each partition.
 
-    Without a cut nothing says that both logs end at the same time: a commit beyond what was
-    processed may be of work that the processing log does not cover.
+    Without a cut the logs may end at different times: a commit beyond the processed records may
+    cover work that is not in the processing log.
     """
     ends = {} if request.ends is None else read_offsets(request.ends, "--ends")
     begins = {} if request.begins is None else read_offsets(request.begins, "--begins")
@@ -131,7 +132,7 @@ _WANTED = 'expected lines such as orders:0:471, or JSON such as {"orders-0": 471
 
 
 def read_offsets(path: Path, option: str) -> Offsets:
-    """Read a file of offsets; *option*: by which it was given. Raise AuditError if it is none."""
+    """Read a file of offsets; *option*: names it in messages. Raise AuditError if it is invalid."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -182,8 +183,7 @@ def _is_count(text: str) -> bool:
 def refuse_other_topics(audited: Audited, terms: Terms, committed: Committed | None) -> None:
     """Raise AuditError if an option names none of the topics of the log.
 
-    Offsets and commits of topics with other names would be taken for commits that were never made,
-    and for partitions that no consumer processed.
+    Otherwise topics with other names would count as partitions that no consumer processed.
     """
     mine = _topics(part.name for part in audited.partitions if part.processed)
     limits = terms.limits.items()
@@ -203,7 +203,7 @@ def _refuse(option: str, mine: list[str], theirs: list[str]) -> None:
 
 
 def remarks(audited: Audited, terms: Terms) -> Iterator[str]:
-    """Yield sentences on what the given begin and end offsets leave open."""
+    """Yield remarks on partitions without a begin or end offset."""
     worked = [part.name for part in audited.partitions if part.processed]
     ends = any(each.end is not None for each in terms.limits.values())
     lacking = [str(name) for name in worked if terms.of(name).end is None]

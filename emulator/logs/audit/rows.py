@@ -1,4 +1,4 @@
-"""The rows of a processing log in one form, and which column contains what.
+"""The rows of a processing log in one form, and the content of its columns.
 
 =========== ===================================================== ============================
 name        content                                               default columns
@@ -43,10 +43,10 @@ from emulator.scenario.problems import hint, listed
 _LARGEST_KEY = 1 << 62
 PROCESSED = "Processed"
 _TIMES_AS_OLD = 100
-"""A start that lies so much nearer to 1970 than its end is of another unit."""
+"""A start that is this factor smaller than its end is of another unit."""
 
 Where = Callable[[int | None], str]
-"""Names the place of a row among those that are read together, or of all of them."""
+"""Returns the position of a row of a batch, or of the whole batch, for messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,8 @@ class Rows:
     topics: list[str]
     consumers: list[str]
     partitions: int
-    """Above every partition's number: a key is (topic * partitions + partition) * consumers + consumer."""
+    """Above every partition's number: a key is
+    (topic * partitions + partition) * consumers + consumer."""
 
     lo: Array
     hi: Array
@@ -81,14 +82,14 @@ class Rows:
         )
 
     def split_keys(self, keys: Array) -> tuple[Array, Array, Array]:
-        """Return the places of topics, the partitions, and the places of consumers of keys."""
+        """Return the topic indices, partitions and consumer indices of keys."""
         rest, consumers = np.divmod(keys, max(1, len(self.consumers)))
         topics, partitions = np.divmod(rest, self.partitions)
         return topics, partitions, consumers
 
 
 def rows_of(batch: pa.RecordBatch, mapped: Mapped, unit: str, where: Where) -> Rows:
-    """Bring a batch into the one form; raise AuditError for what is missing or cannot be."""
+    """Return a batch as Rows; raise AuditError for missing columns or invalid values."""
     missing = [name for name in mapped.columns if name not in batch.schema.names]
     if missing:
         raise AuditError(f"{where(None)}: there is no column {missing[0]!r}, which others have")
@@ -135,7 +136,7 @@ def _read(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> Rows:
 
 
 def _consumers(columns: Mapping[str, pa.Array], mapped: Mapped) -> tuple[Array, list[str]]:
-    """Return the consumers; with incarnations, ``m1.2`` is the second one of m1."""
+    """Return the consumers; ``m1.2`` is incarnation 2 of m1."""
     codes, names = coded(columns[mapped.consumer], mapped.consumer)
     if mapped.incarnation is None:
         return codes, names
@@ -147,7 +148,7 @@ def _consumers(columns: Mapping[str, pa.Array], mapped: Mapped) -> tuple[Array, 
 
 
 def _range(columns: Mapping[str, pa.Array], mapped: Mapped) -> tuple[Array, Array]:
-    """Return the first offset of each row, and the one behind its last."""
+    """Return the first offset of each row, and the offset after its last."""
 
     def offsets(name: str) -> Array:
         return whole(columns[name], name, LARGEST_OFFSET)
@@ -175,7 +176,7 @@ def _refuse_empty(lo: Array, hi: Array, *, inclusive: bool) -> None:
 
 
 def _times(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> tuple[Array, Array]:
-    """Return when work on each row began and ended."""
+    """Return when processing of each row began and ended."""
     ended = to_us(columns[mapped.end], unit, mapped.end)
     if mapped.start is None:
         return ended, ended
@@ -221,7 +222,7 @@ EVENTS_COLUMNS = frozenset({"id", "at_us", "kind", "consumer", "topic", "first",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapped:
-    """The columns of one log, by what they hold."""
+    """The columns of one log, by their content."""
 
     topic: str
     partition: str
@@ -233,7 +234,7 @@ class Mapped:
     last: str | None = None
     start: str | None = None
     incarnation: str | None = None
-    """Tells apart processes of one consumer name."""
+    """Distinguishes processes with the same consumer name."""
 
     events: bool = False
     """Whether rows are events of a run, of which only the processed ranges count."""
@@ -247,15 +248,15 @@ class Mapped:
 
     @property
     def texts(self) -> list[str]:
-        """The columns whose text repeats."""
+        """The text columns with repeated values."""
         more = () if self.incarnation is None else (self.incarnation,)
         return [self.topic, self.consumer, *more]
 
 
 def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> Mapped:
-    """Return which columns of *there* hold what; *wanted* names some of them.
+    """Return the columns of *there* by their content; *wanted* names some of them.
 
-    Raise AuditError, with the nearest names, where a column is missing or not known.
+    Raise AuditError, with the closest names, if a column is missing or unknown.
     """
     for name, column in wanted.items():
         if name not in FOUND_AS:

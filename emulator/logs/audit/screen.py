@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_OWNERS = 5
 MOST_PARTITIONS = 10
-"""Lines a screen has for each; the rest is counted."""
+"""Maximum of lines for each; the others are counted."""
 
 TITLES = {
     EntryKind.LOST: "Lost",

@@ -1,11 +1,11 @@
-"""Read text, JSON lines or CSV, in blocks of whole rows, with memory that does not grow with a file.
+"""Read text, JSON lines or CSV, in blocks of whole rows and in bounded memory.
 
 A large file is cut into spans of whole rows, which several workers may read at the same time. JSON
-lines are cut at newlines. In CSV a newline may be inside a value, which depends on all quotes before
-it. So the sections of the file are examined first, each under the assumption that it begins outside
-a value, and under the opposite one; then, from the first section on, it is known which of them is
-true. That costs one more reading, which parses nothing. A file whose quotes do not follow RFC 4180
-is not cut.
+lines are cut at newlines. In CSV a newline may be inside a value, which depends on all quotes
+before it. So each section of the file is first examined under two assumptions: it begins outside a
+value, or inside one. From the first section on, it is then known which assumption is true. That
+costs one more pass over the file, without parsing. A file whose quotes do not follow RFC 4180 is
+not cut.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from emulator.logs.audit.rows import Mapped, Where
 from emulator.logs.errors import AuditError
 
 CHUNK_BYTES: Final = 1 << 24
-"""Text that is read at once."""
+"""Bytes of text read at once."""
 
 LONGEST_RECORD: Final = 1 << 26
-"""In bytes; no row of a processing log is as long."""
+"""Maximum size of a row in bytes."""
 
 
 class TextError(Exception):
     """Text that cannot be used, from some line on."""
 
     def __init__(self, line: int, words: str) -> None:
-        """Remember where; *line*: within what is read."""
+        """Store the line, counted from the beginning of the part, and the message."""
         super().__init__(line, words)
         self.line = line
         self.words = words
@@ -61,7 +61,7 @@ class Block:
 
 
 def pieces_of(path: Path, begin: int, end: int | None, size: int) -> Iterator[bytes]:
-    """Read a file, or its bytes from *begin* to *end*; what is compressed is unpacked."""
+    """Yield pieces of a file, or of its bytes from *begin* to *end*, decompressed."""
     with pa.input_stream(str(path), compression="detect") as stream:
         if stream.seekable():
             stream.seek(begin)
@@ -74,13 +74,13 @@ def pieces_of(path: Path, begin: int, end: int | None, size: int) -> Iterator[by
 
 
 class Records(Protocol):
-    """How records follow each other in a text that begins with one."""
+    """Finds the borders of records in a text that begins with one."""
 
     def last_end(self, text: bytes) -> int:
         """Return where the last whole record ends; 0: there is none."""
 
     def unclosed(self, text: bytes) -> int | None:
-        """Return where a value begins that does not end; None: there is none."""
+        """Return where an unclosed value begins; None: there is none."""
 
 
 def blocks_of(pieces: Iterable[bytes], records: Records) -> Iterator[Block]:
@@ -112,16 +112,16 @@ def blocks_of(pieces: Iterable[bytes], records: Records) -> Iterator[Block]:
 
 @dataclass(frozen=True, slots=True)
 class TextRows:
-    """Names the places of the rows of a block, for messages."""
+    """Returns the positions of the rows of a block, for messages."""
 
     name: str
     block: Block
     row_begins: Callable[[bytes], list[int]]
     lines_before: Callable[[], int] | None
-    """Lines before what is read; None where that is unknown."""
+    """Counts the lines before the part; None if that is unknown."""
 
     def __call__(self, row: int | None) -> str:
-        """Name the place of a row of the block, or where the block begins."""
+        """Return the position of a row of the block, or of the block."""
         text, at = self.block.text, 0
         begins = [] if row is None else self.row_begins(text)
         if row is not None and row < len(begins):
@@ -133,7 +133,7 @@ class TextRows:
 
 
 def lines_in(path: Path, end: int) -> int:
-    """Count the lines that end before a place of a file."""
+    """Return the number of lines that end before a byte position of a file."""
     return sum(piece.count(b"\n") for piece in pieces_of(path, 0, end, CHUNK_BYTES))
 
 
@@ -143,10 +143,10 @@ def _shown(text: bytes, at: int) -> str:
 
 
 LOOK_BYTES: Final = 1 << 23
-"""Text that is looked at at once."""
+"""Bytes of text examined at once."""
 
 Span = tuple[int, int]
-"""From where to where, in bytes."""
+"""Begin and end in bytes."""
 
 
 class Seen(NamedTuple):
@@ -158,7 +158,7 @@ class Seen(NamedTuple):
     """Whether quotes open values only where values begin."""
 
     row_begin: tuple[int | None, int | None]
-    """Where the first row begins behind an end of another one in the section."""
+    """Where the first row begins after the end of another row in the section."""
 
 
 def sections_of(begin: int, length: int, size: int) -> list[Span]:
@@ -169,7 +169,7 @@ def sections_of(begin: int, length: int, size: int) -> list[Span]:
 
 
 def lines_cut(path: Path, sections: Sequence[Span]) -> list[Span]:
-    """Move the borders of sections behind the next newline."""
+    """Move the borders of sections to the position after the next newline."""
     begins = [sections[0][0]]
     for begin, _ in sections[1:]:
         found = _behind_newline(path, max(begin, begins[-1]), sections[-1][1])
@@ -195,7 +195,7 @@ def look(path: Path, section: Span, layout: CsvLayout, size: int = LOOK_BYTES) -
     for piece in pieces_of(path, *section, size):
         found = quotes_in(piece) if QUOTE in piece else np.array([], np.int64)
         for within in (0, 1):
-            # Whether the piece begins within a value, and so its first quote closes one.
+            # Whether the piece begins inside a value, so that its first quote closes it.
             open_ = (within + quotes) % 2
             sound[within] &= layout.stand_well(piece, found, open_, before)
             if sound[within] and row_begin[within] is None:
@@ -210,7 +210,7 @@ def _byte_before(path: Path, at: int) -> int:
 
 
 def _first_end(piece: bytes, quotes: Array, open_: int, layout: CsvLayout) -> int | None:
-    """Return where the first row ends in a piece; *open_*: 1 if that begins within a value."""
+    """Return where the first row of a piece ends; *open_*: 1 if it begins inside a value."""
     begin = 0
     while (place := piece.find(layout.newline, begin)) >= 0:
         before = int(np.searchsorted(quotes, place))
@@ -223,7 +223,7 @@ def _first_end(piece: bytes, quotes: Array, open_: int, layout: CsvLayout) -> in
 
 
 def rows_cut(seen: Iterable[Seen], end: int) -> list[Span] | None:
-    """Return spans of whole rows of a file that was looked at; None if it must stay whole."""
+    """Return spans of whole rows of an examined file; None if it must not be cut."""
     begins, within = list[int](), 0
     for section in seen:
         if not section.is_sound[within]:
@@ -243,7 +243,7 @@ Lines = Callable[[], int]
 """Counts the lines before the text that is read; called only for messages."""
 
 Batches = Iterator[tuple[pa.RecordBatch, Where]]
-"""Batches of rows; each with a function that names the place of a row, for messages."""
+"""Batches of rows, each with a function that returns the position of a row, for messages."""
 
 JSON_WANTED: Final = "JSON lines, one object a line"
 _JSON_ROW_IN_ERROR: Final = re.compile(r" in row (\d+)")
@@ -258,7 +258,7 @@ class JsonLines:
         return text.rfind(b"\n") + 1
 
     def unclosed(self, _: bytes) -> int | None:
-        """Return None: no value continues after a newline."""
+        """Return None, because no value continues after a newline."""
         return None
 
     def row_begins(self, text: bytes) -> list[int]:
@@ -271,7 +271,7 @@ class JsonLines:
         return found
 
     def parsed(self, text: bytes) -> pa.RecordBatch | None:
-        """Return the rows of some lines; None if all are empty. Raise pa.ArrowException if invalid."""
+        """Return the rows of some lines; None if all are empty; raise pa.ArrowException."""
         if not text.strip():
             return None
         options = pj.ReadOptions(block_size=len(text) + 1, use_threads=False)
@@ -306,8 +306,8 @@ def csv_batches(
 ) -> Batches:
     """Yield the rows of CSV, without its header, with their places.
 
-    *mapped*: the columns that are wanted, None: all. Raise AuditError for what is no CSV, or where
-    a value between quotes does not end.
+    *mapped*: the columns to return, None: all. Raise AuditError for invalid CSV, such as a quoted
+    value that does not end.
     """
     with _ended(name, before):
         for block in blocks_of(pieces, layout):
@@ -332,7 +332,7 @@ def _refused(where: str, wanted: str, error: Exception, named: re.Match[str] | N
 
 @contextmanager
 def _ended(name: str, before: Lines | None) -> Iterator[None]:
-    """Say of a row that does not end where it begins."""
+    """Turn the TextError of a row that does not end into an AuditError with its line."""
     try:
         yield
     except TextError as error:
