@@ -222,7 +222,7 @@ class LogFile:
 
     @property
     def is_packed(self) -> bool:
-        """Return whether it can be read from its beginning only."""
+        """Whether it is compressed, so that it can be read only from its beginning."""
         return self.path.name.lower().endswith(PACKED)
 
 

@@ -1,4 +1,4 @@
-"""Real offsets logs as tables, and what they say about each group.
+"""Real offsets logs as tables, and findings about each group.
 
 ======================================= =========================================================
 modules                                 what they do
@@ -8,7 +8,7 @@ modules                                 what they do
 ``rows``, ``group_rows``, ``tables``    bytes of a log as rows of tables
 ``reading``, ``store``                  one piece, read and written; the folder of an import
 ``generations``, ``progress``           the members and generations of a group; its commits
-``reasons``, ``group_history``          why it rebalanced; its history and its status
+``reasons``, ``group_history``          reasons of rebalances; a group's history and status
 ``exploring``, ``folder``, ``assessing``  from tables to findings, in bounded memory
 ``values``, ``findings_tables``         findings as values, and as Parquet
 ``notices``, ``screen``, ``page``       findings as sentences, on a terminal, as an HTML page

@@ -25,7 +25,7 @@ from emulator.logs.imports.values import (
 
 HOUR_MS: Final = 3_600_000
 SHORTEST_FOR_A_RATE_MS: Final = HOUR_MS
-"""Of less than an hour nothing is said about an hour: the forming of a group would make most of it."""
+"""Shorter times have no rate per hour: the forming of the group would dominate it."""
 
 
 def pace_of(changes: Sequence[Explained], first_ms: int, last_ms: int) -> Pace:
@@ -50,7 +50,7 @@ def pace_of(changes: Sequence[Explained], first_ms: int, last_ms: int) -> Pace:
 
 
 def _worst_hour(rebalances: Sequence[Explained]) -> Sequence[Explained]:
-    """Return the rebalances of the hour that has most, the first of those."""
+    """Return the rebalances of the first hour with the most rebalances."""
     times = [each.change.place.at_ms for each in rebalances]
     worst: Sequence[Explained] = ()
     for number, at_ms in enumerate(times):
@@ -61,7 +61,7 @@ def _worst_hour(rebalances: Sequence[Explained]) -> Sequence[Explained]:
 
 
 def _reasons(rebalances: Iterable[Explained]) -> Reasons:
-    """Return how many rebalances each reason had, most first."""
+    """Return the number of rebalances by reason, descending."""
     return tuple(Counter(each.reason for each in rebalances).most_common())
 
 
@@ -81,9 +81,9 @@ MOST_CURVES: Final = 24
 def assess(
     history: History | None, partitions: Iterable[Progress], assumptions: Assumptions
 ) -> GroupFindings:
-    """Return what a group's log says of it.
+    """Return the findings about a group.
 
-    *history*: closed; None where there are commits alone. *partitions*: by topic and number.
+    *history*: closed; None if there are only commits. *partitions*: by topic and number.
     """
     progress = list(partitions)
     history = history or History(progress[0].group)
@@ -195,7 +195,7 @@ def _partition(progress: Progress, status: GroupStatus, usual_ms: int | None) ->
 
 
 def _rate_of(progress: Progress) -> float | None:
-    """Return the rate up to its last step forwards: what was committed again tells of no record."""
+    """Return the rate up to its last advance, as later commits of the same offset add no record."""
     return _rate(progress.advanced, (progress.advanced_ms or 0) - progress.first_ms)
 
 
@@ -233,7 +233,7 @@ def _cadence(progress: Progress, tenure: Tenure) -> CadenceFinding:
 
 
 def _curves(progress: Sequence[Progress]) -> Iterator[Curve]:
-    """Yield the curves worth drawing: of partitions that went back, then of those that moved most."""
+    """Yield the curves to draw: partitions with rewinds first, then those that advanced most."""
     chosen = sorted(progress, key=lambda each: (-each.rewound, -each.advanced))[:MOST_CURVES]
     for each in sorted(chosen, key=lambda each: (each.topic, each.partition)):
         if each.points:
@@ -256,7 +256,7 @@ def _rewinds(progress: Sequence[Progress], changes: Sequence[Change]) -> Iterato
 
 
 def _epoch(changes: Sequence[Change], behind: int) -> int | None:
-    """Return the epoch in force behind so many changes."""
+    """Return the epoch after this number of changes."""
     return changes[behind - 1].epoch if behind else None
 
 
@@ -281,7 +281,7 @@ def _rewind(
 
 
 def _why_back(rewind: Rewind, epoch: int | None, epoch_before: int | None) -> str:
-    """Say what the log makes probable."""
+    """Return the probable cause of a rewind."""
     if rewind.member is None and epoch is not None:
         return "the partition had no owner: probably reset by hand"
     if rewind.member is None:

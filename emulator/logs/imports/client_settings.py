@@ -1,7 +1,7 @@
-"""The settings with which a cluster is reached: what the user gives, and what import needs.
+"""The client settings for a live cluster: those of the user, and those that the import needs.
 
-They are librdkafka's, which are mostly Kafka's own. Of the Java clients' files also
-``sasl.jaas.config`` is understood, for its user and password.
+They are librdkafka's, which are mostly Kafka's own. Of the Java clients' settings,
+``sasl.jaas.config`` is also parsed, for its user and password.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any, Final
 from emulator.logs.errors import SettingError
 
 GROUP_ID: Final = "rebalance-import"
-"""librdkafka wants one. Nothing joins it, and nothing is committed for it."""
+"""librdkafka requires a group id. No consumer joins it, and no offset is committed for it."""
 
 PATIENCE_S: Final = 10.0
-"""For any answer of the cluster."""
+"""Timeout for any response of the cluster."""
 
 _OURS: Final[Mapping[str, Any]] = {
     "enable.auto.commit": False,
@@ -58,7 +58,7 @@ def parse_setting(text: str, source: str) -> tuple[str, str]:
 
 
 def merged(bootstrap: str, given: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the user's settings; later ones win, and the bootstrap address stands."""
+    """Return the user's settings; later ones take precedence, the bootstrap address over all."""
     settings: dict[str, str] = {}
     for each in given:
         settings |= each
@@ -70,6 +70,6 @@ def merged(bootstrap: str, given: Sequence[Mapping[str, str]]) -> dict[str, str]
 
 
 def for_consumer(settings: Mapping[str, str], *, committed_only: bool) -> dict[str, Any]:
-    """Return what a consumer is made with; ours hold whatever the user says."""
+    """Return the settings of a consumer; those that the import needs take precedence."""
     level = "read_committed" if committed_only else "read_uncommitted"
     return {**_DEFAULTS, **settings, **_OURS, "isolation.level": level}

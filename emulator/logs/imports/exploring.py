@@ -44,10 +44,10 @@ STEPS: Final = pa.schema(
 ``member_id``: null if it has no owner, and for commits."""
 
 ORDER: Final = ("group", "topic", "partition", "log_partition", "log_offset")
-"""By which the rows must be sorted."""
+"""Sort order of steps."""
 
 GROUP_ORDER: Final = ("group", "log_partition", "log_offset")
-"""By which rows of ``groups`` must be sorted."""
+"""Sort order of rows of ``groups``."""
 
 GROUP_COLUMNS: Final = (
     "log_partition",
@@ -61,7 +61,7 @@ GROUP_COLUMNS: Final = (
     "members",
     "protocol",
 )
-"""Of the table ``groups``: what a history needs."""
+"""Columns of the table ``groups`` that a history needs."""
 
 COMMIT_COLUMNS: Final = (
     "log_partition",
@@ -75,7 +75,7 @@ COMMIT_COLUMNS: Final = (
     "topic_id",
     "transaction",
 )
-"""Of the table ``commits``: what steps need."""
+"""Columns of the table ``commits`` that steps need."""
 
 Step = tuple[Any, ...]
 """The values of a row, in the order of ``STEPS``."""
@@ -86,7 +86,7 @@ Names = dict[str, str]
 _PAIR: Final = pa.schema([("topic_id", pa.string()), ("topic", pa.string())])
 
 FEWEST_AS_RUN: Final = 16
-"""Commits from which on columns are quicker than rows."""
+"""Number of commits from which columns are faster than rows."""
 
 _NUMBERS: Final = ("log_partition", "log_offset", "at_ms", "offset")
 
@@ -154,7 +154,7 @@ def histories(rows: Iterable[Row]) -> Iterator[History | tuple[str, Owner]]:
 
 
 def progresses(batches: Iterable[pa.RecordBatch]) -> Iterator[Progress]:
-    """Yield, from sorted steps, what became of each partition."""
+    """Yield the progress of each partition, from sorted steps."""
     progress: Progress | None = None
     for batch in batches:
         for part in _uniform_parts(batch):
@@ -169,7 +169,7 @@ def progresses(batches: Iterable[pa.RecordBatch]) -> Iterator[Progress]:
 
 
 def _uniform_parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one partition that are all commits of offsets, or none of them is."""
+    """Yield runs of rows of one partition with the same kind of step."""
     if not batch.num_rows:
         return
     deleted = batch.column("offset").is_null()
@@ -182,7 +182,7 @@ def _uniform_parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _differ(column: pa.Array) -> npt.NDArray[np.bool_]:
-    """Say of each row but the first whether it differs from the one before."""
+    """Return for each row but the first whether it differs from the one before."""
     other = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
     return np.asarray(other.to_numpy(zero_copy_only=False), np.bool_)
 
@@ -226,8 +226,8 @@ def explore(
 ) -> Iterator[GroupFindings]:
     """Yield findings about each group, sorted by its id.
 
-    *commits*, *groups*: rows of an import, in any order. *names*, *assumptions*: where these are
-    not all of its rows, topics by their ids, and what holds for all of it.
+    *commits*, *groups*: rows of an import, in any order. *names* (topics by their ids) and
+    *assumptions* are those of the whole import; needed if these are not all of its rows.
     """
     names = names_in(commits) if names is None else names
     assumptions = assumptions or Assumptions(WEEK_MS, last_ms(commits, groups))
@@ -264,7 +264,7 @@ def steps_of(commits: pa.Table, owners: Sequence[Step]) -> pa.Table:
 def assessed(
     streams: Iterable[Iterable[Found]], assumptions: Assumptions
 ) -> Iterator[GroupFindings]:
-    """Yield findings about each group, from streams of what is known, each sorted by group."""
+    """Yield findings about each group, from streams of histories and progress, sorted by group."""
     together = merge(*streams, key=lambda each: each.group)
     for _, found in groupby(together, key=lambda each: each.group):
         history, partitions = None, list[Progress]()

@@ -1,7 +1,7 @@
 """Findings as Parquet: a file each for groups, rebalances, rewinds, cadence, partitions, members.
 
-Rows stand in the order of the groups' ids, and in each group in the order of time, or of topic
-and partition. Times are epoch milliseconds.
+Rows are sorted by group id, and in each group by time, or by topic and partition. Times are epoch
+milliseconds.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ GROUPS: Final = pa.schema(
         ("expires_ms", _MS),
     ]
 )
-"""``reasons``: of its rebalances, most first; ``expires_ms``: when its first offset will be deleted."""
+"""``reasons``: of its rebalances, most first; ``expires_ms``: when its first offset expires."""
 
 REBALANCES: Final = pa.schema(
     [
@@ -81,7 +81,7 @@ REBALANCES: Final = pa.schema(
         ("rejoined", _TEXTS),
     ]
 )
-"""Also changes that let nobody rejoin; ``certain``: the reason is in the log, not inferred."""
+"""Includes changes without a rejoin; ``certain``: the reason is in the log, not inferred."""
 
 REWINDS: Final = pa.schema(
     [
@@ -179,8 +179,8 @@ Row = Mapping[str, Any]
 class FindingsFiles:
     """Writes findings into a folder, group by group; used with ``with``.
 
-    Raises OSError where the files cannot be written. All are whole at the end of the ``with``
-    block, or none is there.
+    Raises OSError if the files cannot be written. At the end of the ``with`` block all files are
+    complete, or there are none.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -213,7 +213,7 @@ class FindingsFiles:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give the files their names; after an error leave nothing."""
+        """Rename the complete files; after an error delete them."""
         with self._stack:
             if error is None:
                 for name, file in self._files.items():
@@ -289,7 +289,7 @@ def _rebalances(found: GroupFindings) -> Iterator[Row]:
 
 
 def _of(name: str) -> Callable[[GroupFindings], Iterator[Row]]:
-    """Return what makes rows of the values that a group has under a name."""
+    """Return a function that makes rows of one attribute of a group's findings."""
     columns = [column for column in SCHEMAS[_TABLE_OF[name]].names if column != "group"]
 
     def rows(found: GroupFindings) -> Iterator[Row]:
@@ -311,4 +311,4 @@ ROWS: Final[Mapping[str, Callable[[GroupFindings], Iterator[Row]]]] = {
     "rebalances": _rebalances,
     **{table: _of(name) for name, table in _TABLE_OF.items()},
 }
-"""What makes the rows of each file."""
+"""The function that makes the rows of each file."""

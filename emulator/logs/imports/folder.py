@@ -1,9 +1,9 @@
 """Findings about the groups of an import's folder, in one process and bounded memory.
 
 Groups are read in batches of a limited number of rows; a group that exceeds the limit is read some
-partitions at a time. With few batches, each reads the tables by itself. With many, that would take
-time with the square of the rows: then the rows of each batch are first written to a file of its
-own. For very many rows there is ``emulator.spark.findings_runs``.
+partitions at a time. With few batches, each reads the whole tables. With many, that would take
+quadratic time: then the rows of each batch are first written to a separate file. For very many rows
+use ``emulator.spark.findings_runs``.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from emulator.logs.imports.tables import TABLES
 from emulator.logs.imports.values import WEEK_MS, Assumptions, GroupFindings
 
 MOST_PASSES: Final = 4
-"""So often the tables are gone through before files are written."""
+"""Number of batches up to which each reads the whole tables."""
 
 _PREFIX: Final = ".batches-"
 _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 GroupBatch = Sequence[str]
-"""Groups that are looked at together."""
+"""Groups that are analysed together."""
 
 RowsOfBatch = Callable[[int], ds.Dataset]
-"""Gives rows among which are all of a batch of groups, by its number."""
+"""Returns rows that include all rows of a batch of groups, by its number."""
 
 
 @contextmanager
 def by_group_batch(
     rows: ds.Dataset, columns: Sequence[str], group_batches: Sequence[GroupBatch], folder: Path
 ) -> Iterator[RowsOfBatch]:
-    """Give a function that returns the rows of each batch of groups; its files are in *folder*.
+    """Yield a function that returns the rows of each batch of groups; its files are in *folder*.
 
-    Raise OSError if there is no room for them; at the end of the block they are gone.
+    Raise OSError if there is no room for them; they are deleted at the end of the block.
     """
     if len(group_batches) <= MOST_PASSES:
         yield lambda _: rows
@@ -105,7 +105,7 @@ def _spread(
 
 
 MOST_ROWS: Final = 2_000_000
-"""Of one batch: some hundreds of megabytes."""
+"""Rows of one batch: some hundreds of megabytes."""
 
 
 def explore_folder(
@@ -113,8 +113,8 @@ def explore_folder(
 ) -> Iterator[GroupFindings]:
     """Yield findings about each group, sorted by its id.
 
-    *folder*: with the tables ``commits`` and ``groups``; where there are many rows, copies of them
-    stand in it meanwhile. Raise OSError if there is no room.
+    *folder*: with the tables ``commits`` and ``groups``; with many rows, it temporarily contains
+    copies of them. Raise OSError if there is no room.
     """
     clear(folder)
     commits, groups = rows_in(folder, "commits"), rows_in(folder, "groups")
@@ -141,7 +141,7 @@ def explore_folder(
 def _by_partitions(
     commits: ds.Dataset, wanted: pc.Expression, owners: Sequence[Step], most_rows: int
 ) -> list[Progress]:
-    """Return what became of the partitions of one group, gone through some at a time."""
+    """Return the progress of the partitions of one group, read some partitions at a time."""
     sizes = {step[2]: 0 for step in owners} | _sizes("partition", commits, wanted=wanted)
     found = list[Progress]()
     for group_batch in _key_batches(sizes, most_rows):
@@ -211,7 +211,7 @@ def _sizes(column: str, *tables: ds.Dataset, wanted: pc.Expression | None = None
 
 
 def _key_batches(sizes: Mapping[Any, int], most_rows: int) -> Iterator[list[Any]]:
-    """Yield keys, sorted, as many at a time as have no more rows together."""
+    """Yield lists of sorted keys with at most *most_rows* rows together, or with one key."""
     group_batch, rows = list[Any](), 0
     for key in sorted(sizes):
         if group_batch and rows + sizes[key] > most_rows:

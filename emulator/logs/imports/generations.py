@@ -6,7 +6,7 @@ group epoch, with the members at that record; a member that was replaced without
 recognised at the end of its batch, where the timestamp changes.
 
 Owners of partitions are those of the classic assignment, or of the current assignment of members
-(not of the target): a member that has to give up a partition owns it until another one has it.
+(not of the target): a member that has to revoke a partition owns it until another member has it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Seen(NamedTuple):
     """The instance id of a static member, else the client id."""
 
     host: str
-    """Empty for a static member, which is itself on every host."""
+    """Empty for a static member, which is the same on every host."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.host})" if self.host else self.name
@@ -38,7 +38,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What the log says of one member."""
+    """One member, as in the log."""
 
     member_id: str
     instance_id: str | None = None
@@ -103,7 +103,7 @@ Row = Mapping[str, Any]
 
 
 class Place(NamedTuple):
-    """Where a record stands in the log, and of when it is."""
+    """The position and time of a record in the log."""
 
     log_partition: int
     log_offset: int
@@ -128,7 +128,7 @@ class Owner(NamedTuple):
     place: Place
     assigned: Assigned
     member: Seen | None
-    """None: nobody."""
+    """None: no owner."""
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ class Follower:
         return self._roster
 
     def see(self, row: Row) -> Iterator[Generation | Owner]:
-        """Take in a record; yield what it changed."""
+        """Apply a record; yield the changes."""
         place = Place(row["log_partition"], row["log_offset"], row["timestamp"])
         if self._unwritten is not None and self._unwritten.at_ms != place.at_ms:
             yield from self.end()
@@ -164,7 +164,7 @@ class Follower:
             yield from self._current(row, place)
 
     def end(self) -> Iterator[Generation]:
-        """Yield what the end of a batch tells: members were replaced without a new epoch."""
+        """Yield a generation if members were replaced without a new epoch in the ended batch."""
         if self._unwritten is not None:
             yield self._generation(self._unwritten)
 
@@ -221,7 +221,7 @@ class Follower:
     # -- both --------------------------------------------------------------------------------------
 
     def _deleted(self, group_type: str, place: Place) -> Iterator[Generation | Owner]:
-        """Yield the end of a group, if it is of that type still: it may have become another."""
+        """Yield the end of a group, unless it has been converted to another type."""
         if group_type != self._group_type:
             return
         yield replace(self._generation(place, roster={}), deleted=True)
@@ -250,7 +250,7 @@ MOST_NAMED: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """A member that is gone, and how long the coordinator would have waited for it."""
+    """A member that is no longer in the group, with its timeouts."""
 
     seen: Seen
     session_timeout_ms: int | None
@@ -259,7 +259,7 @@ class Departure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One generation against the one before."""
+    """One generation compared with the one before."""
 
     place: Place
     group_type: str

@@ -47,7 +47,7 @@ class Presence:
     """How many of that name have left and not come back."""
 
     flapping: bool = False
-    """It came back so often within an hour, at least once."""
+    """It returned ``FLAPPING_RETURNS`` times within an hour, at least once."""
 
     _returned_ms: deque[int] = field(default_factory=lambda: deque(maxlen=FLAPPING_RETURNS))
 
@@ -104,7 +104,7 @@ class History:
     _follower: Follower = field(default_factory=Follower)
 
     def see(self, row: Row) -> Iterator[Owner]:
-        """Take in a record of the group; yield the new owners of partitions."""
+        """Apply a record of the group; yield the new owners of partitions."""
         at_ms = row["timestamp"]
         self.first_ms = min(self.first_ms, at_ms) if self.records else at_ms
         self.last_ms = max(self.last_ms, at_ms)
@@ -116,7 +116,7 @@ class History:
                 yield latest
 
     def closed(self) -> History:
-        """Take in that no record follows, and return itself."""
+        """Process the end of the log, and return the history."""
         for generation in self._follower.end():
             self._changed(generation)
         self.roster = dict(self._follower.roster)
@@ -148,13 +148,13 @@ class History:
 
 
 def _goes_on(deleted: Generation, generation: Generation) -> bool:
-    """Return whether a group was deleted as one of a type only to be written as one of another."""
+    """Return whether a group was deleted only to be rewritten as another type."""
     at_once = deleted.place.at_ms == generation.place.at_ms
     return at_once and deleted.group_type != generation.group_type
 
 
 RISK_SHARE: Final = 0.25
-"""So much of the retention, or less, is little."""
+"""An offset is at risk if at most this share of the retention is left."""
 
 IDLE_INTERVALS: Final = 20
 IDLE_FROM_MS: Final = 300_000
@@ -163,7 +163,7 @@ IDLE_FROM_MS: Final = 300_000
 
 @dataclass(frozen=True, slots=True)
 class GroupStatus:
-    """Of one group."""
+    """The status of one group."""
 
     state: State
     assumptions: Assumptions

@@ -1,6 +1,6 @@
-"""A record about a group as a row of ``groups``: what its type says, field by field.
+"""A record about a group as a row of ``groups``.
 
-Subscriptions and assignments of classic members are bytes of the clients' own; where they are not
+Subscriptions and assignments of classic members are bytes defined by the clients; if they are not
 those of the consumer protocol, or cannot be read, topics and assignment are null.
 """
 
@@ -120,7 +120,7 @@ def _classic_assignment(data: bytes) -> list[Row]:
 
 
 def _read(reader: Callable[[bytes], Iterable[Any]], data: bytes) -> list[Any] | None:
-    """Return what bytes of a client hold; None if there are none, or they are not as they should."""
+    """Return the decoded bytes of a client; None if they are empty or malformed."""
     if not data:
         return None
     try:

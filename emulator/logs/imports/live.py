@@ -43,10 +43,10 @@ Settings = Mapping[str, str]
 def log_ranges(
     settings: Settings, topic: str = TOPIC, begin_ms: int | None = None
 ) -> list[LogRange]:
-    """Return what there is to read of a topic, partition by partition; none that is empty.
+    """Return the range to read of each partition of a topic that is not empty.
 
-    *begin_ms*: epoch ms of the first record wanted. Raise BrokerError if the cluster gives no
-    answer, has no such topic, or lets us not read it.
+    *begin_ms*: epoch ms of the first record wanted. Raise BrokerError if the cluster does not
+    respond, has no such topic, or denies access.
     """
     with consumer(settings) as (client, reasons):
         try:
@@ -62,9 +62,9 @@ def log_ranges(
 def consumer(
     settings: Settings, *, committed_only: bool = False
 ) -> Iterator[tuple[Consumer, list[str]]]:
-    """Make a consumer, and end it; it notes in a list why connections fail.
+    """Open a consumer and close it; yield it with the list of reasons of failed connections.
 
-    Raise BrokerError for settings that librdkafka does not take.
+    Raise BrokerError for settings that librdkafka rejects.
     """
     reasons = list[str]()
 
@@ -90,7 +90,7 @@ def consumer(
 
 
 def no_answer(settings: Settings, error: KafkaError, reasons: list[str]) -> BrokerError:
-    """Return what to say where a cluster cannot be read."""
+    """Return the error for a cluster that cannot be read."""
     address = settings["bootstrap.servers"]
     if error.code() in _NO_RIGHT:
         return BrokerError(
@@ -150,7 +150,7 @@ _PASSED_OVER: Final = frozenset(
         KafkaError.GROUP_AUTHORIZATION_FAILED,
     }
 )
-"""What may pass, and that it looks for the coordinator of a group that is not used."""
+"""Transient errors, and that of the coordinator lookup for a group that is not used."""
 
 _UNREADABLE: Final = frozenset({KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION})  # noqa: SLF001  the same
 _END: Final = KafkaError._PARTITION_EOF  # noqa: SLF001  the same
@@ -185,7 +185,7 @@ class LiveRecords:
                 yield from self._run(everything, None)
 
     def marked(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of commits with what is known of their transactions."""
+        """Return rows of commits with the known outcomes of their transactions."""
         log_offsets = rows.column("log_offset").to_numpy()
         codes, known = np.zeros(len(log_offsets), np.int8), np.zeros(len(log_offsets), np.bool_)
         if self._aborted:
@@ -206,7 +206,7 @@ class LiveRecords:
         return with_outcome(unknown, outcomes)
 
     def _run(self, records: list[LogRecord], known: set[int] | None) -> Runs:
-        """Yield records; those that are not among the known ones, if there are any, were aborted."""
+        """Yield records; if *known* is given, records that are not in it were aborted."""
         if not records:
             return
         if known is not None:
@@ -242,10 +242,10 @@ class _Reader:
         self._settings = settings
         self._collected = collected
         self._left = list[LogRecord]()
-        """Records that were given too early."""
+        """Records received beyond the requested end."""
 
         self._end: int | None = None
-        """Where the log ends for this consumer; None: it has not come there."""
+        """Where the log ends for this consumer; None: not reached yet."""
 
     def end_of_log(self) -> int:
         """Return where the log ends for this consumer; known only once it is reached."""
@@ -285,7 +285,7 @@ class _Reader:
         return below
 
     def _waited_for(self) -> list[LogRecord]:
-        """Return what comes next, nothing at the end; raise BrokerError if it does not come."""
+        """Return the next records, none at the end; raise BrokerError after the timeout."""
         patience_s = monotonic() + PATIENCE_S
         while monotonic() < patience_s:
             found = self._client.consume(_AT_ONCE, POLL_S)
@@ -299,7 +299,7 @@ class _Reader:
         raise no_answer(self._settings, KafkaError(KafkaError._TIMED_OUT), self._reasons)  # noqa: SLF001  librdkafka's name
 
     def _hear(self, error: KafkaError, offset: int | None) -> None:
-        """Take in something that is no record."""
+        """Handle an error event of the consumer."""
         code = error.code()
         if code == _END:
             self._end = offset
@@ -310,7 +310,7 @@ class _Reader:
 
 
 def _windows(pieces: Iterable[list[LogRecord]]) -> Iterator[set[int]]:
-    """Yield the offsets of so many records at a time, and of the last ones if there are any."""
+    """Yield the offsets of about ``WINDOW`` records at a time."""
     known = set[int]()
     for piece in pieces:
         known.update(record.offset for record in piece)

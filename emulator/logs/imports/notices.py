@@ -1,4 +1,4 @@
-"""Sentences on what to look at in the findings about a group, the most urgent first."""
+"""Notices on the findings about a group, the most urgent first."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Notice:
     """One thing to look at."""
 
     weight: int
-    """The greater, the sooner; 0: good to know."""
+    """Urgency; 0: for information only."""
 
     short: str
     """For a cell of a table."""
@@ -61,13 +61,13 @@ class Notice:
 
 
 def notices(found: GroupFindings) -> list[Notice]:
-    """Return what there is to see of a group."""
+    """Return the notices about a group."""
     result = [notice for make in _MAKERS for notice in make(found)]
     return sorted(result, key=lambda notice: -notice.weight)
 
 
 def weight(found: GroupFindings) -> int:
-    """Return how much there is to look at."""
+    """Return the total urgency of a group's notices."""
     return sum(notice.weight for notice in notices(found))
 
 

@@ -44,20 +44,20 @@ class Segment:
 
     log_partition: int
     size: int
-    """In bytes, as it lies there."""
+    """In bytes, as stored."""
 
     changed: str
-    """When it was last written to, in whatever form: another one, another file."""
+    """Its modification time in any form; a different value means a different file."""
 
     @property
     def name(self) -> str:
-        """What its rows' files are called: sorted by name, they stand in the order of the log."""
+        """The name of its files of rows; sorted by name, they are in log order."""
         base = _BASE_OFFSET.search(self.path)
         return f"{log_name(self.log_partition)}-{base[1] if base else 0:0>20}"
 
     @property
     def key(self) -> str:
-        """The same where the same rows come out."""
+        """Identifies the content: equal keys give equal rows."""
         return f"{self.path} {self.size} {self.changed}"
 
 
@@ -66,7 +66,7 @@ Finder = Callable[[str], Iterable[Segment]]
 
 
 def log_name(log_partition: int) -> str:
-    """Return what files of a log are called."""
+    """Return the prefix of the files of a log."""
     return "unnamed" if log_partition == NO_PARTITION else f"{log_partition:0{_LEAST_DIGITS}}"
 
 
@@ -76,7 +76,7 @@ def is_far(source: str) -> bool:
 
 
 def needs_java(uri: str) -> bool:
-    """Return whether only Hadoop's file systems, Spark's, are sure to reach what is far."""
+    """Return whether a remote URI needs Hadoop's file systems, which Spark has."""
     return not _WITHOUT_JAVA.match(uri)
 
 
@@ -219,7 +219,7 @@ def _unread(uri: str, error: Exception) -> str:
 
 
 def _refuse_replicas(segments: Iterable[Segment]) -> None:
-    """Refuse two logs of one partition: all rows would be there twice."""
+    """Raise LogFileError for two logs of one partition, which would duplicate all rows."""
     logs = dict[int, str]()
     for each in segments:
         log = logs.setdefault(each.log_partition, each.log)
@@ -245,16 +245,16 @@ class LogRange:
     """Log offset of its first record."""
 
     end: int
-    """Behind its last record: the high watermark when the reading was planned."""
+    """Offset after its last record: the high watermark when the import was planned."""
 
     @property
     def path(self) -> str:
-        """What ``gaps`` calls it."""
+        """Its name in ``gaps``."""
         return f"{self.topic}-{self.log_partition}"
 
     @property
     def name(self) -> str:
-        """What its rows' files are called."""
+        """The name of its files of rows."""
         return f"{log_name(self.log_partition)}-{self.begin:020}"
 
     @property
@@ -264,7 +264,7 @@ class LogRange:
 
     @property
     def key(self) -> str:
-        """The same where the same rows come out, unless compaction takes some away."""
+        """Identifies the content: equal keys give equal rows, unless compaction removes some."""
         return f"{self.path} {self.begin} {self.end}"
 
 

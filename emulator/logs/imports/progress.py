@@ -1,4 +1,4 @@
-"""How times spread: a histogram that stays small however many it is given."""
+"""The commits of one partition, summed up; and a histogram of bounded size."""
 
 from __future__ import annotations
 
@@ -147,13 +147,13 @@ class Rewind:
     from_offset: int
     to_offset: int
     member: Seen | None
-    """Who owned the partition, as far as the log tells."""
+    """The owner of the partition, if the log shows it."""
 
     member_before: Seen | None
-    """Who owned it at the commit before."""
+    """The owner at the commit before."""
 
     before_ms: int
-    """When that was."""
+    """The time of the commit before."""
 
 
 @dataclass(slots=True)
@@ -165,7 +165,7 @@ class Tenure:
     """None: it had the partition when the log begins, or it had no owner."""
 
     counted_from_ms: int = 0
-    """From when on ``advanced`` is counted: since it had the partition, or from its first commit."""
+    """When the count of ``advanced`` begins: at the assignment, or at the first commit."""
 
     commits: int = 0
     advanced: int = 0
@@ -178,7 +178,7 @@ class Tenure:
 
 @dataclass(slots=True)
 class Progress:
-    """Of one partition of one group."""
+    """The commits of one group for one partition, summed up."""
 
     group: str
     topic: str
@@ -217,13 +217,13 @@ class Progress:
     _last_owner: Seen | None = None
 
     def owned(self, place: Place, member: Seen | None) -> None:
-        """Take in that the partition has another owner from here on."""
+        """Apply a change of the partition's owner."""
         self.owner = member
         self.owned_since_ms = place.at_ms
         self.tenures.append(Tenure(member, place.at_ms))
 
     def see(self, commit: Commit) -> None:
-        """Take in a commit, or a deletion."""
+        """Apply a commit, or a deletion."""
         at_ms = commit.place.at_ms
         if commit.offset is None:
             self.deletions += 1
@@ -235,7 +235,7 @@ class Progress:
         self.offset, self.last_ms, self._last_owner = commit.offset, at_ms, self.owner
 
     def see_run(self, run: Run) -> None:
-        """Take in commits one behind the other, none of them a deletion; the same as one by one."""
+        """Apply consecutive commits without deletions; equals applying them one by one."""
         if self.offset is None:
             self.see(run.commit(0))
             run = run.behind(1)

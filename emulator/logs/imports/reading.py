@@ -20,12 +20,12 @@ from emulator.logs.offsets_log.finding import SegmentBytes, buffered
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A piece, and what is wanted of it."""
+    """A piece, and the selection of its rows."""
 
     piece: Piece
     selection: Selection
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """With which the cluster is reached; secrets may be among these."""
+    """The client settings of the cluster, which may contain secrets."""
 
     def events(self) -> Events:
         """Return what its rows are to be collected in."""
@@ -58,7 +58,7 @@ def _rows_of_file(source: SegmentBytes, events: Events) -> Iterator[Rows]:
 
 
 def keep(task: Task, part: Path) -> store.Receipt:
-    """Read a piece, write its rows, and return what came of it; raise as :func:`rows_of`.
+    """Read a piece, write its rows, and return its receipt; raise as :func:`rows_of`.
 
     Raise OSError if there is no room: then the piece is not there.
     """
@@ -67,7 +67,7 @@ def keep(task: Task, part: Path) -> store.Receipt:
 
 
 def keep_bytes(task: Task, file: BinaryIO, part: Path) -> store.Receipt:
-    """Do as :func:`keep` for a segment that somebody else has opened."""
+    """Do the same as :func:`keep` for an opened segment."""
     events = task.events()
     return _kept(task, part, events, _rows_of_file(SegmentBytes(file), events))
 
