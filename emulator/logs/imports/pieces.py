@@ -128,7 +128,7 @@ def is_empty(segment: Segment) -> bool:
 
 
 def holds_nothing(file: BinaryIO, path: str) -> bool:
-    """Say the same of a file that is open at its beginning; no more of it is read than that takes."""
+    """Return whether an opened segment is empty; read only as much as necessary."""
     return next(read_opened(file, path), None) is None
 
 

@@ -1,4 +1,4 @@
-"""Why a group rebalanced, certain or probable; and deploys, series of such rebalances.
+"""Certain or probable reasons of rebalances; and deploys, which are series of rebalances.
 
 The log contains the members of a generation, not why a member left. A member that closes commits
 last; one whose session expires has not committed for that long. So the time without commits before
@@ -18,7 +18,7 @@ from emulator.report.wording import duration, joined
 
 
 class Reason(StrEnum):
-    """What a change is called."""
+    """The reasons of a change."""
 
     DELETED = "group deleted"
     CONVERTED = "protocol changed"
@@ -48,7 +48,7 @@ CERTAIN: Final = frozenset(Reason) - {
     Reason.GONE,
     Reason.SECOND_ROUND,
 }
-"""What the log shows; the others are probable."""
+"""Reasons that the log shows; the others are probable."""
 
 NOT_A_REBALANCE: Final = frozenset(
     {
@@ -59,19 +59,19 @@ NOT_A_REBALANCE: Final = frozenset(
         Reason.WRITTEN_AGAIN,
     }
 )
-"""Changes of what is written that let nobody rejoin."""
+"""Changes of the group's records without a rejoin."""
 
 _TIMES_MISSED: Final = 1.5
-"""So many of its usual intervals without a commit are a silence."""
+"""This multiple of its usual interval without a commit counts as silence."""
 
 _SHORTEST_SILENCE_MS: Final = 3_000
 _FIRST_EPOCHS: Final = {"classic": 1}
 _FIRST_EPOCH_OF_OTHERS = 2
-"""The epoch of the first members: a log whose first generation is a later one had a beginning."""
+"""The epoch of the first members; if the first generation is later, the log is not complete."""
 
 _FOLLOWS_WITHIN_MS: Final = 30_000
-"""What belongs together does so: the members of a group that forms, the second round of a
-cooperative rebalance, for which members answer within a heartbeat or a poll."""
+"""Maximum time between related changes: the joins while a group forms, or the two rounds of a
+cooperative rebalance, to which members react within a heartbeat or a poll."""
 
 _MOST_WORDS: Final = 3
 """Members that are named."""
@@ -100,15 +100,15 @@ class Habits:
     """First and last commit of each time that a member had a partition, by member id."""
 
     usual_ms: int | None
-    """95 of 100 intervals between commits were not longer; None: too few to say."""
+    """The p95 of the intervals between commits; None: too few commits."""
 
     def silence_ms(self, member_id: str, until_ms: int) -> int | None:
-        """Return how long before an instant a member committed last; None: it never had."""
+        """Return the time since a member's last commit before an instant; None: no commit."""
         ends = [last for _, last in self.spans_ms.get(member_id, ()) if last <= until_ms]
         return until_ms - max(ends) if ends else None
 
     def others_commit(self, member_id: str, since_ms: int, until_ms: int) -> bool:
-        """Return whether somebody else committed in a time in which this member did not."""
+        """Return whether another member committed during a time without commits of this one."""
         return any(
             first <= until_ms and last > since_ms and (last <= until_ms or first <= since_ms)
             for other, spans in self.spans_ms.items()
@@ -118,7 +118,7 @@ class Habits:
 
 
 def explained(changes: Iterable[Change], habits: Habits) -> list[Explained]:
-    """Say why each change came about."""
+    """Return the changes with their reasons."""
     result: list[Explained] = []
     before: Change | None = None
     for change in changes:
@@ -128,7 +128,7 @@ def explained(changes: Iterable[Change], habits: Habits) -> list[Explained]:
 
 
 def forming(changes: Sequence[Explained]) -> list[Explained]:
-    """Return the changes by which a group forms: one a member where they join one by one."""
+    """Return the changes while a group forms: several if members join one by one."""
     formed: list[Explained] = []
     last_ms: int | None = None
     for each in changes:
@@ -169,7 +169,7 @@ _WRITTEN_WORDS: Final = {
 
 
 def _written(change: Change) -> Reason | None:
-    """Return the reason if a record by itself tells it."""
+    """Return the reason if the record alone shows it."""
     if change.deleted:
         return Reason.DELETED
     if change.converted and change.joined_count < change.members:
@@ -180,11 +180,11 @@ def _written(change: Change) -> Reason | None:
     return Reason.SEEN_FIRST if change.first and not begins else None
 
 
-# -- somebody is gone ------------------------------------------------------------------------------
+# -- with departures -------------------------------------------------------------------------------
 
 
 def why_left(departure: Departure, at_ms: int, habits: Habits) -> tuple[Reason, int | None]:
-    """Return why a member is probably gone, and for how long it had not committed."""
+    """Return why a member probably left, and the time since its last commit."""
     silence_ms = habits.silence_ms(departure.seen.member_id, at_ms)
     if silence_ms is None:
         return Reason.GONE, None
@@ -244,13 +244,13 @@ def _also_joined(change: Change) -> str:
 
 
 def _emptied(change: Change) -> str:
-    """Name the last members; what else happens when nobody is left is not evidence of anything."""
+    """Return the last members as text; without other members there is no further evidence."""
     words = f"the last members are gone: {_names([e.seen for e in change.left], change.left_count)}"
     static = any(not each.seen.host for each in change.left)
     return f"{words}; static ones do not leave, so their sessions expired" if static else words
 
 
-# -- nobody is gone --------------------------------------------------------------------------------
+# -- without departures ----------------------------------------------------------------------------
 
 
 def _without_departures(change: Change, before: Change | None) -> Explained:
@@ -270,7 +270,7 @@ def _without_departures(change: Change, before: Change | None) -> Explained:
 
 
 def _is_second_round(change: Change, before: Change | None) -> bool:
-    """Return whether the partitions that the round before took away are given out now."""
+    """Return whether the partitions revoked in the round before are assigned now."""
     if before is None or "cooperative" not in (change.assignor or ""):
         return False
     soon = change.place.at_ms - before.place.at_ms <= _FOLLOWS_WITHIN_MS
@@ -282,7 +282,7 @@ def _joined(change: Change) -> str:
 
 
 def _names(members: Iterable[Seen], count: int | None = None) -> str:
-    """Name some members, and say how many more there are."""
+    """Return the names of some members, and the number of the others."""
     named = [str(each) for each in members]
     more = (len(named) if count is None else count) - _MOST_WORDS
     shown = named[:_MOST_WORDS]
@@ -290,12 +290,12 @@ def _names(members: Iterable[Seen], count: int | None = None) -> str:
 
 
 TOGETHER_WITHIN_MS: Final = 180_000
-"""Changes that lie no further apart are of one series."""
+"""Maximum time between two changes of one series."""
 
 FEWEST_RENEWED: Final = 2
 _SHARE: Final = 0.5
 _MOST_TIMES: Final = 2
-"""Members that come and go more often than that are not being deployed: they flap."""
+"""Members that are replaced more often than this are flapping, not being deployed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,10 +306,10 @@ class Deploy:
     to_ms: int
     rebalances: int
     renewed: int
-    """Members that came while as many went, or came back."""
+    """Members that were replaced, or returned under a new id."""
 
     members: int
-    """The most there were."""
+    """The maximum number of members."""
 
 
 def deploys(changes: Sequence[Explained]) -> list[Deploy]:
@@ -336,7 +336,7 @@ def _gap_ms(one: Explained, other: Explained) -> int:
 
 
 def _deploy(series: Sequence[Explained]) -> Deploy | None:
-    """Return the deploy that a series is, looked at from when the group was there until it went."""
+    """Return a series as a deploy, without the forming and the end of the group; None: it is none."""
     most = max(each.change.members for each in series)
     inner = _while_there(series, most)
     if not inner:
@@ -353,7 +353,7 @@ def _deploy(series: Sequence[Explained]) -> Deploy | None:
 
 
 def _while_there(series: Sequence[Explained], most: int) -> list[Explained]:
-    """Return a series without how the group forms and ends."""
+    """Return a series without the changes while the group forms and ends."""
     there = [number for number, each in enumerate(series) if each.change.members >= _SHARE * most]
     inner = series[there[0] : there[-1] + 1]
     untouched = takewhile(lambda each: not each.change.left and not each.change.rejoined, series)
@@ -362,5 +362,5 @@ def _while_there(series: Sequence[Explained], most: int) -> list[Explained]:
 
 
 def _static(each: Explained) -> Iterator[str]:
-    """Yield the static members that came back; one that did so twice counts once."""
+    """Yield the names of static members that returned."""
     yield from (seen.name for seen in each.change.rejoined)

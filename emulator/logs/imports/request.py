@@ -54,7 +54,7 @@ class Planned:
 
     folder: Path
     sources: tuple[str, ...]
-    """As the user named them; of a live cluster its address."""
+    """As given by the user; for a live cluster its address."""
 
     pieces: tuple[Piece, ...]
     selection: Selection
@@ -87,7 +87,7 @@ def planned(request: Request, far: Finder | None = None) -> Planned:
 
 
 def checked(request: Request) -> tuple[Path, Selection]:
-    """Return the folder and the selection; raise RefusedError for options that contradict each other."""
+    """Return the folder and the selection; raise RefusedError for options that conflict."""
     if request.output is None:
         raise RefusedError("-o DIR is missing: a folder for the tables, such as -o imported")
     if bool(request.sources) == (request.bootstrap is not None):
@@ -169,7 +169,7 @@ def _time_ms(option: str, text: str | None) -> int | None:
 
 
 def retention_ms_of(text: str) -> int:
-    """Return a retention time such as ``7d`` in milliseconds; raise RefusedError if it is invalid."""
+    """Return a retention such as ``7d`` in milliseconds; raise RefusedError if it is invalid."""
     try:
         retention_us = parse_duration(text)
     except ValueError as error:

@@ -42,27 +42,27 @@ from protocols.offsets_topic.segments.transactions import MarkerType, read_marke
 
 _MOST_ROWS: Final = 4_096
 _MOST_BYTES: Final = 2**22
-"""Of the records that rows were made of: both bound the memory."""
+"""Maximum bytes of the records of collected rows; both limits bound the memory."""
 
 _TYPE_BYTES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where rows come from."""
+    """The origin of rows."""
 
     log_partition: int
     source: str
-    """As ``gaps`` calls it."""
+    """Its name in ``gaps``."""
 
 
 class Collected:
-    """Rows that wait to be taken away; implements ``Beside``."""
+    """Rows that wait to be written; implements ``Beside``."""
 
     def __init__(self, origin: Origin, selection: Selection) -> None:
         self.unknown_parts = 0
         self.counts = Counter[str]()
-        """Of the rows that were taken away, by their table."""
+        """Number of rows taken by :meth:`taken`, by table."""
 
         self.group_names = set[str]()
         """Of all groups that are not only in commits."""
@@ -75,10 +75,10 @@ class Collected:
         self._rows: dict[str, list[Row]] = {"groups": [], "gaps": [], "markers": []}
         self._bytes = 0
 
-    # -- what is heard of --------------------------------------------------------------------
+    # -- implementation of Beside ------------------------------------------------------------
 
     def gap(self, gap: Gap) -> None:
-        """Keep bytes that are no batches."""
+        """Keep a gap: bytes that are not batches."""
         self.gap_at(gap.position, gap.size, gap.reason)
 
     def record(self, log_offset: int, reason: str) -> None:
@@ -86,7 +86,7 @@ class Collected:
         self.gap_at(log_offset, 0, f"the record of log offset {log_offset}: {reason}")
 
     def gap_at(self, position: int, length: int, reason: str) -> None:
-        """Keep what could not be read of the source."""
+        """Keep an unreadable part of the source."""
         place = {"log_partition": self._origin.log_partition, "source": self._origin.source}
         self._rows["gaps"].append(
             {**place, "position": position, "length": length, "reason": reason}
@@ -131,21 +131,21 @@ class Collected:
         self._bytes += size
 
     def seen(self, first_ms: int, last_ms: int) -> None:
-        """Note the times of some rows."""
+        """Extend the range of times by those of some rows."""
         first, last = self.times_ms or (first_ms, last_ms)
         self.times_ms = min(first, first_ms), max(last, last_ms)
 
-    # -- what is taken away ------------------------------------------------------------------
+    # -- taking rows -------------------------------------------------------------------------
 
     @property
     def is_much(self) -> bool:
-        """Whether rows should be taken away now."""
+        """Whether the rows should be taken now to bound the memory."""
         return self._bytes > _MOST_BYTES or any(
             len(rows) >= _MOST_ROWS for rows in self._rows.values()
         )
 
     def taken(self) -> list[tuple[str, pa.RecordBatch]]:
-        """Return all rows by their table, ``markers`` among these, and forget them."""
+        """Return and clear all rows by their table, including ``markers``."""
         schemas = {"groups": GROUPS, "gaps": GAPS, "markers": MARKERS}
         taken = []
         for table, rows in self._rows.items():
@@ -158,7 +158,7 @@ class Collected:
 
 
 class Events:
-    """The rows of one stream, to be walked once."""
+    """The rows of one stream, to be iterated once."""
 
     def __init__(self, origin: Origin, selection: Selection) -> None:
         self.collected = Collected(origin, selection)

@@ -1,6 +1,6 @@
 """A sketch of a real group as a scenario file that ``rebalance run`` takes as it is.
 
-Every value says where it comes from: measured in the log, or assumed because the log is silent.
+Every value has a comment on its origin: measured in the log, or assumed because it is not there.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _past(found: GroupFindings) -> Iterator[str]:
 
 
 def _cluster(sketch: Sketch) -> Iterator[str]:
-    """Yield settings of the brokers that must be other than Kafka's own."""
+    """Yield settings of the brokers that must differ from Kafka's defaults."""
     if _by_coordinator(sketch):
         session = format_duration(_BROKERS.group_consumer_session_timeout_ms * 1000)
         yield "[cluster.settings]"
@@ -207,13 +207,13 @@ def _assignor(name: str | None) -> Iterator[str]:
 
 
 def _usual(values: Iterable[int | None], otherwise: int) -> int:
-    """Return the value that most members have, the smallest of those."""
+    """Return the most frequent value, the smallest if there are several."""
     known = sorted(value for value in values if value is not None and value > 0)
     return max(known, key=known.count) if known else otherwise
 
 
 def _own_settings(sketch: Sketch, name: str, member: Member) -> Table:
-    """Return what a member has besides, or other than, the settings of its group."""
+    """Return the settings of a member that its group does not have or that differ."""
     own: dict[str, object] = {}
     if member.instance_id is not None:
         own["group.instance.id"] = member.instance_id
@@ -244,7 +244,7 @@ def _poll(sketch: Sketch) -> int:
 
 
 def _heartbeat(session_ms: int) -> int:
-    """Return an interval that Kafka's clients take with a session so short."""
+    """Return a heartbeat interval that Kafka's clients accept with a short session timeout."""
     return max(session_ms // 3, 1)
 
 
@@ -271,7 +271,7 @@ def _ideas(sketch: Sketch) -> Iterator[str]:
 
 
 def _pair(key: str, value: object, words: str) -> Iterator[str]:
-    """Yield a key, its value, and behind it what it rests on."""
+    """Yield a key with its value and a comment on its origin."""
     name = key if _BARE_KEY.fullmatch(key) else _text(key)
     yield f"{name + ' = ' + _value(value):<40} # {words}"
 

@@ -1,6 +1,6 @@
-"""A real group as a scenario could have it: what was measured, and what has to be assumed.
+"""A real group as values of a scenario, measured or assumed.
 
-Nothing here is TOML: ``scenario_file`` writes it down.
+``scenario_file`` writes it as TOML.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from emulator.logs.imports.values import GroupFindings
 
 CONSUMER: Final = "consumer"
 PLAYED: Final = (CLASSIC, CONSUMER)
-"""Types of groups that the emulator plays."""
+"""Types of groups that the emulator simulates."""
 
 LASTING_SHARE: Final = 0.1
-"""A generation that was there for such a part of the time is no passing one."""
+"""A generation that lasted at least this share of the time is not short-lived."""
 
 EVEN_WITHIN: Final = 0.1
 """Partitions whose rates lie no further from their mean count as even."""
 
 AUTO_FROM_MS: Final = 500
-"""Who commits no oftener than this does so by the clock, not by the batch."""
+"""From this median interval on, commits count as periodic, not as one for each batch."""
 
 ONE_EACH: Final = 1.5
-"""Who commits so few records at once commits each."""
+"""Up to this number of records per commit, each record counts as committed separately."""
 
 USUAL_WORK_US: Final = 1_000
 BUSY_SHARE: Final = 0.5
-"""A member is assumed to be at work for such a part of the time at most."""
+"""A member is assumed to process records for at most this share of the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lasted:
-    """A generation with members, and for how long it was there."""
+    """A generation with members, and its duration."""
 
     generation: Generation
     for_ms: int
@@ -59,7 +59,7 @@ class TopicSketch:
 
 @dataclass(frozen=True, slots=True)
 class CommitSketch:
-    """Who commits, and how often: ``auto``, ``sync``, ``sync per record`` or ``none``."""
+    """The commit policy (``auto``, ``sync``, ``sync per record`` or ``none``) and interval."""
 
     policy: str
     every_ms: int | None
@@ -80,11 +80,11 @@ class Sketch:
     commit: CommitSketch
     work_us: int
     most_work_us: int | None
-    """A record may take no longer, or the busiest member would fall behind; None: not known."""
+    """Above this time for a record the busiest member's lag would grow; None: not known."""
 
 
 def sketch(findings: GroupFindings, rows: Iterable[Row], epoch: int | None = None) -> Sketch:
-    """Return what the log says of one group.
+    """Return the sketch of one group.
 
     *rows*: of the table ``groups``, of this group, in the order of the log. *epoch*: the
     generation to take; None: the newest one that lasted. Raise NoScenarioError if there is none.
@@ -132,7 +132,7 @@ def lasted(rows: Iterable[Row], end_ms: int) -> list[Lasted]:
 
 
 def _joined_up(known: Iterable[Lasted]) -> list[Lasted]:
-    """Count a generation that was written several times once, as it was last."""
+    """Merge the records of one generation into one, with its last state."""
     once: dict[tuple[str, int], Lasted] = {}
     for each in known:
         key = (each.generation.group_type, each.generation.epoch)
@@ -158,7 +158,7 @@ def _chosen(group: str, generations: Sequence[Lasted], epoch: int | None) -> Las
 
 
 def _topics(findings: GroupFindings, members: Sequence[Member]) -> Iterable[TopicSketch]:
-    """Return what the members read; where they do not say by name, all there are commits of."""
+    """Return the topics of the members; without topic names, all topics with commits."""
     known = {topic for member in members for topic in member.topics}
     by_topic: dict[str, dict[int, float]] = {}
     for each in findings.partitions:
@@ -212,7 +212,7 @@ def _commit(findings: GroupFindings) -> CommitSketch:
 
 
 def _two_digits(number: int) -> int:
-    """Round to two digits: what a clock was set to, not when polls came."""
+    """Round to two digits: to the configured interval, without the delays of polls."""
     step = int(10 ** max(len(str(number)) - 2, 0))
     return round(number / step) * step
 

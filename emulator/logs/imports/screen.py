@@ -1,4 +1,4 @@
-"""An import on a terminal: what was read, all groups in a table, and what to look at."""
+"""The report of an import on a terminal: counts, a table of groups, and notices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_DETAILED: Final = 10
 
 
 class Shortlist:
-    """Keeps the groups to look at first, of however many."""
+    """Keeps the most urgent groups in bounded memory."""
 
     def __init__(self, most: int = MOST_ROWS) -> None:
         self.groups = 0
@@ -37,7 +37,7 @@ class Shortlist:
         self._kept: list[tuple[int, int, GroupFindings]] = []
 
     def add(self, found: GroupFindings) -> None:
-        """Take in one group, in the order of ids."""
+        """Add one group, in the order of ids."""
         heavy = weight(found)
         self.groups += 1
         self.troubled += heavy > 0
@@ -46,7 +46,7 @@ class Shortlist:
             self._kept = nlargest(self._most, self._kept, key=lambda each: each[:2])
 
     def first(self) -> list[GroupFindings]:
-        """Return the groups, the one to look at first in front."""
+        """Return the groups, the most urgent first."""
         kept = nlargest(self._most, self._kept, key=lambda each: each[:2])
         return [found for _, _, found in kept]
 
@@ -76,7 +76,7 @@ def findings_screen(shortlist: Shortlist) -> Iterator[str]:
 
 
 def group_lines(found: GroupFindings) -> Iterator[str]:
-    """Yield what there is to see of one group."""
+    """Yield the lines about one group."""
     yield from paragraph(headline(found), "", "  ")
     for notice in notices(found):
         mark = "! " if notice.weight else "  "
@@ -86,7 +86,7 @@ def group_lines(found: GroupFindings) -> Iterator[str]:
 
 
 def member_lines(found: GroupFindings) -> Iterator[str]:
-    """Yield a table of who committed: how much, how often, the busiest first."""
+    """Yield a table of commits by member, the busiest first."""
     rows = sorted(_by_member(found).items(), key=lambda each: (-_advanced(each[1]), each[0]))
     if not rows:
         return
@@ -113,7 +113,7 @@ def _advanced(mine: Sequence[CadenceFinding]) -> int:
 
 
 def _member_row(mine: Sequence[CadenceFinding]) -> Iterator[str]:
-    """Yield sums over a member's partitions, and between which times their cadences lie."""
+    """Yield sums over a member's partitions, and the ranges of their commit intervals."""
     taken_ms = max(each.last_ms for each in mine) - min(each.first_ms for each in mine)
     rate = _advanced(mine) * 1000 / taken_ms if taken_ms else None
     yield str(len({(each.topic, each.partition) for each in mine}))
@@ -132,7 +132,7 @@ def _between(values_ms: Iterable[int | None]) -> str:
 
 
 def headline(found: GroupFindings) -> str:
-    """Say in one line what a group is."""
+    """Return a one-line description of a group."""
     pace = found.pace
     parts = [found.group, f"{found.group_type or 'unknown'} protocol", str(found.state)]
     if found.members:

@@ -51,7 +51,7 @@ from emulator.versions import KAFKA, SCHEMA_VERSION
 MANIFEST: Final = "manifest.json"
 PLAN: Final = "plan.json"
 WORK: Final = "work"
-"""What is needed on the way and goes at the end: the plan, receipts, markers."""
+"""The folder of temporary files, deleted at the end: the plan, receipts, markers."""
 
 _SCHEMAS: Final = {"commits": WRITTEN, "groups": GROUPS, "gaps": GAPS}
 _ON_THE_WAY: Final = {OF_TRANSACTIONS: WRITTEN, "markers": MARKERS}
@@ -60,7 +60,7 @@ _METADATA: Final = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What came of one piece."""
+    """The result of reading one piece."""
 
     name: str
     key: str
@@ -92,9 +92,9 @@ def part_of(folder: Path) -> Path:
 
 
 def begin(folder: Path, plan: Mapping[str, Any]) -> None:
-    """Make the folder beside, or take up the one that is there if it was made by the same plan.
+    """Create the temporary folder, or reuse an existing one with the same plan.
 
-    Raise OtherFolderError if something is in the folder itself, OSError if none can be made.
+    Raise OtherFolderError if the target folder is not empty, OSError if it cannot be created.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         what = "an import" if (folder / MANIFEST).is_file() else "something"
@@ -109,7 +109,7 @@ def begin(folder: Path, plan: Mapping[str, Any]) -> None:
 
 
 def finish(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Complete the folder and give it its name; raise OSError if that cannot be."""
+    """Complete and rename the folder; raise OSError if that is not possible."""
     part = part_of(folder)
     for table, schema in _SCHEMAS.items():
         if not any((part / table).glob("*.parquet")):
@@ -129,7 +129,7 @@ def finish(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def receipt_of(part: Path, name: str, key: str) -> Receipt | None:
-    """Return what came of a piece; None if it is not there, or came from other bytes."""
+    """Return the receipt of a piece; None if there is none, or it is of other bytes."""
     try:
         known = json.loads(_receipt_path(part, name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -142,7 +142,7 @@ def receipt_of(part: Path, name: str, key: str) -> Receipt | None:
 
 
 def keep_receipt(part: Path, receipt: Receipt) -> None:
-    """Say that a piece is whole: the last step."""
+    """Write the receipt of a complete piece, as the last step."""
     path = _receipt_path(part, receipt.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     put(path, json.dumps(asdict(receipt)).encode())
@@ -219,7 +219,7 @@ TABLES = ("commits", "groups", "gaps")
 def plan_of(
     sources: Sequence[str], pieces: Iterable[Piece], selection: Selection
 ) -> dict[str, Any]:
-    """Return what decides which rows come out."""
+    """Return the values that determine the rows."""
     return {
         "schema_version": SCHEMA_VERSION,
         "version": emulator.__version__,

@@ -7,15 +7,15 @@ record about a group that is no commit, ``gaps`` one for each stretch that could
 Commits of a transaction count only if it was committed. None is left out: ``transaction`` is
 
 =============  ====================================================================================
-null           outside transactions; live: also of one that was committed, clients do not tell
+null           outside transactions; live: or committed, as clients do not show the difference
 ``committed``  the producer's next marker says so
 ``aborted``    the producer's next marker says so; live: consumers are not given the record
 ``pending``    what was read has no marker behind it
 ``undecided``  live: not below the last stable offset, so that it may be of an open transaction
 =============  ====================================================================================
 
-Rows of one log partition stand in the order of their log offsets within a file, but for those of
-transactions (a file of their own).
+Rows of one log partition are sorted by log offset within a file, except those of transactions,
+which are in a separate file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import pyarrow as pa
 from emulator.logs.offsets_log.columns import SCHEMA
 
 NO_PARTITION: Final = -1
-"""As ``log_partition``: the name of a segment's folder and file does not tell it."""
+"""As ``log_partition``: the name of a segment's folder and file does not contain it."""
 
 COMMITTED: Final = "committed"
 ABORTED: Final = "aborted"
@@ -65,7 +65,7 @@ MEMBER: Final = pa.struct(
         ("assignment", pa.list_(ASSIGNED)),
     ]
 )
-"""What a record says of a member; null where it says nothing."""
+"""The fields of a member in a record; null if the record has none."""
 
 GROUPS: Final = pa.schema(
     [
@@ -111,7 +111,7 @@ TABLES: Final = {"commits": COMMITS, "groups": GROUPS, "gaps": GAPS}
 MARKERS: Final = pa.schema(
     [("log_offset", pa.int64()), ("producer_id", pa.int64()), ("is_committed", pa.bool_())]
 )
-"""Ends of transactions; not kept, but needed to say which commits count."""
+"""Ends of transactions; temporary, used to decide which commits count."""
 
 OF_TRANSACTIONS: Final = "of_transactions"
 """Commits whose ``transaction`` is not known yet; rows as those of ``commits``."""

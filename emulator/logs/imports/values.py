@@ -23,11 +23,11 @@ class State(StrEnum):
     """It has members."""
 
     EMPTY = "empty"
-    """Its members are gone, it and its offsets are there."""
+    """It has no members, but it and its offsets exist."""
 
     DELETED = "deleted"
     OFFSETS_ONLY = "offsets only"
-    """Nothing but commits: a simple consumer, a tool, or a log whose beginning is gone."""
+    """Only commits: a simple consumer, a tool, or a log whose beginning was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Assumptions:
     """``offsets.retention.minutes`` of the brokers."""
 
     end_ms: int
-    """The time at which to judge: of the last record of all that was read."""
+    """The time of the last record read, at which the state is assessed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class PartitionFinding:
     """When the offset will be deleted; None: not while the group is as it is."""
 
     at_risk: bool
-    """Little is left of that time, or nothing."""
+    """Little or none of the retention is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFindings:
-    """All about one group."""
+    """All findings about one group."""
 
     group: str
     group_type: str | None
