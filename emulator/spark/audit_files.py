@@ -34,7 +34,7 @@ Work = TypeVar("Work")
 
 
 def found_anywhere(source: Source) -> Source:
-    """Name files so that workers find them, who are in folders of their own."""
+    """Return the source with absolute paths, as workers have other working folders."""
     files = tuple(replace(file, path=file.path.absolute()) for file in source.files)
     return replace(source, files=files)
 
@@ -56,7 +56,7 @@ def parts_on(session: Session, source: Source, least: int) -> list[Part]:
 def _csv_spans(
     session: Session, files: Sequence[LogFile], size: int
 ) -> dict[LogFile, Sequence[Span]]:
-    """Look at big files, and cut those that can be."""
+    """Examine large files, and cut those that can be cut."""
     looks, spans = list[tuple[LogFile, Span, CsvLayout]](), dict[LogFile, Sequence[Span]]()
     for file in files:
         length, layout = file.path.stat().st_size, layout_of(file)
@@ -85,7 +85,7 @@ def _looked_at(
 def ranges_of_parts(
     session: Session, source: Source, parts: Sequence[Part], terms: Terms, cuts_of: CutsOf | None
 ) -> DataFrame:
-    """Let workers read parts into ranges."""
+    """Return the ranges of parts, read by workers."""
     tasks = min(session.tasks, len(parts))
     read = partial(_read_parts, source, _dealt(parts, tasks), terms, cuts_of)
     return _numbered(session, tasks).mapInArrow(read, RANGES_DDL)

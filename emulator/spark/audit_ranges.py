@@ -1,9 +1,8 @@
-"""An audit on Spark: rows become ranges where they are read, then each partition is looked at.
+"""An audit on Spark: workers join the rows they read into ranges, then process each partition.
 
-Only ranges are shuffled, never rows, so that a partition with most of the rows is no trouble. Of
-files that every executor can open, workers read their parts themselves (:mod:`audit_files`); other
-logs come through Spark (:mod:`audit_tables`). What a look at a partition finds comes back pickled,
-and so does what is wrong with a log.
+Only ranges are shuffled, never rows, so skewed partitions are no problem. Workers read files that
+every executor can open themselves (:mod:`audit_files`); other logs are read through Spark
+(:mod:`audit_tables`). Results of partitions, and errors in a log, are returned pickled.
 """
 
 from __future__ import annotations

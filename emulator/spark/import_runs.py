@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def read_on_spark(session: Session, tasks: Sequence[Task], part: Path) -> Iterator[Receipt]:
-    """Read pieces and keep their rows in a folder that all executors reach; yield what came of each.
+    """Read pieces and keep their rows in a folder that all executors reach; yield the receipts.
 
     All tasks want the same of their pieces. Raise SparkError if a piece cannot be read or kept,
     LogFileError for a segment that Spark cannot read in pieces.
@@ -91,7 +91,7 @@ class SegmentsSource(DataSource):
         return _schema(self.options)
 
     def reader(self, schema: StructType) -> LogReader:
-        """Return who finds and reads the files."""
+        """Return the reader that finds and reads the files."""
         del schema
         return LogReader(self.options, {}, Segment)
 
@@ -109,7 +109,7 @@ class OffsetsSource(DataSource):
         return _schema(self.options)
 
     def reader(self, schema: StructType) -> LogReader:
-        """Return who asks for the partitions and reads them."""
+        """Return the reader that finds and reads the partitions."""
         del schema
         given = {
             key.removeprefix(KAFKA): value

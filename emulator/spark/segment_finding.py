@@ -1,8 +1,8 @@
 """Segment files on any file system that Spark reads: which ones a URI names.
 
 Spark's source ``binaryFile`` lists files with their sizes and opens none, with the configuration
-and the credentials of its cluster, and through Spark Connect as well. It passes over folders whose
-names begin with ``_`` unless somebody names them, as patterns do: those of the offsets topic begin so.
+and the credentials of its cluster, and through Spark Connect as well. It skips folders whose names
+begin with ``_``, as those of the offsets topic do, unless a path or a pattern names them.
 """
 
 from __future__ import annotations

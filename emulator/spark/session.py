@@ -1,9 +1,9 @@
-"""The one way to a Spark session: on this machine by default, unchanged on a user's cluster.
+"""Open a Spark session: on this machine by default, unchanged on a user's cluster.
 
-A master is set only only if it has not been decided: ``spark-submit`` (which leaves the port of
-its gateway in the environment) and Spark Connect (``SPARK_REMOTE``) have. On one machine, workers
-are this very Python, everything listens on loopback alone, and what Spark leaves behind lies in a
-folder that goes when the session does.
+A master is set only if ``spark-submit`` (which sets the port of its gateway in the environment) or
+Spark Connect (``SPARK_REMOTE``) has not decided it. On one machine, workers use the same Python,
+all ports listen on loopback only, and Spark's files are in a folder that is deleted with the
+session.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = Spark: %p %c{1}: %m%n
 """
-"""Log4j's settings: what goes wrong arrives as an exception, and is translated_errors once, by us."""
+"""Log4j's settings: errors arrive as exceptions, which ``translated_errors`` reports once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Session:
 
 @contextmanager
 def _dead_or_alive() -> Iterator[None]:
-    """Say nothing more of a Spark that is gone."""
+    """Ignore errors of a Spark process that has ended."""
     from py4j.protocol import Py4JError  # noqa: PLC0415  only where Spark is used
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -153,7 +153,7 @@ def _started(name: str, master: str | None, settings: Mapping[str, str], folder:
 
 
 def _greet(remote: str) -> None:
-    """Let a Connect server say that it is one; Spark's client would ask anybody for ten minutes."""
+    """Check that the address is a Connect server; Spark's client would retry for ten minutes."""
     if not remote.startswith(CONNECT):
         return
     import grpc  # noqa: PLC0415

@@ -1,8 +1,8 @@
 """Playing a study's chunks on Spark: a row goes in for each chunk, a row comes back.
 
-Many chunks go to each task, since a task costs as much as many short runs. Whoever plays a chunk
-writes its files, so rows never pass through the driver; a task that is tried again writes the
-same bytes again.
+Each task gets many chunks, since a task costs as much as many short runs. The worker that plays a
+chunk writes its files, so rows never pass through the driver; a retried task writes the same bytes
+again.
 """
 
 from __future__ import annotations

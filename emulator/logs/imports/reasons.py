@@ -336,7 +336,7 @@ def _gap_ms(one: Explained, other: Explained) -> int:
 
 
 def _deploy(series: Sequence[Explained]) -> Deploy | None:
-    """Return a series as a deploy, without the forming and the end of the group; None: it is none."""
+    """Return a series as a deploy, without the group's forming and end; None: it is none."""
     most = max(each.change.members for each in series)
     inner = _while_there(series, most)
     if not inner:

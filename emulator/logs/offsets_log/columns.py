@@ -107,7 +107,7 @@ class CommitColumns:
 def record_batches(
     runs: Runs, left_out: Beside, most_rows: int = ROWS
 ) -> Iterator[pa.RecordBatch | None]:
-    """Yield the commits among some records; after each run None, since much can stand beside them.
+    """Yield the commits among some records; None after each run, so that others can be written.
 
     No run has more than *most_rows* records, and no record batch is empty.
     """
@@ -141,7 +141,7 @@ def runs_of(source: bytes | BinaryIO, limits: Limits, left_out: Beside, most: in
 
 
 def _sound_batches(source: bytes | BinaryIO, limits: Limits, left_out: Beside) -> Iterator[Batch]:
-    """Yield the batches of records; tell of the rest."""
+    """Yield the batches of records; pass the other parts to *left_out*."""
     for found in read_batches(source, limits):
         if isinstance(found, Gap):
             left_out.gap(found)
@@ -193,7 +193,7 @@ def _record_batches(maker: RowMaker, parts: Sequence[Array]) -> Iterator[pa.Reco
 
 
 def _key_columns(keys: Sequence[CommitKey], places: Array) -> dict[str, pa.Array]:
-    """Return what keys say, for rows that name them by their places."""
+    """Return the columns of keys, for rows with indices of keys."""
     groups, topics = dict[str, int](), dict[str, int]()
     group_of = [groups.setdefault(key.group, len(groups)) for key in keys]
     topic_of = [topics.setdefault(key.topic, len(topics)) for key in keys]

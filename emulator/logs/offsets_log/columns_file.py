@@ -1,4 +1,4 @@
-"""The offset commits of segments as a Parquet file: whole, or not there at all."""
+"""The offset commits of segments as a Parquet file, which is complete or absent."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FILE_SCHEMA: Final = pa.schema([LOG, *SCHEMA])
 
 
 class Written(NamedTuple):
-    """What came of one segment."""
+    """The result of reading one segment."""
 
     rows: int
     left_out: LeftOut
     fault: str | None
-    """Why its bytes end before their time; None while they do not."""
+    """Why its bytes end too early; None: they do not."""
 
 
 class ColumnsFile:
@@ -41,7 +41,7 @@ class ColumnsFile:
     def add(self, log_name: str, segment: Path, on_read: OnRead = lambda _: None) -> Written:
         """Append the commits of a segment; raise OSError if there is no room for them.
 
-        *on_read*: is told of every so many bytes of the file. Raise LogFileError if the segment
+        *on_read*: called with the number of bytes of each read. Raise LogFileError if the segment
         cannot be opened.
         """
         rows = 0

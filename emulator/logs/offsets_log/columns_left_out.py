@@ -1,4 +1,4 @@
-"""What of a segment is not in its columns: counted, and the first faults as they are."""
+"""The parts of a segment that are not in its columns: counts, and the first faults."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class Unreadable(NamedTuple):
 
 
 class Beside(Protocol):
-    """Is told of all that the rows of commits do not show, while a stream is read."""
+    """Receives all parts of a stream that are not in the rows of commits."""
 
     unknown_parts: int
     """As in :class:`LeftOut`."""
 
     def gap(self, gap: Gap) -> None:
-        """Hear of bytes that are no batches."""
+        """Handle bytes that are not batches."""
 
     def record(self, log_offset: int, reason: str) -> None:
-        """Hear of a record that cannot be read."""
+        """Handle a record that cannot be read."""
 
     def marker(self, batch: Batch) -> None:
-        """Hear of a control batch."""
+        """Handle a control batch."""
 
     def other(self, key: Key, fields: RecordFields, place: int) -> None:
-        """Hear of a record that is no commit: its key, and where among these it stands."""
+        """Handle a record that is not a commit; *place*: its index in *fields*."""
 
 
 @dataclass(slots=True)
 class LeftOut:
-    """What the rows do not show; it grows while a stream is read."""
+    """Counts of the parts that are not in the rows; they grow while a stream is read."""
 
     other_types: Counter[int] = field(default_factory=Counter)
     """Records that are no commits, by the number of their type, known or not."""
@@ -68,13 +68,13 @@ class LeftOut:
     """The first gaps and unreadable records, at most ``MOST_FAULTS``."""
 
     def gap(self, gap: Gap) -> None:
-        """Take note of bytes that are no batches."""
+        """Count bytes that are not batches."""
         self.gaps += 1
         self.gap_bytes += gap.size
         self._fault(gap)
 
     def record(self, log_offset: int, reason: str) -> None:
-        """Take note of a record that cannot be read."""
+        """Count a record that cannot be read."""
         self.unreadable += 1
         self._fault(Unreadable(log_offset, reason))
 

@@ -46,7 +46,7 @@ class FixedLayout(NamedTuple):
     """Of the numbers and ids that are not there, by attribute."""
 
     def fits(self, values: Array) -> npt.NDArray[np.bool_]:
-        """Say which of some values of this size lie like this."""
+        """Return which values of this size have this layout."""
         fits = np.ones(len(values), np.bool_)
         for name, constant in self.constants.items():
             fits &= values[name] == constant

@@ -1,4 +1,4 @@
-"""A log line by line: what is shown of each part, and what is odd about it."""
+"""A log line by line: the output and the fault of each part."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What of a log is asked for."""
+    """The requested parts of a log."""
 
     group_ids: frozenset[str] = frozenset()
     """None of them: all groups."""
@@ -47,21 +47,21 @@ class Wanted:
     """Show the headers of batches."""
 
     records: bool = True
-    """Show records and gaps; if not, what is odd is told all the same."""
+    """Show records and gaps; if not, faults are still counted."""
 
     states: bool = False
     """Follow the groups, and show with each record what it made of its group."""
 
 
 class Line(NamedTuple):
-    """What is to be shown, what is to be counted, or both."""
+    """Words to show, a fault to count, or both."""
 
     words: Words | None
     fault: Fault | None = None
 
 
 class LogDump:
-    """One log on its way through its segments; ``loaded`` is what its groups came to so far."""
+    """The dump of one log over its segments; ``loaded`` is the state of its groups so far."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.loaded = NOTHING_LOADED
@@ -74,7 +74,7 @@ class LogDump:
         """Producers that wrote for the groups asked for; kept where not all are."""
 
     def begin(self, base_offset: int | None) -> None:
-        """Go on with a segment whose name says this base offset."""
+        """Begin a segment with this base offset in its name."""
         self._next_offset = max(self._next_offset, base_offset or 0)
 
     def lines(self, part: Part) -> Iterator[Line]:
@@ -169,7 +169,7 @@ class LogDump:
             self._open_transactions.add(producer_id)
 
     def _is_wanted(self, key: Key | str) -> bool:
-        """Return whether a record is about a group asked for; if nobody can tell, it may be."""
+        """Return whether a record is about a requested group, or its key cannot be decoded."""
         group_ids = self._wanted.group_ids
         return not group_ids or isinstance(key, str) or _group_id_of(key) in group_ids
 
@@ -186,7 +186,7 @@ def _group_id_of(key: Key) -> str:
 def _fault(
     batch: Batch, record: LogRecord, said: Content | ControlContent, failure: str | None
 ) -> Fault | None:
-    """Return what is odd about a record, the gravest of it."""
+    """Return the most serious fault of a record."""
     for kind, reason in (
         (FaultKind.BAD_RECORD, said.error),
         (FaultKind.UNKNOWN, said.unknown),

@@ -1,4 +1,4 @@
-"""What could not be read of a log: one fault at a time, and all of them told in a few sentences."""
+"""Faults of a log, and a summary of all faults in a few sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from emulator.report.wording import counted
 
 
 class FaultKind(enum.Enum):
-    """What is wrong; in the order in which it is told."""
+    """Kinds of faults, in the order of the summary."""
 
     GAP = enum.auto()
     """Bytes that are no batch."""
@@ -30,7 +30,7 @@ class FaultKind(enum.Enum):
 
 
 class Fault(NamedTuple):
-    """One of them, and where."""
+    """One fault and its position."""
 
     kind: FaultKind
     position: int

@@ -132,7 +132,7 @@ _SMALL_CHUNK_BYTES: Final = 2**14
 
 Read = Callable[[int], bytes]
 OnRead = Callable[[int], None]
-"""Is told of every so many bytes of the file that were read."""
+"""Called with the number of bytes of each read of the file."""
 
 
 class _BadGzipError(Exception):
@@ -142,8 +142,7 @@ class _BadGzipError(Exception):
 class SegmentBytes(io.RawIOBase):
     """The bytes of a segment, forward only; reading them raises nothing.
 
-    ``fault`` says why they end before their time; None while they do not. ``given`` is how many
-    have been read.
+    ``fault`` says why they end too early; None: they do not. ``given`` is the number of bytes read.
     """
 
     def __init__(self, file: BinaryIO, on_read: OnRead = lambda _: None) -> None:
@@ -154,7 +153,7 @@ class SegmentBytes(io.RawIOBase):
         self.fault: str | None = None
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -1,4 +1,4 @@
-"""Whether a file is a segment of the offsets topic: told before anything of it is shown."""
+"""Recognise whether a file is a segment of the offsets topic, before any part of it is shown."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from protocols.offsets_topic.segments.reader import BatchRecords, Gap, read_log
 from protocols.offsets_topic.segments.resync import GapKind, other_format
 
 _MOST_HELD: Final = 1_000
-"""Gaps, batches or records that are looked at before anything is shown."""
+"""Maximum of gaps, batches or records examined before a part is shown."""
 
 _MOST_HELD_BYTES: Final = 2**26
 _MOST_TYPE: Final = 127
 """Types that a newer Kafka may have; 4.4 ends at 23."""
 
 _NEXT_FORMATS: Final = frozenset(other_format(magic) for magic in range(MAGIC + 1, MAGIC + 3))
-"""Why batches are not read that a newer Kafka may have written; a text has greater numbers there."""
+"""Reasons of gaps for batches of a newer Kafka; text files have greater numbers there."""
 
 _SHOWN_BYTES: Final = 24
 _HEAD_BYTES: Final = 4
@@ -49,7 +49,8 @@ Part = BatchRecords | Gap | Cut
 def read_segment(path: Path, on_read: OnRead = lambda _: None) -> Iterator[Part]:
     """Yield the parts of a segment, none for an empty one.
 
-    *on_read*: is told of every so many bytes of the file. Raise LogFileError for a file that cannot be opened, is no log, or is one of another topic.
+    *on_read*: called with the number of bytes of each read. Raise LogFileError for a file that
+    cannot be opened, is not a log, or is a log of another topic.
     """
     with opened(path) as file:
         yield from read_opened(file, str(path), on_read)
@@ -70,7 +71,7 @@ def _parts(source: SegmentBytes) -> Iterator[Part]:
 
 
 def _recognised(parts: Iterable[Part], name: str) -> Iterator[Part]:
-    """Hold parts back until one shows what the file is; then yield all as they come."""
+    """Buffer parts until one shows the type of the file; then yield all parts."""
     held, held_bytes, strange = list[Part](), 0, list[bytes | None]()
     first_gap: Gap | Cut | None = None
     has_batches = False
@@ -104,7 +105,7 @@ def _recognised(parts: Iterable[Part], name: str) -> Iterator[Part]:
 
 
 def _keys(part: BatchRecords) -> list[bytes | None]:
-    """Return the keys of records; control records tell nothing of their topic."""
+    """Return the keys of records; none for control records, which do not show their topic."""
     return [] if part.batch.header.is_control else [record.key for record in part.records]
 
 

@@ -43,7 +43,7 @@ _VERSION_BYTES: Final = 2
 
 
 def time_word(batch: Batch) -> str:
-    """Return what the times of a batch's records are."""
+    """Return the timestamp type of a batch's records."""
     return "LogAppendTime" if batch.header.has_append_time else "CreateTime"
 
 
@@ -73,7 +73,7 @@ def batch_words(batch: Batch) -> Words:
 
 
 def gap_words(kind: str, position: int, size: int | None, reason: str) -> Words:
-    """Return bytes that are no batch; *size* None: nobody knows how many are missing."""
+    """Return bytes that are not a batch; *size* None: the number of missing bytes is unknown."""
     return {"gap": kind, "position": position, "size": size, "reason": reason}
 
 
@@ -104,7 +104,7 @@ def _sequence(base: int, delta: int) -> int:
 
 
 class Content(NamedTuple):
-    """What a record says, as far as it can be read."""
+    """The decoded content of a record."""
 
     key: Key | None
     """None: it cannot be decoded."""
@@ -203,7 +203,7 @@ def _words_of_key(key: Key) -> Words:
 
 
 _known_words_of_key = functools.lru_cache(maxsize=_REMEMBERED)(_words_of_key)
-"""The same words each time, so nobody may change them."""
+"""The cached words are shared, so they must not be changed."""
 
 
 def _payload_words(record: LogRecord, said: Content) -> Words | str | None:

@@ -26,21 +26,21 @@ class SpoolFile:
         self._end = 0
 
     def add(self, data: bytes) -> int:
-        """Put some bytes behind those already there; return where they begin."""
+        """Append bytes; return their position."""
         begin = self._end
         self._file.write(data)
         self._end += len(data)
         return begin
 
     def read(self, position: int, size: int) -> bytes:
-        """Return bytes that were put there."""
+        """Return bytes that were appended."""
         self._file.seek(position)
         data = self._file.read(size)
         self._file.seek(self._end)
         return data
 
     def close(self) -> None:
-        """Write nothing more."""
+        """Close the file."""
         self._file.close()
 
 
