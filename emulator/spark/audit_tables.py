@@ -96,7 +96,7 @@ def _reason(text: str) -> str:
 
 
 def ranges_of_table(log: Opened, terms: Terms, cuts_of: CutsOf | None) -> DataFrame:
-    """Let workers make ranges of rows, or of lines."""
+    """Return the ranges of rows or lines, made by workers."""
     encode = partial(_encode, log.kind, log.mapped, log.unit, terms, cuts_of)
     return log.rows.mapInArrow(encode, RANGES_DDL)
 

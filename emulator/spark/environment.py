@@ -57,7 +57,7 @@ class Java:
         return self.version is not None and self.version >= OLDEST
 
     def __str__(self) -> str:
-        """Say what was found."""
+        """Return what was found."""
         if self.program is None:
             return f"{self.origin}: none"
         if self.version is None:

@@ -65,8 +65,8 @@ OPTIONS: Final = {
     "io.compress.passthrough.extension": _GZIPPED,
     "org.apache.hadoop.shaded.io.compress.passthrough.extension": _GZIPPED,
 }
-"""Gzipped files come as they are: our own reader reports where one is damaged. The last option is the
-one before it, as the Hadoop calls it that comes with Spark."""
+"""Gzipped files are not decompressed: our own reader reports damage. The last option is the one
+before it, by its name in the Hadoop that Spark contains."""
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _RESULT: Final = "path string, is_whole boolean"
@@ -200,7 +200,7 @@ class _Rejoined(io.RawIOBase):
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -1,8 +1,8 @@
 """The offsets log of a run as a broker keeps it: a folder a partition, in it a file a segment.
 
-While the run goes on, batches lie in one file a partition, in the order in which any replica
-appended them; in the end the leader's log is put together from it. All of that happens in a
-folder beside the one that was asked for, which is there when everything is, or not at all.
+During the run, batches are in one file a partition, in the order in which any replica appended
+them; at the end the leader's log is assembled from it. All files are written to a temporary folder
+beside the requested one, which is complete or absent.
 """
 
 from __future__ import annotations
