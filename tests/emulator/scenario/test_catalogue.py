@@ -52,7 +52,7 @@ def test_an_entry_has_title_and_comment_without_marks():
     entry = catalogue.entry("member-crashes")
 
     assert "a member crashes" == entry.title
-    assert "One of three members is killed; nobody tells the coordinator." == entry.about[0]
+    assert "One of three members is killed and sends no LeaveGroup." == entry.about[0]
     assert "" == entry.source
 
 
