@@ -1,12 +1,12 @@
 """An assignor that gives every member every partition of the topics it asks for.
 
-Like a cache that each instance must fill for itself. In a scenario:
+Use it for a cache that each instance must fill completely. In a scenario:
 
     "partition.assignment.strategy" = "examples.assignors.broadcast:create"
 
-Kafka does not mind: nothing checks that a partition is given once. All members commit to the
-same offsets, though, and overwrite each other. ``exclusive = False`` says that this is meant, so
-that a partition with several owners is no warning.
+Kafka accepts it: nothing checks that a partition has only one owner. All members commit to the
+same offsets, however, and overwrite each other. ``exclusive = False`` declares that several owners
+of a partition are intended, so they cause no warning.
 """
 
 from __future__ import annotations

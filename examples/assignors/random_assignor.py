@@ -5,7 +5,7 @@ In a scenario, in a member's or a group's settings:
     "partition.assignment.strategy" = "examples.assignors.random_assignor:create"
     assignor_config = { seed = 7 }
 
-Nothing is balanced and nothing is sticky: it shows how much the built-in assignors save.
+It neither balances nor is sticky: compare it with the built-in assignors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from assignors.types import Assignment, FunctionAssignor, Subscriptions, TopicPa
 
 
 def create(config: Mapping[str, Any]) -> FunctionAssignor:
-    """Make the assignor. *config*: ``seed``, a whole number or a text (default 0)."""
+    """Make the assignor. *config*: ``seed``, an integer or a string (default 0)."""
     seed = config.get("seed", 0)
 
     def assign(topics: Topics, subscriptions: Subscriptions) -> Assignment:
@@ -36,7 +36,7 @@ def create(config: Mapping[str, Any]) -> FunctionAssignor:
 def draw(seed: object, partition: TopicPartition) -> int:
     """Return a random number that depends on *seed* and *partition* alone.
 
-    A shared generator would make one partition's draw depend on how many came before it.
+    With a shared generator the number would depend on how many draws were made before.
     """
     digest = hashlib.blake2b(f"{seed}/{partition}".encode(), digest_size=8).digest()
     return int.from_bytes(digest)

@@ -1,7 +1,7 @@
-"""An assignor that gives a member as many partitions as its machine can bear.
+"""An assignor that assigns partitions in proportion to the weight of each member.
 
-Each member puts its weight into its user data; the leader reads them all and gives each partition
-to the reader that is, for its weight, the least loaded. In a scenario, for the large machine:
+Each member sends its weight as user data; the leader reads all weights and gives each partition to
+the reader with the lowest load relative to its weight. In a scenario, for the large machine:
 
     "partition.assignment.strategy" = "examples.assignors.weighted:create"
     assignor_config = { weight = 4 }
@@ -34,7 +34,7 @@ class WeightedAssignor:
     rebalance_protocols: tuple[RebalanceProtocol, ...] = (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: frozenset[str]) -> bytes:
-        """Tell the leader this member's weight."""
+        """Return this member's weight, for the leader."""
         del topics
         return _WEIGHT.pack(self.weight)
 
@@ -50,13 +50,13 @@ class WeightedAssignor:
         return {member: tuple(partitions) for member, partitions in given.items()}
 
     def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:
-        """Remember nothing."""
+        """Do nothing: the assignor has no state."""
 
 
 def create(config: Mapping[str, Any]) -> WeightedAssignor:
-    """Make the assignor. *config*: ``weight``, a whole number above 0 (default 1).
+    """Make the assignor. *config*: ``weight``, an integer above 0 (default 1).
 
-    Raises ValueError for another weight.
+    Raise ValueError for another weight.
     """
     weight = config.get("weight", 1)
     if not isinstance(weight, int) or isinstance(weight, bool) or weight < 1:
