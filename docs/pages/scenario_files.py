@@ -15,8 +15,8 @@ _OPENING = """\
 # Scenario files
 
 Printed from `emulator/scenario/` by `python -m docs.pages`; change the model, not this page.
-`rebalance schema` prints the same as JSON Schema, for editors; `rebalance scenarios` lists
-scenarios to start from, and `rebalance scenarios copy NAME` gives one to change.
+`rebalance schema` prints the same as JSON Schema, for editors; `rebalance scenarios` lists the
+scenarios of the catalogue, and `rebalance scenarios copy NAME` copies one for you to change.
 
 The smallest useful one:
 
@@ -37,21 +37,22 @@ crash = "billing-1"
 between = ["70s", "80s"]
 ```
 
-- Times carry their unit: `250us`, `40ms`, `5s`, `3min`, `2h`, `1d`; rates a time: `20/s`, `3/min`;
-  sizes are `512B`, `1KiB`, `5MB`. A plain number is refused.
-- Kafka's settings stand under their own names in `settings` of a group or a member (consumers) and
+- Times have a unit: `250us`, `40ms`, `5s`, `3min`, `2h`, `1d`; rates are `20/s`, `3/min`; sizes are
+  `512B`, `1KiB`, `5MB`. A plain number is refused.
+- Kafka's settings have their own names in `settings` of a group or a member (consumers) and
   in `[cluster.settings]` (brokers), with Kafka's own values: `"session.timeout.ms" = 10000`, or
-  with a unit, `"10s"`. What is left out has Kafka's default.
-- A number of `members` names them `<id>-0`, `<id>-1`, …; `[[group.member]]` tables name them and
-  say where each differs from its group.
+  with a unit, `"10s"`. A setting that is left out has Kafka's default.
+- With a number, `members` are named `<id>-0`, `<id>-1`, …; `[[group.member]]` tables have a name
+  and the keys that differ from the group.
 - Service times and latencies are a time, or a table of one distribution (below).
 - Faults and acts: `[[fault]]` or `[[act]]`, which mean the same, with a verb as key and exactly
-  one of `at`, `between` (at random in the window, by the seed) and `when` (aimed), plus `delay`.
+  one of `at`, `between` (at random in the window, by the seed) and `when` (at a step or an event),
+  plus `delay`.
 - A deploy that changes settings is a `rolling_restart` (or the `start` of one member) with
-  `settings`, and `unset` for those that go: with `settings = { "group.protocol" = "consumer" }` it
+  `settings`, and `unset` for those to remove: with `settings = { "group.protocol" = "consumer" }` it
   is a migration.
-- `[expect]` bounds metrics: `lost = 0`, `reprocessed = "<= 200"`; `rebalance run` ends with status
-  1 if one does not hold.
+- `[expect]` bounds metrics: `lost = 0`, `reprocessed = "<= 200"`; `rebalance run` exits with
+  status 1 if a bound is violated.
 - `[[variant]]` tables, each with a `name` and changes as for `--set`, are the rows of
   `rebalance compare FILE`.
 - `rebalance run FILE --set 'group[billing].settings[session.timeout.ms]=10s'` changes one value
@@ -61,18 +62,18 @@ between = ["70s", "80s"]
 _AIMS = """\
 ### When
 
-`when = "billing-1 sent SyncGroup"` waits for a member to reach a step, `when = "crash-1 ends"` for
-another fault, by its id, to begin or end; ids that are left out are the verb and a number. As a
-table, `when` also takes the keys of Step and After.
+`when = "billing-1 sent SyncGroup"` waits until a member reaches a step, `when = "crash-1 ends"` until
+another fault, given by its id, begins or ends. The default id is the verb and a number. As a table,
+`when` also has the keys of Step and After.
 
 Steps: {steps}.
 
 Only members of the classic protocol reach {classic}; only those of the consumer protocol {consumer}.
-A fault whose moment never came is told, with the reason.
+The report lists each fault that did not fire, with the reason.
 """
 
 _COMMITS = """\
-In a word or three: {commits}. Anything else is a table, such as
+Short forms: {commits}. All other policies are a table, such as
 `commit = {{ call = "sync", when = "every", records = 100 }}`.
 """
 

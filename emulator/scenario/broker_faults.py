@@ -20,12 +20,12 @@ class CrashBroker(Timed):
     """``broker-N`` or ``coordinator of GROUP``."""
 
     restart_after: Duration | None = None
-    """It serves again when it may register: ``broker.session.timeout.ms`` after its death at the
-    earliest, since the controller takes the dead process for alive until then."""
+    """It serves again when it can register: at the earliest ``broker.session.timeout.ms`` after the
+    crash, since the controller considers the old process alive until then."""
 
 
 class PauseBroker(Timed):
-    """Stop a broker's process for a while."""
+    """Pause a broker's process for a time (SIGSTOP)."""
 
     verb: Literal["pause_broker"] = "pause_broker"
     broker: str
@@ -35,7 +35,7 @@ class PauseBroker(Timed):
 
 
 class StopBroker(Timed):
-    """Stop a broker in order (SIGTERM): its leaders move first, without waiting for its session.
+    """Shut a broker down (SIGTERM): its leaders move first, without waiting for its session.
 
     A controlled shutdown takes no time of its own.
     """
@@ -52,14 +52,14 @@ def _kind_of_brokers(value: object) -> str:
 
 
 class RollingBrokerRestart(Timed):
-    """Stop and start brokers one after the other."""
+    """Stop and start brokers one by one."""
 
     verb: Literal["rolling_broker_restart"] = "rolling_broker_restart"
     brokers: Annotated[
         Annotated[Literal["brokers"], Tag("=word")] | Annotated[NotEmpty[str], Tag("=names")],
         Discriminator(_kind_of_brokers),
     ]
-    """``brokers`` for all of them, or a list of ``broker-N`` in the order wanted."""
+    """``brokers`` for all of them, or a list of ``broker-N`` in the order of their restarts."""
 
     gap: Duration = 0
     """From a broker's start to the next one's stop."""
@@ -68,25 +68,25 @@ class RollingBrokerRestart(Timed):
     """From a broker's stop to its start."""
 
     clean: bool = True
-    """Let each hand over what it leads before it stops; else kill it, and it is not back before
-    its session has run out."""
+    """Controlled shutdown: each broker moves its leaders before it stops. False: kill it; it cannot
+    be back before its session expires."""
 
 
 class SlowDisk(Timed):
-    """Let a broker's disk be slow for a while."""
+    """Make a broker's disk slow for a time."""
 
     verb: Literal["slow_disk"] = "slow_disk"
     broker: str
     """``broker-N`` or ``coordinator of GROUP``."""
 
     by: PositiveDuration
-    """So much longer takes each append on a leader, and each fetch on a follower."""
+    """Additional time of each append on a leader and of each fetch on a follower."""
 
     lasting: PositiveDuration = Field(alias="for")
 
 
 class FillDisk(Timed):
-    """Let a broker's disk be full for a while: appends fail, and its followers stop fetching.
+    """Make a broker's disk full for a time: appends fail, and it stops fetching as a follower.
 
     A real broker with a single log directory would end by itself: that is ``crash_broker``.
     """
@@ -99,12 +99,12 @@ class FillDisk(Timed):
 
 
 class MoveCoordinator(Timed):
-    """Let another broker lead the offsets partition of a group."""
+    """Make another broker the leader of the offsets partition of a group."""
 
     verb: Literal["move_coordinator"] = "move_coordinator"
     group: str
     to: str | None = None
-    """``broker-N`` with a copy in sync; left out: the next one that has."""
+    """``broker-N`` with an in-sync replica; left out: the next broker with one."""
 
 
 Partitions = tuple[Annotated[int, Field(ge=0)], ...]
@@ -126,10 +126,10 @@ class DeleteOffsets(Timed):
     group: str
     topic: str
     partitions: Partitions = ()
-    """Left out: all of the topic."""
+    """Left out: all partitions of the topic."""
 
     timeout: PositiveDuration = TOOL_TIMEOUT_US
-    """How long the tool tries each of its requests."""
+    """Timeout of each request of the tool."""
 
 
 def _kind_of_place(value: object) -> str:
@@ -148,7 +148,7 @@ class ResetOffsets(Timed):
     """Left out: all topics for which the group has committed offsets."""
 
     partitions: Partitions = ()
-    """With ``topic``; left out: all of it."""
+    """With ``topic``; left out: all partitions."""
 
     to: (
         Annotated[
@@ -161,16 +161,16 @@ class ResetOffsets(Timed):
     """The beginning, the end, or an offset."""
 
     shift_by: int | None = None
-    """So many records on from the committed offset; below 0: back."""
+    """Number of records to move forward from the committed offset; below 0: backward."""
 
     by_duration: PositiveDuration | None = None
-    """To the first record that is no older than this."""
+    """To the first record not older than this."""
 
     to_datetime: Duration | None = None
-    """To the first record from this time of the run on."""
+    """To the first record at or after this time of the run."""
 
     timeout: PositiveDuration = TOOL_TIMEOUT_US
-    """How long the tool tries each of its requests."""
+    """Timeout of each request of the tool."""
 
     @model_validator(mode="after")
     def _resets_once(self) -> Self:
@@ -192,4 +192,4 @@ class DeleteGroup(Timed):
     verb: Literal["delete_group"] = "delete_group"
     group: str
     timeout: PositiveDuration = TOOL_TIMEOUT_US
-    """How long the tool tries its request."""
+    """Timeout of the request of the tool."""

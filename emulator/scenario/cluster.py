@@ -26,7 +26,7 @@ class Cluster(Part):
     """The brokers."""
 
     brokers: int = Field(3, ge=1, le=1000)
-    """How many; they are called ``broker-1``, ``broker-2``, …"""
+    """The number of brokers; their names are ``broker-1``, ``broker-2``, …"""
 
     racks: tuple[str, ...] = ()
     """Rack of broker 1, 2, …; empty: none configured."""
@@ -35,26 +35,26 @@ class Cluster(Part):
     """Kafka's broker settings by name, the same on every broker."""
 
     replication: Distribution = always(1_000)
-    """From an append to the high watermark that covers it; followers have it after half of that."""
+    """Time from an append until the high watermark covers it; followers have it after half of it."""
 
     load: Distribution = always(10_000)
-    """How long a new coordinator takes to load a group's partition, however small that is."""
+    """Minimum time in which a new coordinator loads an offsets partition."""
 
     load_bytes: ByteRate | None = None
-    """How fast a load reads, on top of that; left out: at once."""
+    """Read speed of a load, in addition to ``load``; left out: reading takes no time."""
 
     load_records: Rate | None = Field(None, gt=0)
-    """How fast a load applies records, on top of both; left out: at once."""
+    """Replay speed of a load, in addition to both; left out: replaying takes no time."""
 
     offsets_backlog: Size = 0
-    """Bytes that lie in each offsets partition when the run begins: never compacted, then or later."""
+    """Bytes in each offsets partition when the run begins; they are never compacted."""
 
     offsets_backlog_records: int = Field(0, ge=0, le=10**12)
-    """Records that lie there."""
+    """Number of records in ``offsets_backlog``."""
 
 
 class Link(Part):
-    """One direction between two parties, where it differs from the rest of the network.
+    """One direction between two parties that differs from the rest of the network.
 
     A party is a consumer's name, ``broker-N``, ``clients`` or ``brokers``.
     """
@@ -66,28 +66,28 @@ class Link(Part):
 
 
 class Network(Part):
-    """What lies between consumers and brokers."""
+    """The network between consumers and brokers."""
 
     latency: Distribution = always(500)
-    """One way."""
+    """One-way latency."""
 
     loss: float = Field(0.0, ge=0, le=1)
-    """Share of group requests and responses that never arrive."""
+    """Share of group requests and responses that are lost."""
 
     link: tuple[Link, ...] = ()
 
 
 class Poisson(Part):
-    """Records that come independently of each other."""
+    """Records that arrive independently of each other (a Poisson process)."""
 
     poisson: Rate
 
 
 class BurstShape(Part):
-    """A fast spell again and again."""
+    """Periodic bursts."""
 
     rate: Rate
-    """Inside the bursts."""
+    """The rate inside the bursts."""
 
     lasting: PositiveDuration = Field(alias="for")
     every: PositiveDuration
@@ -102,7 +102,7 @@ class BurstShape(Part):
 
 
 class Bursts(Part):
-    """A fast spell again and again."""
+    """Periodic bursts."""
 
     bursts: BurstShape
 
@@ -135,7 +135,7 @@ class Topic(Part):
     name: str = Field(pattern=short_forms.LEGAL_NAME)
     partitions: int = Field(1, ge=1, le=1_000_000)
     rate: Arrivals = 0.0
-    """Records a second to each partition; a plain rate comes at equal distances."""
+    """Records per second in each partition; with a plain rate at equal intervals."""
 
     skew: tuple[Annotated[float, Field(ge=0, le=1e6)], ...] = ()
     """Factors on the rate, for partition 0, 1, …; missing ones are 1."""
@@ -144,25 +144,25 @@ class Topic(Part):
     """Records in each partition before the run begins."""
 
     backlog_at: Duration = 0
-    """When the backlog is there."""
+    """The time at which the backlog is written."""
 
     record_size: RecordSize = 1024
     retention: PositiveDuration | None = None
-    """Records older than this are gone; checked once a second."""
+    """Records older than this are deleted; checked once a second."""
 
     created: StartTime = 0
-    """``by act``: it exists from its ``create_topic`` on."""
+    """``by act``: a ``create_topic`` act creates it."""
 
     produce_from: Duration = 0
     produce_until: Duration | None = None
     replicas: int | None = Field(None, ge=1)
-    """Copies of each partition, its replication factor; left out: the brokers' ``default.replication.factor``."""
+    """The replication factor; left out: the brokers' ``default.replication.factor``."""
 
     acks: Acks = "all"
-    """Replicas that have a record before its producer gets the answer: all in sync, or the leader."""
+    """Replicas that must have a record before the producer gets the response: all in sync, or the leader."""
 
     leaders: tuple[int, ...] = ()
-    """Broker of partition 0, 1, …; missing ones go round."""
+    """Leader of partition 0, 1, …; missing ones are assigned round-robin."""
 
     @model_validator(mode="after")
     def _produced_forwards(self) -> Self:

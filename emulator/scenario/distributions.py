@@ -56,7 +56,7 @@ def always(us: int) -> Constant:
 
 
 class Uniform(Part):
-    """Any time from the first to the second, each as likely."""
+    """Uniformly distributed between the first and the second time."""
 
     uniform: tuple[Duration, Duration]
 
@@ -68,7 +68,7 @@ class Uniform(Part):
 
 
 class Exponential(Part):
-    """Times without memory, such as those of independent requests."""
+    """Exponentially distributed, like the intervals of independent requests."""
 
     exponential: Duration
     """The mean."""
@@ -79,7 +79,7 @@ class LognormalShape(Part):
 
     median: PositiveDuration
     p99: Duration
-    """Only one in a hundred is longer."""
+    """The 99th percentile."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -95,14 +95,14 @@ class Lognormal(Part):
 
 
 class ParetoShape(Part):
-    """A heavy tail: seldom, but very long."""
+    """A heavy tail: rare, but very long times."""
 
     minimum: PositiveDuration
     alpha: float = Field(gt=0)
     """The smaller, the heavier the tail; at 1 and below it has no mean."""
 
     maximum: Duration | None = None
-    """Longer ones are cut to this."""
+    """Longer times are cut to this."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -112,13 +112,13 @@ class ParetoShape(Part):
 
 
 class Pareto(Part):
-    """A heavy tail: seldom, but very long."""
+    """A heavy tail: rare, but very long times."""
 
     pareto: ParetoShape
 
 
 class Trace(Part):
-    """Times replayed in order of record offset, from the start again at the end."""
+    """Times replayed in the order of record offsets; after the last the first follows."""
 
     trace: Annotated[
         NotEmpty[Duration],

@@ -27,7 +27,7 @@ from emulator.scenario.timing import Timed
 
 
 class Crash(Timed):
-    """Kill a member's process: nothing is sent, nothing is committed."""
+    """Kill a member's process: it neither leaves nor commits."""
 
     verb: Literal["crash"] = "crash"
     member: str
@@ -35,18 +35,18 @@ class Crash(Timed):
 
 
 class Close(Timed):
-    """Ask a member to stop (SIGTERM): finish the batch, close the consumer, end."""
+    """Ask a member to stop (SIGTERM): it finishes the batch, closes the consumer and exits."""
 
     verb: Literal["close"] = "close"
     member: str
     mid_batch: bool = False
-    """Leave the batch after the record under work."""
+    """Stop the batch after the current record."""
 
     grace: Duration | None = None
-    """Kill it when it has not ended by then."""
+    """Kill the process if it has not exited after this time."""
 
     restart_after: Duration | None = None
-    """Counted from its end."""
+    """Counted from the exit of the process."""
 
 
 class Start(Timed):
@@ -55,11 +55,11 @@ class Start(Timed):
     verb: Literal["start"] = "start"
     member: str
     settings: ConsumerTable | None = None
-    """Kafka's consumer settings it has from then on, over those that the file gives it; left out:
-    as it last ran."""
+    """Kafka's consumer settings from this start on; they override those of the file. Left out: the
+    settings of its last run."""
 
     unset: tuple[str, ...] = ()
-    """Names of settings that the file gives it and that it has no more."""
+    """Names of settings of the file to remove."""
 
 
 class Pause(Timed):
@@ -71,7 +71,7 @@ class Pause(Timed):
 
 
 class Hang(Timed):
-    """Let the handler hang on the next record it begins; the heartbeat thread lives on."""
+    """Make the handler hang on its next record; the heartbeat thread continues."""
 
     verb: Literal["hang"] = "hang"
     member: str
@@ -79,29 +79,29 @@ class Hang(Timed):
 
 
 class FailListener(Timed):
-    """Let the calls of a member's rebalance listener throw; poll() then throws what they threw."""
+    """Make a member's rebalance listener throw; poll() then throws the same exception."""
 
     verb: Literal["fail_listener"] = "fail_listener"
     member: str
     lasting: PositiveDuration = Field(alias="for")
     call: Literal["assigned", "revoked", "lost"] | None = None
-    """Which calls; left out: all."""
+    """Calls that throw; left out: all."""
 
     caught: bool = False
-    """The application catches what poll() throws, and polls again after ``backoff``; false: the
-    process dies of it."""
+    """The application catches the exception of poll() and polls again after ``backoff``; false:
+    the process exits."""
 
     backoff: PositiveDuration = 1_000_000
 
 
 class Cut(Timed):
-    """Let nothing through between two parties (one-way: from the first to the second)."""
+    """Drop all messages between two parties (one-way: from the first to the second)."""
 
     verb: Literal["cut"] = "cut"
     parties: tuple[str, str]
     """Consumer names, ``broker-N``, ``coordinator of GROUP``, ``clients``, ``admin``, ``brokers``
     (all of them), ``controller``. Two brokers may be cut from each other: followers then cannot
-    fetch. A broker cut from the controller is fenced, and goes on believing that it leads.
+    fetch. A broker cut from the controller is fenced, but still acts as leader.
     """
 
     one_way: bool = False
@@ -114,7 +114,7 @@ class AddPartitions(Timed):
     verb: Literal["add_partitions"] = "add_partitions"
     topic: str
     to: int = Field(ge=1, le=1_000_000)
-    """How many there are from then on."""
+    """The new number of partitions."""
 
 
 class CreateTopic(Timed):
@@ -125,7 +125,7 @@ class CreateTopic(Timed):
 
 
 class DeleteTopic(Timed):
-    """Delete a topic, its records and what was committed for it."""
+    """Delete a topic, its records and its committed offsets."""
 
     verb: Literal["delete_topic"] = "delete_topic"
     topic: str
@@ -143,12 +143,12 @@ Order = Annotated[
 
 
 class RollingRestart(Timed):
-    """Close and start the members of a group one after the other."""
+    """Close and start the members of a group one by one."""
 
     verb: Literal["rolling_restart"] = "rolling_restart"
     group: str
     order: Order = "listed"
-    """As listed, the other way round, or by name."""
+    """As listed, reversed, or by name."""
 
     gap: Duration = 0
     """From a member's start to the next one's close."""
@@ -160,26 +160,26 @@ class RollingRestart(Timed):
     """Start a replacement, called ``<name>+``, before the old one closes."""
 
     mid_batch: bool = False
-    """Leave the batch after the record under work."""
+    """Stop the batch after the current record."""
 
     grace: Duration | None = None
-    """Kill a member that has not ended by then."""
+    """Kill a member that has not exited after this time."""
 
     stop_at_failure: bool = False
-    """Go no further when the member before has died by itself since its start, as a deploy with
-    health checks does."""
+    """Stop when the previous member has exited by itself since its start, like a deploy with
+    health checks."""
 
     settings: ConsumerTable | None = None
-    """Kafka's consumer settings that members have from their start on, over those that the file
-    gives them: ``{ "group.protocol" = "consumer" }`` is a migration; left out: as they last ran."""
+    """Kafka's consumer settings of the members from their start on; they override those of the file:
+    ``{ "group.protocol" = "consumer" }`` is a migration. Left out: those of their last run."""
 
     unset: tuple[str, ...] = ()
-    """Names of settings that the file gives them and that they have no more, such as those that
-    Kafka refuses with the other protocol."""
+    """Names of settings of the file to remove, such as those that Kafka refuses with the other
+    protocol."""
 
 
 class Subscribe(Timed):
-    """Let the members of a group subscribe to other topics.
+    """Change the topics of the members of a group.
 
     A running member calls subscribe() before its next poll(); one that starts later uses them, too.
     """
@@ -187,17 +187,17 @@ class Subscribe(Timed):
     verb: Literal["subscribe"] = "subscribe"
     group: str
     topics: tuple[str, ...] = Field(min_length=1)
-    """What they read from then on, instead of what they read before."""
+    """The new topics; they replace the previous ones."""
 
     order: Order = "listed"
-    """As listed, the other way round, or by name: those alone."""
+    """As listed, reversed, or by name: only those members."""
 
     gap: Duration = 0
-    """From one member's turn to the next one's."""
+    """Time between two members."""
 
 
 class MessageMatch(Part):
-    """A chosen message: the n-th of its kind between two parties, from a time on."""
+    """One message: the n-th of its kind between two parties, from a time on."""
 
     kind: Literal[
         "JoinGroup",
@@ -217,7 +217,7 @@ class MessageMatch(Part):
 
 
 class LoseMessage(Timed):
-    """Let one chosen message get lost; its time says from when on messages count."""
+    """Lose one message; messages count from the time of the fault on."""
 
     verb: Literal["lose_message"] = "lose_message"
     message: MessageMatch
@@ -229,15 +229,15 @@ class LoseMessage(Timed):
 
 
 class DelayMessage(Timed):
-    """Hold one chosen message up; its time says from when on messages count."""
+    """Delay one message; messages count from the time of the fault on."""
 
     verb: Literal["delay_message"] = "delay_message"
     message: MessageMatch
     by: Duration | None = None
-    """So much later than it would have come."""
+    """Additional delay of the message."""
 
     until: Duration | None = None
-    """Not before this time."""
+    """Earliest arrival of the message."""
 
     @model_validator(mode="before")
     @classmethod

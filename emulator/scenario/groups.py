@@ -18,13 +18,13 @@ from emulator.scenario.part import NotEmpty, Part
 
 
 class CommitPolicy(Part):
-    """Who commits what, when."""
+    """What the members commit, and when."""
 
     call: Literal["auto", "sync", "async", "none"] = "auto"
     """``auto``: poll() itself; ``sync``, ``async``: the application; ``none``: no commits."""
 
     when: Literal["batch", "record", "before", "every"] = "batch"
-    """After each batch, after each record, after poll and before the work, or every so often."""
+    """After each batch, after each record, after poll() and before processing, or at an interval."""
 
     every: PositiveDuration | None = None
     """With ``when = "every"``: the time between two commits."""
@@ -33,26 +33,26 @@ class CommitPolicy(Part):
     """With ``when = "every"``: the records between two commits."""
 
     between_batches: bool = True
-    """``every`` and ``records`` are looked at after a batch; False: after each record."""
+    """Check ``every`` and ``records`` after each batch; False: after each record."""
 
     arguments: bool = True
-    """False: commitSync() without offsets, which covers all that poll returned."""
+    """False: call commitSync() without offsets, which commits everything that poll() returned."""
 
     on_revoke: bool = False
     """Also commit in the revoke listener."""
 
     leader_epoch: bool = False
-    """Send the leader epoch of the last record along with its offset, so that the next owner can
-    tell whether the log was truncated since; commits without offsets always do."""
+    """Send the leader epoch of the last record with its offset, so that the next owner can detect
+    a truncated log; commits without offsets always do."""
 
     off_by_one: bool = False
-    """The mistake of committing the last processed offset instead of the next one."""
+    """A bug: commit the offset of the last processed record instead of the next one."""
 
     retry_older: Duration | None = None
-    """The mistake of sending an async commit again, this much later, whatever came since."""
+    """A bug: retry a failed async commit after this time, even if newer commits were sent."""
 
     on_refusal: Literal["ignore", "discard", "stop"] = "ignore"
-    """After a refused commit: go on, throw the rest of the batch away, or let the process die."""
+    """After a refused commit: continue, discard the rest of the batch, or exit the process."""
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -83,19 +83,19 @@ Commit = Annotated[CommitPolicy, BeforeValidator(short_forms.commit)]
 
 
 class Poison(Part):
-    """One record that is not like the others."""
+    """A record that takes long to process, or that fails."""
 
     topic: str
     partition: int = Field(ge=0)
     offset: int = Field(ge=0)
     work: Duration | None = None
-    """How long its work takes."""
+    """How long its processing takes."""
 
     error: Literal["retry", "skip", "stop"] | None = None
-    """Its work fails: try again after ``backoff``, go on with the next, or let the process die."""
+    """Its processing fails: retry after ``backoff``, skip the record, or exit the process."""
 
     attempts: int = Field(1, ge=1)
-    """With ``retry``: how often it fails before it succeeds."""
+    """With ``retry``: the number of failures before it succeeds."""
 
     backoff: Duration = 1_000_000
 
@@ -107,24 +107,24 @@ class Poison(Part):
 
 
 class Member(Part):
-    """One consumer of a group, where it differs from the others."""
+    """One consumer of a group, with the keys that differ from the group."""
 
     name: str = Field(pattern=short_forms.PARTY_NAME)
     settings: ConsumerTable = Field(default_factory=dict)
-    """Kafka's consumer settings by name, over those of the group."""
+    """Kafka's consumer settings by name; they override those of the group."""
 
     topics: tuple[str, ...] | None = None
-    """This and what follows: left out, as its group."""
+    """Left out: as in the group, like all following keys."""
 
     pattern: str | None = None
     work: Distribution | None = None
     commit: Commit | None = None
     poll_timeout: PollTime | None = None
     start: StartTime = 0
-    """``by act``: it runs from its ``start`` on."""
+    """``by act``: a ``start`` act starts it."""
 
     assignor_config: dict[str, object] = Field(default_factory=dict)
-    """Passed to the user's own assignor when it is made."""
+    """Passed to ``create()`` of the user's own assignor."""
 
 
 class Group(Part):
@@ -136,7 +136,7 @@ class Group(Part):
     """A regular expression for topic names, instead of ``topics``."""
 
     pattern_by: Literal["client", "broker"] = "client"
-    """Who matches the patterns of the group: each consumer, against the topics of its metadata, or
+    """What matches the pattern of the group: each consumer, against the topics of its metadata, or
     the coordinator (``SubscriptionPattern``, in the syntax of RE2J; only with ``group.protocol =
     "consumer"``)."""
 
@@ -150,22 +150,22 @@ class Group(Part):
     """Kafka's consumer settings by name, for all members."""
 
     work: Distribution = always(1_000)
-    """Of one record; records of a member are worked off one after the other."""
+    """Processing time of one record; a member processes its records one by one."""
 
     commit: Commit = CommitPolicy.model_construct()
     """Left out: ``auto``; with ``enable.auto.commit`` false in the settings, ``none``."""
 
     poison: tuple[Poison, ...] = ()
-    """Records whose work takes long or fails."""
+    """Records that take long to process, or that fail."""
 
     poll_timeout: PollTime = 100_000
     """How long one poll waits for records."""
 
     listener: Distribution = always(0)
-    """How long a call of the rebalance listener takes, commits in it apart."""
+    """How long a call of the rebalance listener takes, without the commits in it."""
 
     lateness: Distribution = always(0)
-    """How late the threads of a consumer wake up when one of their timers runs out."""
+    """How late the threads of a consumer wake up when a timer expires."""
 
     wake_up: PositiveDuration = 1_400
     """How long a thread of a consumer needs to run when the other has something for it: the median.
@@ -177,11 +177,11 @@ class Group(Part):
     """How long close() may take."""
 
     close_operation: Literal["DEFAULT", "LEAVE_GROUP", "REMAIN_IN_GROUP"] = "DEFAULT"
-    """What close() does about the membership (``CloseOptions``): ``DEFAULT`` lets members leave that
-    have no ``group.instance.id``, ``LEAVE_GROUP`` all, ``REMAIN_IN_GROUP`` none."""
+    """Whether close() leaves the group (``CloseOptions``): with ``DEFAULT`` dynamic members leave,
+    with ``LEAVE_GROUP`` all members, with ``REMAIN_IN_GROUP`` none."""
 
     coordinator: int | None = Field(None, ge=1)
-    """Broker that coordinates the group at first; left out: by placement of its partition."""
+    """The first coordinator of the group; left out: the leader of its offsets partition."""
 
     @model_validator(mode="before")
     @classmethod

@@ -166,7 +166,7 @@ def _on_the_clock(start: datetime) -> datetime:
 
 
 class Variant(Part):
-    """The same scenario with some keys changed; ``rebalance compare`` plays them side by side.
+    """The same scenario with some keys changed; ``rebalance compare`` runs them side by side.
 
     ``rebalance run`` plays the scenario as it is written.
     """

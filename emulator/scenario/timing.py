@@ -19,7 +19,7 @@ class Step(Part):
     """Only the n-th time."""
 
     after: Duration = 0
-    """Only steps from this time on count."""
+    """Count only steps from this time on."""
 
 
 class After(Part):
@@ -55,7 +55,7 @@ class Timed(Part):
 
     when: Moment | None = None
     delay: Duration = 0
-    """Added to any of the three."""
+    """Added to ``at``, ``between`` or ``when``."""
 
     @model_validator(mode="after")
     def _timed_once(self) -> Self:
