@@ -15,61 +15,61 @@ from emulator.report.comparison import Column
 from emulator.report.wording import figure
 
 PAGE = """\
-# Published numbers, and what the emulator gives
+# Published figures and emulated figures
 
-Printed by `python -m docs.pages`, which plays every set-up anew; change the scenarios or the
+Printed by `python -m docs.pages`, which runs every set-up; change the scenarios or the
 sentences in `docs/pages/published.py`, not this page. Each is a scenario of the catalogue with
-a row for each `[[variant]]`: `rebalance compare NAME` shows more of it. Figures are means over as
-many seeds as is said, with the least and the most in brackets where seeds differ.
+a row for each `[[variant]]`: `rebalance compare NAME` shows more of it. Figures are means over the
+given number of seeds, with minimum and maximum in brackets where seeds differ.
 
 | set-up | published | emulated | why they differ |
 |---|---|---|---|
-| 900 partitions added, classic | 103 s | {published-partitions-added|classic, range|downtime_max_s} s | the age of the leader's metadata, anything up to 5 min |
-| 900 partitions added, KIP-848 | 5 s | {published-partitions-added|consumer|downtime_max_s} s | not: one heartbeat interval of the brokers |
-| closed without LeaveGroup | 45 to 48 s | {published-leave-on-close|no LeaveGroup|downtime_max_s} s | not: it is the session timeout |
-| closed with LeaveGroup | 100 ms | {published-leave-on-close|LeaveGroup|downtime_max_s} s | heartbeats: members hear of a rebalance every 3 s |
-| a pod killed, session of 10 s | 10 s | {b2-stop-without-leaving|killed|downtime_max_s} s | not |
-| one eager restart of 40 | 3 s | {published-eager-deploy|eager|time_to_stable_max_s} s | the wait for heartbeats alone; no batch is awaited |
-| slowest poll, 30 min | 30 min | {published-slowest-poll|eager|member_idle_max_s} s | by what had passed of the interval before |
+| 900 partitions added, classic | 103 s | {published-partitions-added|classic, range|downtime_max_s} s | the age of the leader's metadata, 0 to 5 min |
+| 900 partitions added, KIP-848 | 5 s | {published-partitions-added|consumer|downtime_max_s} s | no difference: one heartbeat interval of the brokers |
+| closed without LeaveGroup | 45 to 48 s | {published-leave-on-close|no LeaveGroup|downtime_max_s} s | no difference: the session timeout |
+| closed with LeaveGroup | 100 ms | {published-leave-on-close|LeaveGroup|downtime_max_s} s | members notice a rebalance at their next heartbeat, every 3 s |
+| a pod killed, session of 10 s | 10 s | {b2-stop-without-leaving|killed|downtime_max_s} s | no difference |
+| one eager restart of 40 | 3 s | {published-eager-deploy|eager|time_to_stable_max_s} s | only the wait for heartbeats; no batch delays the rebalance |
+| slowest poll, 30 min | 30 min | {published-slowest-poll|eager|member_idle_max_s} s | part of the interval had passed before the rebalance |
 | new partitions with latest | records lost | {published-expansion-latest|classic|lost} records | no number was published |
 
 ## 10 consumers, and 900 partitions added
 
 Published by [Karafka]({karafka}): 103 s with the classic protocol, 5 s with KIP-848; the assignor,
-the client and its settings are not said. `published-partitions-added`, 3 seeds:
+the client and its settings are not given. `published-partitions-added`, 3 seeds:
 
 {published-partitions-added}
 
-- The 5 s are reproduced. The coordinator sees new partitions at the next heartbeat of any member,
-  and each member hears of its share at its own next one: `group.consumer.heartbeat.interval.ms`, 5 s.
-- The 103 s are one draw of a wide spread. The leader of a classic group finds partitions when it
-  renews its metadata, each `metadata.max.age.ms`, and the rebalance begins only then; it takes one
-  heartbeat interval more. With five minutes, 103 s are as likely as any other time up to 303 s, and
-  with one minute the ratio is not twenty but five. Karafka stands on librdkafka; the emulator has
-  the rules of the Java consumer, where the leader alone looks.
-- So the factor of twenty compares a setting of clients with a setting of brokers. How long the
-  rebalance itself takes hardly shows in it.
+- The 5 s are reproduced. The coordinator finds new partitions at the next heartbeat of any member,
+  and each member gets its assignment at its own next heartbeat: `group.consumer.heartbeat.interval.ms`, 5 s.
+- The 103 s are one sample of a wide range. The leader of a classic group finds partitions when it
+  refreshes its metadata, every `metadata.max.age.ms`, and triggers the rebalance only then, which
+  takes one more heartbeat interval. With five minutes, any time up to 303 s is equally likely; with
+  one minute the ratio is five instead of twenty. Karafka uses librdkafka; the emulator follows the
+  Java consumer, in which only the leader checks for new partitions.
+- The factor of twenty therefore compares a setting of clients with a setting of brokers. The
+  duration of the rebalance itself has little effect on it.
 
 ## One process is replaced by another
 
-Published for [Kafka Streams]({thriving}): 45 s (48 s in the run shown) without work while a pod is
+Published for [Kafka Streams]({thriving}): 45 s (48 s in the run shown) of downtime while a pod is
 replaced, 100 ms once `internal.leave.group.on.close` is set. `published-leave-on-close`, 2 seeds;
-static members stand for a `close()` that does not leave:
+static members represent a `close()` that does not leave:
 
 {published-leave-on-close}
 
-- Without LeaveGroup the numbers agree: `session.timeout.ms`, 45 s, since the last heartbeat.
-- With it the emulator gives thirty times the published time. A member that leaves makes the group
-  rebalance at once, but the others hear of it from the answer to their next heartbeat, 3 s apart.
-  With heartbeats every 100 ms the published figure comes out. It therefore fits an application
-  whose heartbeats are set so, or a figure that is counted from when the others have heard.
-- Under the consumer protocol brokers say when heartbeats come, by default every 5 s, and a partition
-  waits for the next one of whoever shall have it. (The time that a member is idle is here, and in
-  the tables below, that of the group's first seconds: who joins waits for the others' heartbeats.)
+- Without LeaveGroup the figures agree: `session.timeout.ms`, 45 s, from the last heartbeat on.
+- With LeaveGroup the emulated time is thirty times the published one. A member that leaves triggers
+  a rebalance at once, but the others notice it in the response to their next heartbeat, every 3 s.
+  Heartbeats every 100 ms reproduce the published figure. It therefore fits an application with such
+  a heartbeat interval, or a measurement that starts when the others have noticed the rebalance.
+- Under the consumer protocol brokers set the heartbeat interval, by default 5 s, and a partition
+  waits for the next heartbeat of its new owner. (The idle time of a member is here, and in the
+  tables below, from the start of the group: a joining member waits for the others' heartbeats.)
 
 ## Pods that are killed
 
-Published for [Dapr]({dapr}): about 10 s without consumption for each pod that ends, with a session
+Published for [Dapr]({dapr}): about 10 s of downtime for each pod that exits, with a session
 of 10 s and no LeaveGroup. `b2-stop-without-leaving`, 2 seeds:
 
 {b2-stop-without-leaving}
@@ -78,43 +78,43 @@ of 10 s and no LeaveGroup. `b2-stop-without-leaving`, 2 seeds:
 
 [Published]({notes}): 40 instances on 200 partitions, about 3 s for each rebalance, "roughly two
 minutes" for 40 restarts; a pod needs 35 s to restart, and static members with a session of 60 s
-bring it down to nothing. `published-eager-deploy` plays the first two restarts of the forty, 1 seed:
+reduce it to zero. `published-eager-deploy` runs the first two restarts of the forty, 1 seed:
 
 {published-eager-deploy}
 
-- The two minutes are 40 times 3 s, one rebalance for each restart. That is what the emulator counts,
-  too: the next pod leaves in the moment in which the one before it joins, so that 40 restarts are 41
+- The two minutes are 40 times 3 s, one rebalance for each restart. The emulator counts the same:
+  the next pod leaves at the moment at which the previous one joins, so 40 restarts are 41
   rebalances. With a gap between pods there would be 80.
-- Each lasts until the last member has had its heartbeat: 3 s at most. All members have their
-  heartbeats at the same moment after a rebalance, so what is left is 3 s less what is over when 35 s
-  are divided by 3 s; a pod that is back earlier or later moves it anywhere between 0 and 3 s. Where
-  the whole 3 s are measured each time, somebody was in the middle of a batch besides.
-- A static deploy has no rebalance at all; each partition of the pod stands still for the 35 s instead.
-- Under the consumer protocol only what moves stands still, longer each, fewer together than 40
-  members that all wait.
+- Each rebalance lasts until the last member has sent its heartbeat: 3 s at most. All members send
+  their heartbeats at the same moment after a rebalance, so the duration is 3 s minus the remainder
+  of 35 s divided by 3 s; another restart time of the pod gives another value between 0 and 3 s. If
+  each rebalance takes the whole 3 s, a member was also in the middle of a batch.
+- A static deploy has no rebalance; instead, each partition of the pod has a downtime of 35 s.
+- Under the consumer protocol only partitions that move have downtime: each for longer, but less in
+  total than with 40 members that all wait.
 
 ## The slowest poll
 
-[Published]({rest}): a consumer behind a REST proxy that nobody asks for records does not poll, and a
+[Published]({rest}): a consumer behind a REST proxy without clients does not poll, and a
 rebalance lasts as long as its `max.poll.interval.ms`, 30 minutes. `published-slowest-poll`, 1 seed:
 
 {published-slowest-poll}
 
-- Under an eager assignor everybody stands still until the interval of the silent member is over. It
-  had not polled for half a minute when the rebalance began.
-- A cooperative group keeps what it has: only the newcomer waits.
-- With the consumer protocol nobody waits for the silent one but who shall have its partitions, for
-  as long as the same interval. Healthy members give theirs up at once.
+- Under an eager assignor all members wait until the interval of the member that does not poll
+  expires. Its last poll was half a minute before the rebalance began.
+- The members of a cooperative group keep their partitions: only the new member waits.
+- With the consumer protocol only the new owner of the partitions of the member that does not poll
+  waits, for the same interval. Healthy members revoke theirs at once.
 
 ## New partitions with `auto.offset.reset=latest`
 
-[Reported]({pull}): what is written to a new partition before somebody looks there is lost with
-`latest`; no number. `published-expansion-latest`, 3 partitions, a record a second each, 2 seeds:
+[Reported]({pull}): records written to a new partition before the group finds it are lost with
+`latest`; no figure. `published-expansion-latest`, 3 partitions with a record per second, 2 seeds:
 
 {published-expansion-latest}
 
-- What is lost is the rate times the time until the partition is found and assigned, for which see the
-  first set-up. The consumer protocol makes it small, not nothing; `earliest` makes it nothing.
+- The loss is the rate times the time until the partition is found and assigned (see the first
+  set-up). The consumer protocol makes it small, but not zero; `earliest` makes it zero.
 """
 
 LINKS = {
@@ -139,9 +139,9 @@ class SetUp:
     """As for ``--with``; empty: those of the scenario."""
 
 
-STILL = {
-    "downtime_max_s": "a partition still (s)",
-    "member_idle_max_s": "a member idle (s)",
+DOWNTIME = {
+    "downtime_max_s": "downtime of a partition (s)",
+    "member_idle_max_s": "idle time of a member (s)",
 }
 UNTIL_STABLE = {"rebalances": "rebalances", "time_to_stable_total_s": "until stable (s)"}
 
@@ -149,14 +149,14 @@ SET_UPS = {
     "published-partitions-added": SetUp(
         {"downtime_max_s": "until all are read (s)", "time_to_stable_max_s": "rebalance (s)"}, 3
     ),
-    "published-leave-on-close": SetUp({**STILL, "time_to_stable_max_s": "rebalance (s)"}, 2),
+    "published-leave-on-close": SetUp({**DOWNTIME, "time_to_stable_max_s": "rebalance (s)"}, 2),
     "b2-stop-without-leaving": SetUp(
-        {**STILL, "reprocessed": "again"},
+        {**DOWNTIME, "reprocessed": "reprocessed"},
         2,
         ("killed: as-written", "closing: act[rolling_restart-1].grace=30s"),
     ),
-    "published-eager-deploy": SetUp({**STILL, **UNTIL_STABLE}),
-    "published-slowest-poll": SetUp({**STILL, **UNTIL_STABLE}),
+    "published-eager-deploy": SetUp({**DOWNTIME, **UNTIL_STABLE}),
+    "published-slowest-poll": SetUp({**DOWNTIME, **UNTIL_STABLE}),
     "published-expansion-latest": SetUp(
         {"lost": "lost", "downtime_max_s": "until all are read (s)"}, 2
     ),
