@@ -12,33 +12,35 @@ from emulator.report.comparison import rows_table
 _PAGE = """\
 # What changes with group.protocol=consumer
 
-Printed by `python -m docs.pages`, which plays every table anew; change the scenarios or the
+Printed by `python -m docs.pages`, which runs every table; change the scenarios or the
 sentences in `docs/pages/consumer_protocol.py`, not this page. Each table is that of
-`rebalance compare NAME`, of seed 0 where nothing else is said. *Again* counts records that were processed again, *lost*
-those that were committed or passed over and never processed, *rejoined* consumers that had to let go
-of the group, *evicted* members that the coordinator removed; *still* is the longest time in which one
-partition had no owner at work, *peak lag* the most records unprocessed. Seconds of *still* in rows of
-the consumer protocol hold the group's forming, too, which takes up to twice a heartbeat interval.
+`rebalance compare NAME`, with seed 0 unless a table gives more seeds. *Reprocessed* counts records
+processed more than once, *lost* records that were committed or skipped but never processed,
+*dropped out* consumers that lost their membership, *removed* members that the coordinator removed;
+*downtime* is the longest time in which one partition had no active owner, *peak lag* the maximum of
+unprocessed records. In rows of the consumer protocol *downtime* includes the time in which the group
+forms, up to two heartbeat intervals.
 
 The Java consumer of this protocol (KIP-848) has two threads. The *background thread* owns the network
-and the membership; the *application thread* is in `poll()`, in the handler or in the listener. What
-each difference below comes to is decided between the two, or by the coordinator.
+and the membership; the *application thread* is in `poll()`, in the handler or in the listener. The
+differences below result from these two threads, or from the coordinator.
 
 ## Commits
 
 **An automatic commit may be ahead of the work.** The background thread reads positions while `poll()`
-moves them. Where records were buffered and a commit is due, it covers the batch that is only being
-handed out; a crash then loses what the classic consumer would repeat. Own commits rule it out.
+moves them. If records are buffered when a commit is due, the commit covers the batch that `poll()` is
+about to return; a crash then loses records that the classic consumer would reprocess. Explicit
+commits prevent this.
 
 {kip848-commit-ahead}
 
-**What is given up is read no more before it is committed.** A cooperative member commits when a
-rebalance begins and works on until it must give up: what it did in between is done again. The
-consumer of the new protocol marks partitions first, commits then, and gives up last.
+**The consumer stops reading a partition before it commits and revokes it.** A cooperative member
+commits when a rebalance begins and processes records until the revocation: those are reprocessed.
+The consumer of the new protocol first stops reading the partitions, then commits, then revokes.
 
 {kip848-commit-before-revocation}
 
-**A commit is judged by its partition.** Between join and sync a classic coordinator refuses all
+**The coordinator checks a commit per partition.** Between join and sync a classic coordinator refuses all
 commits of the group. With epochs a commit counts if the member had the partition at its epoch, so
 commits in the middle of a rebalance are accepted.
 
@@ -50,17 +52,18 @@ commits in the middle of a rebalance are accepted.
 
 ## Leaving, and listeners
 
-**Who closes and stays is waited for.** `CloseOptions` (KIP-1092) say what close() does about the
-membership; here `DEFAULT`, and for *remain* `REMAIN_IN_GROUP`. A dynamic member that stays is dead to
+**The group waits for a member that closes without leaving.** `CloseOptions` (KIP-1092) define whether
+close() leaves the group; here `DEFAULT`, and for *remain* `REMAIN_IN_GROUP`. A dynamic member that stays is dead to
 its group until its session is over: a classic group waits for it with all its partitions as soon as
 anybody joins, one of the consumer protocol with those of the member. A static member that stays is
 what static members are for; `LEAVE_GROUP` undoes that.
 
 {kip848-close-options}
 
-**A revocation that throws is not over.** poll() throws what the listener threw under both protocols.
-The classic consumer has given up all the same and goes on. The other one tries again with every
-`poll()`, reads nothing of the partitions meanwhile, and is put out after `max.poll.interval.ms`.
+**A revocation that throws is not complete.** Under both protocols poll() throws the exception of the
+listener. The classic consumer revokes the partitions anyway and continues. The new consumer retries
+with every `poll()`, does not read the partitions meanwhile, and is removed from the group after
+`max.poll.interval.ms`.
 
 {kip848-revoke-listener-throws}
 
@@ -98,19 +101,19 @@ had 10 s spares its living members after pauses, and waits for its dead.
 
 {kip848-session-by-broker}
 
-**A zombie hears of its end sooner.** A process that goes on after its session sends the overdue
-heartbeat first, and the answer is mostly there before the batch in hand is done. The classic consumer
-takes one more batch, of all that came in meanwhile.
+**A zombie notices its eviction sooner.** A process that continues after its session sends the overdue
+heartbeat first, and usually gets the response before the current batch is done. The classic consumer
+processes one more batch, of the records written meanwhile.
 
 {kip848-zombie}
 
-**A static member cannot come back before its session is over**, unless it closed in order. The new
-process is told UNRELEASED_INSTANCE_ID, and dies of it; a classic coordinator gives it the old one's
-partitions. Whatever starts processes must do so until the session is over.
+**A static member cannot rejoin before its old session expires**, unless it was closed. The new process
+gets UNRELEASED_INSTANCE_ID and exits; a classic coordinator gives it the partitions of the old one.
+The platform must restart the process until the session expires.
 
 {kip848-static-crash}
 
-The same happens to a static member that asks again because the answer to its join was lost.
+The same happens to a static member that retries its join because the response was lost.
 
 {kip848-join-answer-lost}
 

@@ -12,30 +12,30 @@ from emulator.report.comparison import rows_table
 _PAGE = """\
 # When a coordinator fails
 
-Printed by `python -m docs.pages`, which plays every table anew; change the scenarios or the
+Printed by `python -m docs.pages`, which runs every table; change the scenarios or the
 sentences in `docs/pages/coordinator_failures.py`, not this page. Each table is that of
-`rebalance compare NAME` without options: a row for each `[[variant]]` of the scenario. *Again*
-counts records that were processed again, *avoided* those that were not although the owner of their
-commit took it for failed, *rejoined* consumers that had to join anew, *evicted* members that a
-coordinator removed, *refused* commits that were refused. *Still* is the longest time in which one
-partition had no owner at work, *unread* the longest in which its owner, if it had one, got nothing
-new to read because of brokers, *uncommitted* the longest in which no coordinator could take
-commits; *peak lag* is the most records unprocessed. A column that is the same in every row is left
-out, and so is what there is no room for; `--json` has all.
+`rebalance compare NAME` without options: a row for each `[[variant]]` of the scenario. *Reprocessed*
+counts records processed more than once, *avoided* records that were not, because a commit counted
+that its member considered failed, *dropped out* consumers that had to rejoin, *removed* members
+that a coordinator removed, *refused* the refused commits. *Downtime* is the longest time in which
+one partition had no active owner, *unreadable* the longest time in which brokers had no new records
+for its owner, *no commits* the longest time in which no coordinator could accept commits; *peak
+lag* is the maximum of unprocessed records. Columns with the same value in every row are left out,
+and so are columns that do not fit; `--json` has all.
 
 A commit is *appended* when the coordinator has it in its own log, and *acknowledged* when all
-replicas in sync have it, that is, when the high watermark has passed it. `rebalance explain` tells
-both of every commit, with log offset, high watermark, leader epoch and broker.
+replicas in sync have it, that is, when the high watermark has passed it. `rebalance explain` prints
+both for every commit, with log offset, high watermark, leader epoch and broker.
 
 ## Killed at a step of a join, a sync or a commit
 
-`coordinator-dies-at-a-step`: a third member joins, the coordinator's broker is killed, everybody
-else lives on.
+`coordinator-dies-at-a-step`: a third member joins, the coordinator's broker is killed, and all
+other processes continue.
 
 {coordinator-dies-at-a-step}
 
-- Nothing is repeated and nobody is evicted, whatever the step: who lives commits what it has done
-  when there is a coordinator again, and that one begins every session anew.
+- No record is reprocessed and no member is evicted at any step: the members commit their work when
+  there is a coordinator again, and the new coordinator restarts every session.
 - The next coordinator knows the last record of the group that it has in its log. Up to the moment
   at which the leader's assignment is replicated, that is the group before the rebalance: the
   newcomer is unknown, drops out and joins anew, and with it the rebalance begins anew. From then
@@ -56,7 +56,7 @@ else lives on.
 
 A commit counts from when the next leader has it, half a replication after it was appended: before,
 it is lost with the log of the dead broker (*commit accepted but not replicated*); after, it counts
-although nobody was told.
+although no member got a response.
 
 ## Two coordinators at once
 
