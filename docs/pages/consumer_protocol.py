@@ -75,29 +75,29 @@ exception costs a session instead.
 
 ## Polls
 
-**Two batches may count as one.** A `poll()` that finds whole fetches left besides the one being handed
-out tells the background thread nothing, and `max.poll.interval.ms` runs on. With a backlog, allow for
-twice the longest batch.
+**Two batches may count as one.** A `poll()` that finds further buffered fetches sends the
+background thread no event, and the timer of `max.poll.interval.ms` continues. With a backlog, allow
+for twice the longest batch.
 
 {kip848-poll-without-event}
 
-**Giving up takes several polls.** That a reconciliation begins, the call of `onPartitionsRevoked` and
+**A revocation takes several polls.** That a reconciliation begins, the call of `onPartitionsRevoked` and
 that of `onPartitionsAssigned` each wait for a `poll()`, and with records buffered there is a batch
-between any two. The coordinator waits for `max.poll.interval.ms` in all, and then takes the member for
-dead. Allow for four of the longest batch.
+between any two. The coordinator waits for `max.poll.interval.ms` in all, and then removes the
+member. Allow for four of the longest batch.
 
 {kip848-slow-handover}
 
-**A poll that comes too late** ends the membership under both protocols; what was done since the last
-commit is done again, by the next owner or, with a `group.instance.id`, by the member itself.
+**A poll that comes too late** ends the membership under both protocols; records processed since the last
+commit are reprocessed, by the next owner or, with a `group.instance.id`, by the member itself.
 
 {kip848-poll-timer}
 
 ## Sessions and ids
 
-**The brokers say how long a session is**, for all groups that do not have their own:
+**The brokers set the session timeout**, for all groups without a group config:
 `group.consumer.session.timeout.ms`, 45 s, in place of a consumer's `session.timeout.ms`. A group that
-had 10 s spares its living members after pauses, and waits for its dead.
+had 10 s keeps members that pause, and waits longer for members that crashed.
 
 {kip848-session-by-broker}
 
@@ -120,13 +120,13 @@ The same happens to a static member that retries its join because the response w
 ## Topics
 
 **subscribe() on a running consumer** is a rebalance for each member that calls it, and for a
-cooperative one a second. One of the consumer protocol tells its coordinator with its next heartbeat.
+cooperative one a second. A member of the consumer protocol sends the change with its next heartbeat.
 
 {kip848-topics-change}
 
 **The broker can match the pattern.** It knows of a new topic at once and looks at most every 10 s; a
 consumer that matches by itself waits for its metadata (here a minute, by default five). With `latest`
-the difference is lost.
+the records of this difference are lost.
 
 {kip848-pattern-by-broker}
 """

@@ -40,9 +40,9 @@ other processes continue.
   at which the leader's assignment is replicated, that is the group before the rebalance: the
   newcomer is unknown, drops out and joins anew, and with it the rebalance begins anew. From then
   on it is the new generation, though followers that were not answered may start one rebalance more.
-- What does depend on the step is who owns anything meanwhile. Before the join phase has ended the
-  old owners hold what they had; from its end until positions have been fetched nobody owns
-  anything, for the nine seconds of `broker.session.timeout.ms` and what the join takes anew.
+- The step decides which members own partitions meanwhile. Before the join phase has ended the old
+  owners keep their partitions; from its end until positions have been fetched no member owns any,
+  for the nine seconds of `broker.session.timeout.ms` and the time of the new join.
 - Peak lag is nine seconds' worth at least, in every row: while the dead broker is in sync, no high
   watermark moves, of the offsets or of any topic that it has a copy of. Nothing new is read for
   nine seconds and nothing committed for a little longer, until the log is loaded
@@ -67,11 +67,11 @@ while members, who reach it as before, go on with it.
 
 The old coordinator answers heartbeats, and parks commits until they time out: its high watermark
 does not move, since its followers follow another. The new coordinator waits one session for the
-members it has loaded. Who learns of it in time is a member there, too, and commits what it has
-done; who does not has lost its partitions, and all since the last commit before the election.
+members it has loaded. A member that finds it in time stays a member and commits its work; any other
+member loses its partitions, and its work since the last commit before the election.
 
 `coordinator-goes-on-alone`: the same after the coordinator had lost its only follower. It is then
-all that is in sync, its commits are safe by its own lights and answered with success, and an
+all that is in sync, it considers its commits safe and acknowledges them, and an
 unclean election throws them away.
 
 {coordinator-goes-on-alone}
@@ -93,7 +93,7 @@ follower counts as in sync until it has lagged for `replica.lag.time.max.ms`.
 {h7-rolling-broker-restart}
 
 Commits fail while a coordinator moves and are sent again. In order, leaders move before their
-broker stops; killed, everybody waits for its session. Nothing is repeated as long as no member
+broker stops; killed, all wait for its session. Nothing is reprocessed as long as no member
 dies or restarts in the same moments.
 
 ## A load that takes too long
@@ -103,17 +103,17 @@ crashes meanwhile.
 
 {slow-load-after-a-year}
 
-A load evicts nobody, however much longer than `session.timeout.ms` it takes: heartbeats are
+A load evicts no member, however much longer than `session.timeout.ms` it takes: heartbeats are
 answered during it, and sessions begin anew after it. It refuses every commit and every join,
-however. What is processed meanwhile is committed only after it, and whoever dies or restarts
-before that leaves all of it to be repeated: *coordinator still loading*, with the time that the
+however. Records processed meanwhile are committed only after it; if a member crashes or restarts
+before that, all of them are reprocessed: *coordinator still loading*, with the time that the
 load took.
 
 ## A commit that timed out, and counts
 
 `coordinator-commit-times-out`: a follower stops for eight seconds; after `offsets.commit.timeout.ms`
-members are told `COORDINATOR_NOT_AVAILABLE`, and one of them dies. Its commit is in the log all the
-same and counts as soon as the follower is back. The records it spares are no entry of the ledger but
+members get `COORDINATOR_NOT_AVAILABLE`, and one of them crashes. Its commit is in the log anyway
+and counts as soon as the follower is back. The duplicates it avoids are not in the ledger but in
 the metric `duplicates_avoided`.
 """
 
