@@ -30,7 +30,7 @@ def test_scenarios_lists_all_with_their_questions():
 
     assert 0 == status
     assert all(name in output for name in catalogue.names())
-    assert "how long is the wait for the session timeout?" in output
+    assert "how long do its partitions wait for the session timeout?" in output
 
 
 def test_scenarios_for_machines_is_a_json_line_each():
