@@ -38,7 +38,7 @@ from emulator.scenario.load import loads
 from emulator.world.build import play
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.facts import OffsetsAccepted
-from protocols.machine import Append, Send, SetTimer, Step, Tell
+from protocols.machine import Append, Report, Send, SetTimer, Step
 from protocols.messages import (
     Envelope,
     Header,
@@ -205,7 +205,7 @@ def _is_commit(value: Any, depth: int) -> bool:
         return _is_commit(value.message, depth - 1)
     if isinstance(value, Append):
         return _is_commit(value.records, depth - 1)
-    if isinstance(value, Tell):
+    if isinstance(value, Report):
         return _is_commit(value.fact, depth - 1)
     return isinstance(value, Step) and _is_commit(value.effects, depth - 1)
 

@@ -73,13 +73,13 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class Report:
     """Report a fact, as a log line of the machine would; it changes no state."""
 
     fact: Fact
 
 
-Effect = Append | Send | SetTimer | CancelTimer | Call | Return | Tell
+Effect = Append | Send | SetTimer | CancelTimer | Call | Return | Report
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -157,7 +157,7 @@ def _refuse_files_of_many(files: Files) -> None:
 def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json: bool) -> bool:
     """Play one seed and print it; return whether the scenario's expectations hold."""
     chronicle, describer = Chronicle(), Describer()
-    finished = _play(loaded, seed, files, (chronicle.hear, describer.hear))
+    finished = _play(loaded, seed, files, (chronicle.feed, describer.feed))
     told = FinishedRun(
         subject=subject_of(loaded),
         seed=finished.seed,

@@ -52,7 +52,7 @@ class Course:
         self._leader = (epoch, broker)
         return True
 
-    def goes_on(self, point: Point) -> None:
+    def add(self, point: Point) -> None:
         """Add a point at a time that is not before the last one."""
         self.size_peak = max(self.size_peak, point.size)
         self.records_peak = max(self.records_peak, point.records)
@@ -133,7 +133,7 @@ class LogMeter:
         course = self._course(what.log_partition)
         if what.log_size >= 0 and course.is_led_by(what.broker, what.leader_epoch):
             segments = course.now.segments
-            course.goes_on(Point(event.at_us, what.log_size, what.log_records, segments))
+            course.add(Point(event.at_us, what.log_size, what.log_records, segments))
 
     def _on_loaded(self, event: ev.Event, what: ev.CoordinatorLoaded) -> None:
         self._loads += 1
@@ -142,13 +142,13 @@ class LogMeter:
         course = self._course(what.log_partition)
         if course.is_led_by(what.broker, what.leader_epoch):
             segments = what.segments if what.segments >= 0 else course.now.segments
-            course.goes_on(Point(event.at_us, what.size, what.records, segments))
+            course.add(Point(event.at_us, what.size, what.records, segments))
 
     def _on_rolled(self, event: ev.Event, what: ev.SegmentRolled) -> None:
         self._rolled += 1
         course = self._course(what.log_partition)
         if course.is_led_by(what.broker):
-            course.goes_on(course.now._replace(at_us=event.at_us, segments=what.segments))
+            course.add(course.now._replace(at_us=event.at_us, segments=what.segments))
 
     def _on_compacted(self, event: ev.Event, what: ev.LogCompacted) -> None:
         self._compactions += 1
@@ -156,4 +156,4 @@ class LogMeter:
         self._removed_records += what.removed_records
         course = self._course(what.log_partition)
         if course.is_led_by(what.broker):
-            course.goes_on(Point(event.at_us, what.size, what.records, what.segments))
+            course.add(Point(event.at_us, what.size, what.records, what.segments))

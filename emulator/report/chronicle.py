@@ -96,7 +96,7 @@ class Happening:
 
 
 class Chronicle:
-    """The timeline of a run, in order of first occurrence; pass every event to ``hear``."""
+    """The timeline of a run, in order of first occurrence; pass every event to ``feed``."""
 
     def __init__(self) -> None:
         self.left_out = 0
@@ -127,7 +127,7 @@ class Chronicle:
         """Return the lines of the timeline."""
         return list(self._happenings.values())
 
-    def hear(self, event: ev.Event) -> None:
+    def feed(self, event: ev.Event) -> None:
         """Add an event if it belongs to the timeline."""
         words = self._words.get(type(event.what))
         text = words(event.what) if words is not None else ""

@@ -54,7 +54,7 @@ def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
     for event in events:
         if event.id > story.until:
             break
-        story.hear(event)
+        story.feed(event)
     return tuple(without_refrains(list(story.lines())))
 
 
@@ -108,7 +108,7 @@ class _Story:
         self._faults: dict[int | None, ev.Event] = {}
         self.until = 1 << 62
 
-    def hear(self, event: ev.Event) -> None:
+    def feed(self, event: ev.Event) -> None:
         """Keep *event* if it belongs to the story; end the story after its last processing."""
         what = event.what
         if isinstance(what, ev.FaultBegan):

@@ -106,13 +106,13 @@ def arrived(member: DescribedMember, target_epoch: int) -> bool:
 
 
 class Describer:
-    """Follows the groups of a run; pass every event to ``hear``."""
+    """Follows the groups of a run; pass every event to ``feed``."""
 
     def __init__(self) -> None:
         self._groups: dict[str, GroupState] = {}
         self._now_us = 0
 
-    def hear(self, event: ev.Event) -> None:
+    def feed(self, event: ev.Event) -> None:
         """Apply an event if it concerns a group."""
         self._now_us = event.at_us
         rule = RULES.get(type(event.what))
@@ -139,7 +139,7 @@ def describe(group: str, history: Iterable[ev.Event], until: int) -> DescribedGr
     for event in history:
         if event.id > until:
             break
-        describer.hear(event)
+        describer.feed(event)
     found = (one for one in describer.groups if one.group == group and one.protocol == CONSUMER)
     return next(found, None)
 

@@ -15,7 +15,7 @@ from protocols.consumer.calls import Failed
 from protocols.consumer.positions import Phase
 from protocols.consumer.reader import MS, Reader, Reads
 from protocols.facts import PositionSet
-from protocols.machine import Effect, Return, Send, Step, Tell
+from protocols.machine import Effect, Report, Return, Send, Step
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -51,7 +51,7 @@ def take_committed(
         if entry.offset >= 0 and reader.positions.holds(entry.partition, Phase.INITIALIZING):
             reader.positions.seek(entry.partition, entry.offset, entry.leader_epoch)
             fact = PositionSet(partition=entry.partition, offset=entry.offset, source="committed")
-            facts.append(Tell(fact))
+            facts.append(Report(fact))
     return step.also(*facts)
 
 
@@ -130,7 +130,7 @@ def on_list_offsets_response(
             continue
         if entry.error is ErrorCode.NONE and entry.offset >= 0:
             reader.positions.seek(entry.partition, entry.offset)
-            facts.append(Tell(_reset_fact(reader, entry.partition, entry.offset)))
+            facts.append(Report(_reset_fact(reader, entry.partition, entry.offset)))
         elif entry.error is not ErrorCode.NONE:
             failed.append(entry.partition)
     step = Step(reads, tuple(facts))

@@ -21,7 +21,7 @@ from protocols.consumer.calls import Failed
 from protocols.consumer.positions import FetchPosition, Phase
 from protocols.consumer.reader import MS, Reader, Reads, Validation
 from protocols.facts import PositionSet
-from protocols.machine import Return, Send, Step, Tell
+from protocols.machine import Report, Return, Send, Step
 from protocols.messages import (
     NO_LEADER,
     UNKNOWN_EPOCH,
@@ -139,13 +139,13 @@ def _is_unknown(end: EpochEndOffset) -> bool:
 
 def _move_to_divergence(
     reader: Reader, partition: TopicPartition, end: EpochEndOffset
-) -> tuple[Tell, ...]:
+) -> tuple[Report, ...]:
     """Continue where the logs diverge, if the leader returned it; else use the reset policy."""
     if _is_unknown(end):
         reader.positions.reset(partition, TRUNCATED)
         return ()
     reader.positions.move_back(partition, end.end_offset, end.leader_epoch)
-    return (Tell(PositionSet(partition=partition, offset=end.end_offset, source=TRUNCATED)),)
+    return (Report(PositionSet(partition=partition, offset=end.end_offset, source=TRUNCATED)),)
 
 
 def _record_failure(reads: Reads, truncated: list[str]) -> Step[Reads]:

@@ -33,7 +33,7 @@ from protocols.groups.shard import (
     Waiting,
     is_classic,
 )
-from protocols.machine import Effect, Send, SetTimer, Tell
+from protocols.machine import Effect, Report, Send, SetTimer
 from protocols.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -289,7 +289,7 @@ def on_durable(shard: AnyShard, waiting: Waiting, at: Moment) -> Turn[AnyShard]:
     """Continue a step that waited for records that are now durable."""
     if isinstance(waiting, Send):
         return Turn(shard, (waiting,))
-    if isinstance(waiting, Tell):
+    if isinstance(waiting, Report):
         return Turn(shard, _still_dropped(shard, waiting))
     return Turn(shard) if isinstance(waiting, Retry) else classic.on_durable(shard, waiting, at)
 
@@ -300,7 +300,7 @@ def on_append_failed(
     """Answer a request that waited for an append that failed with *error* or timed out."""
     if isinstance(waiting, Send):
         return Turn(shard, (Send(waiting.to, append_failed_response(waiting.message, error)),))
-    if isinstance(waiting, Tell):
+    if isinstance(waiting, Report):
         return Turn(shard, waits=_still_dropped(shard, waiting))
     if isinstance(waiting, Retry):
         moved = error is ErrorCode.NOT_COORDINATOR
@@ -308,7 +308,7 @@ def on_append_failed(
     return classic.on_append_failed(shard, waiting, error, at)
 
 
-def _still_dropped(shard: AnyShard, emitted: Tell) -> tuple[Tell, ...]:
+def _still_dropped(shard: AnyShard, emitted: Report) -> tuple[Report, ...]:
     """Return the fact for the offsets that are still deleted; some batches may have failed."""
     fact = emitted.fact
     assert isinstance(fact, OffsetsDropped), "no other fact waits for the log"

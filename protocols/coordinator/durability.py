@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from protocols.coordinator.replay import replayed
 from protocols.groups.shard import AnyShard, Durable, Shard, Turn, Waiting
-from protocols.machine import Append, SetTimer, Tell
+from protocols.machine import Append, Report, SetTimer
 from protocols.offsets_topic.records import Record
 
 Entry = tuple[int, Record]
@@ -67,7 +67,7 @@ class DeferredFact(NamedTuple):
     """A fact that waits, without a timeout, until all records below a log offset are durable."""
 
     below: int
-    waiting: Tell
+    waiting: Report
 
 
 class Durability:
@@ -168,7 +168,7 @@ class Durability:
         """
         below = self.next_log_offset
         for waiting in waits:
-            if type(waiting) is Tell:
+            if type(waiting) is Report:
                 self._facts.append(DeferredFact(below, waiting))
             else:
                 self._deferred.append(Deferred(below, deadline_us, waiting))

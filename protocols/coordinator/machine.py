@@ -59,7 +59,7 @@ from protocols.groups.shard import (
     is_classic,
 )
 from protocols.groups.topics import TopicsImage
-from protocols.machine import CancelTimer, Effect, Send, Step, Tell
+from protocols.machine import CancelTimer, Effect, Report, Send, Step
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     Envelope,
@@ -71,7 +71,7 @@ from protocols.offsets_topic.records import Record
 from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.settings import BrokerSettings
 
-_AT_ONCE: Final = (Send, Tell)
+_AT_ONCE: Final = (Send, Report)
 """The waits that are carried out at once if everything proposed is already durable."""
 
 

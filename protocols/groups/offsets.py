@@ -22,7 +22,7 @@ from protocols.groups.shard import (
     Turn,
 )
 from protocols.java_maps import TimelineMap
-from protocols.machine import Effect, Send, Tell
+from protocols.machine import Effect, Report, Send
 from protocols.messages import (
     FetchedOffset,
     Header,
@@ -94,14 +94,14 @@ def tombstones(group_id: str, partitions: Iterable[TopicPartition]) -> tuple[Rec
     )
 
 
-def dropped(group_id: str, partitions: tuple[TopicPartition, ...], why: str) -> tuple[Tell, ...]:
+def dropped(group_id: str, partitions: tuple[TopicPartition, ...], why: str) -> tuple[Report, ...]:
     """Report deleted offsets, if any; the fact waits until their tombstones are durable."""
     if not partitions:
         return ()
-    return (Tell(OffsetsDropped(group=group_id, partitions=partitions, why=why)),)
+    return (Report(OffsetsDropped(group=group_id, partitions=partitions, why=why)),)
 
 
-def still_gone(durable: Durable, fact: OffsetsDropped) -> tuple[Tell, ...]:
+def still_gone(durable: Durable, fact: OffsetsDropped) -> tuple[Report, ...]:
     """Return *fact* without the offsets that have been committed again since.
 
     Commits proposed after the tombstones, while these were replicated, are already replayed.
@@ -240,8 +240,8 @@ def _answer(request: OffsetCommitRequest, refused: Refused) -> OffsetCommitRespo
 
 def _accepted(
     header: Header, request: OffsetCommitRequest, offsets: tuple[OffsetToCommit, ...]
-) -> Tell:
-    return Tell(
+) -> Report:
+    return Report(
         OffsetsAccepted(
             group=request.group_id,
             header=header,
@@ -255,7 +255,7 @@ def _accepted(
 def _refusals(header: Header, request: OffsetCommitRequest, refused: Refused) -> tuple[Effect, ...]:
     """Report the rejected partitions, one fact for each error."""
     return tuple(
-        Tell(
+        Report(
             OffsetsRefused(
                 group=request.group_id,
                 header=header,

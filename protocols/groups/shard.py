@@ -174,7 +174,7 @@ class Retry(NamedTuple):
 Waiting = Any
 """A step of a turn that waits until everything proposed so far is durable.
 
-A ``Send`` is a reply, a ``Tell`` is a fact that holds from then on, a :class:`Retry` belongs to
+A ``Send`` is a reply, a ``Report`` is a fact that holds from then on, a :class:`Retry` belongs to
 a timer; anything else belongs to a classic group.
 """
 

@@ -32,7 +32,7 @@ MAX_SESSION_TIMEOUT: Final = _time(
 )
 HEARTBEAT_INTERVAL: Final = _time(
     "group.consumer.heartbeat.interval.ms",
-    "How often members of the consumer protocol are told to send heartbeats.",
+    "How often members of the consumer protocol send heartbeats.",
 )
 MIN_HEARTBEAT_INTERVAL: Final = _time(
     "group.consumer.min.heartbeat.interval.ms",

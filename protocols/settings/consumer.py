@@ -47,7 +47,7 @@ class ConsumerSettings:
         Setting("client.id", Kind.TEXT, "First part of the member id the coordinator gives out."),
     )
     client_rack: str = declared(
-        "", Setting("client.rack", Kind.TEXT, "Rack the consumer stands in; assignors may mind it.")
+        "", Setting("client.rack", Kind.TEXT, "Rack of the consumer; rack-aware assignors use it.")
     )
     session_timeout_ms: int = declared(
         45_000,

@@ -14,7 +14,7 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from protocols.consumer.fetching import Handed
-from protocols.machine import Call, CancelTimer, Return, Send, SetTimer, Step, Tell
+from protocols.machine import Call, CancelTimer, Report, Return, Send, SetTimer, Step
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -187,7 +187,7 @@ class Bench:
                     self.end_call()
             case Return(value):
                 self.returned.append(value)
-            case Tell(fact):
+            case Report(fact):
                 self.facts.append(fact)
 
     def _sent(self, sent: Sent) -> None:

@@ -13,7 +13,7 @@ from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.coordinator.replay import replayed
 from protocols.facts import Fact
 from protocols.groups.shard import Durable
-from protocols.machine import Append, CancelTimer, Effect, Send, SetTimer, Step, Tell
+from protocols.machine import Append, CancelTimer, Effect, Report, Send, SetTimer, Step
 from protocols.messages import Header
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import Record
@@ -108,7 +108,7 @@ class CoordinatorDriver:
                     self.timers[name] = deadline_us
                 case CancelTimer(name):
                     self.timers.pop(name, None)
-                case Tell(fact):
+                case Report(fact):
                     self.facts.append(fact)
                 case _:
                     raise AssertionError(effect)

@@ -126,7 +126,7 @@ class History:
 
     def _changed(self, generation: Generation) -> None:
         before = self._before
-        if before is not None and before.deleted and _goes_on(before, generation):
+        if before is not None and before.deleted and _continues(before, generation):
             self.changes.pop()
             before = self._deleted
         latest = change(before, generation)
@@ -147,7 +147,7 @@ class History:
         return self.presences.setdefault((seen.name, seen.host), Presence(at_ms, at_ms))
 
 
-def _goes_on(deleted: Generation, generation: Generation) -> bool:
+def _continues(deleted: Generation, generation: Generation) -> bool:
     """Return whether a group was deleted only to be rewritten as another type."""
     at_once = deleted.place.at_ms == generation.place.at_ms
     return at_once and deleted.group_type != generation.group_type

@@ -34,7 +34,7 @@ from emulator.world.run import Run
 from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.facts import Fact, OffsetsAccepted, OffsetsRefused
 from protocols.groups.answers import client_error
-from protocols.machine import Append, CancelTimer, Send, SetTimer, Step, Tell
+from protocols.machine import Append, CancelTimer, Report, Send, SetTimer, Step
 from protocols.messages import Envelope, Header, Message
 
 MOST_BROKERS = 1_001
@@ -164,7 +164,7 @@ class Host:
 
     def unload(self, cause: int | None) -> None:
         """Unload the coordinator: another broker leads. Every parked request is answered."""
-        self._context.loaders.of(self.broker).give_up(self._shard.number)
+        self._context.loaders.of(self.broker).cancel(self._shard.number)
         loading = self.coordinator.phase is Phase.LOADING
         self._carry_out(self.coordinator.unload(self._run.kernel.now))
         unloaded = CoordinatorUnloaded(
@@ -274,7 +274,7 @@ class Host:
                 case CancelTimer(name=name):
                     self._late.discard(name)
                     self._timers.cancel(name)
-                case Tell(fact=fact):
+                case Report(fact=fact):
                     self._emit(fact, step)
                 case Append(records=records):
                     self._appends.add(records)

@@ -47,7 +47,7 @@ class Loader:
         if self._running is None:
             self._next()
 
-    def give_up(self, number: int) -> None:
+    def cancel(self, number: int) -> None:
         """Cancel the load of a partition whose leadership is lost; a running load fails."""
         self._waiting = deque(load for load in self._waiting if load.number != number)
         if self._running is not None and self._running.number == number:

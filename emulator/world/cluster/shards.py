@@ -17,7 +17,7 @@ from emulator.world.cluster.stored_log import Amount, StoredLog
 from emulator.world.draws import base64_id, sampler, stream_key, text_id
 from protocols.coordinator.dispatch import reject_not_coordinator
 from protocols.facts import Fact, OffsetsDropped, OffsetsRefused
-from protocols.machine import Send, Tell
+from protocols.machine import Report, Send
 from protocols.messages import Envelope
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -191,7 +191,7 @@ class Shard:
             match effect:
                 case Send(message=message):
                     context.answer(broker, envelope.header, message)
-                case Tell(fact=OffsetsRefused() as fact):
+                case Report(fact=OffsetsRefused() as fact):
                     context.events.refused(fact)
 
     def new_member_id(self, prefix: str) -> str:

@@ -38,7 +38,7 @@ from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import POLL
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.fetching import Handed
-from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, Tell
+from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 
 if TYPE_CHECKING:
@@ -338,7 +338,7 @@ class Process:
     def _call(self, effect: Call) -> None:
         self.application.call(effect)
 
-    def _tell(self, effect: Tell) -> None:
+    def _report(self, effect: Report) -> None:
         self._context.events.write(self, effect.fact)
 
     def _return(self, effect: Return) -> None:
@@ -375,6 +375,6 @@ _CARRIED_OUT: Final[dict[type, Callable[[Process, Any], None]]] = {
     SetTimer: Process._set_timer,  # noqa: SLF001
     CancelTimer: Process._cancel_timer,  # noqa: SLF001
     Call: Process._call,  # noqa: SLF001
-    Tell: Process._tell,  # noqa: SLF001
+    Report: Process._report,  # noqa: SLF001
     Return: Process._return,  # noqa: SLF001
 }

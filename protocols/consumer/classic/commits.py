@@ -25,7 +25,7 @@ from protocols.consumer.commits import RETRIED, all_consumed, automatic_order
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads, take_number
 from protocols.facts import CommitEnded, CommitKind, CommitSent
-from protocols.machine import Step, Tell
+from protocols.machine import Report, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 
@@ -75,7 +75,7 @@ def send_commit(
     number = state.reads.next_correlation_id
     sent = CommitSent(correlation_id=number, kind=kind, generation=generation.id, offsets=offsets)
     step = ask(state, consumer, Asked.COMMIT, request, now, commit=offsets, kind=kind)
-    return Step(step.state, (Tell(sent), *step.effects))
+    return Step(step.state, (Report(sent), *step.effects))
 
 
 def report_refused_commit(
@@ -89,7 +89,7 @@ def report_refused_commit(
     ended = CommitEnded(
         correlation_id=number, kind=kind, error=error, offsets=offsets, refused_locally=True
     )
-    return Step(after, (Tell(sent), Tell(ended)))
+    return Step(after, (Report(sent), Report(ended)))
 
 
 def local_error(exception: str) -> ErrorCode:
@@ -255,7 +255,7 @@ def on_commit_ended(
     state: ClientState, number: int, flight: InFlight, error: ErrorCode
 ) -> Step[ClientState]:
     """Record the end of a commit for the call or the callback that waits for it."""
-    ended = Tell(
+    ended = Report(
         CommitEnded(correlation_id=number, kind=flight.kind, error=error, offsets=flight.commit)
     )
     match flight.kind:

@@ -43,7 +43,7 @@ from protocols.consumer.classic.state import (
 )
 from protocols.consumer.requests import LOSES_COORDINATOR, Known
 from protocols.facts import AssignmentWarning, AssignorFailed
-from protocols.machine import Step, Tell
+from protocols.machine import Report, Step
 from protocols.messages import (
     JoinGroupResponse,
     SyncGroupRequest,
@@ -171,7 +171,7 @@ def _assign(
     if violation:
         return _assignor_failed(state, assignor, violation, "IllegalStateException")
     given_twice = tuple(
-        Tell(
+        Report(
             AssignmentWarning(
                 assignor=assignor.name,
                 generation=state.generation.id,
@@ -189,7 +189,7 @@ def _assignor_failed(
     state: ClientState, assignor: Assignor, message: str, exception: str
 ) -> Step[ClientState]:
     """Throw from poll, because the leader's own assignor failed."""
-    failed = Tell(AssignorFailed(assignor=assignor.name, message=message))
+    failed = Report(AssignorFailed(assignor=assignor.name, message=message))
     return Step(_fail(state, exception, Reaction.THROW), (failed,))
 
 

@@ -30,7 +30,7 @@ from protocols.consumer.classic.state import (
 from protocols.consumer.reader import MS, Metadata, reconnect_backoff_us
 from protocols.consumer.requests import Known, Unknown, on_reads, send
 from protocols.facts import ClientDropped, CommitKind, CoordinatorLost
-from protocols.machine import Step, Tell
+from protocols.machine import Report, Step
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -65,7 +65,7 @@ def reset(state: ClientState, reason: str, *, keep_member_id: bool) -> Step[Clie
         future=_outdated(state.future),
         beat=None,
     )
-    return Step(after, (Tell(ClientDropped(reason=reason)),))
+    return Step(after, (Report(ClientDropped(reason=reason)),))
 
 
 def _outdated(future: JoinFuture) -> JoinFuture:
@@ -148,7 +148,7 @@ def mark_unknown(
     ready = now + reconnect_backoff_us(consumer, failures, now)
     reconnect = Reconnect(broker, ready, failures + 1)
     after = replace(state, coordinator=Unknown(retry_us=now), reconnect=reconnect)
-    return Step(after, (Tell(CoordinatorLost(reason=reason)),))
+    return Step(after, (Report(CoordinatorLost(reason=reason)),))
 
 
 def refresh_metadata(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

@@ -81,7 +81,7 @@ def respond(
         case MetadataResponse() | ListOffsetsResponse() | OffsetsForLeaderEpochResponse():
             step = on_reads(state, lambda reads: on_response(reads, consumer, number, body, now))
             has_news = step.state.metadata.version != state.metadata.version
-            return step.then(lambda s: _leader_goes_on(s, consumer, now)) if has_news else step
+            return step.then(lambda s: _resume_election(s, consumer, now)) if has_news else step
         case FindCoordinatorResponse():
             return heartbeat.on_coordinator_found(state, consumer, body, now)
         case FetchResponse():
@@ -93,7 +93,7 @@ def respond(
             return _from_coordinator(state, consumer, envelope, now)
 
 
-def _leader_goes_on(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def _resume_election(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     if isinstance(state.future, AwaitingMetadata) and metadata.covers_all(state.metadata):
         return joining.on_leader_elected(state, consumer, state.future.response, now)
     return Step(state)

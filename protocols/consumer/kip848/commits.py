@@ -31,7 +31,7 @@ from protocols.consumer.kip848.threads import (
 from protocols.consumer.reader import MS, backoff_us
 from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads, take_number
 from protocols.facts import CommitEnded, CommitKind, CommitSent
-from protocols.machine import Return, SetTimer, Step, Tell
+from protocols.machine import Report, Return, SetTimer, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 
@@ -133,7 +133,7 @@ def _send(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> S
         offsets=commit.offsets,
     )
     step = ask(state, consumer, Asked.COMMIT, request, now, commit=commit)
-    return Step(step.state, (Tell(sent), *step.effects))
+    return Step(step.state, (Report(sent), *step.effects))
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def on_commit_response(
         step = mark_unknown(state, f"commit answered {error.name}", now)
     else:
         step = Step(state)
-    step = step.also(Tell(fact))
+    step = step.also(Report(fact))
     if _tries_again(state, commit, error, now):
         return step.then(lambda s: _again(s, consumer, commit, now))
     return step.then(lambda s: _end(s, consumer, commit, error, now))

@@ -27,7 +27,7 @@ from protocols.consumer.kip848.state import (
 from protocols.consumer.kip848.threads import Purpose
 from protocols.consumer.requests import on_reads
 from protocols.facts import ClientDropped, ClientStateChanged
-from protocols.machine import Step, Tell
+from protocols.machine import Report, Step
 from protocols.messages import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -46,7 +46,7 @@ def transition(state: ClientState, member: Membership) -> Step[ClientState]:
     fact = ClientStateChanged(
         member_id=state.member_id, epoch=member.epoch, before=before.name, after=member.state.name
     )
-    return Step(after, (Tell(fact),))
+    return Step(after, (Report(fact),))
 
 
 def join(state: ClientState) -> Step[ClientState]:
@@ -135,7 +135,7 @@ def on_fenced(
         return Step(state)
     fenced = abort_reconciliation(member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
     step = transition(state, fenced.to(MemberState.FENCED))
-    dropped = Tell(ClientDropped(reason=f"heartbeat answered {error.name}"))
+    dropped = Report(ClientDropped(reason=f"heartbeat answered {error.name}"))
     return step.also(dropped).then(
         lambda s: release_assignment(s, consumer, ReleaseStage.THEN_JOIN, now)
     )
@@ -151,7 +151,7 @@ def on_fatal(
     failed = Failed(exception_name(error), error, message)
     member = abort_reconciliation(state.member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
     step = transition(replace(state, died=failed), member.to(MemberState.FATAL))
-    dropped = Tell(ClientDropped(reason=f"heartbeat answered {error.name}"))
+    dropped = Report(ClientDropped(reason=f"heartbeat answered {error.name}"))
     if state.member.state.leaving:
         return step.also(dropped)
     return step.also(dropped).then(
@@ -241,7 +241,7 @@ def on_poll_expired(state: ClientState, consumer: Consumer) -> Step[ClientState]
     step = transition(state, abort_reconciliation(state.member).to(MemberState.PREPARE_LEAVING))
     member = step.state.member._replace(epoch=epoch, current=NO_ASSIGNMENT)
     step = step.then(lambda s: transition(s, member.to(MemberState.LEAVING)))
-    return step.also(Tell(ClientDropped(reason=POLL_EXPIRED)))
+    return step.also(Report(ClientDropped(reason=POLL_EXPIRED)))
 
 
 def on_left(state: ClientState, after: MemberState) -> Step[ClientState]:

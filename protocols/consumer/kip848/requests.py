@@ -15,7 +15,7 @@ from protocols.consumer.kip848.threads import Called, Event, Lag, Needed, Purpos
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import Known, Unknown, send, take_number
 from protocols.facts import CommitKind, CoordinatorLost
-from protocols.machine import SetTimer, Step, Tell
+from protocols.machine import Report, SetTimer, Step
 from protocols.messages import Message
 
 BY_TOPIC_ID = 10
@@ -46,7 +46,7 @@ def mark_unknown(state: ClientState, reason: str, now: int) -> Step[ClientState]
     if isinstance(state.coordinator, Unknown):
         return Step(state)
     after = replace(state, coordinator=Unknown(retry_us=now))
-    return Step(after, (Tell(CoordinatorLost(reason=reason)),))
+    return Step(after, (Report(CoordinatorLost(reason=reason)),))
 
 
 def queue_automatic_commit(

@@ -19,7 +19,7 @@ from protocols.groups.classic.rebalance import (
 )
 from protocols.groups.classic.states import HEARTBEAT, Act, Sender, State
 from protocols.groups.shard import Moment, Turn
-from protocols.machine import Send, SetTimer, Tell
+from protocols.machine import Report, Send, SetTimer
 from protocols.messages import Header, HeartbeatRequest, HeartbeatResponse
 from protocols.messages.errors import ErrorCode
 
@@ -77,7 +77,7 @@ def _expired(group: Group, member_id: str, at: Moment) -> Turn[Group]:
         return Turn(group)
     removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.EXPIRED)
     turn = (
-        Turn(group, (Tell(removed),))
+        Turn(group, (Report(removed),))
         .then(lambda group: reject_join(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID))
         .then(lambda group: Turn(without_member(group, member_id)))
     )

@@ -71,7 +71,7 @@ def _check_members(group: Group) -> None:
 
 def _check_waiting(group: Group) -> None:
     members = set(group.members)
-    assert not members & set(group.pending_joins), "whoever has joined is not pending"
+    assert not members & set(group.pending_joins), "a member that has joined is pending"
     assert set(group.joining) <= members
     assert set(group.syncing) <= members
     assert set(group.newcomers) <= members

@@ -40,7 +40,7 @@ from protocols.groups.classic.rebalance import (
 from protocols.groups.classic.states import JOIN_GROUP, Act, Sender, State
 from protocols.groups.shard import Moment, Turn
 from protocols.java_maps import spread
-from protocols.machine import Send, SetTimer, Tell
+from protocols.machine import Report, Send, SetTimer
 from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import GroupMetadataKey, GroupMetadataValue, Record
@@ -122,7 +122,7 @@ def _admit(group: Group, header: Header, request: JoinGroupRequest, at: Moment) 
         spread=spread(member_id),
         arrived=group.insertions,
     )
-    added = Tell(
+    added = Report(
         MemberAdded(
             group=group.group_id,
             member_id=member_id,
@@ -182,7 +182,7 @@ def _evict(group: Group, header: Header, request: JoinGroupRequest, _: Moment) -
     if member_id not in group.members:
         return Turn(without_member(group, member_id), (refused,))
     removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.GROUP_FULL)
-    return Turn(without_member(group, member_id), (Tell(removed), refused))
+    return Turn(without_member(group, member_id), (Report(removed), refused))
 
 
 _ACTS: Final[

@@ -15,7 +15,7 @@ from protocols.groups.classic.membership import sender_of_leave, without_member
 from protocols.groups.classic.rebalance import complete_join_if_last, prepare_rebalance, reject_join
 from protocols.groups.classic.states import LEAVE_GROUP, Act, Sender, State
 from protocols.groups.shard import Moment, Turn
-from protocols.machine import CancelTimer, Send, Tell
+from protocols.machine import CancelTimer, Report, Send
 from protocols.messages import (
     Header,
     LeaveGroupRequest,
@@ -64,7 +64,7 @@ def _left(group: Group, entry: LeavingMember, verdict: ErrorCode | Act | None) -
             member_id = entry.member_id or group.static_members[entry.group_instance_id or ""]
             removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.LEFT)
             return (
-                Turn(group, (Tell(removed), CancelTimer(group.members[member_id].timer)))
+                Turn(group, (Report(removed), CancelTimer(group.members[member_id].timer)))
                 .then(lambda group: reject_join(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID))
                 .then(lambda group: Turn(without_member(group, member_id)))
             )

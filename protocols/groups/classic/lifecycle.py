@@ -42,7 +42,7 @@ from protocols.groups.classic.rebalance import (
 from protocols.groups.classic.records import restored
 from protocols.groups.classic.states import State
 from protocols.groups.shard import Moment, Turn
-from protocols.machine import CancelTimer, Effect, Send, SetTimer, Tell
+from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
 from protocols.messages import JoinGroupResponse, SyncGroupResponse
 from protocols.messages.errors import ErrorCode
 
@@ -64,7 +64,7 @@ def _started(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
         generation=group.generation,
         members=tuple(member.member_id for member in members),
     )
-    effects: list[Effect] = [Tell(loaded)]
+    effects: list[Effect] = [Report(loaded)]
     effects += (SetTimer(member.timer, at.after(member.session_timeout_ms)) for member in members)
     size_max = at.settings.group_max_size
     if len(members) <= size_max:

@@ -274,9 +274,9 @@ def sender_of_commit(group: Group | None, request: OffsetCommitRequest) -> Sende
     """Identify the sender of an OffsetCommit; an empty group only checks for no generation."""
     no_generation = request.generation_id < 0
     if group is None or group.state is State.EMPTY:
-        return Sender.NOBODY if no_generation else Sender.STRANGER
+        return Sender.NONE if no_generation else Sender.STRANGER
     if no_generation and not request.member_id and request.group_instance_id is None:
-        return Sender.NOBODY
+        return Sender.NONE
     return sender_in_generation(
         group, request.member_id, request.group_instance_id, request.generation_id
     )

@@ -33,7 +33,7 @@ from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import State
 from protocols.groups.shard import Moment, Turn
 from protocols.java_maps import NOTHING
-from protocols.machine import CancelTimer, Effect, Send, SetTimer, Tell
+from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
 from protocols.messages import (
     Header,
     JoinGroupMember,
@@ -61,7 +61,7 @@ def prepare_rebalance(group: Group, at: Moment, reason: str, member_id: str) -> 
 
     *reason*: as in the coordinator's log. *member_id*: the member that caused the rebalance.
     """
-    began = Tell(
+    began = Report(
         RebalanceStarted(
             group=group.group_id, generation=group.generation, reason=reason, member_id=member_id
         )
@@ -174,7 +174,7 @@ def _drop_absent(group: Group) -> Turn[Group]:
     ]
     effects: list[Effect] = [over]
     for member in absent:
-        effects.append(Tell(_left_behind(group, member)))
+        effects.append(Report(_left_behind(group, member)))
         effects.append(CancelTimer(member.timer))
     return Turn(without_members(group, absent), tuple(effects))
 
@@ -203,7 +203,7 @@ def _become_empty(group: Group, at: Moment) -> Turn[Group]:
         pending_syncs=NOTHING,
         subscribed_topics=topics_of(group),
     )
-    emptied = Tell(GroupEmptied(group=group.group_id, generation=group.generation))
+    emptied = Report(GroupEmptied(group=group.group_id, generation=group.generation))
     return Turn(group, (emptied,), (group_record(group, NOTHING),))
 
 
@@ -224,7 +224,7 @@ def _next_generation(group: Group, at: Moment) -> Turn[Group]:
         leader=group.leader_id or "",
         members=tuple(member.member_id for member in members),
     )
-    effects: list[Effect] = [Tell(ended)]
+    effects: list[Effect] = [Report(ended)]
     effects += (SetTimer(member.timer, at.after(member.session_timeout_ms)) for member in members)
     sync_by_us = at.after(rebalance_timeout_ms(group))
     effects.append(SetTimer(sync_timer(group.group_id), sync_by_us))

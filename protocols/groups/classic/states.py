@@ -98,7 +98,7 @@ class Sender(enum.Enum):
     INSTANCE = "a request that names a static member by its instance id only"
     FENCED = "a member whose instance id belongs to another member id"
     STRANGER = "a member whose member id or instance id is unknown"
-    NOBODY = "a commit without a generation and a member"
+    NONE = "a commit without a generation and a member"
     STALE = "a member with another generation"
     OTHER_PROTOCOL = "a member with another protocol than the group's"
     CHANGED = "a member with new metadata"
@@ -260,7 +260,7 @@ LEAVE_GROUP: Final[Table] = MappingProxyType(
 
 OFFSET_COMMIT: Final[Table] = MappingProxyType(
     {
-        Sender.NOBODY: (
+        Sender.NONE: (
             Act.STORE_OFFSETS,
             Act.STORE_OFFSETS,
             _UNKNOWN,

@@ -31,7 +31,7 @@ from protocols.groups.classic.rebalance import (
 from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import State
 from protocols.groups.shard import Moment, Turn
-from protocols.machine import Effect, Send, SetTimer, Tell
+from protocols.machine import Effect, Report, Send, SetTimer
 from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
 from protocols.messages.errors import ErrorCode
 
@@ -122,8 +122,10 @@ def _replaced(
     """
     timer = session_timer(group.group_id, new_id)
     facts: tuple[Effect, ...] = (
-        Tell(MemberRemoved(group=group.group_id, member_id=old.member_id, why=Departure.REPLACED)),
-        Tell(
+        Report(
+            MemberRemoved(group=group.group_id, member_id=old.member_id, why=Departure.REPLACED)
+        ),
+        Report(
             MemberAdded(
                 group=group.group_id,
                 member_id=new_id,

@@ -28,7 +28,7 @@ from protocols.groups.classic.rebalance import answer_syncs, cancel_sync_phase, 
 from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import SYNC_GROUP, Act, Sender, State
 from protocols.groups.shard import Moment, Turn
-from protocols.machine import CancelTimer, Effect, Send, Tell
+from protocols.machine import CancelTimer, Effect, Report, Send
 from protocols.messages import Header, SyncGroupRequest, SyncGroupResponse
 from protocols.messages.errors import ErrorCode
 
@@ -116,7 +116,7 @@ def on_assignment_stored(group: Group, waiting: AssignmentStored, at: Moment) ->
             for member in in_order(group)
         ),
     )
-    return Turn(group, (Tell(facts),)).then(
+    return Turn(group, (Report(facts),)).then(
         lambda group: answer_syncs(
             group, at, lambda member: _answer(group, waiting.assignments.get(member.member_id, ()))
         )
@@ -156,7 +156,7 @@ def on_sync_timeout(group: Group, at: Moment) -> Turn[Group]:
         removed = MemberRemoved(
             group=group.group_id, member_id=member.member_id, why=Departure.DID_NOT_SYNC
         )
-        effects += (Tell(removed), CancelTimer(member.timer))
+        effects += (Report(removed), CancelTimer(member.timer))
         group = without_member(group, member.member_id)
     return Turn(group, tuple(effects)).then(
         lambda group: prepare_rebalance(group, at, reason, silent[0])

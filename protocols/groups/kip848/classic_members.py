@@ -22,7 +22,7 @@ from protocols.groups.kip848.steps import HeartbeatContext, advanced
 from protocols.groups.kip848.target import TargetAssignmentError
 from protocols.groups.shard import Moment, Turn
 from protocols.groups.topics import TopicsImage
-from protocols.machine import CancelTimer, Effect, Send, SetTimer, Tell
+from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
 from protocols.messages import (
     CONSUMER_PROTOCOL_TYPE,
     Header,
@@ -83,7 +83,7 @@ def arrived(
         with_member(group, arrival, member_id, metadata), soft, member_id, arrival.member
     )
     if arrival.member is None or arrival.replaces:
-        context = context.with_effects(Tell(_added(group, arrival, member_id, header, request)))
+        context = context.with_effects(Report(_added(group, arrival, member_id, header, request)))
     return context
 
 
@@ -233,7 +233,7 @@ def sync(
     unrevoked = current.state is MemberState.UNREVOKED_PARTITIONS
     if current.epoch < group.target_epoch and not unrevoked:
         answer = SyncGroupResponse(error=ErrorCode.REBALANCE_IN_PROGRESS)
-        return _told_to_rejoin(group, soft, member, at).also(Send(header, answer))
+        return _start_rejoin_timer(group, soft, member, at).also(Send(header, answer))
     answer = SyncGroupResponse(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
@@ -253,7 +253,7 @@ def heartbeat(
     turn: Turn[Soft] = Turn(soft)
     error = ErrorCode.NONE
     if has_to_rejoin(group, member):
-        turn, error = _told_to_rejoin(group, soft, member, at), ErrorCode.REBALANCE_IN_PROGRESS
+        turn, error = _start_rejoin_timer(group, soft, member, at), ErrorCode.REBALANCE_IN_PROGRESS
     answer = Send(header, HeartbeatResponse(error=error))
     return turn.also(_session(member, at)).at_last(answer)
 
@@ -276,7 +276,7 @@ def _waits_for_others(group: Group, member: Member) -> bool:
     )
 
 
-def _told_to_rejoin(group: Group, soft: Soft, member: Member, at: Moment) -> Turn[Soft]:
+def _start_rejoin_timer(group: Group, soft: Soft, member: Member, at: Moment) -> Turn[Soft]:
     """Start the rejoin timer (the rebalance timeout) with the first request to rejoin."""
     if member.member_id in soft.rejoining:
         return Turn(soft)

@@ -121,7 +121,7 @@ class Member:
         return self.metadata.classic_member_metadata is not None
 
 
-NOBODY: Final[TimelineMap[str, Member]] = TimelineMap()
+NO_MEMBERS: Final[TimelineMap[str, Member]] = TimelineMap()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Group:
     assigned_ms: int = 0
     """When the target was computed, epoch ms; 0: unknown, the next may be computed at once."""
 
-    members: TimelineMap[str, Member] = NOBODY
+    members: TimelineMap[str, Member] = NO_MEMBERS
     targets: Map[str, TargetPartitions] = NOTHING
     """By member id (``targetAssignment``)."""
 

@@ -19,7 +19,7 @@ from protocols.groups.kip848.steps import HeartbeatContext, advanced
 from protocols.groups.kip848.target import TargetAssignmentError
 from protocols.groups.kip848.validation import heartbeat_error_response, unknown_server_error
 from protocols.groups.shard import Moment, Turn
-from protocols.machine import Send, SetTimer, Tell
+from protocols.machine import Report, Send, SetTimer
 from protocols.messages import (
     JOIN_EPOCH,
     ConsumerGroupHeartbeatRequest,
@@ -82,7 +82,7 @@ def _entered(
         protocol="consumer",
         replaced=replaced,
     )
-    return context.with_effects(Tell(added))
+    return context.with_effects(Report(added))
 
 
 # -- the answer --------------------------------------------------------------------------------

@@ -23,15 +23,15 @@ def check(group: Group) -> None:
 def _check_epochs(group: Group) -> None:
     assert group.target_epoch <= group.epoch, "a target of the future"
     if not group.members:
-        assert not group.targets, "targets of nobody"
+        assert not group.targets, "targets of a group without members"
     for member in group:
         current = member.current
         assert AWAY_EPOCH <= current.epoch <= group.target_epoch, member.member_id
         if current.epoch != AWAY_EPOCH:
             assert current.previous_epoch <= current.epoch
-        gives_up = current.state is MemberState.UNREVOKED_PARTITIONS
-        assert gives_up or not any(current.revoking.values()), "it gives up, and does not say so"
-    assert set(group.targets) <= set(group.members.entries), "a target of nobody"
+        is_revoking = current.state is MemberState.UNREVOKED_PARTITIONS
+        assert is_revoking or not any(current.revoking.values()), "it revokes in another state"
+    assert set(group.targets) <= set(group.members.entries), "the target of an unknown member"
 
 
 def _check_ownership(group: Group) -> None:

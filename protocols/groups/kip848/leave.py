@@ -38,7 +38,7 @@ from protocols.groups.kip848.soft import (
 )
 from protocols.groups.kip848.validation import heartbeat_error_response
 from protocols.groups.shard import Moment, Retry, Turn
-from protocols.machine import CancelTimer, Effect, Send, Tell
+from protocols.machine import CancelTimer, Effect, Report, Send
 from protocols.messages import (
     TEMPORARY_LEAVE_EPOCH,
     UNKNOWN_MEMBER_ID,
@@ -96,7 +96,7 @@ def _away(group: Group, soft: Soft, member: Member, at: Moment) -> Turn[Soft]:
         revoking=(),
     )
     record = current_record(group.group_id, member.member_id, away)
-    return Turn(soft, (Tell(moved),), (record,))
+    return Turn(soft, (Report(moved),), (record,))
 
 
 def removed(
@@ -117,15 +117,15 @@ def removed(
         effects += (
             CancelTimer(member.session_timer),
             *(CancelTimer(name) for name in timers_beside(group_id, member.member_id)),
-            Tell(MemberRemoved(group=group_id, member_id=member.member_id, why=why)),
+            Report(MemberRemoved(group=group_id, member_id=member.member_id, why=why)),
         )
     raised = GroupEpochRaised(
         group=group_id, epoch=epoch, member_id=gone[0].member_id, reason=f"a member is gone: {why}"
     )
-    effects.append(Tell(raised))
+    effects.append(Report(raised))
     if not draft.group.members:
         draft = draft.with_record(target_epoch_record(group_id, epoch, 0))
-        effects.append(Tell(GroupEmptied(group=group_id, generation=epoch)))
+        effects.append(Report(GroupEmptied(group=group_id, generation=epoch)))
     rejoining = soft.rejoining.mutate()
     for member in gone:
         rejoining.pop(member.member_id, None)

@@ -24,7 +24,7 @@ from protocols.groups.kip848.group import Group, subscribed_topics
 from protocols.groups.kip848.records import Draft, epoch_record, pattern_tombstone
 from protocols.groups.kip848.soft import LookUp, Soft, patterns_timer
 from protocols.groups.shard import Moment, Turn
-from protocols.machine import Effect, SetTimer, Tell
+from protocols.machine import Effect, Report, SetTimer
 from protocols.offsets_topic.records import Record
 from protocols.offsets_topic.records.consumer import (
     ConsumerGroupRegularExpressionKey,
@@ -139,7 +139,7 @@ def looked_up(group: Group, soft: Soft, at: Moment) -> Turn[Soft]:
         raised = GroupEpochRaised(
             group=group.group_id, epoch=epoch, member_id="", reason="patterns match other topics"
         )
-        effects = (Tell(raised),)
+        effects = (Report(raised),)
     return Turn(soft, effects, draft.records)
 
 

@@ -45,7 +45,7 @@ def replayed(group: Group, records: Iterable[Record]) -> Group:
     """Apply records that do not remove the group."""
     for key, value in records:
         after = RULES[key.record_type](group, key, value)
-        assert after is not None, "nobody goes on with a group that was removed"
+        assert after is not None, "a record removes the group"
         group = after
     return group
 

@@ -22,7 +22,7 @@ from protocols.groups.kip848.group import Group, MemberState
 from protocols.groups.shard import Moment, Turn
 from protocols.groups.topics import TopicsImage
 from protocols.java_maps import NOTHING
-from protocols.machine import CancelTimer, Effect, SetTimer, Tell
+from protocols.machine import CancelTimer, Effect, Report, SetTimer
 
 
 class LookUp(NamedTuple):
@@ -132,7 +132,7 @@ def on_loaded(group: Group, at: Moment) -> Turn[Soft]:
         generation=group.epoch,
         members=tuple(member.member_id for member in group),
     )
-    return Turn(soft, (Tell(loaded), *effects))
+    return Turn(soft, (Report(loaded), *effects))
 
 
 def timers_of(group: Group) -> tuple[CancelTimer, ...]:

@@ -35,7 +35,7 @@ from protocols.groups.kip848.records import (
 from protocols.groups.kip848.soft import Soft, is_stale, rebalance_timer
 from protocols.groups.kip848.target import assignor_of, is_due, with_target
 from protocols.groups.shard import Moment
-from protocols.machine import CancelTimer, Effect, SetTimer, Tell
+from protocols.machine import CancelTimer, Effect, Report, SetTimer
 from protocols.messages import TopicPartitions
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records.consumer import ConsumerGroupTargetAssignmentMemberKey
@@ -124,7 +124,7 @@ def _epoch_raised(
     if reason is not None:
         raised = epoch_record(group.group_id, epoch, topics_hash)
         context = replace(context, draft=context.draft.with_record(raised)).with_effects(
-            Tell(
+            Report(
                 GroupEpochRaised(
                     group=group.group_id, epoch=epoch, member_id=context.member_id, reason=reason
                 )
@@ -177,7 +177,7 @@ def _retargeted(context: HeartbeatContext, at: Moment) -> HeartbeatContext:
             if isinstance(key, ConsumerGroupTargetAssignmentMemberKey)
         ),
     )
-    return replace(context, draft=draft).with_effects(Tell(computed))
+    return replace(context, draft=draft).with_effects(Report(computed))
 
 
 # -- 3: this member ----------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def _report_move(
         assigned=named(step.assigned, at.broker.image),
         revoking=named(step.revoking, at.broker.image),
     )
-    return context.with_effects(Tell(moved))
+    return context.with_effects(Report(moved))
 
 
 def _timed(context: HeartbeatContext, step: CurrentAssignment, at: Moment) -> HeartbeatContext:

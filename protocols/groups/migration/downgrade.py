@@ -36,7 +36,7 @@ from protocols.groups.kip848.soft import timers_of as consumer_timers
 from protocols.groups.kip848.steps import HeartbeatContext, carried_over
 from protocols.groups.shard import AnyShard, Moment, Turn
 from protocols.java_maps import spread
-from protocols.machine import Effect, Send, SetTimer, Tell
+from protocols.machine import Effect, Report, Send, SetTimer
 from protocols.messages import CONSUMER_PROTOCOL_TYPE, Header, JoinGroupRequest, Protocol
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import decode_subscription
@@ -105,7 +105,7 @@ def _without_epoch(effects: tuple[Effect, ...]) -> list[Effect]:
     return [
         effect
         for effect in effects
-        if not (isinstance(effect, Tell) and isinstance(effect.fact, GroupEpochRaised))
+        if not (isinstance(effect, Report) and isinstance(effect.fact, GroupEpochRaised))
     ]
 
 
@@ -189,7 +189,7 @@ def _converted(
         without_soft(shard, group.group_id), durable=replace(shard.durable, groups=groups)
     )
     after = emptied.with_group(group.group_id, group)
-    return Turn(after, (Tell(converted), *sessions), (group_record(group, group.assignments),))
+    return Turn(after, (Report(converted), *sessions), (group_record(group, group.assignments),))
 
 
 def _as_classic_group(

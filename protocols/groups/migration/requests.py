@@ -20,7 +20,7 @@ from protocols.groups.kip848.shard import on_timer as consumer_on_timer
 from protocols.groups.kip848.validation import heartbeat_error_response
 from protocols.groups.migration import downgrade, upgrade
 from protocols.groups.shard import AnyShard, Moment, Turn
-from protocols.machine import Send, Tell
+from protocols.machine import Report, Send
 from protocols.messages import (
     JOIN_EPOCH,
     ConsumerGroupHeartbeatRequest,
@@ -129,4 +129,4 @@ def _delete_empty_group(
         client=header.client,
     )
     unlogged = replace(shard, durable=replace(shard.durable, groups=groups))
-    return replace(deleted, state=unlogged).also(Tell(converted))
+    return replace(deleted, state=unlogged).also(Report(converted))

@@ -30,7 +30,7 @@ from protocols.groups.kip848.records import (
 )
 from protocols.groups.kip848.soft import session_timer as consumer_session
 from protocols.groups.shard import AnyShard, Moment, Turn
-from protocols.machine import Effect, SetTimer, Tell
+from protocols.machine import Effect, Report, SetTimer
 from protocols.messages import (
     CONSUMER_PROTOCOL_TYPE,
     ConsumerGroupHeartbeatRequest,
@@ -127,7 +127,7 @@ def convert(
         client=header.client,
         assignment=classic.by_member(group),
     )
-    effects: tuple[Effect, ...] = (Tell(converted), *classic_timers(group), *sessions)
+    effects: tuple[Effect, ...] = (Report(converted), *classic_timers(group), *sessions)
     return Turn(after, effects, (*deleted, *draft.records))
 
 

@@ -126,7 +126,7 @@ def test_the_first_screen_tells_each_change():
     )
     chronicle = Chronicle()
     for event in history.events:
-        chronicle.hear(event)
+        chronicle.feed(event)
     there, back, death = [happening.text for happening in chronicle.happenings][-3:]
 
     assert "billing is converted to the consumer protocol with 2 classic members" == there

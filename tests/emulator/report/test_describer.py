@@ -48,7 +48,7 @@ class FinishedRun(History):
     def described(self):
         describer = Describer()
         for event in self.events:
-            describer.hear(event)
+            describer.feed(event)
         (group,) = describer.groups
         return group
 

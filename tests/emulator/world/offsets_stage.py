@@ -25,7 +25,7 @@ SHORT_LIVED = """[cluster.settings]
 "offsets.retention.check.interval.ms" = "10s"
 """
 
-NOBODY = ALONE + '[[group.member]]\nname = "g-0"\nstart = "by act"\n'
+NO_MEMBERS = ALONE + '[[group.member]]\nname = "g-0"\nstart = "by act"\n'
 
 
 def away(act: str, more: str = "", *, run: str = "", group: str = ALONE) -> Seen:

@@ -116,8 +116,8 @@ def test_a_load_that_nobody_wants_any_more_makes_room_for_the_next():
     for number in (1, 2, 3):
         note = lambda number=number: done.append((kernel.now, number))  # noqa: E731  one a load
         loader.load(Load(number, lambda: 30, note))
-    loader.give_up(2)
-    kernel.at(10, 1, 0, lambda _: loader.give_up(1))
+    loader.cancel(2)
+    kernel.at(10, 1, 0, lambda _: loader.cancel(1))
     kernel.run(1_000)
 
     assert [(40, 3)] == done

@@ -9,7 +9,7 @@ from emulator.events import ActRefused, CommitRefused, CommitSent, EpochOpened, 
 from emulator.ledger.entries import Cause, EntryKind
 from emulator.metrics.laws import Law
 
-from .offsets_stage import ALONE, NOBODY, ONE, away, begins, living, refusal
+from .offsets_stage import ALONE, NO_MEMBERS, ONE, away, begins, living, refusal
 from .stage import SECOND, staged
 
 # -- deleting ----------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def test_offsets_of_a_topic_nobody_subscribes_to_can_be_deleted_at_any_time():
 
 def test_a_group_that_never_was_cannot_be_deleted():
     """Kafka knows no such group."""
-    seen = staged('[[act]]\ndelete_group = "g"\nat = "1s"', group=NOBODY)
+    seen = staged('[[act]]\ndelete_group = "g"\nat = "1s"', group=NO_MEMBERS)
 
     assert "GROUP_ID_NOT_FOUND" == refusal(seen)[0]
 
@@ -170,7 +170,7 @@ def test_a_reset_gives_a_group_that_never_was_its_first_offsets():
         '[[act]]\nreset_offsets = "g"\ntopic = "t"\nto = 17\nat = "5s"\n'
         '[[act]]\nstart = "g-1"\nat = "8s"',
         topic=ONE,
-        group=NOBODY,
+        group=NO_MEMBERS,
     )
 
     assert {17} == {event.what.offset for event in seen.all(EpochOpened)}
@@ -181,7 +181,7 @@ def test_nothing_can_be_shifted_that_was_never_committed():
     seen = staged(
         '[[act]]\nreset_offsets = "g"\ntopic = "t"\nshift_by = -5\nat = "5s"',
         topic=ONE,
-        group=NOBODY,
+        group=NO_MEMBERS,
     )
 
     assert "nothing is committed for t-0" in refusal(seen)[1]
@@ -200,7 +200,7 @@ def test_a_topic_that_is_gone_has_no_offsets(act):
 
 def test_a_group_without_offsets_has_nothing_to_reset():
     """Without a topic the tool looks at what the group has committed."""
-    seen = staged('[[act]]\nreset_offsets = "g"\nto = "latest"\nat = "5s"', group=NOBODY)
+    seen = staged('[[act]]\nreset_offsets = "g"\nto = "latest"\nat = "5s"', group=NO_MEMBERS)
 
     assert "the group has no committed offsets" == refusal(seen)[1]
 

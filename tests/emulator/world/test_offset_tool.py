@@ -13,7 +13,7 @@ from emulator.events import (
 )
 from emulator.ledger.entries import Cause
 
-from .offsets_stage import ALONE, NOBODY, ONE, SHORT_LIVED, away, refusal
+from .offsets_stage import ALONE, NO_MEMBERS, ONE, SHORT_LIVED, away, refusal
 from .stage import SECOND, staged
 
 REPLICATED = 1_000
@@ -28,7 +28,7 @@ def test_offsets_of_an_administrator_alone_expire_by_their_own_age():
         '[[act]]\nreset_offsets = "g"\ntopic = "t"\nto = 17\nat = "25s"',
         run=SHORT_LIVED,
         topic=ONE,
-        group=NOBODY,
+        group=NO_MEMBERS,
         run_for="100s",
     )
 

@@ -19,7 +19,7 @@ from protocols.facts import OffsetsRefused
 from protocols.groups.kip848.group import CurrentAssignment
 from protocols.groups.kip848.group import Group as ConsumerGroup
 from protocols.groups.shard import Durable
-from protocols.machine import Send, Tell
+from protocols.machine import Report, Send
 from protocols.messages import (
     Envelope,
     Header,
@@ -153,7 +153,7 @@ def test_after_a_load_that_failed_everybody_is_sent_elsewhere():
     assert [Send(header, HeartbeatResponse(error=ErrorCode.NOT_COORDINATOR))] == answers(beat)
     commit = OffsetCommitRequest(group_id="g", offsets=(OffsetToCommit(TP, 1),))
     told, said = answers(commit)
-    assert isinstance(told, Tell)
+    assert isinstance(told, Report)
     assert isinstance(told.fact, OffsetsRefused)
     assert ErrorCode.NOT_COORDINATOR is told.fact.error
     assert ((TP, ErrorCode.NOT_COORDINATOR),) == said.message.errors

@@ -12,7 +12,7 @@ from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import Client
 from protocols.consumer.classic.state import Consumer, Membership
 from protocols.facts import PositionSet
-from protocols.machine import Call, CancelTimer, Return, Send, SetTimer, Step, Tell
+from protocols.machine import Call, CancelTimer, Report, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, OffsetToCommit
 from protocols.settings import ConsumerSettings
 
@@ -159,7 +159,7 @@ class Process:
                 self._listen(effect)
             case Return(value):
                 self._returned(value)
-            case Tell(PositionSet() as fact):
+            case Report(PositionSet() as fact):
                 self.cluster.started(self, fact)
 
     def _listen(self, call: Call) -> None:

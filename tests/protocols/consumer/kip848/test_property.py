@@ -82,7 +82,7 @@ class Watched(ClientDriver):
                 )
             case _ if type(effect).__name__ == "Return" and isinstance(effect.value, tuple):
                 self._handed(effect.value)
-            case _ if type(effect).__name__ == "Tell" and isinstance(effect.fact, PositionSet):
+            case _ if type(effect).__name__ == "Report" and isinstance(effect.fact, PositionSet):
                 self.returned_to[effect.fact.partition.partition] = effect.fact.offset
             case _ if type(effect).__name__ == "Send":
                 self._committing(effect.message)

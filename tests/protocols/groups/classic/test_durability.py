@@ -6,7 +6,7 @@ import pytest
 
 from protocols.facts import OffsetsAccepted
 from protocols.groups.classic.states import State
-from protocols.machine import Append, Send, SetTimer, Tell
+from protocols.machine import Append, Report, Send, SetTimer
 from protocols.messages import (
     DeleteGroupsRequest,
     OffsetCommitRequest,
@@ -36,7 +36,7 @@ def test_each_turn_that_writes_is_one_append():
     written = driver.effects[start:]
     driver.replicate()
 
-    assert [SetTimer, Tell, Append] == [type(effect) for effect in written]
+    assert [SetTimer, Report, Append] == [type(effect) for effect in written]
     assert [Send] == [type(effect) for effect in driver.effects[start + 3 :]]
     (told,) = driver.told(OffsetsAccepted)
     assert (GROUP, a, 1, 2) == (told.group, told.member_id, told.generation, len(told.offsets))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.facts import OffsetsDropped
-from protocols.machine import Append, Tell
+from protocols.machine import Append, Report
 from protocols.messages import DeleteGroupsRequest, OffsetDeleteRequest
 from protocols.messages.errors import ErrorCode
 
@@ -37,7 +37,7 @@ def test_offsets_vanish_when_their_tombstones_are_durable():
     driver.replicate()
 
     assert [("deleted", (T0, T1))] == told(driver)
-    assert ["Tell", "Send"] == [type(effect).__name__ for effect in driver.effects[-2:]]
+    assert ["Report", "Send"] == [type(effect).__name__ for effect in driver.effects[-2:]]
 
 
 def test_offsets_whose_tombstones_fail_do_not_vanish():
@@ -103,4 +103,4 @@ def test_where_some_batches_of_a_clean_up_fail_the_rest_vanishes():
     (told,) = coordinator.durable(end + 1, 0).effects
 
     gone = (TopicPartition(first.topic, first.partition),)
-    assert Tell(OffsetsDropped(group=GROUP, partitions=gone, why="topic deleted")) == told
+    assert Report(OffsetsDropped(group=GROUP, partitions=gone, why="topic deleted")) == told
