@@ -172,7 +172,7 @@ def _heartbeat(it: Situation, who: Sender) -> Call:
 
 
 def _commit(it: Situation, who: Sender) -> Call:
-    if who is Sender.NOBODY:
+    if who is Sender.NONE:
         return it.driver.commit()
     member_id, instance, generation = _ids(it, who)
     return it.driver.commit(member_id, generation=generation, group_instance_id=instance)
