@@ -11,15 +11,15 @@ from emulator.events import Event
 from emulator.ledger.entries import Ledger
 from emulator.metrics.checks import Expected, check_expectations
 from emulator.metrics.laws import Finding
-from emulator.metrics.metrics import Measurement, Metrics
+from emulator.metrics.measurement import Measurement
+from emulator.metrics.metrics import Metrics
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings, ever_running
 from emulator.tables import html_table, pandas_frame
 from emulator.world.build import play
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
-from emulator.world.recorder import Sink
-from emulator.world.run import NOTHING_REPLAYED, Replay
+from emulator.world.run import NOTHING_REPLAYED, Replay, Sink
 
 if TYPE_CHECKING:
     import pandas as pd

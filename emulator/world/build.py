@@ -1,23 +1,27 @@
-"""Build the parts of one run, connect them, and play the run."""
+"""Build the parts of one run, connect them, and play the run.
+
+At fixed instants a run samples lag, applies retention and checks invariants.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from emulator import events
+from emulator.events import LagSampled
 from emulator.scenario.model import Group, Scenario, Topic
 from emulator.scenario.resolution import broker_settings
+from emulator.world import faults
+from emulator.world.cluster.broker_threads import Loaders
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.coordinator_events import CoordinatorEvents
 from emulator.world.cluster.hosts import CoordinatorContext
-from emulator.world.cluster.loader import Loaders
 from emulator.world.cluster.replicas import Peer
-from emulator.world.cluster.replication import Replication
+from emulator.world.cluster.replication import Replication, Stalls
 from emulator.world.cluster.shards import OffsetsTopic, Shard
-from emulator.world.cluster.stalls import Stalls
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.blueprints import blueprints
 from emulator.world.consumer.client_events import ClientEvents
@@ -25,13 +29,10 @@ from emulator.world.consumer.consumers import Consumers
 from emulator.world.consumer.fetches import Fetches
 from emulator.world.consumer.process import ConsumerContext
 from emulator.world.draws import sampler, stream_key
-from emulator.world.faults.acts import Faults
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.network import Wire
-from emulator.world.recorder import Recorder, Sink
 from emulator.world.router import Router
-from emulator.world.run import NOTHING_REPLAYED, Replay, Run
-from emulator.world.sampling import Samples
+from emulator.world.run import NOTHING_REPLAYED, Recorder, Replay, Run, Sink
 from emulator.world.triggers import Triggers
 from emulator.world.world import World
 from protocols.offsets_topic.partition import partition_for
@@ -68,12 +69,11 @@ def play(
     run.recorder.write(events.RunStarted(scenario=scenario.title, seed=seed, kafka=KAFKA))
     create_topics(world)
     make_shards(world)
-    faults = Faults(world)
-    faults.begin()
+    write_missed_faults = _begin_faults(world)
     _start_consumers(world)
     Samples(world, check=check).begin()
     run.kernel.run(scenario.run_for)
-    faults.write_missed()
+    write_missed_faults()
     _end(world)
     _keep_logs(world)
     return Outcome(run.recorder.digest, run.kernel.scheduled)
@@ -242,6 +242,15 @@ def _replicas(run: Run, number: int, groups: list[Group]) -> tuple[int, ...]:
     return tuple((first - 1 + step) % brokers + 1 for step in range(factor))
 
 
+def _begin_faults(world: World) -> Callable[[], None]:
+    """Schedule the faults and acts; return the function that writes those that never took effect."""
+    if not world.run.scenario.fault:
+        return lambda: None
+    scripts = faults.acts.Faults(world)
+    scripts.begin()
+    return scripts.write_missed
+
+
 def _start_consumers(world: World) -> None:
     for group in world.run.scenario.group:
         for member in group.members:
@@ -254,6 +263,75 @@ def _start_later(world: World, consumer: str, when: int) -> None:
         world.consumers.start(consumer, None)
 
     world.run.kernel.at(when, Rank.FAULT, 1, start)
+
+
+RETENTION_CHECK_US = 1_000_000
+
+
+class Samples:
+    """Samples the state of a run periodically."""
+
+    def __init__(self, world: World, *, check: bool) -> None:
+        self._world = world
+        self._run = world.run
+        self._check = check
+        self._every = world.run.scenario.lag_every
+
+    def begin(self) -> None:
+        """Sample from the first interval on."""
+        self._at(self._every, self._sample_lag)
+        if any(topic.retention for topic in self._run.scenario.topic):
+            self._at(RETENTION_CHECK_US, self._retain)
+
+    def _at(self, when: int, action: Any) -> None:
+        self._run.kernel.at(when, Rank.SAMPLE, 0, action)
+
+    def _sample_lag(self, _: Any) -> None:
+        run, world = self._run, self._world
+        for process in world.consumers.everyone():
+            process.settle()
+            if self._check:
+                process.client.check()
+        for group in run.scenario.group:
+            self._sample_group(group)
+        if self._check:
+            for shard in world.offsets_topic:
+                shard.check()
+        world.router.write_counts()
+        self._at(run.kernel.now + self._every, self._sample_lag)
+
+    def _sample_group(self, group: Group) -> None:
+        run, world = self._run, self._world
+        now = run.kernel.now
+        committed = world.committed(group.id)
+        done = world.consumers.owners(group.id).done
+        topics = world.consumers.topics(group.id).union(tp.topic for tp in (*done, *committed))
+        watched = [(tp, log) for tp, log in world.topics.partitions() if tp.topic in topics]
+        if not watched:
+            return
+        partitions = tuple(tp for tp, _ in watched)
+        sampled = LagSampled(
+            group=group.id,
+            partitions=partitions,
+            log_ends=tuple(log.end(now) for _, log in watched),
+            committed=tuple(committed.get(tp, -1) for tp in partitions),
+            processed=tuple(done.get(tp, -1) for tp in partitions),
+        )
+        run.recorder.write(sampled)
+
+    def _retain(self, _: Any) -> None:
+        """Remove records that exceed the retention time from the logs of their topics."""
+        run, world = self._run, self._world
+        now = run.kernel.now
+        dropped = False
+        for log in world.topics.logs.values():
+            retention = log.topic.retention
+            if retention is not None:
+                for partition in log.partitions:
+                    dropped |= partition.retain(now - retention)
+        if dropped and world.consumers.overtaken():
+            world.consumers.plan_again()
+        self._at(now + RETENTION_CHECK_US, self._retain)
 
 
 def _end(world: World) -> None:

@@ -19,10 +19,10 @@ from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.cluster.topics import Topics, end_offsets
 from emulator.world.consumer.fetch_in_flight import Reader
 from emulator.world.consumer.fetches import Fetches
-from emulator.world.faults.chosen import Chosen, ChosenMessages
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, broker_name
 from emulator.world.run import Run
+from emulator.world.triggers import Chosen, ChosenMessages
 from protocols.machine import Send
 from protocols.messages import (
     EARLIEST_TIMESTAMP,

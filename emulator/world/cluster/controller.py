@@ -27,8 +27,7 @@ from emulator.events import (
     RecordsTruncated,
 )
 from emulator.world.cluster.brokers import Brokers
-from emulator.world.cluster.history import Truncation
-from emulator.world.cluster.replicas import NO_BROKER, Peer, Readers, ReplicaSet
+from emulator.world.cluster.replicas import NO_BROKER, Peer, Readers, ReplicaSet, Truncation
 from emulator.world.kernel import Rank
 from emulator.world.run import Run
 

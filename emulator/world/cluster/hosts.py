@@ -23,11 +23,11 @@ from emulator.events import (
     CoordinatorUnloaded,
 )
 from emulator.world.cluster.appends import Appends, Rejected
+from emulator.world.cluster.broker_threads import Load, Loaders, reading_us
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.coordinator_events import CoordinatorEvents
 from emulator.world.cluster.leader_log import LeaderLog
-from emulator.world.cluster.loader import Load, Loaders, reading_us
 from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.run import Run

@@ -11,10 +11,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from emulator.scenario.model import Topic
-from emulator.world.cluster.arrivals import NEVER, Arrivals
-from emulator.world.cluster.history import WHOLE, Era, Truncation
-from emulator.world.cluster.replicas import Belief, ReplicaSet
-from emulator.world.cluster.visibility import IN_FLIGHT, Visibility
+from emulator.world.cluster.arrivals import IN_FLIGHT, NEVER, Arrivals, Visibility
+from emulator.world.cluster.replicas import WHOLE, Belief, Era, ReplicaSet, Truncation
 from protocols.messages import EpochStart
 
 

@@ -1,7 +1,12 @@
-"""The replicas of one partition in the controller's metadata: leader, leader epoch, ISR.
+"""The replicas of one partition: leader, leader epoch, ISR, and the records lost by truncation.
 
-A broker that receives nothing from the controller uses the metadata it received last, so each
-replica set also stores the outdated metadata of such brokers.
+The replica sets are the controller's metadata. A broker that receives nothing from the controller
+uses the metadata it received last, so each replica set also stores the outdated metadata of such
+brokers.
+
+A record's *serial* is its position among all records ever appended to its partition; its offset is
+its position among those that are left. An unclean election removes a run of serials, and the
+records after it move up: they get offsets that removed records had before.
 """
 
 from __future__ import annotations
@@ -10,8 +15,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from assignors.types import TopicPartition
-from emulator.world.cluster.history import Truncation
 from protocols.leader_epochs import refusal_by_epoch
+from protocols.messages import EpochStart
 from protocols.messages.errors import ErrorCode
 
 NO_BROKER = -1
@@ -139,6 +144,89 @@ class ReplicaSet:
         return len(self.isr) == len(self.brokers)
 
 
+class Readers(Protocol):
+    """The consumers, as the cluster uses them: they read its logs by arithmetic."""
+
+    def unfold(self) -> None:
+        """Stop polling by arithmetic before a change of its conditions."""
+
+    def plan_again(self) -> None:
+        """Compute again when fetches in flight are answered."""
+
+    def truncated(self, partition: TopicPartition, first: int) -> None:
+        """Note that a partition has lost its records from *first* on."""
+
+
+class History(NamedTuple):
+    """The truncated records of a log: separate runs of serials, ascending."""
+
+    gone: tuple[tuple[int, int], ...] = ()
+    """The first serial of each run, and the first serial after it."""
+
+    def offset(self, serial: int) -> int:
+        """Return the offset of the first record in the log that has at least this serial.
+
+        >>> log = History(((100, 130),))
+        >>> [log.offset(serial) for serial in (99, 100, 115, 130, 131)]
+        [99, 100, 100, 100, 101]
+        """
+        left = serial
+        for first, following in self.gone:
+            if serial <= first:
+                break
+            left -= min(serial, following) - first
+        return left
+
+    def serial(self, offset: int) -> int:
+        """Return the serial of the record at an offset.
+
+        >>> [History(((100, 130),)).serial(offset) for offset in (99, 100, 101)]
+        [99, 130, 131]
+        """
+        for first, following in self.gone:
+            if offset < first:
+                break
+            offset += following - first
+        return offset
+
+    def without(self, first: int, following: int) -> History:
+        """Return the history after the removal of another run.
+
+        >>> History(((100, 130),)).without(90, 120)
+        History(gone=((90, 130),))
+        """
+        apart = [run for run in self.gone if run[1] < first or run[0] > following]
+        touching = [run for run in self.gone if run not in apart]
+        first = min([first, *(run[0] for run in touching)])
+        following = max([following, *(run[1] for run in touching)])
+        return History(tuple(sorted([*apart, (first, following)])))
+
+
+WHOLE = History()
+"""The history of a log that was never truncated."""
+
+
+class Truncation(NamedTuple):
+    """The records that an unclean election removed from a log."""
+
+    first: int
+    """The first removed offset; the next record gets it."""
+
+    next_offset: int
+    """The end of the removed range."""
+
+    incarnation: int
+    """The number of truncations of the log, this one included."""
+
+
+class Era(NamedTuple):
+    """A partition as it was until it was truncated."""
+
+    until_us: int
+    history: History
+    epochs: tuple[EpochStart, ...]
+
+
 class Peer(Protocol):
     """A replicated partition, of a topic or of the offsets topic, as replication uses it."""
 
@@ -167,16 +255,3 @@ class Peer(Protocol):
 
     def caught_up(self, broker: int, until_us: int, now: int) -> bool:
         """Return whether a follower that has everything appended until then has caught up."""
-
-
-class Readers(Protocol):
-    """The consumers, as the cluster uses them: they read its logs by arithmetic."""
-
-    def unfold(self) -> None:
-        """Stop polling by arithmetic before a change of its conditions."""
-
-    def plan_again(self) -> None:
-        """Compute again when fetches in flight are answered."""
-
-    def truncated(self, partition: TopicPartition, first: int) -> None:
-        """Note that a partition has lost its records from *first* on."""

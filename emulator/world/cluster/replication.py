@@ -1,10 +1,14 @@
 """Replication: which follower fetches from which leader, stalled high watermarks, changes of ISRs.
 
-A follower fetches while it and its leader run, can reach each other, it knows who leads, and its
-disk has room. A replica in the ISR that does not fetch holds the high watermark back
-until the controller fences it, or its leader removes it from the ISR:
-it looks every half of ``replica.lag.time.max.ms`` for those that have not caught up for that
-long. A follower that fetches again has caught up after one replication, and is then in sync.
+A follower fetches while it and its leader run and can reach each other, it knows the leader, and
+its disk has room. A replica in the ISR that does not fetch holds the high watermark back until the
+controller fences it, or its leader removes it from the ISR: every half of
+``replica.lag.time.max.ms`` the leader removes those that have not caught up for that long. A
+follower that fetches again has caught up after one replication, and is then in sync.
+
+A topic's partition is stalled while its high watermark does not move: it has no leader, or a
+replica in sync does not fetch. A partition of the offsets topic is also stalled while no
+coordinator serves its groups, or its leader cannot write: then commits are unavailable.
 
 Source: ``ReplicaManager.maybeShrinkIsr``, ``Partition.maybeExpandIsr``,
 ``Partition.maybeIncrementLeaderHW`` of Kafka 4.4.0.
@@ -15,14 +19,13 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from emulator.events import PartitionResumed, PartitionStalled
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
-from emulator.world.cluster.history import Truncation
 from emulator.world.cluster.partition_log import PartitionLog
-from emulator.world.cluster.replicas import NO_BROKER, Peer, Readers, ReplicaSet
+from emulator.world.cluster.replicas import NO_BROKER, Peer, Readers, ReplicaSet, Truncation
 from emulator.world.cluster.shards import OffsetsTopic, Shard
-from emulator.world.cluster.stalls import Stalls
 from emulator.world.cluster.topics import Topics
 from emulator.world.draws import draw, stream_key
 from emulator.world.kernel import Rank
@@ -30,6 +33,7 @@ from emulator.world.network import CONTROLLER, Party, broker_name
 from emulator.world.run import Run
 
 T = TypeVar("T")
+
 
 AGAIN = -1
 """A follower had caught up, but not enough, or its leader could not say so: it tries again."""
@@ -331,3 +335,49 @@ def _keep(known: dict[Peer, dict[int, T]], peer: Peer, found: dict[int, T]) -> N
         known[peer] = found
     else:
         known.pop(peer, None)
+
+
+class Stalls:
+    """Writes when a partition stalls, and when it resumes."""
+
+    def __init__(
+        self, run: Run, brokers: Brokers, topics: Topics, offsets_topic: OffsetsTopic
+    ) -> None:
+        self._run = run
+        self._brokers = brokers
+        self._topics = topics
+        self._offsets_topic = offsets_topic
+        self._stalled: set[Peer] = set()
+
+    def reevaluate(self, cause: int | None) -> None:
+        """Write which partitions stalled or resumed by a change of brokers or replicas."""
+        for _, log in self._topics.partitions():
+            self._update(log, cause, stalled=log.is_stalled)
+        for shard in self._offsets_topic:
+            self._update_shard(shard, cause)
+
+    def update_shard(self, number: int, cause: int | None) -> None:
+        """Write whether one offsets partition has stalled: its coordinator came or went."""
+        self._update_shard(self._offsets_topic.partition(number), cause)
+
+    def _update_shard(self, shard: Shard, cause: int | None) -> None:
+        """Write whether one offsets partition stalled or resumed: its coordinator came or went."""
+        leader = shard.leader
+        log = shard.led.get(leader)
+        is_stalled = log is None or log.is_stalled
+        full = self._brokers.disk_is_full(leader)
+        self._update(shard, cause, stalled=is_stalled or full or not shard.serves(leader))
+
+    def _update(self, peer: Peer, cause: int | None, *, stalled: bool) -> None:
+        if stalled is (peer in self._stalled):
+            return
+        partition, leader = peer.replicas.partition, peer.replicas.leader
+        if stalled:
+            self._stalled.add(peer)
+            what: PartitionStalled | PartitionResumed = PartitionStalled(
+                partition=partition, broker=leader
+            )
+        else:
+            self._stalled.discard(peer)
+            what = PartitionResumed(partition=partition, broker=leader)
+        self._run.recorder.write(what, cause)

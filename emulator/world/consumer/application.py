@@ -11,8 +11,7 @@ from collections.abc import Callable
 from assignors.types import TopicPartition
 from emulator.world.consumer.handler import Batch, Doing, Ending, Flaw
 from emulator.world.consumer.interfaces import ConsumerProcess
-from emulator.world.consumer.listener import Listener
-from emulator.world.consumer.policy_commits import PolicyCommits
+from emulator.world.consumer.policy import Listener, PolicyCommits
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, Failed
 from protocols.consumer.fetching import Handed

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from emulator.scenario.resolution import subscription_of
-from emulator.world.consumer.blueprints import Blueprint
+from emulator.world.consumer.blueprints import Blueprint, MemberIds, full_match, jitter
 from emulator.world.consumer.calm_loop import CalmLoop
-from emulator.world.consumer.clients import MemberIds, full_match, jitter
 from emulator.world.draws import base64_id, draw, stream_key
 from protocols.consumer.kip848.background import WOKEN
 from protocols.consumer.kip848.machine import Client

@@ -1,8 +1,15 @@
-"""The consumers of a scenario as blueprints, from which each incarnation is built."""
+"""The consumers of a scenario as blueprints, from which each incarnation and its client is built.
+
+``group.protocol`` selects the client. All random values of a client are drawn by address, so the
+same seed gives both kinds of client the same world.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from assignors.registry import load_assignor
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
@@ -13,12 +20,22 @@ from emulator.scenario.resolution import (
     consumer_settings,
     deployed,
     poll_timeout_us,
+    subscription_of,
     work_of,
 )
+from emulator.world import consumer
 from emulator.world.consumer.handler import Batch, Flaw, WorkTimes
-from emulator.world.draws import Sampler, constant_of, sampler, stream_key
+from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
 from protocols.consumer.calls import CloseOperation
+from protocols.consumer.classic.machine import Client as ClassicClient
+from protocols.consumer.classic.state import Consumer as ClassicConsumer
+from protocols.consumer.classic.state import punctual
 from protocols.settings import ConsumerSettings
+
+if TYPE_CHECKING:
+    from protocols.consumer.kip848.machine import Client as AsyncClient
+
+    AnyClient = ClassicClient | AsyncClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,43 +103,6 @@ class Blueprint:
             batch.flaws = found or None
 
 
-def make_assignors(settings: ConsumerSettings, member: Member) -> tuple[Assignor, ...]:
-    """Make a consumer's own assignors, in its order of preference."""
-    names = settings.partition_assignment_strategy
-    return tuple(load_assignor(name, member.assignor_config) for name in names)
-
-
-def common_protocol(assignors: tuple[Assignor, ...]) -> RebalanceProtocol:
-    """Return the highest protocol all assignors support (``ConsumerCoordinator``)."""
-    shared = set(assignors[0].rebalance_protocols)
-    for assignor in assignors[1:]:
-        shared &= set(assignor.rebalance_protocols)
-    return max(shared)
-
-
-def _work_times(group: Group, member: Member, seed: int) -> WorkTimes:
-    """Return the work of each record: drawn by its address, the same for every consumer."""
-    distribution = work_of(group, member)
-    samplers: dict[TopicPartition, Sampler] = {}
-    poison = {(p.topic, p.partition, p.offset): p for p in group.poison}
-
-    def time_of(tp: TopicPartition, offset: int) -> int:
-        sample = samplers.get(tp)
-        if sample is None:
-            sample = samplers[tp] = sampler(distribution, stream_key(seed, "work", str(tp)))
-        bad = poison.get((tp.topic, tp.partition, offset)) if poison else None
-        return sample(offset) if bad is None else _poisoned(bad, sample(offset))
-
-    return time_of
-
-
-def _poisoned(bad: Poison, usual_us: int) -> int:
-    once = usual_us if bad.work is None else bad.work
-    if bad.error != "retry":
-        return once
-    return once * (bad.attempts + 1) + bad.backoff * bad.attempts
-
-
 def blueprints(scenario: Scenario, seed: int, work: WorkTimes | None) -> list[Blueprint]:
     """Return every consumer of a scenario, in its order.
 
@@ -167,6 +147,38 @@ def _blueprint(
     )
 
 
+def _work_times(group: Group, member: Member, seed: int) -> WorkTimes:
+    """Return the work of each record: drawn by its address, the same for every consumer."""
+    distribution = work_of(group, member)
+    samplers: dict[TopicPartition, Sampler] = {}
+    poison = {(p.topic, p.partition, p.offset): p for p in group.poison}
+
+    def time_of(tp: TopicPartition, offset: int) -> int:
+        sample = samplers.get(tp)
+        if sample is None:
+            sample = samplers[tp] = sampler(distribution, stream_key(seed, "work", str(tp)))
+        bad = poison.get((tp.topic, tp.partition, offset)) if poison else None
+        return sample(offset) if bad is None else _poisoned(bad, sample(offset))
+
+    return time_of
+
+
+def _poisoned(bad: Poison, usual_us: int) -> int:
+    once = usual_us if bad.work is None else bad.work
+    if bad.error != "retry":
+        return once
+    return once * (bad.attempts + 1) + bad.backoff * bad.attempts
+
+
+def _flaws(poison: tuple[Poison, ...]) -> dict[tuple[TopicPartition, int], Flaw]:
+    reactions = {"skip": Flaw.SKIP, "stop": Flaw.STOP}
+    return {
+        (TopicPartition(p.topic, p.partition), p.offset): reactions[p.error]
+        for p in poison
+        if p.error in reactions
+    }
+
+
 def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
     """Return a blueprint with the settings that an act starts its consumer with."""
     group, member = deployed(*old.as_written, act)
@@ -190,10 +202,73 @@ def resubscribed(old: Blueprint, topics: tuple[str, ...]) -> Blueprint:
     )
 
 
-def _flaws(poison: tuple[Poison, ...]) -> dict[tuple[TopicPartition, int], Flaw]:
-    reactions = {"skip": Flaw.SKIP, "stop": Flaw.STOP}
-    return {
-        (TopicPartition(p.topic, p.partition), p.offset): reactions[p.error]
-        for p in poison
-        if p.error in reactions
-    }
+MemberIds = Callable[[str], str | None]
+"""Gives out the member ids of a real history, by client id; None: make one up."""
+
+
+def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> AnyClient:
+    """Return the client of a new incarnation, by the protocol its settings name.
+
+    *member_ids*: asked by a client that makes up its member id by itself.
+    """
+    if blueprint.settings.group_protocol == "consumer":
+        return consumer.async_client.new_client(blueprint, process, member_ids)
+    return ClassicClient(_classic_consumer(blueprint, process))
+
+
+def _classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
+    assignors = make_assignors(blueprint.settings, blueprint.member)
+    topics, pattern = subscription_of(blueprint.group, blueprint.member)
+    return ClassicConsumer(
+        name=process,
+        group_id=blueprint.group.id,
+        settings=blueprint.settings,
+        assignors=assignors,
+        protocol=common_protocol(assignors),
+        topics=None if pattern else topics,
+        matches=full_match(pattern) if pattern else None,
+        jitter=jitter(blueprint),
+        epoch_ms=blueprint.epoch_ms,
+        brokers=blueprint.brokers,
+        late=blueprint.lateness_us or punctual,
+    )
+
+
+def make_assignors(settings: ConsumerSettings, member: Member) -> tuple[Assignor, ...]:
+    """Make a consumer's own assignors, in its order of preference."""
+    names = settings.partition_assignment_strategy
+    return tuple(load_assignor(name, member.assignor_config) for name in names)
+
+
+def common_protocol(assignors: tuple[Assignor, ...]) -> RebalanceProtocol:
+    """Return the highest protocol all assignors support (``ConsumerCoordinator``)."""
+    shared = set(assignors[0].rebalance_protocols)
+    for assignor in assignors[1:]:
+        shared &= set(assignor.rebalance_protocols)
+    return max(shared)
+
+
+def full_match(pattern: str) -> Callable[[str], bool]:
+    """Return a predicate: whether a pattern matches a whole name, as a client evaluates it."""
+    compiled = re.compile(pattern)
+    return lambda topic: compiled.fullmatch(topic) is not None
+
+
+def jitter(blueprint: Blueprint) -> Callable[[str, int], float]:
+    """Return a consumer's draws for its waits, each by when it waits."""
+    key = stream_key(blueprint.seed, "jitter", blueprint.name)
+    return lambda _what, when: draw(key, when)
+
+
+def topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
+    """Return the topics that a client reads: of a pattern that brokers match, those there are."""
+    if not isinstance(client, ClassicClient):
+        matched = consumer.async_client.matched_by_brokers(client, existing)
+        if matched is not None:
+            return matched
+    return client.state.subscribed or ()
+
+
+def is_wake_up(client: AnyClient, timer: str) -> bool:
+    """Return whether a timer holds how long a thread takes to run: it is not late besides."""
+    return not isinstance(client, ClassicClient) and timer in consumer.async_client.WAKE_UPS

@@ -8,8 +8,7 @@ from dataclasses import replace
 from assignors.types import TopicPartition
 from emulator.scenario.model import FailListener
 from emulator.scenario.resolution import Deploy, changes_settings
-from emulator.world.consumer.blueprints import Blueprint, redeployed, resubscribed
-from emulator.world.consumer.clients import topics_of
+from emulator.world.consumer.blueprints import Blueprint, redeployed, resubscribed, topics_of
 from emulator.world.consumer.process import ConsumerContext, Process
 from emulator.world.consumer.progress import Owners
 

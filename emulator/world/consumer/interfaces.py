@@ -20,7 +20,7 @@ from protocols.machine import Step
 from protocols.messages import OffsetToCommit
 
 if TYPE_CHECKING:
-    from emulator.world.consumer.clients import AnyClient
+    from emulator.world.consumer.blueprints import AnyClient
 
 
 class Commits(Protocol):

@@ -24,9 +24,8 @@ from emulator.scenario.model import FailListener
 from emulator.world import consumer
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.application import Application
-from emulator.world.consumer.blueprints import Blueprint
+from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
 from emulator.world.consumer.client_events import ClientEvents
-from emulator.world.consumer.clients import is_wake_up, new_client
 from emulator.world.consumer.fetches import Fetches
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Owners, Progress

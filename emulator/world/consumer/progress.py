@@ -20,7 +20,7 @@ from emulator.events import (
 )
 from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.consumer.handler import Batch
-from emulator.world.recorder import Recorder
+from emulator.world.run import Recorder
 from protocols.consumer.fetching import Handed
 from protocols.facts import PositionSet
 

@@ -24,13 +24,13 @@ from emulator.scenario.names import (
     broker_number,
 )
 from emulator.world.draws import draw, stream_key
-from emulator.world.faults.chosen import Chosen, Interference
 from emulator.world.faults.on_brokers import broker_scripts
 from emulator.world.faults.on_members import member_scripts
 from emulator.world.faults.on_offsets import offset_scripts
 from emulator.world.faults.targets import broker_of, target_of, why_ineffective, why_not_reached
 from emulator.world.kernel import Script
 from emulator.world.network import broker_name
+from emulator.world.triggers import Chosen, Interference
 from emulator.world.world import World
 
 

@@ -7,7 +7,7 @@ import pytest
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
 from emulator.scenario.resolution import broker_settings
-from emulator.world.cluster.log_cleaner import log_settings
+from emulator.world.cluster.broker_threads import log_settings
 from protocols.offsets_topic.segments.segment import LogSettings
 from protocols.settings import BrokerSettings
 

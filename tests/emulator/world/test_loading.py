@@ -11,7 +11,7 @@ from emulator.events import (
     CoordinatorMoved,
     CoordinatorUnloaded,
 )
-from emulator.world.cluster.loader import Load, Loader
+from emulator.world.cluster.broker_threads import Load, Loader
 from emulator.world.kernel import Kernel
 from protocols.coordinator.machine import Phase
 from protocols.messages import OffsetCommitRequest, OffsetToCommit

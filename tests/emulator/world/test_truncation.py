@@ -18,8 +18,8 @@ from emulator.events import (
 )
 from emulator.scenario.model import Topic
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.history import WHOLE, Truncation
 from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.cluster.replicas import WHOLE, Truncation
 from emulator.world.cluster.topics import Topics
 from protocols.messages import EpochStart
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.visibility import TURNS, Visibility
+from emulator.world.cluster.arrivals import NEVER, TURNS, Visibility
 
 REPLICATION = 700
 

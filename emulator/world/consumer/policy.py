@@ -1,0 +1,241 @@
+"""The behaviour of an application besides its handler: its commits and its rebalance listener.
+
+The listener commits if the policy requires it, and takes time. While a fault makes it fail, its
+calls end in an exception, which poll() throws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from assignors.types import TopicPartition
+from emulator.events import ListenerCalled, ListenerThrew
+from emulator.scenario.model import FailListener
+from emulator.world.consumer.handler import Doing, Ending
+from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
+from emulator.world.kernel import Rank
+from protocols.consumer.calls import CommitResult, Failed
+from protocols.leader_epochs import epoch_at
+from protocols.machine import Call
+from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
+
+Then = Callable[[CommitResult], None]
+
+
+class PolicyCommits:
+    """Commits of one process; ``uncommitted``: partition to next offset, since the last one."""
+
+    def __init__(self, process: ConsumerProcess) -> None:
+        self._process = process
+        self._policy = process.blueprint.commit
+        self._kernel = process.run.kernel
+        self._then: Then | None = None
+        self.uncommitted: dict[TopicPartition, int] = {}
+        self._records = 0
+        self._last_us = self._kernel.now
+
+    def processed(self, records: int) -> None:
+        """Count records processed since the last commit."""
+        self._records += records
+
+    def forget(self, tp: TopicPartition) -> None:
+        """Exclude a partition that is no longer owned from later commits."""
+        self.uncommitted.pop(tp, None)
+
+    @property
+    def due(self) -> bool:
+        """Whether a commit by time or count is due; time counts even while no commit is needed."""
+        now = self._kernel.now
+        late = self._policy.every is not None and now - self._last_us >= self._policy.every
+        many = self._policy.records is not None and self._records >= self._policy.records
+        if late and not self.uncommitted:
+            self._last_us = now
+        return bool(self.uncommitted) and (late or many)
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    def commit(self, ends: dict[TopicPartition, int] | None, then: Then) -> None:
+        """Commit by the policy, then continue; None: without arguments, all polled offsets."""
+        offsets = self._offsets(ends) if ends is not None and self._policy.arguments else None
+        self.uncommitted.clear()
+        self._records = 0
+        self._last_us = self._kernel.now
+        if self._policy.call == "async":
+            self._send_async(offsets)
+            then(CommitResult(()))
+        else:
+            self._send_sync(offsets, then)
+
+    def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
+        """Commit the processed offsets of some partitions, as a listener does before revocation."""
+        done = self._process.progress.done
+        ends = {tp: end for tp in partitions if (end := done(tp)) is not None}
+        if ends:
+            self._send_sync(self._offsets(ends), lambda _: then())
+        else:
+            then()
+
+    def _send_sync(self, offsets: tuple[OffsetToCommit, ...] | None, then: Then) -> None:
+        self._then = then
+        self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
+
+    def _send_async(self, offsets: tuple[OffsetToCommit, ...] | None) -> None:
+        self._process.carry_out(self._process.client.commit_async(self._kernel.now, offsets))
+
+    def _offsets(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
+        back = 1 if self._policy.off_by_one else 0
+        return tuple(
+            OffsetToCommit(tp, max(0, end - back), self._epoch(tp, end)) for tp, end in ends.items()
+        )
+
+    def _epoch(self, tp: TopicPartition, end: int) -> int:
+        """Return the leader epoch of the last record before ``end``, if it is to be sent along."""
+        reading = self._process.client.consumer.positions.readings.get(tp)
+        if reading is None or not self._policy.leader_epoch:
+            return UNKNOWN_EPOCH
+        return epoch_at(reading.epochs, end - 1)
+
+    # -- how they end ----------------------------------------------------------------------------
+
+    def committed(self, result: CommitResult) -> None:
+        """Take the end of a commitSync."""
+        then, self._then = self._then, None
+        assert then is not None, "a commit ended that was not awaited"
+        then(result)
+
+    def refused(self, result: CommitResult) -> bool:
+        """React to a failed commit; return whether the rest of the batch is to be discarded."""
+        if result.exception is None:
+            return False
+        if self._policy.on_refusal == "stop":
+            self._process.stop("failed", None, result.exception)
+        return self._policy.on_refusal == "discard"
+
+    def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+        """Retry a failed commit later, even after newer ones: the mistake of ``retry_older``."""
+        pause = self._policy.retry_older
+        if pause is not None:
+            when = self._kernel.now + pause
+            index = self._process.blueprint.index
+            self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._send_again(offsets))
+
+    def _send_again(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+        process = self._process
+        if process.alive and not process.hold(lambda: self._send_again(offsets)):
+            self._send_async(offsets)
+
+
+THREW = Failed("KafkaException", message="its rebalance listener threw")
+
+
+class Listener:
+    """Runs the listener calls of one process."""
+
+    def __init__(self, process: ConsumerProcess, application: ConsumerApplication) -> None:
+        self._process = process
+        self._application = application
+        self._blueprint = process.blueprint
+        self._kernel = process.run.kernel
+        self._began_us = 0
+        self._failing: FailListener | None = None
+        """The fault behind its last call that threw."""
+
+        listened_us = process.run.replay.listened_us or {}
+        self._not_before_us = iter(listened_us.get(process.name, ()))
+
+    def call(self, call: Call) -> None:
+        """Begin a call."""
+        self._began_us = self._kernel.now
+        if call.listener == "revoked":
+            self._application.step("revoking", lambda: self._revoking(call))
+        else:
+            self._spend(call)
+
+    def _revoking(self, call: Call) -> None:
+        if self._blueprint.commit.on_revoke:
+            commits = self._application.commits
+            commits.commit_done(call.partitions, lambda: self._spend(call))
+        else:
+            self._spend(call)
+
+    def _spend(self, call: Call) -> None:
+        now = self._kernel.now
+        when = max(now + self._blueprint.listener_us(now), next(self._not_before_us, 0))
+        if when == now:
+            self._ended(call)
+            return
+        self._kernel.at(when, Rank.APPLICATION, self._blueprint.index, lambda _: self._spent(call))
+
+    def _spent(self, call: Call) -> None:
+        if self._process.alive and not self._process.hold(lambda: self._spent(call)):
+            self._ended(call)
+
+    def _ended(self, call: Call) -> None:
+        process = self._process
+        event = process.write_listener_call(self._heard(call))
+        fault = process.listener_fault
+        if fault is not None and fault.call in (None, call.listener):
+            self._failing = fault
+            self._threw(call, event)
+            return
+        if call.listener != "assigned":
+            self._close_epochs(call, call.partitions, event)
+        process.run.triggers.reached(self._blueprint.name, call.listener)
+        self._return(call)
+
+    def _close_epochs(self, call: Call, partitions: Iterable[TopicPartition], event: int) -> None:
+        why = "closed" if self._application.ending is Ending.BEGUN else call.listener
+        for tp in partitions:
+            self._process.progress.close(tp, why, event)
+            self._application.commits.forget(tp)
+
+    def _return(self, call: Call) -> None:
+        """Return control to the client, if the process still runs."""
+        process = self._process
+        if process.alive and not process.hold(lambda: self._return(call)):
+            self._application.listened()
+            process.carry_out(process.client.called(call, self._kernel.now))
+
+    # -- calls that fail -------------------------------------------------------------------------
+
+    def _threw(self, call: Call, event: int) -> None:
+        """End a call with an exception: only partitions that the client revokes are closed."""
+        process = self._process
+        threw = ListenerThrew(
+            consumer=self._blueprint.name,
+            group=self._blueprint.group.id,
+            call=call.listener,
+            partitions=call.partitions,
+        )
+        cause = process.run.causes.disturbed.get(self._blueprint.name)
+        process.run.recorder.write(threw, cause)
+        self._application.listened()
+        step = process.client.called(call, self._kernel.now, THREW)
+        kept = frozenset(process.client.state.assignment)
+        if call.listener != "assigned":
+            self._close_epochs(call, (tp for tp in call.partitions if tp not in kept), event)
+        process.carry_out(step)
+
+    def catches(self, failed: Failed) -> bool:
+        """Catch the listener's exception if the application does so, and poll again later."""
+        fault = self._failing
+        if failed != THREW or fault is None or not fault.caught:
+            return False
+        self._application.doing = Doing.RECOVERING
+        when = self._kernel.now + fault.backoff
+        self._kernel.at(when, Rank.APPLICATION, self._blueprint.index, lambda _: self._poll_again())
+        return True
+
+    def _poll_again(self) -> None:
+        if self._process.alive and not self._process.hold(self._poll_again):
+            self._application.poll()
+
+    def _heard(self, call: Call) -> ListenerCalled:
+        return ListenerCalled(
+            consumer=self._blueprint.name,
+            group=self._blueprint.group.id,
+            generation=self._process.client.state.generation.id,
+            call=call.listener,
+            partitions=call.partitions,
+            began_us=self._began_us,
+        )
