@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.errors import RefusedError
+from emulator.metrics.catalogue import unknown_metric
 from emulator.metrics.checks import is_expectable
-from emulator.metrics.metrics import unknown_metric
 from emulator.scenario import catalogue
 from emulator.scenario import load as scenario_files
 from emulator.scenario.estimate import MOST_EVENTS, estimate, refuse_large

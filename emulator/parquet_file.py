@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -11,7 +11,7 @@ from typing import Final, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from emulator.output_files import beside, written_beside
+from emulator.output_files import beside
 
 COMPRESSION: Final = "zstd"
 
@@ -19,15 +19,30 @@ COMPRESSION: Final = "zstd"
 class ParquetOutput:
     """A file that gets its name at the end of the ``with`` block.
 
-    Raises OSError from the constructor if the file cannot be written. To write rows after
-    the block has ended, call ``finish`` and ``discard`` instead.
+    *metadata*: replaces that of the schema. *store_schema*: False omits Arrow's own schema, so
+    that dictionary-encoded columns are read as plain text. To write rows after the block has ended,
+    call ``finish`` and ``discard`` instead.
+
+    Raises OSError from the constructor if the file cannot be written.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(
+        self,
+        path: Path,
+        schema: pa.Schema,
+        metadata: Mapping[str, str] | None = None,
+        *,
+        store_schema: bool = True,
+    ) -> None:
         self._path = path
         self._part = beside(path)
         self._file = self._part.open("wb")
-        self._writer = pq.ParquetWriter(self._file, schema, compression=COMPRESSION)
+        self._writer = pq.ParquetWriter(
+            self._file,
+            schema if metadata is None else schema.with_metadata(dict(metadata)),
+            compression=COMPRESSION,
+            store_schema=store_schema,
+        )
 
     def write(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Append rows; raise OSError if they cannot be written."""
@@ -61,25 +76,3 @@ class ParquetOutput:
                 self.finish()
         finally:
             self.discard()
-
-
-@contextmanager
-def parquet_writer(
-    path: Path, schema: pa.Schema, metadata: Mapping[str, str], *, store_schema: bool = True
-) -> Iterator[pq.ParquetWriter]:
-    """Open a Parquet file that gets its name at the end of the block, unless there was an error.
-
-    *metadata*: replaces that of the schema. *store_schema*: False omits Arrow's own schema, so
-    that dictionary-encoded columns are read as plain text. Raises OSError if it cannot be written.
-    """
-    with (
-        written_beside(path) as part,
-        part.open("wb") as file,
-        pq.ParquetWriter(
-            file,
-            schema.with_metadata(dict(metadata)),
-            compression=COMPRESSION,
-            store_schema=store_schema,
-        ) as writer,
-    ):
-        yield writer

@@ -11,8 +11,7 @@ from emulator.events import Event
 from emulator.ledger.entries import Ledger
 from emulator.metrics.checks import Expected, check_expectations
 from emulator.metrics.laws import Finding
-from emulator.metrics.measurement import Measurement
-from emulator.metrics.metrics import Metrics
+from emulator.metrics.metrics import Measurement, Metrics
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings, ever_running
 from emulator.tables import html_table, pandas_frame

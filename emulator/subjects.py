@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
@@ -24,6 +24,10 @@ from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format
 from emulator.versions import KAFKA
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
 from protocols.settings import BrokerSettings, ConsumerSettings
+
+if TYPE_CHECKING:
+    from emulator.comparison import Comparison
+    from emulator.report.comparison import Column
 
 
 def subject_of(loaded: LoadedScenario) -> Subject:
@@ -45,6 +49,23 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         },
         moment=lambda at_us: format_moment(at_us, scenario.start),
     )
+
+
+def columns_of(compared: Comparison) -> list[Column]:
+    """Return the variants of a comparison as its report shows them."""
+    from emulator.report.comparison import Column  # noqa: PLC0415  a single run compares nothing
+
+    return [
+        Column(
+            name=variant.name,
+            subject=subject_of(variant.loaded),
+            metrics=[run.metrics for run in variant.runs],
+            causes=[run.by_cause for run in variant.runs],
+            overrides=variant.loaded.overrides,
+            missed=variant.missed,
+        )
+        for variant in compared.variants
+    ]
 
 
 def clock_of(scenario: Scenario) -> Callable[[int], str] | None:

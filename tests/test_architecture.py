@@ -105,7 +105,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.sweeps": PLAYED | {"emulator.loading", "emulator.processes", "emulator.tables"},
     "emulator.comparison": PLAYED
     | {"emulator.loading", "emulator.processes", "emulator.sweeps", "emulator.tables"},
-    "emulator.subjects": PLAYED | {"emulator.loading", "emulator.report"},
+    "emulator.subjects": PLAYED | {"emulator.comparison", "emulator.loading", "emulator.report"},
     "emulator.explanation": PLAYED | {"emulator.loading", "emulator.report", "emulator.subjects"},
     "emulator.run_files": {"emulator.events", "emulator.scenario"},
     "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},

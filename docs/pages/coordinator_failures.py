@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from emulator.cli.compare import columns_of
 from emulator.comparison import load_variants, play_variants
 from emulator.loading import read_text
 from emulator.report.comparison import rows_table
+from emulator.subjects import columns_of
 
 _PAGE = """\
 # When a coordinator fails

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from emulator.cli.compare import columns_of as columns_of_comparison
 from emulator.comparison import load_variants, play_variants
 from emulator.loading import read_text
 from emulator.metrics.distribution import summarise
 from emulator.report.comparison import Column
 from emulator.report.wording import figure
+from emulator.subjects import columns_of as columns_of_comparison
 
 PAGE = """\
 # Published figures and emulated figures

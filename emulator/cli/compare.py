@@ -26,10 +26,10 @@ from emulator.metrics.checks import check_expectations
 from emulator.metrics.distribution import compare as difference
 from emulator.metrics.distribution import summarise
 from emulator.playing import bounds_of
-from emulator.report.comparison import Column, comparison_screen, rows_screen
+from emulator.report.comparison import comparison_screen, rows_screen
 from emulator.report.comparison_markdown import comparison_markdown
 from emulator.scenario.writing import manifest
-from emulator.subjects import subject_of
+from emulator.subjects import columns_of
 from emulator.sweeps import seeds_from
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
@@ -136,21 +136,6 @@ def compare(
         say_all(rows_screen(compared.seeds, columns))
     else:
         say_all(comparison_screen(compared.seeds, columns))
-
-
-def columns_of(compared: Comparison) -> list[Column]:
-    """Return the variants as the report shows them."""
-    return [
-        Column(
-            name=variant.name,
-            subject=subject_of(variant.loaded),
-            metrics=[run.metrics for run in variant.runs],
-            causes=[run.by_cause for run in variant.runs],
-            overrides=variant.loaded.overrides,
-            missed=variant.missed,
-        )
-        for variant in compared.variants
-    ]
 
 
 def _document(compared: Comparison) -> dict[str, Any]:

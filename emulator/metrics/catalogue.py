@@ -7,6 +7,7 @@ an entry of a table as ``table[entry]``.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import NamedTuple
 
 
@@ -199,6 +200,22 @@ LISTINGS = (
     Metric("log_sizes", "rows", "each offsets partition over time: bytes, records, segments"),
     Metric("lag_recoveries", "rows", "each fault after which lag rose: time until lag recovery"),
 )
+
+
+def is_metric(name: str) -> bool:
+    """Return whether *name* is the name of a value or of an entry of a table."""
+    table, bracket, entry = name.partition("[")
+    if bracket:
+        return entry.endswith("]") and any(table == metric.name for metric in TABLES)
+    return any(name == metric.name for metric in VALUES)
+
+
+def unknown_metric(name: str) -> str:
+    """Return a message about an unknown metric, with the closest matches."""
+    known = [metric.name for metric in VALUES] + [f"{metric.name}[…]" for metric in TABLES]
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"there is no metric {name!r}{hint}"
 
 
 def as_markdown() -> str:

@@ -1,10 +1,16 @@
-"""Measure downtime and overlap of partitions, and idle time of members.
+"""Measure downtime, overlap, idle members, and unavailability because of brokers.
 
-Downtime is time without a working owner, overlap is time with two or more. A working owner is a
+*Downtime* is time without a working owner, *overlap* is time with two or more. A working owner is a
 consumer with an open epoch whose process runs and is not paused. Measurement begins when the group
 first became stable (for a partition that came later: when it was created, or its topic was first
 subscribed to) and ends with the run, or when no member of the group subscribes to its topic any
 more.
+
+A partition is *unreadable* while its high watermark cannot advance: its leader is down, or an
+in-sync replica is down that the leader has not removed from the ISR yet. *Commits are unavailable*
+to a group while that holds for its offsets partition, or while no coordinator has loaded it. Owners
+keep their partitions meanwhile, so this is not downtime; the time that consumers need to recover
+afterwards is not included either.
 """
 
 from __future__ import annotations
@@ -14,14 +20,17 @@ from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
 from emulator import events as ev
+from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.metrics.readings import Handler, Key, Reading, in_seconds, longest, named, seconds
 
 
 @dataclass(slots=True)
-class Spell:
-    """A recurring condition: when it last began, and its total duration."""
+class Stopwatch:
+    """The total and longest duration of a recurring condition."""
 
     since_us: int | None = None
+    """Start of the current occurrence; None: the condition does not hold."""
+
     total_us: int = 0
     longest_us: int = 0
 
@@ -40,25 +49,25 @@ class Spell:
 
 
 @dataclass(slots=True)
-class Owned:
-    """One partition: its owners in order of opening, and which of them work."""
+class PartitionState:
+    """One partition: its owners in the order of their epochs, and how many of them work."""
 
     owners: list[str] = field(default_factory=list)
     working: int = 0
-    still: Spell = field(default_factory=Spell)
-    doubled: Spell = field(default_factory=Spell)
+    unowned: Stopwatch = field(default_factory=Stopwatch)
+    overlap: Stopwatch = field(default_factory=Stopwatch)
 
     def change(self, step: int, at_us: int) -> None:
         """Add *step* (1 or -1) to the number of working owners."""
         self.working += step
         if self.working == 0:
-            self.still.begin(at_us)
+            self.unowned.begin(at_us)
         else:
-            self.still.end(at_us)
+            self.unowned.end(at_us)
         if self.working > 1:
-            self.doubled.begin(at_us)
+            self.overlap.begin(at_us)
         else:
-            self.doubled.end(at_us)
+            self.overlap.end(at_us)
 
 
 @dataclass(slots=True)
@@ -68,107 +77,107 @@ class Process:
     group: str
     running: bool = True
     paused: bool = False
-    held: dict[Key, None] = field(default_factory=dict)
+    owned: dict[Key, None] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
-    """Topics that its group reads and it no longer subscribes to."""
+    """Topics that its group reads and to which it no longer subscribes."""
 
-    idle: Spell = field(default_factory=Spell)
+    idle: Stopwatch = field(default_factory=Stopwatch)
 
 
 class DowntimeMeter:
-    """Watches partitions without a working owner or with several, and idle members."""
+    """Measures partitions without a working owner or with several, and idle members."""
 
     def __init__(self) -> None:
         self._created: dict[str, list[tuple[int, int]]] = {}
-        self._lines: dict[Key, Owned] = {}
-        self._over: dict[Key, Owned] = {}
-        """Partitions of deleted topics."""
+        self._states: dict[Key, PartitionState] = {}
+        self._ended: dict[Key, PartitionState] = {}
+        """Partitions whose measurement has ended: their topic was deleted or unsubscribed."""
 
         self._overlap_records = 0
         self._processes: dict[str, Process] = {}
         self._stable: dict[str, int] = {}
-        self._wanted_us: dict[tuple[str, str], int] = {}
+        self._subscribed_us: dict[tuple[str, str], int] = {}
         """The time at which a group first subscribed to a topic that it had not read before."""
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
         return {
-            ev.TopicCreated: self._topic_created,
-            ev.PartitionsAdded: self._partitions_added,
-            ev.TopicDeleted: self._topic_deleted,
-            ev.ConsumerStarted: self._started,
-            ev.ConsumerStopped: self._stopped,
-            ev.ConsumerPaused: self._paused,
-            ev.ConsumerResumed: self._resumed,
-            ev.SubscriptionChanged: self._subscribed,
-            ev.GroupStabilised: self._stabilised,
-            ev.EpochOpened: self._opened,
-            ev.EpochClosed: self._closed,
-            ev.Processed: self._processed,
+            ev.TopicCreated: self._on_topic_created,
+            ev.PartitionsAdded: self._on_partitions_added,
+            ev.TopicDeleted: self._on_topic_deleted,
+            ev.ConsumerStarted: self._on_started,
+            ev.ConsumerStopped: self._on_stopped,
+            ev.ConsumerPaused: self._on_paused,
+            ev.ConsumerResumed: self._on_resumed,
+            ev.SubscriptionChanged: self._on_subscribed,
+            ev.GroupStabilised: self._on_stabilised,
+            ev.EpochOpened: self._on_opened,
+            ev.EpochClosed: self._on_closed,
+            ev.Processed: self._on_processed,
         }
 
     def read(self, ended_us: int) -> Reading:
         """Return downtime and overlap of a run that ended at *ended_us*."""
-        lines = {**self._over, **self._lines}
-        for line in lines.values():
-            line.still.end(ended_us)
-            line.doubled.end(ended_us)
+        states = {**self._ended, **self._states}
+        for state in states.values():
+            state.unowned.end(ended_us)
+            state.overlap.end(ended_us)
         for process in self._processes.values():
             process.idle.end(ended_us)
-        still = {key: line.still.total_us for key, line in lines.items()}
+        unowned = {key: state.unowned.total_us for key, state in states.items()}
         idle = {name: p.idle.total_us for name, p in sorted(self._processes.items())}
         idles = [process.idle for process in self._processes.values()]
         return Reading(
             values={
-                "downtime_total_s": seconds(sum(still.values())),
-                "downtime_max_s": longest(line.still.longest_us for line in lines.values()),
+                "downtime_total_s": seconds(sum(unowned.values())),
+                "downtime_max_s": longest(state.unowned.longest_us for state in states.values()),
                 "member_idle_total_s": seconds(sum(idle.values())),
-                "member_idle_max_s": longest(spell.longest_us for spell in idles),
-                "overlap_s": seconds(sum(line.doubled.total_us for line in lines.values())),
+                "member_idle_max_s": longest(stopwatch.longest_us for stopwatch in idles),
+                "overlap_s": seconds(sum(state.overlap.total_us for state in states.values())),
                 "overlap_records": self._overlap_records,
             },
             tables={
-                "downtime.by_partition": in_seconds(named(still)),
+                "downtime.by_partition": in_seconds(named(unowned)),
                 "member_idle.by_member": in_seconds(idle),
             },
         )
 
     # -- topics ------------------------------------------------------------------------------
 
-    def _topic_created(self, event: ev.Event, what: ev.TopicCreated) -> None:
+    def _on_topic_created(self, event: ev.Event, what: ev.TopicCreated) -> None:
         self._created[what.topic] = [(len(what.log_starts), event.at_us)]
 
-    def _partitions_added(self, event: ev.Event, what: ev.PartitionsAdded) -> None:
+    def _on_partitions_added(self, event: ev.Event, what: ev.PartitionsAdded) -> None:
         self._created.setdefault(what.topic, []).append((what.partitions, event.at_us))
 
-    def _topic_deleted(self, event: ev.Event, what: ev.TopicDeleted) -> None:
+    def _on_topic_deleted(self, event: ev.Event, what: ev.TopicDeleted) -> None:
         """End the measurement of a deleted topic's partitions."""
-        for key in [key for key in self._lines if key[1].topic == what.topic]:
+        for key in [key for key in self._states if key[1].topic == what.topic]:
             self._end(key, event.at_us)
 
     def _end(self, key: Key, at_us: int) -> None:
         """End the measurement of a partition and close the epochs of its owners."""
-        line = self._lines.pop(key)
-        line.still.end(at_us)
-        line.doubled.end(at_us)
-        self._over[key] = line
-        for owner in line.owners:
-            self._let_go(self._processes[owner], key, at_us)
+        state = self._states.pop(key)
+        state.unowned.end(at_us)
+        state.overlap.end(at_us)
+        self._ended[key] = state
+        for owner in state.owners:
+            self._disown(self._processes[owner], key, at_us)
 
-    def _subscribed(self, event: ev.Event, what: ev.SubscriptionChanged) -> None:
+    def _on_subscribed(self, event: ev.Event, what: ev.SubscriptionChanged) -> None:
         """End the measurement of topics that no running member of the group subscribes to."""
-        own = [key for key in self._lines if key[0] == what.group]
+        own = [key for key in self._states if key[0] == what.group]
         read = frozenset(tp.topic for _, tp in own)
         process = self._process(what.consumer, what.group)
         process.dropped = read.difference(what.topics)
         for topic in sorted(set(what.topics) - read):
-            self._wanted_us.setdefault((what.group, topic), event.at_us)
-        unwanted = self._unwanted(what.group)
+            self._subscribed_us.setdefault((what.group, topic), event.at_us)
+        unsubscribed = self._unsubscribed(what.group)
         for key in own:
-            if key[1].topic in unwanted:
+            if key[1].topic in unsubscribed:
                 self._end(key, event.at_us)
 
-    def _unwanted(self, group: str) -> frozenset[str]:
+    def _unsubscribed(self, group: str) -> frozenset[str]:
         """Return the topics of a group that all of its members have dropped."""
         of_group = (p.dropped for p in self._processes.values() if p.group == group)
         first = next(of_group, frozenset[str]())
@@ -182,13 +191,13 @@ class DowntimeMeter:
 
     # -- groups and processes ----------------------------------------------------------------
 
-    def _stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
+    def _on_stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
         self._first_stable(what.group, event.at_us)
-        unwanted = self._unwanted(what.group)
+        unsubscribed = self._unsubscribed(what.group)
         for _, partitions in what.assignment:
             for partition in partitions:
-                if partition.topic not in unwanted:
-                    self._line((what.group, partition))
+                if partition.topic not in unsubscribed:
+                    self._state_of((what.group, partition))
 
     def _first_stable(self, group: str, at_us: int) -> None:
         if group in self._stable:
@@ -196,17 +205,17 @@ class DowntimeMeter:
         self._stable[group] = at_us
         for process in self._processes.values():
             if process.group == group:
-                self._judge(process, at_us)
+                self._update_idle(process, at_us)
 
-    def _line(self, key: Key) -> Owned:
-        line = self._lines.get(key)
-        if line is None:
-            line = self._lines[key] = self._over.pop(key, Owned())
-            line.owners.clear()
-            line.working = 0
-            wanted_us = self._wanted_us.get((key[0], key[1].topic), 0)
-            line.still.begin(max(self._stable[key[0]], self._created_us(key[1]), wanted_us))
-        return line
+    def _state_of(self, key: Key) -> PartitionState:
+        state = self._states.get(key)
+        if state is None:
+            state = self._states[key] = self._ended.pop(key, PartitionState())
+            state.owners.clear()
+            state.working = 0
+            subscribed_us = self._subscribed_us.get((key[0], key[1].topic), 0)
+            state.unowned.begin(max(self._stable[key[0]], self._created_us(key[1]), subscribed_us))
+        return state
 
     def _process(self, name: str, group: str) -> Process:
         process = self._processes.get(name)
@@ -214,30 +223,30 @@ class DowntimeMeter:
             process = self._processes[name] = Process(group)
         return process
 
-    def _judge(self, process: Process, at_us: int) -> None:
+    def _update_idle(self, process: Process, at_us: int) -> None:
         """Begin or end a member's idle time according to the partitions that it owns now."""
-        idle = process.running and (process.paused or not process.held)
+        idle = process.running and (process.paused or not process.owned)
         if idle and process.group in self._stable:
             process.idle.begin(at_us)
         else:
             process.idle.end(at_us)
 
-    def _started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
+    def _on_started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
         process = self._process(what.consumer, what.group)
         process.running, process.paused = True, False
-        self._judge(process, event.at_us)
+        self._update_idle(process, event.at_us)
 
-    def _stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
+    def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
         process = self._process(what.consumer, what.group)
-        for key in list(process.held):
+        for key in list(process.owned):
             self._release(what.consumer, process, key, event.at_us)
         process.running, process.paused = False, False
-        self._judge(process, event.at_us)
+        self._update_idle(process, event.at_us)
 
-    def _paused(self, event: ev.Event, what: ev.ConsumerPaused) -> None:
+    def _on_paused(self, event: ev.Event, what: ev.ConsumerPaused) -> None:
         self._pause(what.consumer, event.at_us, paused=True)
 
-    def _resumed(self, event: ev.Event, what: ev.ConsumerResumed) -> None:
+    def _on_resumed(self, event: ev.Event, what: ev.ConsumerResumed) -> None:
         self._pause(what.consumer, event.at_us, paused=False)
 
     def _pause(self, name: str, at_us: int, *, paused: bool) -> None:
@@ -245,42 +254,108 @@ class DowntimeMeter:
         if process is None or process.paused is paused:
             return
         process.paused = paused
-        for key in process.held:
-            self._lines[key].change(-1 if paused else 1, at_us)
-        self._judge(process, at_us)
+        for key in process.owned:
+            self._states[key].change(-1 if paused else 1, at_us)
+        self._update_idle(process, at_us)
 
     # -- epochs ------------------------------------------------------------------------------
 
-    def _opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
+    def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
         self._first_stable(what.group, event.at_us)
         key = (what.group, what.partition)
-        line, process = self._line(key), self._process(what.consumer, what.group)
-        if what.consumer in line.owners:
-            line.owners.remove(what.consumer)
+        state, process = self._state_of(key), self._process(what.consumer, what.group)
+        if what.consumer in state.owners:
+            state.owners.remove(what.consumer)
         elif not process.paused:
-            line.change(1, event.at_us)
-        line.owners.append(what.consumer)
-        process.held[key] = None
-        self._judge(process, event.at_us)
+            state.change(1, event.at_us)
+        state.owners.append(what.consumer)
+        process.owned[key] = None
+        self._update_idle(process, event.at_us)
 
-    def _closed(self, event: ev.Event, what: ev.EpochClosed) -> None:
+    def _on_closed(self, event: ev.Event, what: ev.EpochClosed) -> None:
         process = self._process(what.consumer, what.group)
         key = (what.group, what.partition)
-        if key in process.held:
+        if key in process.owned:
             self._release(what.consumer, process, key, event.at_us)
 
     def _release(self, name: str, process: Process, key: Key, at_us: int) -> None:
-        line = self._lines[key]
-        line.owners.remove(name)
+        state = self._states[key]
+        state.owners.remove(name)
         if not process.paused:
-            line.change(-1, at_us)
-        self._let_go(process, key, at_us)
+            state.change(-1, at_us)
+        self._disown(process, key, at_us)
 
-    def _let_go(self, process: Process, key: Key, at_us: int) -> None:
-        del process.held[key]
-        self._judge(process, at_us)
+    def _disown(self, process: Process, key: Key, at_us: int) -> None:
+        del process.owned[key]
+        self._update_idle(process, at_us)
 
-    def _processed(self, _: ev.Event, what: ev.Processed) -> None:
-        line = self._lines.get((what.group, what.partition))
-        if line is not None and line.working > 1 and line.owners[-1] != what.consumer:
+    def _on_processed(self, _: ev.Event, what: ev.Processed) -> None:
+        state = self._states.get((what.group, what.partition))
+        if state is not None and state.working > 1 and state.owners[-1] != what.consumer:
             self._overlap_records += what.next_offset - what.first
+
+
+class AvailabilityMeter:
+    """Measures when partitions were unreadable and when commits were unavailable."""
+
+    def __init__(self) -> None:
+        self._stopwatches: dict[TopicPartition, Stopwatch] = {}
+        self._groups: dict[str, TopicPartition] = {}
+        """Group: its partition of the offsets topic."""
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+        return {
+            ev.Appended: self._on_appended,
+            ev.PartitionStalled: self._on_stalled,
+            ev.PartitionResumed: self._on_resumed,
+            ev.TopicDeleted: self._on_topic_deleted,
+        }
+
+    def read(self, ended_us: int) -> Reading:
+        """Return the unavailability of partitions and groups in a run that ended at *ended_us*."""
+        for stopwatch in self._stopwatches.values():
+            stopwatch.end(ended_us)
+        read = {
+            str(tp): stopwatch
+            for tp, stopwatch in sorted(self._stopwatches.items())
+            if tp.topic != OFFSETS_TOPIC
+        }
+        committed = {
+            group: self._stopwatches.get(tp, Stopwatch())
+            for group, tp in sorted(self._groups.items())
+        }
+        return Reading(
+            values={**_values("unreadable", read), **_values("commits_unavailable", committed)},
+            tables={
+                "unreadable.by_partition": _table(read),
+                "commits_unavailable.by_group": _table(committed),
+            },
+        )
+
+    def _on_appended(self, _: ev.Event, what: ev.Appended) -> None:
+        self._groups[what.group] = TopicPartition(OFFSETS_TOPIC, what.log_partition)
+
+    def _on_stalled(self, event: ev.Event, what: ev.PartitionStalled) -> None:
+        self._stopwatches.setdefault(what.partition, Stopwatch()).begin(event.at_us)
+
+    def _on_resumed(self, event: ev.Event, what: ev.PartitionResumed) -> None:
+        self._stopwatches.setdefault(what.partition, Stopwatch()).end(event.at_us)
+
+    def _on_topic_deleted(self, event: ev.Event, what: ev.TopicDeleted) -> None:
+        for tp, stopwatch in self._stopwatches.items():
+            if tp.topic == what.topic:
+                stopwatch.end(event.at_us)
+
+
+def _values(name: str, stopwatches: Mapping[str, Stopwatch]) -> dict[str, int | float]:
+    return {
+        f"{name}_total_s": seconds(sum(stopwatch.total_us for stopwatch in stopwatches.values())),
+        f"{name}_max_s": longest(stopwatch.longest_us for stopwatch in stopwatches.values()),
+    }
+
+
+def _table(stopwatches: Mapping[str, Stopwatch]) -> dict[str, int | float]:
+    return in_seconds(
+        {name: stopwatch.total_us for name, stopwatch in stopwatches.items() if stopwatch.total_us}
+    )

@@ -48,19 +48,19 @@ class Curve:
 
 
 @dataclass(slots=True)
-class Drain:
+class LagRecovery:
     """The lag recovery after one fault: from the fault until lag is back at its previous level."""
 
     fault: str
     group: str
     began_us: int
     level: int
-    drained_us: int | None = None
-    raised: bool = False
+    recovered_us: int | None = None
+    rose: bool = False
 
     def lasted_us(self, ended_us: int) -> int:
         """Return the duration of the recovery, up to the end of the run if it did not complete."""
-        return (ended_us if self.drained_us is None else self.drained_us) - self.began_us
+        return (ended_us if self.recovered_us is None else self.recovered_us) - self.began_us
 
 
 @dataclass(slots=True)
@@ -73,20 +73,21 @@ class GroupLag:
 
 
 class LagMeter:
-    """Follows the samples of every group."""
+    """Measures the lag of every group from its samples."""
 
     def __init__(self) -> None:
-        self._drains: list[Drain] = []
+        self._recoveries: list[LagRecovery] = []
         self._groups: dict[str, GroupLag] = {}
         self._log_starts: dict[str, tuple[int, ...]] = {}
-        self._waiting: list[Drain] = []
+        self._pending: list[LagRecovery] = []
+        """Recoveries that have not completed."""
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
         return {
-            ev.TopicCreated: self._topic_created,
-            ev.FaultBegan: self._fault_began,
-            ev.LagSampled: self._sampled,
+            ev.TopicCreated: self._on_topic_created,
+            ev.FaultBegan: self._on_fault_began,
+            ev.LagSampled: self._on_sampled,
         }
 
     def read(self, ended_us: int) -> Reading:
@@ -107,30 +108,30 @@ class LagMeter:
                 (curve.peak_partition for curve in curves.values()), default=0
             )
             values[f"lag_{kind}_area"] = seconds(sum(curve.area for curve in curves.values()))
-        raised = [drain for drain in self._drains if drain.raised]
-        values["lag_recovery_max_s"] = longest(drain.lasted_us(ended_us) for drain in raised)
-        values["lag_unrecovered"] = sum(drain.drained_us is None for drain in raised)
-        rows = tuple(_row(drain, ended_us) for drain in raised)
+        rose = [recovery for recovery in self._recoveries if recovery.rose]
+        values["lag_recovery_max_s"] = longest(recovery.lasted_us(ended_us) for recovery in rose)
+        values["lag_unrecovered"] = sum(recovery.recovered_us is None for recovery in rose)
+        rows = tuple(_row(recovery, ended_us) for recovery in rose)
         return Reading(values, tables, {"lag_recoveries": rows})
 
-    def _topic_created(self, _: ev.Event, what: ev.TopicCreated) -> None:
+    def _on_topic_created(self, _: ev.Event, what: ev.TopicCreated) -> None:
         self._log_starts[what.topic] = what.log_starts
 
-    def _fault_began(self, event: ev.Event, what: ev.FaultBegan) -> None:
-        self._waiting = [drain for drain in self._waiting if drain.raised]
+    def _on_fault_began(self, event: ev.Event, what: ev.FaultBegan) -> None:
+        self._pending = [recovery for recovery in self._pending if recovery.rose]
         for name, lag in self._groups.items():
-            drain = Drain(what.fault, name, event.at_us, max(lag.recent, default=0))
-            self._drains.append(drain)
-            self._waiting.append(drain)
+            recovery = LagRecovery(what.fault, name, event.at_us, max(lag.recent, default=0))
+            self._recoveries.append(recovery)
+            self._pending.append(recovery)
 
-    def _sampled(self, event: ev.Event, what: ev.LagSampled) -> None:
+    def _on_sampled(self, event: ev.Event, what: ev.LagSampled) -> None:
         lag = self._groups.setdefault(what.group, GroupLag())
         lag.committed.sample(self._lags(what, what.committed), event.at_us)
         lag.processed.sample(self._lags(what, what.processed), event.at_us)
         lag.recent.append(lag.processed.now)
-        if self._waiting:
+        if self._pending:
             noise = len(what.partitions)
-            self._drain(what.group, lag.processed.now - noise, event.at_us)
+            self._update_recoveries(what.group, lag.processed.now - noise, event.at_us)
 
     def _lags(self, what: ev.LagSampled, reached: tuple[int, ...]) -> list[int]:
         if min(reached, default=0) < 0:
@@ -145,21 +146,21 @@ class LagMeter:
         starts = self._log_starts.get(partition.topic, ())
         return starts[partition.partition] if partition.partition < len(starts) else 0
 
-    def _drain(self, group: str, lag: int, at_us: int) -> None:
+    def _update_recoveries(self, group: str, lag: int, at_us: int) -> None:
         """End the recoveries whose level *lag* has reached, if lag rose since their fault."""
-        for drain in [each for each in self._waiting if each.group == group]:
-            if lag > drain.level:
-                drain.raised = True
-            elif drain.raised:
-                drain.drained_us = at_us
-                self._waiting.remove(drain)
+        for recovery in [each for each in self._pending if each.group == group]:
+            if lag > recovery.level:
+                recovery.rose = True
+            elif recovery.rose:
+                recovery.recovered_us = at_us
+                self._pending.remove(recovery)
 
 
-def _row(drain: Drain, ended_us: int) -> Row:
+def _row(recovery: LagRecovery, ended_us: int) -> Row:
     return {
-        "fault": drain.fault,
-        "group": drain.group,
-        "level": drain.level,
-        "recovery_s": seconds(drain.lasted_us(ended_us)),
-        "recovered": drain.drained_us is not None,
+        "fault": recovery.fault,
+        "group": recovery.group,
+        "level": recovery.level,
+        "recovery_s": seconds(recovery.lasted_us(ended_us)),
+        "recovered": recovery.recovered_us is not None,
     }

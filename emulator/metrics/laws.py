@@ -20,9 +20,8 @@ from emulator.metrics.readings import Handler, Key
 RETENTION_RESET = "out of range"
 """The reason of a position reset after retention removed the records, without any fault."""
 
-
-OLD_COUNT = -1
-"""The generation of epochs that were opened before the group's generation started anew."""
+BEFORE_RESTART = -1
+"""The generation of epochs that were opened before the group's generation restarted."""
 
 
 class Law(enum.StrEnum):
@@ -79,8 +78,8 @@ class LawChecker:
         self._generations: dict[str, int] = {}
         self._instances: dict[str, str | None] = {}
         self._coordinators = Coordinators()
-        self._loose: set[str] = set()
-        """Groups that became empty or whose coordinator moved: their generation may start anew."""
+        self._may_restart: set[str] = set()
+        """Groups that became empty or whose coordinator moved: their generation may restart."""
 
         self._protocols: dict[str, str] = {}
         self._readers: dict[Key, dict[str, Reader]] = {}
@@ -114,107 +113,111 @@ class LawChecker:
 
     def _table(self) -> dict[type, Handler]:
         return {
-            ev.FaultBegan: self._disturb,
-            ev.FaultMissed: self._missed,
-            ev.ActRefused: self._refused,
-            ev.MessageLost: self._disturb,
-            ev.OffsetsDropped: self._disturb,
-            ev.ConsumerStarted: self._started,
-            ev.ConsumerStopped: self._stopped,
-            ev.TopicCreated: self._act,
-            ev.PartitionsAdded: self._act,
-            ev.MemberAdded: self._act,
-            ev.JoinPhaseEnded: self._joined,
-            ev.AssignmentWarning: self._given_twice,
-            ev.GroupStabilised: self._stabilised,
-            ev.GroupConverted: self._converted,
-            ev.GroupEmptied: self._loosened,
-            ev.CoordinatorMoved: self._loosened,
-            ev.EpochOpened: self._opened,
-            ev.EpochClosed: self._closed,
-            ev.Processed: self._processed,
-            ev.NotProcessed: self._not_processed,
-            ev.CommitSent: self._sent,
+            ev.FaultBegan: self._on_disturbance,
+            ev.FaultMissed: self._on_missed,
+            ev.ActRefused: self._on_refused,
+            ev.MessageLost: self._on_disturbance,
+            ev.OffsetsDropped: self._on_disturbance,
+            ev.ConsumerStarted: self._on_started,
+            ev.ConsumerStopped: self._on_stopped,
+            ev.TopicCreated: self._on_change,
+            ev.PartitionsAdded: self._on_change,
+            ev.MemberAdded: self._on_change,
+            ev.JoinPhaseEnded: self._on_joined,
+            ev.AssignmentWarning: self._on_assignment_warning,
+            ev.GroupStabilised: self._on_stabilised,
+            ev.GroupConverted: self._on_converted,
+            ev.GroupEmptied: self._on_generation_reset,
+            ev.CoordinatorMoved: self._on_generation_reset,
+            ev.EpochOpened: self._on_opened,
+            ev.EpochClosed: self._on_closed,
+            ev.Processed: self._on_processed,
+            ev.NotProcessed: self._on_not_processed,
+            ev.CommitSent: self._on_sent,
         }
 
     def _find(
-        self, event: ev.Event | None, law: Law, severity: Severity, who: str, message: str
+        self, event: ev.Event | None, law: Law, severity: Severity, subject: str, message: str
     ) -> None:
-        """Add a finding, or count it if the same law has a finding about the same parties."""
-        old = self._findings.get((law, who))
+        """Add a finding, or count it if the same law has a finding about the same subject."""
+        old = self._findings.get((law, subject))
         if old is not None:
             new = Finding(law, severity, old.message, old.event, old.at_us, old.times + 1)
         elif event is None:
             new = Finding(law, severity, message)
         else:
             new = Finding(law, severity, message, event.id, event.at_us)
-        self._findings[law, who] = new
+        self._findings[law, subject] = new
 
     # -- disturbances ------------------------------------------------------------------------
 
-    def _disturb(self, _: ev.Event, _what: object) -> None:
+    def _on_disturbance(self, _: ev.Event, _what: object) -> None:
         self._disturbed = True
 
-    def _missed(self, _: ev.Event, what: ev.FaultMissed) -> None:
+    def _on_missed(self, _: ev.Event, what: ev.FaultMissed) -> None:
         text = f"did not fire: {what.fault}, {what.target}: {what.why}"
         self._find(None, Law.FAULT_MISSED, Severity.WARNING, what.fault, text)
 
-    def _refused(self, event: ev.Event, what: ev.ActRefused) -> None:
+    def _on_refused(self, event: ev.Event, what: ev.ActRefused) -> None:
         reason = ": ".join(part for part in (what.error, what.why) if part)
         text = f"refused: {what.fault}, {what.target}: {reason}"
         self._find(event, Law.ACT_REFUSED, Severity.WARNING, what.fault, text)
 
-    def _act(self, _: ev.Event, _what: object) -> None:
+    def _on_change(self, _: ev.Event, _what: object) -> None:
         """Count an action as a disturbance unless it came before the group was stable."""
         self._disturbed |= self._stable
 
-    def _started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
+    def _on_started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
         self._disturbed |= self._stable
         self._instances[what.consumer] = what.instance_id
 
-    def _stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
+    def _on_stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
         self._disturbed |= self._stable
         for readers in self._readers.values():
             readers.pop(what.consumer, None)
 
     # -- generations and owners --------------------------------------------------------------
 
-    def _joined(self, _: ev.Event, what: ev.JoinPhaseEnded) -> None:
+    def _on_joined(self, _: ev.Event, what: ev.JoinPhaseEnded) -> None:
         self._protocols[what.group] = what.protocol
 
-    def _loosened(self, _: ev.Event, what: ev.GroupEmptied | ev.CoordinatorMoved) -> None:
-        self._loose.add(what.group)
+    def _on_generation_reset(
+        self, _: ev.Event, what: ev.GroupEmptied | ev.CoordinatorMoved
+    ) -> None:
+        self._may_restart.add(what.group)
 
-    def _converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
-        """Allow an empty group's generation to start anew; with members, the count continues."""
+    def _on_converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
+        """Allow an empty group's generation to restart; with members, the count continues."""
         self._protocols.pop(what.group, None)
         if what.members:
             return
-        self._loose.add(what.group)
+        self._may_restart.add(what.group)
         for key, readers in self._readers.items():
             for reading in readers.values() if key[0] == what.group else ():
-                reading.generation = OLD_COUNT
+                reading.generation = BEFORE_RESTART
 
-    def _given_twice(self, event: ev.Event, what: ev.AssignmentWarning) -> None:
+    def _on_assignment_warning(self, event: ev.Event, what: ev.AssignmentWarning) -> None:
         self._disturbed = True
         self._warned.add((what.group, what.generation, what.partition))
         text = (
-            f"{what.assignor} gave {what.partition} to {', '.join(what.consumers)} "
+            f"{what.assignor} assigned {what.partition} to {', '.join(what.consumers)} "
             f"without declaring exclusive = False"
         )
         self._find(event, Law.GIVEN_TWICE, Severity.WARNING, what.assignor, text)
 
-    def _stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
+    def _on_stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
         self._stable = True
         before = self._generations.get(what.group, what.generation)
-        if what.generation < before and not (what.group in self._loose or self._split(what.group)):
+        if what.generation < before and not (
+            what.group in self._may_restart or self._split(what.group)
+        ):
             text = f"{what.group} went from generation {before} to {what.generation}"
             self._find(event, Law.GENERATIONS_RISE, Severity.ERROR, what.group, text)
         self._generations[what.group] = what.generation
         if self._split(what.group):
-            self._loose.add(what.group)
+            self._may_restart.add(what.group)
         else:
-            self._loose.discard(what.group)
+            self._may_restart.discard(what.group)
         if not self._may_share(what.group):
             self._check_assignment(event, what)
 
@@ -231,12 +234,12 @@ class LawChecker:
             for partition in partitions:
                 other = owners.setdefault(partition, name)
                 if other != name and (what.group, what.generation, partition) not in self._warned:
-                    text = f"generation {what.generation} gives {partition} to {other} and {name}"
+                    text = f"generation {what.generation} assigns {partition} to {other} and {name}"
                     self._find(event, Law.ONE_OWNER, Severity.ERROR, what.group, text)
 
     # -- processing and commits --------------------------------------------------------------
 
-    def _opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
+    def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
         self._disturbed |= what.why == RETENTION_RESET
         readers = self._readers.setdefault((what.group, what.partition), {})
         for name, other in readers.items():
@@ -255,10 +258,10 @@ class LawChecker:
         replaced = instance is not None and instance == self._instances.get(what.consumer)
         return not (replaced or self._may_share(what.group) or self._split(what.group))
 
-    def _closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
+    def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
         self._readers.get((what.group, what.partition), {}).pop(what.consumer, None)
 
-    def _processed(self, event: ev.Event, what: ev.Processed) -> None:
+    def _on_processed(self, event: ev.Event, what: ev.Processed) -> None:
         reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
         if reading is None:
             return
@@ -267,12 +270,12 @@ class LawChecker:
             self._find(event, Law.NO_GAPS, Severity.ERROR, what.consumer, text)
         reading.cursor = what.next_offset
 
-    def _not_processed(self, _: ev.Event, what: ev.NotProcessed) -> None:
+    def _on_not_processed(self, _: ev.Event, what: ev.NotProcessed) -> None:
         reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
         if reading is not None:
             reading.cursor = what.next_offset
 
-    def _sent(self, event: ev.Event, what: ev.CommitSent) -> None:
+    def _on_sent(self, event: ev.Event, what: ev.CommitSent) -> None:
         for (partition, offset), done in zip(what.offsets, what.processed, strict=True):
             if offset > done >= 0:
                 text = f"{what.consumer} commits {offset} of {partition} with {done} processed"

@@ -1,29 +1,27 @@
-"""Compute the metrics of a run: numbers with stable names.
+"""Measure a run in one pass over its events: ledger, metrics and findings.
 
-:class:`MetricsMeter` receives every event and, at the end, the ledger; ``catalogue`` lists the
-metrics that it returns. One look-up per event finds all meters that handle its type.
+:class:`Measurement` passes every event to the ledger, the meters and the laws. ``catalogue`` lists
+the metrics: numbers with stable names. One look-up per event finds all meters that handle its type.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from emulator.events import Event
+from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import Entry, EntryKind, Ledger
-from emulator.metrics.availability import AvailabilityMeter
-from emulator.metrics.catalogue import TABLES, VALUES
-from emulator.metrics.commits import CommitMeter
-from emulator.metrics.downtime import DowntimeMeter
+from emulator.metrics.catalogue import VALUES, unknown_metric
+from emulator.metrics.downtime import AvailabilityMeter, DowntimeMeter
 from emulator.metrics.lag import LagMeter
-from emulator.metrics.log_size import LogMeter
+from emulator.metrics.laws import Finding, LawChecker
 from emulator.metrics.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
 from emulator.metrics.rebalances import RebalanceMeter
 from emulator.metrics.takeover import TakeoverMeter
-from emulator.metrics.traffic import MemberMeter, TrafficMeter
+from emulator.metrics.traffic import CommitMeter, LogMeter, MemberMeter, TrafficMeter
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +51,6 @@ class Metrics:
             "tables": {name: dict(table) for name, table in self.tables.items()},
             "listings": {name: [dict(row) for row in rows] for name, rows in self.listings.items()},
         }
-
-
-def is_metric(name: str) -> bool:
-    """Return whether *name* is the name of a value or of an entry of a table."""
-    table, bracket, entry = name.partition("[")
-    if bracket:
-        return entry.endswith("]") and any(table == metric.name for metric in TABLES)
-    return any(name == metric.name for metric in VALUES)
-
-
-def unknown_metric(name: str) -> str:
-    """Return a message about an unknown metric, with the closest matches."""
-    known = [metric.name for metric in VALUES] + [f"{metric.name}[…]" for metric in TABLES]
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"there is no metric {name!r}{hint}"
 
 
 class MetricsMeter:
@@ -149,12 +131,51 @@ def _tally(ledger: Ledger, kind: EntryKind, name: Callable[[Entry], str]) -> dic
 
 
 def _first(entry: Entry) -> str:
-    return entry.first_owner.consumer if entry.first_owner else "nobody"
+    return entry.first_owner.consumer if entry.first_owner else "no owner"
 
 
 def _second(entry: Entry) -> str:
-    return entry.second_owner.consumer if entry.second_owner else "nobody"
+    return entry.second_owner.consumer if entry.second_owner else "no owner"
 
 
 def _fault(entry: Entry) -> str:
     return entry.root.id if entry.root else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Ledger, metrics and findings of a run."""
+
+    ledger: Ledger
+    metrics: Metrics
+    findings: tuple[Finding, ...]
+
+
+class Measurement:
+    """Measures a run; pass every event to ``feed``, then call ``close`` once."""
+
+    def __init__(self, shared_assignors: Collection[str] = ()) -> None:
+        self._builder = LedgerBuilder(shared_assignors)
+        self._meter = MetricsMeter()
+        self._laws = LawChecker(shared_assignors)
+
+    def feed(self, event: Event) -> None:
+        """Add one event; events come in order of their ids."""
+        self._builder.feed(event)
+        self._meter.feed(event)
+        self._laws.feed(event)
+
+    def close(self, *, mistaken_policy: bool = False) -> Measured:
+        """Return the results; *mistaken_policy*: see :meth:`LawChecker.close`."""
+        ledger = self._builder.close()
+        metrics = self._meter.close(ledger)
+        findings = self._laws.close(ledger, mistaken_policy=mistaken_policy)
+        return Measured(ledger, metrics, findings)
+
+
+def measure(events: Iterable[Event], *, mistaken_policy: bool = False) -> Measured:
+    """Return ledger, metrics and findings of a whole run."""
+    measurement = Measurement()
+    for event in events:
+        measurement.feed(event)
+    return measurement.close(mistaken_policy=mistaken_policy)

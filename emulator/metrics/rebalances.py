@@ -1,17 +1,23 @@
 """Measure rebalances: count, reasons, duration of each phase, rounds, and moved partitions.
 
-A *rebalance* is one join phase that began after the group first became stable. An *upheaval* is a
-rebalance with its follow-ups: while a partition is unassigned although its old owner is still a
-member (a cooperative hand-over), the rebalance that this donor begins is a further *round* of the
-same upheaval.
+A *rebalance* is one join phase that began after the group first became stable. A *series* is a
+rebalance with its follow-ups: while a partition is unassigned although its previous owner is still
+a member (a cooperative hand-over), the rebalance that this donor begins is a further *round* of the
+same series.
 
 Under the consumer protocol a rebalance begins when the group epoch rises; its first phase ends when
 the target is computed, its second when the last member has reached it. Later increases of the epoch
-meanwhile belong to it. The first member gets all partitions at once and is a stable group by
-itself: the joins of consumers that had been started by then still form the group.
+meanwhile belong to it. The first member is assigned all partitions at once and is a stable group by
+itself: the joins of consumers that had been started by then still form the group and do not count.
 
 A coordinator that was replaced without noticing it may rebalance the group from an outdated
 generation. That rebalance counts, and does not affect the newer coordinator's rebalances.
+
+A partition that moved to another owner had to move (*needed*) if the previous owner is gone, or for
+balance: with ``P`` partitions and ``M`` members each may own ``P // M``, and ``P % M`` of them one
+more, those that own most now. Partitions that remaining members owned beyond that had to move; any
+other partition taken from a remaining member was moved *unneeded*. Subscriptions are taken to be
+equal; if they differ, balance cannot be reached, and more moves are counted than strictly are.
 """
 
 from __future__ import annotations
@@ -23,7 +29,6 @@ from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.metrics.moves import Moves, Owners, count_moves
 from emulator.metrics.readings import Handler, Reading, Row, longest, seconds
 
 REASONS = (
@@ -37,10 +42,10 @@ REASONS = (
     ("Error", "assignment not stored"),
     ("Freshly-loaded group", "group over its size limit"),
 )
-"""How the reason in the coordinator's log begins, and its meaning."""
+"""The first words of the reason in the coordinator's log, and the reason in our tables."""
 
-OWN_WORDS = ("Leader", "Updating metadata")
-"""Reasons after which the client's own reason is more specific."""
+WITH_CLIENT_REASON = ("Leader", "Updating metadata")
+"""Reasons for which the client's own reason, if it gives one, is more specific."""
 
 _IDS = re.compile(r"\S*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -54,7 +59,7 @@ def reason_kind(reason: str) -> str:
     'cached metadata has changed'
     """
     _, _, own = reason.partition("; client reason: ")
-    if reason.startswith(OWN_WORDS) and own not in ("", "not provided"):
+    if reason.startswith(WITH_CLIENT_REASON) and own not in ("", "not provided"):
         return _IDS.sub("…", own)
     for beginning, meaning in REASONS:
         if reason.startswith(beginning):
@@ -70,7 +75,7 @@ class Round:
     reason: str
     consumer: str
     started_us: int
-    left: int = -1
+    previous: int = -1
     """The previous generation; -1: the group counts epochs."""
 
     generation: int = 0
@@ -80,7 +85,7 @@ class Round:
 
 
 @dataclass(slots=True)
-class Upheaval:
+class RebalanceSeries:
     """Rounds that belong together: a rebalance with its follow-ups."""
 
     started_us: int
@@ -109,7 +114,7 @@ class GroupState:
 
     owners: dict[TopicPartition, str] = field(default_factory=dict)
     round: Round | None = None
-    upheaval: Upheaval | None = None
+    series: RebalanceSeries | None = None
 
 
 class RebalanceMeter:
@@ -121,29 +126,29 @@ class RebalanceMeter:
         self._groups: dict[str, GroupState] = {}
         self._moves = Moves()
         self._rounds: list[Round] = []
-        self._settled_us: list[int] = []
+        self._durations_us: list[int] = []
         self._rounds_max = 0
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
         return {
-            ev.ConsumerStarted: self._awaited,
-            ev.ConsumerStopped: self._given_up,
-            ev.TopicCreated: self._topic_created,
-            ev.TopicDeleted: self._topic_deleted,
-            ev.RebalanceStarted: self._started,
-            ev.JoinPhaseEnded: self._joined,
-            ev.GroupEpochRaised: self._raised,
-            ev.TargetComputed: self._aimed,
-            ev.GroupStabilised: self._stabilised,
-            ev.GroupEmptied: self._emptied,
-            ev.CoordinatorMoved: self._coordinator_moved,
+            ev.ConsumerStarted: self._on_consumer_started,
+            ev.ConsumerStopped: self._on_consumer_stopped,
+            ev.TopicCreated: self._on_topic_created,
+            ev.TopicDeleted: self._on_topic_deleted,
+            ev.RebalanceStarted: self._on_rebalance_started,
+            ev.JoinPhaseEnded: self._on_join_phase_ended,
+            ev.GroupEpochRaised: self._on_epoch_raised,
+            ev.TargetComputed: self._on_target_computed,
+            ev.GroupStabilised: self._on_stabilised,
+            ev.GroupEmptied: self._on_emptied,
+            ev.CoordinatorMoved: self._on_coordinator_moved,
         }
 
     def read(self, _ended_us: int) -> Reading:
         """Return the metrics of all rebalances."""
         for group in self._groups.values():
-            self._settle(group)
+            self._finish_series(group)
         joins = [r.joined_us - r.started_us for r in self._rounds if r.joined_us is not None]
         syncs = [
             r.stable_us - r.joined_us
@@ -160,8 +165,8 @@ class RebalanceMeter:
                 "join_phase_max_s": longest(joins),
                 "sync_phase_total_s": seconds(sum(syncs)),
                 "sync_phase_max_s": longest(syncs),
-                "time_to_stable_total_s": seconds(sum(self._settled_us)),
-                "time_to_stable_max_s": longest(self._settled_us),
+                "time_to_stable_total_s": seconds(sum(self._durations_us)),
+                "time_to_stable_max_s": longest(self._durations_us),
                 "moved": self._moves.needed + self._moves.unneeded,
                 "moved_needed": self._moves.needed,
                 "moved_unneeded": self._moves.unneeded,
@@ -173,60 +178,62 @@ class RebalanceMeter:
     def _group(self, name: str) -> GroupState:
         return self._groups.setdefault(name, GroupState())
 
-    def _topic_created(self, _: ev.Event, what: ev.TopicCreated) -> None:
+    def _on_topic_created(self, _: ev.Event, what: ev.TopicCreated) -> None:
         self._deleted.discard(what.topic)
 
-    def _topic_deleted(self, _: ev.Event, what: ev.TopicDeleted) -> None:
+    def _on_topic_deleted(self, _: ev.Event, what: ev.TopicDeleted) -> None:
         self._deleted.add(what.topic)
 
-    def _awaited(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
+    def _on_consumer_started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
         group = self._group(what.group)
         if not group.stable:
             group.expected.add(what.consumer)
 
-    def _given_up(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
+    def _on_consumer_stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
         self._group(what.group).expected.discard(what.consumer)
 
-    def _started(self, event: ev.Event, what: ev.RebalanceStarted | ev.GroupEpochRaised) -> None:
+    def _on_rebalance_started(
+        self, event: ev.Event, what: ev.RebalanceStarted | ev.GroupEpochRaised
+    ) -> None:
         group = self._group(what.group)
-        left = what.generation if isinstance(what, ev.RebalanceStarted) else -1
-        begun = Round(what.group, what.reason, what.consumer, event.at_us, left)
-        if group.round is not None and -1 < left < group.round.left:
-            self._rounds.append(begun)
+        previous = what.generation if isinstance(what, ev.RebalanceStarted) else -1
+        round_ = Round(what.group, what.reason, what.consumer, event.at_us, previous)
+        if group.round is not None and -1 < previous < group.round.previous:
+            self._rounds.append(round_)
             return
-        group.round = begun
+        group.round = round_
         if not group.stable or group.forming:
             return
-        self._rounds.append(begun)
-        if group.upheaval is not None and what.consumer not in group.upheaval.donors:
-            self._settle(group)
-        if group.upheaval is None:
-            group.upheaval = Upheaval(event.at_us, group.owners)
-        group.upheaval.rounds += 1
-        self._rounds_max = max(self._rounds_max, group.upheaval.rounds)
+        self._rounds.append(round_)
+        if group.series is not None and what.consumer not in group.series.donors:
+            self._finish_series(group)
+        if group.series is None:
+            group.series = RebalanceSeries(event.at_us, group.owners)
+        group.series.rounds += 1
+        self._rounds_max = max(self._rounds_max, group.series.rounds)
 
-    def _joined(self, event: ev.Event, what: ev.JoinPhaseEnded) -> None:
+    def _on_join_phase_ended(self, event: ev.Event, what: ev.JoinPhaseEnded) -> None:
         current = self._group(what.group).round
-        if current is not None and what.generation > current.left:
+        if current is not None and what.generation > current.previous:
             current.joined_us, current.generation = event.at_us, what.generation
             current.members = len(what.consumers)
 
-    def _raised(self, event: ev.Event, what: ev.GroupEpochRaised) -> None:
+    def _on_epoch_raised(self, event: ev.Event, what: ev.GroupEpochRaised) -> None:
         """Begin a rebalance, unless one is in progress or this only forms the group."""
         group = self._group(what.group)
         forms = what.consumer in group.expected
         group.expected.discard(what.consumer)
         if group.round is None or (group.forming and not forms):
             group.forming = forms
-            self._started(event, what)
+            self._on_rebalance_started(event, what)
 
-    def _aimed(self, event: ev.Event, what: ev.TargetComputed) -> None:
+    def _on_target_computed(self, event: ev.Event, what: ev.TargetComputed) -> None:
         """End the first phase; a replaced target ends it again at its own time."""
         current = self._group(what.group).round
         if current is not None:
             current.joined_us, current.generation = event.at_us, what.epoch
 
-    def _stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
+    def _on_stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
         group = self._group(what.group)
         self._generations += 1
         if group.round is not None:
@@ -234,12 +241,12 @@ class RebalanceMeter:
         after = {p: name for name, partitions in what.assignment for p in partitions}
         members = tuple(name for name, _ in what.assignment)
         donors = self._donors(group.owners, after, members)
-        if group.upheaval is not None:
-            group.upheaval.donors = donors
-            group.upheaval.stable_us = event.at_us
-            group.upheaval.after, group.upheaval.members = after, members
+        if group.series is not None:
+            group.series.donors = donors
+            group.series.stable_us = event.at_us
+            group.series.after, group.series.members = after, members
             if not donors:
-                self._settle(group)
+                self._finish_series(group)
         group.owners = {**group.owners, **after} if donors else after
         group.stable, group.round, group.forming = True, None, False
         group.expected.difference_update(members)
@@ -250,25 +257,25 @@ class RebalanceMeter:
         owners = {before[p] for p in withheld if p.topic not in self._deleted}
         return frozenset(owners.intersection(members))
 
-    def _settle(self, group: GroupState) -> None:
-        """Count the moves of the upheaval and its duration, and end it."""
-        upheaval, group.upheaval = group.upheaval, None
-        if upheaval is not None and upheaval.stable_us:
-            self._moves += count_moves(upheaval.before, upheaval.after, upheaval.members)
-            self._settled_us.append(upheaval.stable_us - upheaval.started_us)
+    def _finish_series(self, group: GroupState) -> None:
+        """Count the moves of the series and its duration, and end it."""
+        series, group.series = group.series, None
+        if series is not None and series.stable_us:
+            self._moves += count_moves(series.before, series.after, series.members)
+            self._durations_us.append(series.stable_us - series.started_us)
 
-    def _emptied(self, _: ev.Event, what: ev.GroupEmptied) -> None:
+    def _on_emptied(self, _: ev.Event, what: ev.GroupEmptied) -> None:
         group = self._group(what.group)
-        if group.round is None or what.generation > group.round.left:
-            self._forget(group)
+        if group.round is None or what.generation > group.round.previous:
+            self._discard_round(group)
 
-    def _coordinator_moved(self, _: ev.Event, what: ev.CoordinatorMoved) -> None:
-        self._forget(self._group(what.group))
+    def _on_coordinator_moved(self, _: ev.Event, what: ev.CoordinatorMoved) -> None:
+        self._discard_round(self._group(what.group))
 
-    def _forget(self, group: GroupState) -> None:
+    def _discard_round(self, group: GroupState) -> None:
         """Discard a round that the coordinator no longer has."""
         group.round, group.forming = None, False
-        self._settle(group)
+        self._finish_series(group)
 
 
 def _row(each: Round) -> Row:
@@ -282,3 +289,54 @@ def _row(each: Round) -> Row:
         "joined_s": None if each.joined_us is None else seconds(each.joined_us),
         "stable_s": None if each.stable_us is None else seconds(each.stable_us),
     }
+
+
+Owners = Mapping[TopicPartition, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """The number of partitions that changed their owner."""
+
+    needed: int = 0
+    unneeded: int = 0
+
+    def __add__(self, other: Moves) -> Moves:
+        return Moves(self.needed + other.needed, self.unneeded + other.unneeded)
+
+
+def count_moves(before: Owners, after: Owners, members: tuple[str, ...]) -> Moves:
+    """Compare the owners before and after; *members* are those of the new generation.
+
+    Partitions without an owner before or now have not moved.
+
+    >>> t = [TopicPartition("t", n) for n in range(6)]
+    >>> before = dict(zip(t, "aaabbb"))
+    >>> count_moves(before, dict(zip(t, "aacbbc")), ("a", "b", "c"))
+    Moves(needed=2, unneeded=0)
+    >>> count_moves(before, dict(zip(t, "aabbcc")), ("a", "b", "c"))
+    Moves(needed=2, unneeded=1)
+    >>> count_moves(before, dict(zip(t, "bbbbbb")), ("b",))
+    Moves(needed=3, unneeded=0)
+    """
+    staying = set(members)
+    orphaned = taken = 0
+    for partition, owner in after.items():
+        old = before.get(partition, owner)
+        if old != owner and old in staying:
+            taken += 1
+        elif old != owner:
+            orphaned += 1
+    held = Counter(dict.fromkeys(members, 0))
+    held.update(before[p] for p in after if before.get(p) in staying)
+    forced = min(taken, _surplus(sorted(held.values(), reverse=True), len(after)))
+    return Moves(orphaned + forced, taken - forced)
+
+
+def _surplus(held: list[int], partitions: int) -> int:
+    """Return the number of partitions beyond a balanced share, largest owners first."""
+    if not held:
+        return 0
+    share, extra = divmod(partitions, len(held))
+    shares = (share + (place < extra) for place in range(len(held)))
+    return sum(max(0, count - due) for count, due in zip(held, shares, strict=True))

@@ -1,9 +1,10 @@
 """Measure how long after a fault other consumers took over the faulted member's partitions.
 
-For each partition that a member named by a fault owned when the fault began: the time until another
-incarnation (of any consumer) began the first record it processed of that partition. Where a member
-is started, every partition of the run is watched, and those that move count. A newer fault takes
-over the watch on a partition; the watch ends if its owner survives the fault and commits again.
+A takeover is measured for each partition that a faulted member owned when the fault began: the time
+until another incarnation (of any consumer) began the first record it processed of that partition. If
+the action starts a member, all owned partitions are observed, and those that move count. A later
+fault replaces an earlier one for the same partition. A partition is no longer observed once its
+owner has survived the fault and committed again.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ Incarnation = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Blow:
-    """One fault: the partitions under watch because of it, and when each was taken over."""
+class FaultTakeover:
+    """One fault: how many partitions it affects, and the time until each was taken over."""
 
     fault: str
     at_us: int
@@ -32,103 +33,103 @@ class Blow:
 
 
 @dataclass(slots=True)
-class Watch:
-    """A partition that waits for its next owner."""
+class PendingPartition:
+    """A partition that is observed until another incarnation processes its records."""
 
-    blow: Blow
+    takeover: FaultTakeover
     owner: Incarnation
 
 
 class TakeoverMeter:
-    """Watches for other incarnations that process where a faulted member stopped."""
+    """Measures the time until other incarnations process a faulted member's partitions."""
 
     def __init__(self) -> None:
-        self._blows: list[Blow] = []
-        self._held: dict[str, dict[Key, None]] = {}
+        self._takeovers: list[FaultTakeover] = []
+        self._owned: dict[str, dict[Key, None]] = {}
         self._incarnations: dict[str, int] = {}
-        self._watches: dict[Key, Watch] = {}
+        self._pending: dict[Key, PendingPartition] = {}
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
         return {
-            ev.ConsumerStarted: self._started,
-            ev.ConsumerStopped: self._stopped,
-            ev.EpochOpened: self._opened,
-            ev.EpochClosed: self._closed,
-            ev.FaultBegan: self._began,
-            ev.FaultEnded: self._ended,
-            ev.Processed: self._processed,
-            ev.CommitAccepted: self._accepted,
+            ev.ConsumerStarted: self._on_started,
+            ev.ConsumerStopped: self._on_stopped,
+            ev.EpochOpened: self._on_opened,
+            ev.EpochClosed: self._on_closed,
+            ev.FaultBegan: self._on_began,
+            ev.FaultEnded: self._on_ended,
+            ev.Processed: self._on_processed,
+            ev.CommitAccepted: self._on_accepted,
         }
 
     def read(self, _ended_us: int) -> Reading:
         """Return the takeovers of each fault that had any."""
-        blows = [blow for blow in self._blows if blow.taken_us]
+        takeovers = [takeover for takeover in self._takeovers if takeover.taken_us]
         return Reading(
             values={
-                "takeover_first_s": longest(min(blow.taken_us) for blow in blows),
-                "takeover_last_s": longest(max(blow.taken_us) for blow in blows),
+                "takeover_first_s": longest(min(takeover.taken_us) for takeover in takeovers),
+                "takeover_last_s": longest(max(takeover.taken_us) for takeover in takeovers),
             },
-            listings={"takeovers": tuple(_row(blow) for blow in blows)},
+            listings={"takeovers": tuple(_row(takeover) for takeover in takeovers)},
         )
 
-    def _started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
+    def _on_started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
         self._incarnations[what.consumer] = what.incarnation
-        self._held.setdefault(what.consumer, {}).clear()
+        self._owned.setdefault(what.consumer, {}).clear()
 
-    def _stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
-        self._held.setdefault(what.consumer, {}).clear()
+    def _on_stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
+        self._owned.setdefault(what.consumer, {}).clear()
 
-    def _opened(self, _: ev.Event, what: ev.EpochOpened) -> None:
-        self._held.setdefault(what.consumer, {})[what.group, what.partition] = None
+    def _on_opened(self, _: ev.Event, what: ev.EpochOpened) -> None:
+        self._owned.setdefault(what.consumer, {})[what.group, what.partition] = None
 
-    def _closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
-        self._held.setdefault(what.consumer, {}).pop((what.group, what.partition), None)
+    def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
+        self._owned.setdefault(what.consumer, {}).pop((what.group, what.partition), None)
 
-    def _began(self, event: ev.Event, what: ev.FaultBegan) -> None:
-        named = [word for word in _WORDS.findall(what.target) if word in self._held]
-        struck = list(self._held) if what.verb == "start" else named
-        blow = Blow(what.fault, event.at_us, 0)
-        for name in struck:
+    def _on_began(self, event: ev.Event, what: ev.FaultBegan) -> None:
+        targets = [word for word in _WORDS.findall(what.target) if word in self._owned]
+        affected = list(self._owned) if what.verb == "start" else targets
+        takeover = FaultTakeover(what.fault, event.at_us, 0)
+        for name in affected:
             owner = (name, self._incarnations.get(name, 0))
-            for key in self._held[name]:
-                self._watches[key] = Watch(blow, owner)
-                blow.partitions += 1
-        if blow.partitions:
-            self._blows.append(blow)
+            for key in self._owned[name]:
+                self._pending[key] = PendingPartition(takeover, owner)
+                takeover.partitions += 1
+        if takeover.partitions:
+            self._takeovers.append(takeover)
 
-    def _ended(self, _: ev.Event, what: ev.FaultEnded) -> None:
-        for watch in self._watches.values():
-            if watch.blow.fault == what.fault:
-                watch.blow.ended = True
+    def _on_ended(self, _: ev.Event, what: ev.FaultEnded) -> None:
+        for pending in self._pending.values():
+            if pending.takeover.fault == what.fault:
+                pending.takeover.ended = True
 
-    def _processed(self, _: ev.Event, what: ev.Processed) -> None:
-        if not self._watches:
+    def _on_processed(self, _: ev.Event, what: ev.Processed) -> None:
+        if not self._pending:
             return
         key = (what.group, what.partition)
-        watch = self._watches.get(key)
-        if watch is None or what.began_us < watch.blow.at_us:
+        pending = self._pending.get(key)
+        if pending is None or what.began_us < pending.takeover.at_us:
             return
-        if watch.owner != (what.consumer, self._incarnations.get(what.consumer, 0)):
-            watch.blow.taken_us.append(what.began_us - watch.blow.at_us)
-            del self._watches[key]
+        if pending.owner != (what.consumer, self._incarnations.get(what.consumer, 0)):
+            pending.takeover.taken_us.append(what.began_us - pending.takeover.at_us)
+            del self._pending[key]
 
-    def _accepted(self, _: ev.Event, what: ev.CommitAccepted) -> None:
-        if not self._watches:
+    def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted) -> None:
+        if not self._pending:
             return
         sender = (what.consumer, self._incarnations.get(what.consumer, 0))
         for partition, _offset in what.offsets:
-            watch = self._watches.get((what.group, partition))
-            if watch is not None and watch.blow.ended and watch.owner == sender:
-                del self._watches[what.group, partition]
+            pending = self._pending.get((what.group, partition))
+            if pending is not None and pending.takeover.ended and pending.owner == sender:
+                del self._pending[what.group, partition]
 
 
-def _row(blow: Blow) -> Row:
+def _row(takeover: FaultTakeover) -> Row:
     return {
-        "fault": blow.fault,
-        "at_s": seconds(blow.at_us),
-        "partitions": blow.partitions,
-        "taken_over": len(blow.taken_us),
-        "first_s": seconds(min(blow.taken_us)),
-        "last_s": seconds(max(blow.taken_us)),
+        "fault": takeover.fault,
+        "at_s": seconds(takeover.at_us),
+        "partitions": takeover.partitions,
+        "taken_over": len(takeover.taken_us),
+        "first_s": seconds(min(takeover.taken_us)),
+        "last_s": seconds(max(takeover.taken_us)),
     }

@@ -1,12 +1,14 @@
-"""Count requests, records of the offsets log, running time of members, and evictions."""
+"""Measure the traffic of brokers and members: requests, commits, the offsets log, evictions."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from emulator import events as ev
-from emulator.metrics.readings import Handler, Reading, seconds
+from emulator.ledger.commits import BY_ADMIN
+from emulator.metrics.readings import Handler, Key, Reading, Row, seconds
 
 EVICTIONS = (
     "session expired",
@@ -20,7 +22,7 @@ HOUR_S = 3_600
 
 
 class TrafficMeter:
-    """Counts requests and the records of the offsets log."""
+    """Counts requests and the records appended to the offsets log."""
 
     def __init__(self) -> None:
         self._bytes = 0
@@ -30,7 +32,7 @@ class TrafficMeter:
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
-        return {ev.RequestsCounted: self._counted, ev.Appended: self._appended}
+        return {ev.RequestsCounted: self._on_counted, ev.Appended: self._on_appended}
 
     def read(self, ended_us: int) -> Reading:
         """Return the traffic of a run that ended at *ended_us*."""
@@ -50,14 +52,14 @@ class TrafficMeter:
             },
         )
 
-    def _counted(self, event: ev.Event, what: ev.RequestsCounted) -> None:
+    def _on_counted(self, event: ev.Event, what: ev.RequestsCounted) -> None:
         lasted_s = seconds(event.at_us - what.since_us)
         for kind, count in what.counts:
             self._requests[kind] += count
             if lasted_s > 0:
                 self._peaks[kind] = max(self._peaks.get(kind, 0.0), count / lasted_s)
 
-    def _appended(self, _: ev.Event, what: ev.Appended) -> None:
+    def _on_appended(self, _: ev.Event, what: ev.Appended) -> None:
         self._bytes += what.size
         for kind, count in what.records:
             self._records[kind] += count
@@ -81,12 +83,12 @@ class MemberMeter:
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
         return {
-            ev.ConsumerStarted: self._started,
-            ev.ConsumerStopped: self._stopped,
+            ev.ConsumerStarted: self._on_started,
+            ev.ConsumerStopped: self._on_stopped,
             ev.ConsumerPaused: self._on_paused,
             ev.ConsumerResumed: self._on_resumed,
-            ev.MemberAdded: self._added,
-            ev.MemberRemoved: self._removed,
+            ev.MemberAdded: self._on_added,
+            ev.MemberRemoved: self._on_removed,
             ev.ClientDropped: self._on_dropped,
         }
 
@@ -109,12 +111,12 @@ class MemberMeter:
             },
         )
 
-    def _started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
+    def _on_started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
         self._end(what.consumer, event.at_us)
         self._since_us[what.consumer] = event.at_us
         self._paused.discard(what.consumer)
 
-    def _stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
+    def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
         self._end(what.consumer, event.at_us)
 
     def _end(self, name: str, at_us: int) -> None:
@@ -128,12 +130,12 @@ class MemberMeter:
     def _on_resumed(self, _: ev.Event, what: ev.ConsumerResumed) -> None:
         self._paused.discard(what.consumer)
 
-    def _removed(self, _: ev.Event, what: ev.MemberRemoved) -> None:
+    def _on_removed(self, _: ev.Event, what: ev.MemberRemoved) -> None:
         if what.why in EVICTIONS:
             self._evictions[what.why] += 1
             self._evicted_living += self._alive(what.consumer, what.member_id)
 
-    def _added(self, _: ev.Event, what: ev.MemberAdded) -> None:
+    def _on_added(self, _: ev.Event, what: ev.MemberAdded) -> None:
         since_us = self._since_us.get(what.consumer)
         if since_us is not None:
             self._entered_us[what.member_id] = since_us
@@ -147,3 +149,236 @@ class MemberMeter:
 
     def _on_dropped(self, _: ev.Event, what: ev.ClientDropped) -> None:
         self._dropped[what.reason] += 1
+
+
+_NO_ANSWER: Final = "NETWORK_EXCEPTION"
+"""The client's error for a commit whose connection broke or whose response never came."""
+
+
+class CommitMeter:
+    """Counts commits by outcome, and rewinds of committed offsets."""
+
+    def __init__(self) -> None:
+        self._accepted = 0
+        self._by_admin: set[str] = set()
+        """Commits by which an administrator resets offsets; they are not counted here."""
+
+        self._committed: dict[Key, int] = {}
+        self._lost = 0
+        self._refused = Counter[str]()
+        self._rewinds = 0
+        self._rewound = 0
+        self._rewound_most = 0
+        self._sent = 0
+        self._unanswered = 0
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+        return {
+            ev.CommitSent: self._on_sent,
+            ev.CommitAccepted: self._on_accepted,
+            ev.CommitRefused: self._on_refused,
+            ev.CommitAnswered: self._on_answered,
+            ev.MessageLost: self._on_lost,
+            ev.OffsetsDropped: self._on_dropped,
+        }
+
+    def read(self, _ended_us: int) -> Reading:
+        """Return the outcomes of all commits."""
+        return Reading(
+            values={
+                "commits_sent": self._sent,
+                "commits_accepted": self._accepted,
+                "commits_refused": self._refused.total(),
+                "commit_messages_lost": self._lost,
+                "commits_unanswered": self._unanswered,
+                "rewinds": self._rewinds,
+                "rewind_records": self._rewound,
+                "rewind_max_records": self._rewound_most,
+            },
+            tables={"commits_refused.by_error": dict(sorted(self._refused.items()))},
+        )
+
+    def _on_sent(self, _: ev.Event, what: ev.CommitSent) -> None:
+        if what.kind == BY_ADMIN:
+            self._by_admin.add(what.commit)
+        else:
+            self._sent += 1
+
+    def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted) -> None:
+        if what.commit in self._by_admin:
+            self._committed |= {(what.group, tp): offset for tp, offset in what.offsets}
+            return
+        self._accepted += 1
+        for partition, offset in what.offsets:
+            key = (what.group, partition)
+            depth = self._committed.get(key, offset) - offset
+            if depth > 0:
+                self._rewinds += 1
+                self._rewound += depth
+                self._rewound_most = max(self._rewound_most, depth)
+            self._committed[key] = offset
+
+    def _on_refused(self, _: ev.Event, what: ev.CommitRefused) -> None:
+        self._refused[what.error] += what.commit not in self._by_admin
+
+    def _on_answered(self, _: ev.Event, what: ev.CommitAnswered) -> None:
+        self._unanswered += what.error == _NO_ANSWER and what.commit not in self._by_admin
+
+    def _on_lost(self, _: ev.Event, what: ev.MessageLost) -> None:
+        self._lost += bool(what.commit) and what.commit not in self._by_admin
+
+    def _on_dropped(self, _: ev.Event, what: ev.OffsetsDropped) -> None:
+        for partition in what.partitions:
+            self._committed.pop((what.group, partition), None)
+
+
+MOST_POINTS = 64
+"""Maximum number of points of one partition; beyond it, every second point is dropped."""
+
+FIRST_INTERVAL_US = 1_000_000
+
+
+class Point(NamedTuple):
+    """The size that a load would read at one time."""
+
+    at_us: int
+    size: int
+    """Unit: bytes."""
+
+    records: int
+    segments: int
+
+
+class SizeHistory:
+    """The size of one offsets partition over time, as its newest leader reports it."""
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self._interval_us = FIRST_INTERVAL_US
+        """Only the last point of each interval is kept; the interval doubles if there are too many
+        points.
+        """
+
+        self._leader = (-1, -1)
+        self.size_peak = self.records_peak = 0
+
+    @property
+    def latest(self) -> Point:
+        """The latest known point."""
+        return self.points[-1] if self.points else Point(0, 0, 0, 1)
+
+    def is_newest_leader(self, broker: int, epoch: int | None = None) -> bool:
+        """Return whether a broker is the newest known leader; a higher *epoch* makes it that."""
+        if epoch is None:
+            return broker == self._leader[1]
+        if epoch < self._leader[0]:
+            return False
+        self._leader = (epoch, broker)
+        return True
+
+    def add(self, point: Point) -> None:
+        """Add a point; its time is not before the last one."""
+        self.size_peak = max(self.size_peak, point.size)
+        self.records_peak = max(self.records_peak, point.records)
+        points, interval_us = self.points, self._interval_us
+        if points and points[-1].at_us // interval_us == point.at_us // interval_us:
+            points[-1] = point
+            return
+        points.append(point)
+        if len(points) > MOST_POINTS:
+            self._interval_us *= 2
+            self.points = list({each.at_us // self._interval_us: each for each in points}.values())
+
+
+class LogMeter:
+    """Measures the size of each offsets partition over time, loads and compaction."""
+
+    def __init__(self) -> None:
+        self._compactions = 0
+        self._histories: dict[int, SizeHistory] = {}
+        self._loads = 0
+        self._loads_size = 0
+        self._loads_us = 0
+        self._removed_records = 0
+        self._removed_size = 0
+        self._rolled = 0
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+        return {
+            ev.Appended: self._on_appended,
+            ev.CoordinatorLoaded: self._on_loaded,
+            ev.SegmentRolled: self._on_rolled,
+            ev.LogCompacted: self._on_compacted,
+        }
+
+    def read(self, _ended_us: int) -> Reading:
+        """Return the sizes, the totals of loads, and the totals of compaction."""
+        histories = self._histories.values()
+        last = [history.latest for history in histories]
+        return Reading(
+            values={
+                "log_size": sum(point.size for point in last),
+                "log_size_peak": max((history.size_peak for history in histories), default=0),
+                "log_size_records": sum(point.records for point in last),
+                "log_size_records_peak": max((c.records_peak for c in histories), default=0),
+                "log_segments": sum(point.segments for point in last),
+                "log_segments_rolled": self._rolled,
+                "log_compactions": self._compactions,
+                "log_compacted_bytes": self._removed_size,
+                "log_compacted_records": self._removed_records,
+                "log_loads": self._loads,
+                "log_loads_s": seconds(self._loads_us),
+                "log_loads_bytes": self._loads_size,
+            },
+            listings={"log_sizes": tuple(self._rows())},
+        )
+
+    def _rows(self) -> list[Row]:
+        return [
+            {
+                "log_partition": number,
+                "at_s": seconds(point.at_us),
+                "bytes": point.size,
+                "records": point.records,
+                "segments": point.segments,
+            }
+            for number, history in sorted(self._histories.items())
+            for point in history.points
+        ]
+
+    def _history(self, log_partition: int) -> SizeHistory:
+        history = self._histories.get(log_partition)
+        if history is None:
+            history = self._histories[log_partition] = SizeHistory()
+        return history
+
+    def _on_appended(self, event: ev.Event, what: ev.Appended) -> None:
+        history = self._history(what.log_partition)
+        if what.log_size >= 0 and history.is_newest_leader(what.broker, what.leader_epoch):
+            segments = history.latest.segments
+            history.add(Point(event.at_us, what.log_size, what.log_records, segments))
+
+    def _on_loaded(self, event: ev.Event, what: ev.CoordinatorLoaded) -> None:
+        self._loads += 1
+        self._loads_size += what.size
+        self._loads_us += what.waited_us + what.loaded_us
+        history = self._history(what.log_partition)
+        if history.is_newest_leader(what.broker, what.leader_epoch):
+            segments = what.segments if what.segments >= 0 else history.latest.segments
+            history.add(Point(event.at_us, what.size, what.records, segments))
+
+    def _on_rolled(self, event: ev.Event, what: ev.SegmentRolled) -> None:
+        self._rolled += 1
+        history = self._history(what.log_partition)
+        if history.is_newest_leader(what.broker):
+            history.add(history.latest._replace(at_us=event.at_us, segments=what.segments))
+
+    def _on_compacted(self, event: ev.Event, what: ev.LogCompacted) -> None:
+        self._compactions += 1
+        self._removed_size += what.removed_size
+        self._removed_records += what.removed_records
+        history = self._history(what.log_partition)
+        if history.is_newest_leader(what.broker):
+            history.add(Point(event.at_us, what.size, what.records, what.segments))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emulator.metrics.catalogue import VALUES
+from emulator.metrics.catalogue import VALUES, is_metric
 from emulator.metrics.checks import split_name
 from emulator.metrics.distribution import Estimate, Summary
-from emulator.metrics.metrics import is_metric
 from emulator.report.figures import ALWAYS, IF_ANY
 from emulator.report.wording import counted, figure, joined
 from emulator.scenario.model import Bound

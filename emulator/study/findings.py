@@ -93,8 +93,8 @@ def write(findings: Findings, folder: Path) -> None:
             (folder / f"{name}.parquet").unlink(missing_ok=True)
     for name, rows in found.items():
         metadata = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
-        table = pa.Table.from_pylist(list(rows)).replace_schema_metadata(metadata)
-        with ParquetOutput(folder / f"{name}.parquet", table.schema) as output:
+        table = pa.Table.from_pylist(list(rows))
+        with ParquetOutput(folder / f"{name}.parquet", table.schema, metadata) as output:
             output.write(table)
 
 

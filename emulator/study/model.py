@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
+from emulator.metrics.catalogue import is_metric, unknown_metric
 from emulator.metrics.checks import is_expectable
-from emulator.metrics.metrics import is_metric, unknown_metric
 from emulator.scenario import short_forms
 from emulator.scenario.document import read_toml
 from emulator.scenario.load import text_of

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.metrics.catalogue import is_metric
 from emulator.metrics.checks import split_name
-from emulator.metrics.metrics import is_metric
 from emulator.scenario.estimate import estimate
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError

@@ -32,7 +32,7 @@ import protocols
 from emulator.errors import EmulatorError
 from emulator.metrics.catalogue import VALUES
 from emulator.output_files import put
-from emulator.parquet_file import COMPRESSION, ParquetOutput
+from emulator.parquet_file import ParquetOutput
 from emulator.scenario.names import members_of
 from emulator.scenario.resolution import consumer_settings
 from emulator.scenario.writing import dump, manifest
@@ -142,18 +142,14 @@ def _event_sink(
         yield lambda _: None
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with ParquetOutput(path, EVENTS.with_metadata(metadata)) as output:
+    with ParquetOutput(path, EVENTS, metadata) as output:
         yield output.write
 
 
 def _write(path: Path, table: pa.Table, metadata: dict[str, str]) -> None:
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(
-        sink, table.schema.with_metadata(metadata), compression=COMPRESSION
-    ) as out:
-        out.write_table(table)
     path.parent.mkdir(parents=True, exist_ok=True)
-    put(path, sink.getvalue().to_pybytes())
+    with ParquetOutput(path, table.schema, metadata) as output:
+        output.write(table)
 
 
 # -- the manifest ------------------------------------------------------------------------------

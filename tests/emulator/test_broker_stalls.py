@@ -8,7 +8,7 @@ import pytest
 
 from emulator.conformance.stalls import Pace
 from emulator.events import BrokerDown, Event
-from emulator.metrics.measurement import measure
+from emulator.metrics.metrics import measure
 from emulator.scenario import catalogue
 from emulator.scenario.load import loads
 from emulator.world.build import play

@@ -14,7 +14,7 @@ import pyarrow as pa
 import emulator
 from emulator.logs.audit.ledger import TOTALS, AuditLedger, entries_table, partitions_table
 from emulator.output_files import beside
-from emulator.parquet_file import parquet_writer
+from emulator.parquet_file import ParquetOutput
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def _write_table(path: Path, table: pa.Table, manifest: dict[str, Any]) -> None:
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in manifest.items()
     }
-    with parquet_writer(path, table.schema, metadata) as writer:
-        writer.write_table(table.cast(writer.schema))
+    with ParquetOutput(path, table.schema, metadata) as output:
+        output.write(table)
 
 
 def _give_name(part: Path, folder: Path) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -45,7 +45,7 @@ from emulator.logs.imports.tables import (
     with_outcome,
 )
 from emulator.output_files import put
-from emulator.parquet_file import parquet_writer
+from emulator.parquet_file import ParquetOutput
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
 MANIFEST: Final = "manifest.json"
@@ -114,7 +114,7 @@ def finish(folder: Path, manifest: Mapping[str, Any]) -> None:
     for table, schema in _SCHEMAS.items():
         if not any((part / table).glob("*.parquet")):
             (part / table).mkdir(parents=True, exist_ok=True)
-            with _writer(part / table / "nothing.parquet", schema):
+            with _file(part / table / "nothing.parquet", schema):
                 pass
         for left in (part / table).glob(".*.part"):
             left.unlink()
@@ -157,12 +157,12 @@ def write_rows(part: Path, name: str, rows: Iterator[Rows]) -> dict[str, int]:
     for table in counts:
         _path(part, table, name).unlink(missing_ok=True)
     with ExitStack() as stack:
-        writers = dict[str, pq.ParquetWriter]()
+        files = dict[str, ParquetOutput]()
         for table, batch in rows:
-            if table not in writers:
+            if table not in files:
                 schema = _SCHEMAS.get(table) or _ON_THE_WAY[table]
-                writers[table] = stack.enter_context(_writer(_path(part, table, name), schema))
-            writers[table].write_batch(batch)
+                files[table] = stack.enter_context(_file(_path(part, table, name), schema))
+            files[table].write(batch)
             counts[table] += batch.num_rows
     return counts
 
@@ -176,10 +176,10 @@ def _receipt_path(part: Path, name: str) -> Path:
     return part / WORK / "receipts" / f"{name}.json"
 
 
-def _writer(path: Path, schema: pa.Schema) -> AbstractContextManager[pq.ParquetWriter]:
+def _file(path: Path, schema: pa.Schema) -> ParquetOutput:
     """Open a file of rows, whose readers get plain text instead of dictionaries."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    return parquet_writer(path, schema, _METADATA, store_schema=False)
+    return ParquetOutput(path, schema, _METADATA, store_schema=False)
 
 
 # -- transactions --------------------------------------------------------------------------------
@@ -197,13 +197,13 @@ def decide_transactions(part: Path, log: str) -> dict[str, int]:
     ends = sorted((part / WORK / "markers").glob(f"{log}-*.parquet"))
     tables = [pq.ParquetFile(path).read() for path in ends] or [MARKERS.empty_table()]
     markers = in_order(pa.concat_tables(tables))
-    with _writer(_path(part, "commits", f"{log}-transactions"), WRITTEN) as writer:
+    with _file(_path(part, "commits", f"{log}-transactions"), WRITTEN) as file:
         for path in pieces:
             for batch in _dictionary_encoded(path):
                 ended = outcomes(batch, markers)
                 for each in ended.value_counts().to_pylist():
                     counts[each["values"]] = counts.get(each["values"], 0) + each["counts"]
-                writer.write_batch(with_outcome(batch, ended))
+                file.write(with_outcome(batch, ended))
     return counts
 
 

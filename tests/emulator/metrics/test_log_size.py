@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator import events as ev
-from emulator.metrics.log_size import MOST_POINTS, LogMeter
+from emulator.metrics.traffic import MOST_POINTS, LogMeter
 
 from ..ledger.history import GROUP, History
 from .meters import read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.metrics.laws import Law
-from emulator.metrics.measurement import Measurement, measure
+from emulator.metrics.metrics import Measurement, measure
 
 from ..ledger.history import P0, History
 

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from emulator import events as ev
-from emulator.metrics.catalogue import LISTINGS, TABLES, VALUES, as_markdown
-from emulator.metrics.measurement import measure
-from emulator.metrics.metrics import is_metric
+from emulator.metrics.catalogue import LISTINGS, TABLES, VALUES, as_markdown, is_metric
+from emulator.metrics.metrics import measure
 
 from ..ledger.history import P0, P1, History
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.metrics.moves import Moves, count_moves
-from emulator.metrics.rebalances import RebalanceMeter, reason_kind
+from emulator.metrics.rebalances import Moves, RebalanceMeter, count_moves, reason_kind
 
 from ..ledger.history import GROUP, History
 from .meters import read
