@@ -14,7 +14,6 @@ from pathlib import Path
 from emulator.errors import RefusedError
 from emulator.metrics.catalogue import unknown_metric
 from emulator.metrics.checks import is_expectable
-from emulator.scenario import catalogue
 from emulator.scenario import load as scenario_files
 from emulator.scenario.estimate import MOST_EVENTS, estimate, refuse_large
 from emulator.scenario.model import Scenario
@@ -130,9 +129,11 @@ def _refuse_many(scenario: Scenario, runs: int) -> None:
 def _path_of(name: str) -> Path:
     """Return the file for *name*; a name with a suffix or a folder is always a path."""
     path = Path(name)
-    known = catalogue.names()
     if _exists(path) or path.suffix or len(path.parts) != 1:
         return path
+    from emulator.scenario import catalogue  # noqa: PLC0415  a path needs none
+
+    known = catalogue.names()
     if name in known:
         return catalogue.path_of(name)
     near = hint(name, known) or "; rebalance scenarios lists the catalogue"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from emulator.scenario.document import Document
 from emulator.scenario.model import Crash, Timed
+from emulator.scenario.part import Document
 from emulator.scenario.schema import file_schema
 from emulator.scenario.short_forms import COMMITS, STEPS, TARGETS
 from emulator.world.triggers import STEPS_OF

@@ -30,7 +30,6 @@ from emulator.playing import run as play
 from emulator.report.chronicle import Chronicle
 from emulator.report.group_state import Describer
 from emulator.report.subject import FinishedRun
-from emulator.scenario.writing import manifest
 from emulator.subjects import clock_of, subject_of
 
 if TYPE_CHECKING:
@@ -171,6 +170,7 @@ def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json:
     )
     if as_json:
         from emulator.report.run_document import run_document
+        from emulator.scenario.writing import manifest
 
         say_json(run_document(manifest(loaded.scenario), told, clock_of(loaded.scenario)))
     else:
@@ -235,6 +235,7 @@ def _run_seeds(
 ) -> bool:
     """Play the seeds and print the summary; return whether the expectations hold."""
     from emulator.report.seeds_screen import Tally, seeds_screen
+    from emulator.scenario.writing import manifest
     from emulator.sweeps import sweep
 
     with Progress("runs") as progress:

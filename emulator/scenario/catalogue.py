@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.output_files import put
-from emulator.scenario.document import read_toml
+from emulator.scenario.load import read_toml
 from emulator.scenario.problems import Problem, ScenarioError, hint
 
 FOLDER = Path(__file__).parent.parent / "scenarios"
@@ -63,6 +62,8 @@ def copy(name: str, destination: Path, *, overwrite: bool = False) -> Path:
 
     Raise ScenarioError if the file exists or cannot be written; then nothing is written.
     """
+    from emulator.output_files import put  # noqa: PLC0415  only a copy is written
+
     text = read(name)
     target = destination / path_of(name).name if destination.is_dir() else destination
     if target.exists() and not overwrite:

@@ -9,9 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from emulator.scenario.model import Bursts, CommitPolicy, Group, Poisson, Scenario, Topic, mean_us
-from emulator.scenario.names import members_of
 from emulator.scenario.problems import Problem, ScenarioError
-from emulator.scenario.resolution import commit_policy, consumer_settings, subscription_of, work_of
+from emulator.scenario.resolution import (
+    commit_policy,
+    consumer_settings,
+    members_of,
+    subscription_of,
+    work_of,
+)
 from emulator.scenario.units import US_PER_MS, US_PER_S
 
 MOST_EVENTS = 10**9

@@ -1,6 +1,6 @@
-"""Faults and acts: what is done to the run, and when.
+"""Faults: crashes, pauses, cut connections, and single messages; and the times of faults and acts.
 
-Each happens at a time, at random in a window, or aimed at a moment of the protocol.
+A fault or act begins at a time, at random in a window, or at a step of the protocol.
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -8,22 +8,67 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from emulator.scenario import short_forms
-from emulator.scenario.broker_faults import (
-    CrashBroker,
-    DeleteGroup,
-    DeleteOffsets,
-    FillDisk,
-    MoveCoordinator,
-    PauseBroker,
-    ResetOffsets,
-    RollingBrokerRestart,
-    SlowDisk,
-    StopBroker,
-)
 from emulator.scenario.distributions import Duration, PositiveDuration
-from emulator.scenario.kafka_settings import ConsumerTable
 from emulator.scenario.part import Part
-from emulator.scenario.timing import Timed
+from emulator.scenario.problems import listed
+
+
+class Step(Part):
+    """A member reaches a step of the protocol."""
+
+    member: str
+    step: short_forms.StepName
+    nth: int = Field(1, ge=1)
+    """Only the n-th time."""
+
+    after: Duration = 0
+    """Count only steps from this time on."""
+
+
+class After(Part):
+    """A moment relative to another fault or act."""
+
+    fault: str
+    """Its id."""
+
+    phase: Literal["begins", "ends"] = "ends"
+
+
+def _kind_of_moment(value: object) -> str:
+    return "=after" if isinstance(value, After) or "fault" in short_forms.keys(value) else "=step"
+
+
+Moment = Annotated[
+    Annotated[Step, Tag("=step")] | Annotated[After, Tag("=after")],
+    Discriminator(_kind_of_moment),
+    BeforeValidator(short_forms.when),
+]
+"""A file also writes ``"billing-1 sent SyncGroup"`` or ``"crash-1 ends"``."""
+
+
+class Timed(Part):
+    """The keys of all faults and acts: an id, and exactly one way to give the time."""
+
+    id: str = Field("", pattern=f"^$|{short_forms.PARTY_NAME}")
+    """Empty in a file: the verb and a number."""
+
+    at: Duration | None = None
+    between: tuple[Duration, Duration] | None = None
+    """At random in this window."""
+
+    when: Moment | None = None
+    delay: Duration = 0
+    """Added to ``at``, ``between`` or ``when``."""
+
+    @model_validator(mode="after")
+    def _timed_once(self) -> Self:
+        ways = [key for key in ("at", "between", "when") if getattr(self, key) is not None]
+        if len(ways) != 1:
+            found = f"both {listed(ways[:2])}" if ways else "no time"
+            raise ValueError(f'{found}; say when by exactly one of "at", "between", "when"')
+        if self.between is not None and self.between[0] > self.between[1]:
+            raise ValueError('"between" is reversed: the earlier time comes first')
+        return self
 
 
 class Crash(Timed):
@@ -32,34 +77,6 @@ class Crash(Timed):
     verb: Literal["crash"] = "crash"
     member: str
     restart_after: Duration | None = None
-
-
-class Close(Timed):
-    """Ask a member to stop (SIGTERM): it finishes the batch, closes the consumer and exits."""
-
-    verb: Literal["close"] = "close"
-    member: str
-    mid_batch: bool = False
-    """Stop the batch after the current record."""
-
-    grace: Duration | None = None
-    """Kill the process if it has not exited after this time."""
-
-    restart_after: Duration | None = None
-    """Counted from the exit of the process."""
-
-
-class Start(Timed):
-    """Start a member's process; it joins its group."""
-
-    verb: Literal["start"] = "start"
-    member: str
-    settings: ConsumerTable | None = None
-    """Kafka's consumer settings from this start on; they override those of the file. Left out: the
-    settings of its last run."""
-
-    unset: tuple[str, ...] = ()
-    """Names of settings of the file to remove."""
 
 
 class Pause(Timed):
@@ -106,94 +123,6 @@ class Cut(Timed):
 
     one_way: bool = False
     lasting: PositiveDuration = Field(alias="for")
-
-
-class AddPartitions(Timed):
-    """Raise the number of partitions of a topic."""
-
-    verb: Literal["add_partitions"] = "add_partitions"
-    topic: str
-    to: int = Field(ge=1, le=1_000_000)
-    """The new number of partitions."""
-
-
-class CreateTopic(Timed):
-    """Create a topic that is ``created = "by act"``."""
-
-    verb: Literal["create_topic"] = "create_topic"
-    topic: str
-
-
-class DeleteTopic(Timed):
-    """Delete a topic, its records and its committed offsets."""
-
-    verb: Literal["delete_topic"] = "delete_topic"
-    topic: str
-
-
-def _kind_of_order(value: object) -> str:
-    return "=word" if isinstance(value, str) else "=names"
-
-
-Order = Annotated[
-    Annotated[Literal["listed", "reversed"], Tag("=word")]
-    | Annotated[tuple[str, ...], Tag("=names")],
-    Discriminator(_kind_of_order),
-]
-
-
-class RollingRestart(Timed):
-    """Close and start the members of a group one by one."""
-
-    verb: Literal["rolling_restart"] = "rolling_restart"
-    group: str
-    order: Order = "listed"
-    """As listed, reversed, or by name."""
-
-    gap: Duration = 0
-    """From a member's start to the next one's close."""
-
-    down_time: Duration = 0
-    """From a member's end to its start."""
-
-    surge: bool = False
-    """Start a replacement, called ``<name>+``, before the old one closes."""
-
-    mid_batch: bool = False
-    """Stop the batch after the current record."""
-
-    grace: Duration | None = None
-    """Kill a member that has not exited after this time."""
-
-    stop_at_failure: bool = False
-    """Stop when the previous member has exited by itself since its start, like a deploy with
-    health checks."""
-
-    settings: ConsumerTable | None = None
-    """Kafka's consumer settings of the members from their start on; they override those of the file:
-    ``{ "group.protocol" = "consumer" }`` is a migration. Left out: those of their last run."""
-
-    unset: tuple[str, ...] = ()
-    """Names of settings of the file to remove, such as those that Kafka refuses with the other
-    protocol."""
-
-
-class Subscribe(Timed):
-    """Change the topics of the members of a group.
-
-    A running member calls subscribe() before its next poll(); one that starts later uses them, too.
-    """
-
-    verb: Literal["subscribe"] = "subscribe"
-    group: str
-    topics: tuple[str, ...] = Field(min_length=1)
-    """The new topics; they replace the previous ones."""
-
-    order: Order = "listed"
-    """As listed, reversed, or by name: only those members."""
-
-    gap: Duration = 0
-    """Time between two members."""
 
 
 class MessageMatch(Part):
@@ -251,36 +180,49 @@ class DelayMessage(Timed):
         return self
 
 
-def _verb(value: object) -> str:
-    return f"={getattr(value, 'verb', '') or short_forms.verb_of(value)}"
+class CrashBroker(Timed):
+    """Kill a broker's process."""
+
+    verb: Literal["crash_broker"] = "crash_broker"
+    broker: str
+    """``broker-N`` or ``coordinator of GROUP``."""
+
+    restart_after: Duration | None = None
+    """It serves again when it can register: at the earliest ``broker.session.timeout.ms`` after the
+    crash, since the controller considers the old process alive until then."""
 
 
-Fault = Annotated[
-    Annotated[Crash, Tag("=crash")]
-    | Annotated[Close, Tag("=close")]
-    | Annotated[Start, Tag("=start")]
-    | Annotated[Pause, Tag("=pause")]
-    | Annotated[Hang, Tag("=hang")]
-    | Annotated[FailListener, Tag("=fail_listener")]
-    | Annotated[Cut, Tag("=cut")]
-    | Annotated[CrashBroker, Tag("=crash_broker")]
-    | Annotated[PauseBroker, Tag("=pause_broker")]
-    | Annotated[StopBroker, Tag("=stop_broker")]
-    | Annotated[RollingBrokerRestart, Tag("=rolling_broker_restart")]
-    | Annotated[SlowDisk, Tag("=slow_disk")]
-    | Annotated[FillDisk, Tag("=fill_disk")]
-    | Annotated[MoveCoordinator, Tag("=move_coordinator")]
-    | Annotated[AddPartitions, Tag("=add_partitions")]
-    | Annotated[CreateTopic, Tag("=create_topic")]
-    | Annotated[DeleteTopic, Tag("=delete_topic")]
-    | Annotated[DeleteOffsets, Tag("=delete_offsets")]
-    | Annotated[ResetOffsets, Tag("=reset_offsets")]
-    | Annotated[DeleteGroup, Tag("=delete_group")]
-    | Annotated[RollingRestart, Tag("=rolling_restart")]
-    | Annotated[Subscribe, Tag("=subscribe")]
-    | Annotated[LoseMessage, Tag("=lose_message")]
-    | Annotated[DelayMessage, Tag("=delay_message")],
-    Discriminator(_verb),
-    BeforeValidator(short_forms.fault),
-]
-"""A file writes the verb as a key: ``crash = "billing-1"``."""
+class PauseBroker(Timed):
+    """Pause a broker's process for a time (SIGSTOP)."""
+
+    verb: Literal["pause_broker"] = "pause_broker"
+    broker: str
+    """``broker-N`` or ``coordinator of GROUP``."""
+
+    lasting: PositiveDuration = Field(alias="for")
+
+
+class SlowDisk(Timed):
+    """Make a broker's disk slow for a time."""
+
+    verb: Literal["slow_disk"] = "slow_disk"
+    broker: str
+    """``broker-N`` or ``coordinator of GROUP``."""
+
+    by: PositiveDuration
+    """Additional time of each append on a leader and of each fetch on a follower."""
+
+    lasting: PositiveDuration = Field(alias="for")
+
+
+class FillDisk(Timed):
+    """Make a broker's disk full for a time: appends fail, and it stops fetching as a follower.
+
+    A real broker with a single log directory would end by itself: that is ``crash_broker``.
+    """
+
+    verb: Literal["fill_disk"] = "fill_disk"
+    broker: str
+    """``broker-N`` or ``coordinator of GROUP``."""
+
+    lasting: PositiveDuration = Field(alias="for")

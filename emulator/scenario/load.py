@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
-from emulator.scenario.checks import problems_of
-from emulator.scenario.document import Document, read_toml, tidy
+from emulator.scenario import short_forms
+from emulator.scenario.cluster_checks import cluster_problems, topic_problems, variant_problems
+from emulator.scenario.fault_checks import deploy_problems, fault_problems, timeline_problems
+from emulator.scenario.group_checks import assignor_problems, group_problems, protocol_problems
+from emulator.scenario.kafka_settings import flattened
 from emulator.scenario.model import Scenario
-from emulator.scenario.part import ScenarioSource
+from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError
+
+DEEPEST = 12
+"""How deep tables can lie in each other; no key of ours lies deeper."""
+
+_FAULT_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(fault|act)[ \t]*\]\]", re.MULTILINE)
+_ESSENTIALS = "a scenario has at least a title, run_for, a [[topic]] and a [[group]]"
 
 
 def load(path: str | Path) -> Scenario:
@@ -59,6 +71,28 @@ def check(scenario: Scenario, name: str = "scenario", folder: Path | None = None
         raise ScenarioError(name, problems)
 
 
+def problems_of(scenario: Scenario, folder: Path | None = None) -> list[Problem]:
+    """Return the problems of a scenario; none if it can be run.
+
+    *folder*: searched first for modules with the user's own assignors.
+    """
+    found = [
+        *cluster_problems(scenario),
+        *topic_problems(scenario),
+        *group_problems(scenario),
+        *protocol_problems(scenario),
+        *assignor_problems(scenario, folder),
+        *fault_problems(scenario),
+        *deploy_problems(scenario),
+        *timeline_problems(scenario),
+        *variant_problems(scenario),
+    ]
+    return list({str(problem): problem for problem in found}.values())
+
+
+# -- from text to a document -----------------------------------------------------------------
+
+
 def text_of(name: str) -> str:
     """Return the text of a scenario file; raise ScenarioError if it cannot be read."""
     try:
@@ -76,3 +110,109 @@ def decoded(content: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         reason = f"not a text: byte {error.start} is no UTF-8"
         raise ScenarioError(name, [Problem("", reason)]) from None
+
+
+def read_toml(text: str, name: str) -> Document:
+    """Return the tables of a TOML text; raise ScenarioError if it is invalid or empty."""
+    try:
+        document = tomllib.loads(text)
+    except ValueError as error:
+        last = f"at line {len(text.splitlines())}, the last one"
+        reason = str(error).replace("at end of document", last)
+        raise ScenarioError(name, [Problem("", f"not TOML: {reason}")]) from None
+    except RecursionError:
+        raise ScenarioError(name, [Problem("", "nested too deeply")]) from None
+    if not document:
+        raise ScenarioError(name, [Problem("", f"empty; {_ESSENTIALS}")])
+    if _depth(document) > DEEPEST:
+        raise ScenarioError(name, [Problem("", "nested too deeply")])
+    return document
+
+
+def _depth(document: Document) -> int:
+    """Return the depth of nested tables and lists, without recursion: there can be thousands."""
+    depth, layer = 0, [document]
+    while layer and depth <= DEEPEST:
+        depth += 1
+        layer = [below for node in layer for below in _below(node)]
+    return depth
+
+
+def _below(node: Any) -> list[Any]:
+    inside = node.values() if isinstance(node, dict) else node
+    return [value for value in inside if isinstance(value, dict | list)]
+
+
+def tidy(document: Document, text: str = "") -> Document:
+    """Return a document in which paths can be followed; *text* gives the order of faults and acts."""
+    tidied = {key: _tuples(value) for key, value in document.items()}
+    _merge_acts(tidied, _FAULT_TABLE.findall(text))
+    _name_faults(tidied)
+    if isinstance(tidied.get("expect"), dict):
+        tidied["expect"] = _one_level(tidied["expect"])
+    for table in _with_settings(tidied):
+        table["settings"] = _one_level(table["settings"])
+    return tidied
+
+
+def _tuples(value: Any) -> Any:
+    match value:
+        case list() | tuple():
+            return tuple(_tuples(item) for item in value)
+        case dict():
+            return {key: _tuples(below) for key, below in value.items()}
+    return value
+
+
+def _merge_acts(document: Document, order: list[str]) -> None:
+    """Move acts to the faults, in the order of the file if it is known."""
+    acts, faults = document.get("act"), document.get("fault", ())
+    if not isinstance(acts, tuple) or not isinstance(faults, tuple):
+        return
+    del document["act"]
+    if (order.count("fault"), order.count("act")) != (len(faults), len(acts)):
+        document["fault"] = faults + acts
+        return
+    rest = {"fault": iter(faults), "act": iter(acts)}
+    document["fault"] = tuple(next(rest[kind]) for kind in order)
+
+
+def _name_faults(document: Document) -> None:
+    faults = document.get("fault")
+    if not isinstance(faults, tuple) or not all(isinstance(fault, dict) for fault in faults):
+        return
+    given = [fault.get("id") for fault in faults]
+    ids = short_forms.number_faults(
+        [
+            (short_forms.verb_of(fault) or "fault", name if isinstance(name, str) else "")
+            for fault, name in zip(faults, given, strict=True)
+        ]
+    )
+    document["fault"] = tuple(
+        {**fault, "id": name} if fault.get("id") in (None, "") else fault
+        for fault, name in zip(faults, ids, strict=True)
+    )
+
+
+def _one_level(table: Document) -> Document:
+    """Flatten nested names, unless two of them are equal, which the model reports."""
+    pairs = list(flattened(table))
+    flat = dict(pairs)
+    return flat if len(flat) == len(pairs) else table
+
+
+def _with_settings(document: Document) -> list[Document]:
+    groups = _tables(document.get("group"))
+    members = [
+        member
+        for group in groups
+        for key in ("member", "members")
+        for member in _tables(group.get(key))
+    ]
+    acts = _tables(document.get("fault"))
+    places = [*_tables((document.get("cluster"),)), *groups, *members, *acts]
+    return [table for table in places if isinstance(table.get("settings"), dict)]
+
+
+def _tables(value: Any) -> list[Document]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, tuple) else []

@@ -9,20 +9,23 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_serializer
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_serializer
 
 from emulator.scenario import short_forms
-from emulator.scenario.broker_faults import (
-    CrashBroker,
+from emulator.scenario.acts import (
+    AddPartitions,
+    Close,
+    CreateTopic,
     DeleteGroup,
     DeleteOffsets,
-    FillDisk,
+    DeleteTopic,
     MoveCoordinator,
-    PauseBroker,
     ResetOffsets,
     RollingBrokerRestart,
-    SlowDisk,
+    RollingRestart,
+    Start,
     StopBroker,
+    Subscribe,
 )
 from emulator.scenario.cluster import (
     Arrivals,
@@ -48,26 +51,24 @@ from emulator.scenario.distributions import (
     mean_us,
 )
 from emulator.scenario.faults import (
-    AddPartitions,
-    Close,
+    After,
     Crash,
-    CreateTopic,
+    CrashBroker,
     Cut,
     DelayMessage,
-    DeleteTopic,
     FailListener,
-    Fault,
+    FillDisk,
     Hang,
     LoseMessage,
     MessageMatch,
     Pause,
-    RollingRestart,
-    Start,
-    Subscribe,
+    PauseBroker,
+    SlowDisk,
+    Step,
+    Timed,
 )
 from emulator.scenario.groups import CommitPolicy, Group, Member, Poison
 from emulator.scenario.part import NotEmpty, Part
-from emulator.scenario.timing import After, Step, Timed
 from emulator.scenario.units import format_number
 
 __all__ = [
@@ -127,6 +128,41 @@ __all__ = [
     "Variant",
     "mean_us",
 ]
+
+
+def _verb(value: object) -> str:
+    return f"={getattr(value, 'verb', '') or short_forms.verb_of(value)}"
+
+
+Fault = Annotated[
+    Annotated[Crash, Tag("=crash")]
+    | Annotated[Close, Tag("=close")]
+    | Annotated[Start, Tag("=start")]
+    | Annotated[Pause, Tag("=pause")]
+    | Annotated[Hang, Tag("=hang")]
+    | Annotated[FailListener, Tag("=fail_listener")]
+    | Annotated[Cut, Tag("=cut")]
+    | Annotated[CrashBroker, Tag("=crash_broker")]
+    | Annotated[PauseBroker, Tag("=pause_broker")]
+    | Annotated[StopBroker, Tag("=stop_broker")]
+    | Annotated[RollingBrokerRestart, Tag("=rolling_broker_restart")]
+    | Annotated[SlowDisk, Tag("=slow_disk")]
+    | Annotated[FillDisk, Tag("=fill_disk")]
+    | Annotated[MoveCoordinator, Tag("=move_coordinator")]
+    | Annotated[AddPartitions, Tag("=add_partitions")]
+    | Annotated[CreateTopic, Tag("=create_topic")]
+    | Annotated[DeleteTopic, Tag("=delete_topic")]
+    | Annotated[DeleteOffsets, Tag("=delete_offsets")]
+    | Annotated[ResetOffsets, Tag("=reset_offsets")]
+    | Annotated[DeleteGroup, Tag("=delete_group")]
+    | Annotated[RollingRestart, Tag("=rolling_restart")]
+    | Annotated[Subscribe, Tag("=subscribe")]
+    | Annotated[LoseMessage, Tag("=lose_message")]
+    | Annotated[DelayMessage, Tag("=delay_message")],
+    Discriminator(_verb),
+    BeforeValidator(short_forms.fault),
+]
+"""A file writes the verb as a key: ``crash = "billing-1"``."""
 
 
 class Bound(Part):

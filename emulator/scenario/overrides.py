@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from emulator.scenario import short_forms
-from emulator.scenario.document import Document
 from emulator.scenario.kafka_settings import (
     BROKER,
     CONSUMER,
@@ -24,7 +23,7 @@ from emulator.scenario.kafka_settings import (
     flattened,
 )
 from emulator.scenario.model import Scenario
-from emulator.scenario.part import Part
+from emulator.scenario.part import Document, Part
 from emulator.scenario.paths import FREE_TABLES, NAMED_BY, Key, all_paths, file_keys, split
 from emulator.scenario.problems import Problem, ScenarioError, nearest
 

@@ -10,6 +10,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from emulator.scenario.problems import NOT_GIVEN, Problem, ScenarioError, hint, listed
 
+Document = dict[str, Any]
+"""A TOML document, or a table of one."""
+
 _WRONG_TYPE = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",

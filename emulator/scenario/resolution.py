@@ -1,8 +1,13 @@
-"""The settings in force: a member's before its group's before Kafka's defaults, also after deploys."""
+"""Resolve the settings and the names of a scenario.
+
+A member's settings override its group's, which override Kafka's defaults; a deploy changes them.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
 
 from emulator.scenario.model import (
     Cluster,
@@ -27,9 +32,20 @@ INSTANCE_ID = "group.instance.id"
 RECONNECT, RECONNECT_MAX = "reconnect.backoff.ms", "reconnect.backoff.max.ms"
 REPLICATION_FACTORS = ("default.replication.factor", "offsets.topic.replication.factor")
 
+CLIENTS, BROKERS = "clients", "brokers"
+CONTROLLER = "controller"
+"""The controller quorum, modelled as one node."""
+
+ADMIN = "admin"
+"""The admin client, which deletes and resets offsets."""
+
+COORDINATOR_OF = "coordinator of "
+
+_BROKER = re.compile(r"broker-([1-9]\d{0,8})")
+
 
 def consumer_settings(group: Group, member: Member) -> ConsumerSettings:
-    """Return the settings a member runs with.
+    """Return the settings with which a member runs.
 
     A static group gives each member its name as ``group.instance.id``. A commit policy other
     than ``auto`` switches ``enable.auto.commit`` off, unless the scenario sets it. A reconnect
@@ -100,8 +116,10 @@ def settings_in_force(settings: ConsumerSettings | BrokerSettings) -> dict[str, 
     return {setting.name: getattr(settings, field) for field, setting in settings_of(kind).items()}
 
 
+# -- deploys ---------------------------------------------------------------------------------
+
 Deploy = RollingRestart | Start
-"""The acts that start members, and may give them other settings."""
+"""The acts that start members, possibly with other settings."""
 
 
 def deploys_of(scenario: Scenario) -> list[Deploy]:
@@ -155,3 +173,68 @@ def ever_running(scenario: Scenario) -> list[tuple[Group, Member]]:
         for act in deploys_of(scenario)
         for group, member in started_by(act, scenario)
     ]
+
+
+# -- names -----------------------------------------------------------------------------------
+
+
+def members_of(scenario: Scenario) -> Iterator[tuple[Group, Member]]:
+    """Yield every member with its group, in the order of the file."""
+    for group in scenario.group:
+        for member in group.members:
+            yield group, member
+
+
+def broker_number(party: str) -> int | None:
+    """Return the number of ``broker-N``; None for any other party."""
+    match = _BROKER.fullmatch(party)
+    return int(match[1]) if match else None
+
+
+def broker_names(cluster: Cluster) -> list[str]:
+    """Return the names of all brokers: ``broker-1``, ``broker-2``, and so on."""
+    return [f"broker-{number}" for number in range(1, cluster.brokers + 1)]
+
+
+class Names(NamedTuple):
+    """All names that a scenario can refer to, in the order of the file."""
+
+    member: dict[str, Group]
+    """Each member's name, with its group."""
+
+    group: dict[str, Group]
+    topic: tuple[str, ...]
+    broker: tuple[str, ...]
+    """``broker-N``, and ``coordinator of GROUP``."""
+
+    fault: tuple[str, ...]
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Self:
+        """Return the names of a scenario."""
+        coordinators = [f"{COORDINATOR_OF}{group.id}" for group in scenario.group]
+        return cls(
+            member={member.name: group for group, member in members_of(scenario)},
+            group={group.id: group for group in scenario.group},
+            topic=tuple(topic.name for topic in scenario.topic),
+            broker=(*coordinators, *broker_names(scenario.cluster)),
+            fault=tuple(fault.id for fault in scenario.fault),
+        )
+
+    @property
+    def party(self) -> tuple[str, ...]:
+        """Return the names of all nodes that can send and receive."""
+        return (CLIENTS, BROKERS, CONTROLLER, ADMIN, *self.member, *self.broker)
+
+    def same_side(self, one: str, other: str) -> bool:
+        """Return whether both are clients, or neither: then they exchange no client requests."""
+        return self._sends_requests(one) == self._sends_requests(other)
+
+    def exchange_messages(self, one: str, other: str) -> bool:
+        """Return whether two nodes exchange messages of any kind."""
+        if self._sends_requests(one) or self._sends_requests(other):
+            return not self.same_side(one, other) and CONTROLLER not in (one, other)
+        return one != other
+
+    def _sends_requests(self, party: str) -> bool:
+        return party in (CLIENTS, ADMIN) or party in self.member

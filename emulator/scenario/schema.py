@@ -18,10 +18,9 @@ from pydantic import BeforeValidator
 
 from emulator.scenario import short_forms
 from emulator.scenario.distributions import SIZE_PATTERN, TIME_PATTERN
-from emulator.scenario.document import Document
 from emulator.scenario.kafka_settings import ASSIGNORS, BROKER, CONSUMER, SERVER_ASSIGNORS
 from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
-from emulator.scenario.part import Part
+from emulator.scenario.part import Document, Part
 from emulator.versions import KAFKA, SCHEMA_VERSION
 from protocols.settings import BrokerSettings, ConsumerSettings, Kind, Setting, defaults_of
 

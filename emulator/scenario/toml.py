@@ -7,8 +7,8 @@ from typing import Any
 import tomlkit
 from tomlkit.items import AoT, Item, Table
 
-from emulator.scenario.document import Document
 from emulator.scenario.model import Scenario
+from emulator.scenario.part import Document
 from emulator.scenario.writing import dump
 
 

@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import Any
 
 from emulator.scenario import short_forms
-from emulator.scenario.document import Document
 from emulator.scenario.model import Group, Scenario
+from emulator.scenario.part import Document
 from emulator.scenario.resolution import broker_settings, consumer_settings, settings_in_force
 from emulator.versions import KAFKA, SCHEMA_VERSION
 

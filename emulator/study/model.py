@@ -15,8 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from emulator.metrics.catalogue import is_metric, unknown_metric
 from emulator.metrics.checks import is_expectable
 from emulator.scenario import short_forms
-from emulator.scenario.document import read_toml
-from emulator.scenario.load import text_of
+from emulator.scenario.load import read_toml, text_of
 from emulator.scenario.model import Bound
 from emulator.scenario.part import NotEmpty, Part, wrong_value
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed

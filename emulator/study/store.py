@@ -33,8 +33,7 @@ from emulator.errors import EmulatorError
 from emulator.metrics.catalogue import VALUES
 from emulator.output_files import put
 from emulator.parquet_file import ParquetOutput
-from emulator.scenario.names import members_of
-from emulator.scenario.resolution import consumer_settings
+from emulator.scenario.resolution import consumer_settings, members_of
 from emulator.scenario.writing import dump, manifest
 from emulator.study.attempts import attempts_at, interrupted_seed
 from emulator.study.plan import Chunk, Plan, metrics_of

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import simpy
 
 from assignors.types import TopicPartition
-from emulator.scenario.names import ADMIN
+from emulator.scenario.resolution import ADMIN
 from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.network import Party
 from emulator.world.world import World

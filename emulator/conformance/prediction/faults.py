@@ -25,7 +25,7 @@ from emulator.conformance.prediction.noise import (
     warm_up_us,
 )
 from emulator.scenario import model
-from emulator.scenario.names import COORDINATOR_OF
+from emulator.scenario.resolution import COORDINATOR_OF
 
 SILENCED = ("sigkill", "sigstop")
 

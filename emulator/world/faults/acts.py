@@ -15,7 +15,7 @@ import simpy
 
 from emulator import events
 from emulator.scenario import model
-from emulator.scenario.names import (
+from emulator.scenario.resolution import (
     ADMIN,
     BROKERS,
     CLIENTS,

@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.events import FaultBegan
 from emulator.scenario import model
-from emulator.scenario.names import broker_names
+from emulator.scenario.resolution import broker_names
 from emulator.world.faults.targets import broker_of, next_leader
 from emulator.world.kernel import Script, wait
 from emulator.world.world import World

@@ -11,7 +11,7 @@ from typing import Any
 from assignors.types import TopicPartition
 from emulator.events import ActRefused, CommitAnswered, CommitSent
 from emulator.scenario import model
-from emulator.scenario.names import ADMIN
+from emulator.scenario.resolution import ADMIN
 from emulator.world.administrator import Administrator, Call
 from emulator.world.cluster.coordinator_events import commit_name
 from emulator.world.faults.targets import target_of

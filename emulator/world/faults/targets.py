@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from emulator.scenario import model
-from emulator.scenario.names import COORDINATOR_OF, broker_number
-from emulator.scenario.resolution import Deploy
+from emulator.scenario.resolution import COORDINATOR_OF, Deploy, broker_number
 from emulator.scenario.units import format_duration
 from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.consumer.consumers import Consumers

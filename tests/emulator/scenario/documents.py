@@ -7,8 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from emulator.scenario.document import tidy
-from emulator.scenario.load import scenario_of
+from emulator.scenario.load import scenario_of, tidy
 from emulator.scenario.part import ScenarioSource
 from emulator.scenario.short_forms import COMMITS, STEPS
 

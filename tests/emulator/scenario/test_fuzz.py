@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from emulator.scenario import catalogue
-from emulator.scenario.document import tidy
 from emulator.scenario.estimate import estimate
-from emulator.scenario.load import load, loads, scenario_of
+from emulator.scenario.load import load, loads, scenario_of, tidy
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource
 from emulator.scenario.paths import all_paths

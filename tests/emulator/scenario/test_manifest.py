@@ -6,8 +6,7 @@ import json
 
 from hypothesis import given
 
-from emulator.scenario.document import tidy
-from emulator.scenario.load import scenario_of
+from emulator.scenario.load import scenario_of, tidy
 from emulator.scenario.part import ScenarioSource
 from emulator.scenario.writing import dump, manifest, scenario_hash
 

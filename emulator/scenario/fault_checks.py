@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from emulator.scenario import short_forms
-from emulator.scenario.checks.cluster import most_partitions, named_twice, unknown
-from emulator.scenario.checks.groups import (
+from emulator.scenario.cluster_checks import most_partitions, named_twice, unknown
+from emulator.scenario.group_checks import (
     REFUSED,
     assignor_problems_of,
     settings_problems,
@@ -34,11 +34,13 @@ from emulator.scenario.model import (
     Step,
     Subscribe,
 )
-from emulator.scenario.names import Names, broker_names, broker_number
 from emulator.scenario.problems import NOT_GIVEN, Problem
 from emulator.scenario.resolution import (
     INSTANCE_ID,
     Deploy,
+    Names,
+    broker_names,
+    broker_number,
     broker_settings,
     consumer_settings,
     deployed,

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from emulator.scenario.model import AddPartitions, Cluster, Scenario, Topic
-from emulator.scenario.names import ADMIN, BROKERS, CLIENTS, Names, broker_names
 from emulator.scenario.problems import Problem, hint, listed
-from emulator.scenario.resolution import REPLICATION_FACTORS, broker_settings
+from emulator.scenario.resolution import (
+    ADMIN,
+    BROKERS,
+    CLIENTS,
+    REPLICATION_FACTORS,
+    Names,
+    broker_names,
+    broker_settings,
+)
 from emulator.scenario.units import format_duration
 
 

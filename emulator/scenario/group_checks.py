@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emulator.scenario.checks.cluster import most_partitions, named_twice, unknown
+from emulator.scenario.cluster_checks import most_partitions, named_twice, unknown
 from emulator.scenario.kafka_settings import (
     ONLY_CLASSIC,
     ONLY_CONSUMER,
@@ -15,23 +15,21 @@ from emulator.scenario.kafka_settings import (
     REMOTE_ASSIGNOR,
 )
 from emulator.scenario.model import Cluster, Group, Member, Scenario
-from emulator.scenario.names import (
+from emulator.scenario.problems import Problem, hint, listed
+from emulator.scenario.resolution import (
     ADMIN,
+    AUTO_COMMIT,
     BROKERS,
     CLIENTS,
     CONTROLLER,
     COORDINATOR_OF,
-    broker_number,
-    members_of,
-)
-from emulator.scenario.problems import Problem, hint, listed
-from emulator.scenario.resolution import (
-    AUTO_COMMIT,
     INSTANCE_ID,
+    broker_number,
     broker_settings,
     commit_policy,
     consumer_settings,
     ever_running,
+    members_of,
     subscription_of,
 )
 from emulator.scenario.short_forms import LEGAL_NAME

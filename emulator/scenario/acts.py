@@ -1,4 +1,4 @@
-"""Faults of brokers (processes, disks, leadership), and administrative acts on offsets."""
+"""Acts: deploys, and what administrators do to topics, brokers and committed offsets."""
 
 from __future__ import annotations
 
@@ -7,31 +7,126 @@ from typing import Annotated, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from emulator.scenario.distributions import Duration, PositiveDuration
+from emulator.scenario.faults import Timed
+from emulator.scenario.kafka_settings import ConsumerTable
 from emulator.scenario.part import NotEmpty
 from emulator.scenario.problems import listed
-from emulator.scenario.timing import Timed
 
 
-class CrashBroker(Timed):
-    """Kill a broker's process."""
+def _kind_of_order(value: object) -> str:
+    return "=word" if isinstance(value, str) else "=names"
 
-    verb: Literal["crash_broker"] = "crash_broker"
-    broker: str
-    """``broker-N`` or ``coordinator of GROUP``."""
+
+Order = Annotated[
+    Annotated[Literal["listed", "reversed"], Tag("=word")]
+    | Annotated[tuple[str, ...], Tag("=names")],
+    Discriminator(_kind_of_order),
+]
+
+
+class Close(Timed):
+    """Ask a member to stop (SIGTERM): it finishes the batch, closes the consumer and exits."""
+
+    verb: Literal["close"] = "close"
+    member: str
+    mid_batch: bool = False
+    """Stop the batch after the current record."""
+
+    grace: Duration | None = None
+    """Kill the process if it has not exited after this time."""
 
     restart_after: Duration | None = None
-    """It serves again when it can register: at the earliest ``broker.session.timeout.ms`` after the
-    crash, since the controller considers the old process alive until then."""
+    """Counted from the exit of the process."""
 
 
-class PauseBroker(Timed):
-    """Pause a broker's process for a time (SIGSTOP)."""
+class Start(Timed):
+    """Start a member's process; it joins its group."""
 
-    verb: Literal["pause_broker"] = "pause_broker"
-    broker: str
-    """``broker-N`` or ``coordinator of GROUP``."""
+    verb: Literal["start"] = "start"
+    member: str
+    settings: ConsumerTable | None = None
+    """Kafka's consumer settings from this start on; they override those of the file. Left out: the
+    settings of its last run."""
 
-    lasting: PositiveDuration = Field(alias="for")
+    unset: tuple[str, ...] = ()
+    """Names of settings of the file to remove."""
+
+
+class RollingRestart(Timed):
+    """Close and start the members of a group one by one."""
+
+    verb: Literal["rolling_restart"] = "rolling_restart"
+    group: str
+    order: Order = "listed"
+    """As listed, reversed, or by name."""
+
+    gap: Duration = 0
+    """From a member's start to the next one's close."""
+
+    down_time: Duration = 0
+    """From a member's end to its start."""
+
+    surge: bool = False
+    """Start a replacement, called ``<name>+``, before the old one closes."""
+
+    mid_batch: bool = False
+    """Stop the batch after the current record."""
+
+    grace: Duration | None = None
+    """Kill a member that has not exited after this time."""
+
+    stop_at_failure: bool = False
+    """Stop when the previous member has exited by itself since its start, like a deploy with
+    health checks."""
+
+    settings: ConsumerTable | None = None
+    """Kafka's consumer settings of the members from their start on; they override those of the file:
+    ``{ "group.protocol" = "consumer" }`` is a migration. Left out: those of their last run."""
+
+    unset: tuple[str, ...] = ()
+    """Names of settings of the file to remove, such as those that Kafka refuses with the other
+    protocol."""
+
+
+class Subscribe(Timed):
+    """Change the topics of the members of a group.
+
+    A running member calls subscribe() before its next poll(); one that starts later uses them, too.
+    """
+
+    verb: Literal["subscribe"] = "subscribe"
+    group: str
+    topics: tuple[str, ...] = Field(min_length=1)
+    """The new topics; they replace the previous ones."""
+
+    order: Order = "listed"
+    """As listed, reversed, or by name: only those members."""
+
+    gap: Duration = 0
+    """Time between two members."""
+
+
+class AddPartitions(Timed):
+    """Raise the number of partitions of a topic."""
+
+    verb: Literal["add_partitions"] = "add_partitions"
+    topic: str
+    to: int = Field(ge=1, le=1_000_000)
+    """The new number of partitions."""
+
+
+class CreateTopic(Timed):
+    """Create a topic that is ``created = "by act"``."""
+
+    verb: Literal["create_topic"] = "create_topic"
+    topic: str
+
+
+class DeleteTopic(Timed):
+    """Delete a topic, its records and its committed offsets."""
+
+    verb: Literal["delete_topic"] = "delete_topic"
+    topic: str
 
 
 class StopBroker(Timed):
@@ -70,32 +165,6 @@ class RollingBrokerRestart(Timed):
     clean: bool = True
     """Controlled shutdown: each broker moves its leaders before it stops. False: kill it; it cannot
     be back before its session expires."""
-
-
-class SlowDisk(Timed):
-    """Make a broker's disk slow for a time."""
-
-    verb: Literal["slow_disk"] = "slow_disk"
-    broker: str
-    """``broker-N`` or ``coordinator of GROUP``."""
-
-    by: PositiveDuration
-    """Additional time of each append on a leader and of each fetch on a follower."""
-
-    lasting: PositiveDuration = Field(alias="for")
-
-
-class FillDisk(Timed):
-    """Make a broker's disk full for a time: appends fail, and it stops fetching as a follower.
-
-    A real broker with a single log directory would end by itself: that is ``crash_broker``.
-    """
-
-    verb: Literal["fill_disk"] = "fill_disk"
-    broker: str
-    """``broker-N`` or ``coordinator of GROUP``."""
-
-    lasting: PositiveDuration = Field(alias="for")
 
 
 class MoveCoordinator(Timed):
