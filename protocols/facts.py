@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from typing import Any, TypeVar
 
 from assignors.types import TopicPartition
 from protocols.messages import Header, OffsetToCommit
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 F = TypeVar("F")
 

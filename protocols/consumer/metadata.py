@@ -6,7 +6,6 @@ Source: ``Metadata``, ``ConsumerMetadata``, ``NetworkClient.DefaultMetadataUpdat
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 
 from assignors.types import TopicPartition
@@ -19,6 +18,7 @@ from protocols.messages import (
     MetadataResponse,
     TopicDescription,
 )
+from protocols.values import replace
 
 METADATA = "metadata"
 """Timer: metadata reached its age limit, or a back-off ended."""

@@ -6,7 +6,6 @@ Source: ``OffsetFetcher``, ``OffsetsRequestManager``, ``ConsumerUtils.refreshCom
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 
 from assignors.types import TopicPartition
@@ -29,6 +28,7 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 from protocols.settings import by_duration_ms
+from protocols.values import replace
 
 
 def fetch_error(response: OffsetFetchResponse) -> ErrorCode:

@@ -9,7 +9,7 @@ deadline. Requests to other brokers are kept in the client's ``reads``. Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, replace
+from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from protocols.consumer import metadata, offset_fetcher, validation
@@ -17,6 +17,7 @@ from protocols.consumer.reader import MS, Reader, Reads, backoff_us, reconnect_b
 from protocols.machine import Effect, Send, SetTimer, Step
 from protocols.messages import FindCoordinatorRequest, Message, coordinator_node
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 LOOKUP = "lookup"
 """Timer: look the coordinator up again."""

@@ -12,7 +12,6 @@ Source: ``OffsetFetcher.validatePositionsAsync``, ``SubscriptionState.maybeCompl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 
 from assignors.types import TopicPartition
@@ -32,6 +31,7 @@ from protocols.messages import (
     OffsetsForLeaderEpochResponse,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 TRUNCATED = "truncated"
 """The reason of a new position: the log was truncated below the old one."""

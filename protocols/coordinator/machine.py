@@ -20,7 +20,6 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from assignors.registry import SERVER_SIDE
@@ -70,6 +69,7 @@ from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import Record
 from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.settings import BrokerSettings
+from protocols.values import replace
 
 _AT_ONCE: Final = (Send, Report)
 """The waits that are carried out at once if everything proposed is already durable."""

@@ -8,7 +8,6 @@ Source: ``GroupCoordinatorShard.replay``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Final
 
 from protocols.groups import kip848
@@ -26,6 +25,7 @@ from protocols.offsets_topic.records import (
     as_replayed,
 )
 from protocols.offsets_topic.records.errors import BrokenLogError
+from protocols.values import replace
 
 CONSUMER_RECORDS: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
 """The record types of consumer groups."""

@@ -7,7 +7,6 @@ Source: ``KafkaApis.handleOffsetCommitRequest``, ``OffsetMetadataManager.commitO
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.facts import OffsetsAccepted, OffsetsDropped, OffsetsRefused
@@ -41,6 +40,7 @@ from protocols.offsets_topic.records import (
     Record,
     expiring,
 )
+from protocols.values import replace
 
 Stored = dict[tuple[str, str], list[tuple[int, OffsetCommitValue]]]
 """Partitions and their offsets, by group and topic, in the order of arrival."""

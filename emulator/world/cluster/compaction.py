@@ -6,7 +6,6 @@ Imported when it is first needed: most runs end before a segment is full.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
@@ -18,6 +17,7 @@ from protocols.offsets_topic.segments.header import BatchHeader
 from protocols.offsets_topic.segments.offset_map import build_offset_map
 from protocols.offsets_topic.segments.record import LogRecord
 from protocols.offsets_topic.segments.segment import LogSettings, LogToClean, Segment
+from protocols.values import replace
 
 
 def bytes_of(entries: Iterable[tuple[int, Record]], header: BatchHeader) -> bytes:

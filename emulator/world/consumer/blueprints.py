@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assignors.registry import load_assignor
@@ -31,6 +31,7 @@ from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.classic.state import Consumer as ClassicConsumer
 from protocols.consumer.classic.state import punctual
 from protocols.settings import ConsumerSettings
+from protocols.values import replace
 
 if TYPE_CHECKING:
     from protocols.consumer.kip848.machine import Client as AsyncClient

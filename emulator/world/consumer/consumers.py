@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from assignors.types import TopicPartition
 from emulator.scenario.model import FailListener
@@ -11,6 +10,7 @@ from emulator.scenario.resolution import Deploy, changes_settings
 from emulator.world.consumer.blueprints import Blueprint, redeployed, resubscribed, topics_of
 from emulator.world.consumer.process import ConsumerContext, Process
 from emulator.world.consumer.progress import Owners
+from protocols.values import replace
 
 
 class Consumers:

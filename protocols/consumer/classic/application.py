@@ -5,8 +5,6 @@ Source: ``ConsumerCoordinator.commitOffsetsSync``, ``commitOffsetsAsync``, ``clo
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from protocols.consumer.calls import Closed, CloseOperation, CommitResult, IllegalCallError
 from protocols.consumer.classic.commits import (
     end_pending,
@@ -42,6 +40,7 @@ from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import OffsetToCommit
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 COMMIT_SYNC = "commit-sync"
 """Timer: commitSync retries, or ends with a TimeoutException."""

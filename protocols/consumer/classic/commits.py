@@ -5,7 +5,6 @@ Source: ``ConsumerCoordinator.sendOffsetCommitRequest``, ``OffsetCommitResponseH
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from protocols.consumer import metadata
@@ -28,6 +27,7 @@ from protocols.facts import CommitEnded, CommitKind, CommitSent
 from protocols.machine import Report, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 REBALANCING = "RebalanceInProgressException"
 COMMIT_FAILED = "CommitFailedException"

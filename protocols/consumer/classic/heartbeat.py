@@ -7,8 +7,6 @@ is due.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from protocols.consumer.calls import CloseOperation, Failed
 from protocols.consumer.classic.commits import end_pending, send_pending
 from protocols.consumer.classic.membership import (
@@ -38,6 +36,7 @@ from protocols.messages import (
     LeavingMember,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 HEARTBEAT = "heartbeat"
 """Timer: the next turn at which the heartbeat thread has work."""

@@ -7,7 +7,6 @@ Source: ``JoinGroupResponseHandler``, ``SyncGroupResponseHandler``,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from assignors.errors import AssignorDefectError, CooperativeViolationError
 from assignors.plugin import check_cooperative, is_built_in, run_assignor
@@ -50,6 +49,7 @@ from protocols.messages import (
     SyncGroupResponse,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 Assignments = tuple[tuple[str, tuple[TopicPartition, ...]], ...]
 

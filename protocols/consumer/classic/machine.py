@@ -7,7 +7,6 @@ and skips the group's part of a poll while the group is calm, which is nearly al
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -42,6 +41,7 @@ from protocols.messages import (
     FetchResponse,
     OffsetToCommit,
 )
+from protocols.values import replace
 
 POLL = "poll"
 """Timer: a waiting poll runs its loop again, or returns empty."""

@@ -7,7 +7,6 @@ Source: ``AbstractCoordinator.requestRejoin``, ``resetStateAndRejoin``, ``markCo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
@@ -40,6 +39,7 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 LEFT_BY_ITSELF = "consumer pro-actively leaving the group"
 

@@ -5,8 +5,6 @@ Source: ``ConsumerCoordinator.initWithCommittedOffsetsIfNeeded``.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, validation
 from protocols.consumer.calls import Failed
@@ -25,6 +23,7 @@ from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads
 from protocols.machine import Return, SetTimer, Step
 from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 
 def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

@@ -7,8 +7,6 @@ Each call continues until it has to wait for the network or the listener. Source
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic.commits import commit_automatically
@@ -43,6 +41,7 @@ from protocols.consumer.requests import Known
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import JoinGroupRequest, Protocol
+from protocols.values import replace
 
 RETRY = "poll-retry"
 """Timer: the poll loop runs again without a response."""

@@ -8,7 +8,6 @@ thread); handling a response may add lost connections to the inbox. Source:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from protocols.consumer import metadata, offset_fetcher
 from protocols.consumer.classic import application, commits, heartbeat, joining, positions
@@ -56,6 +55,7 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 
 def pump(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

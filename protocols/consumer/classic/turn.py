@@ -5,8 +5,6 @@ Source: ``ClassicKafkaConsumer.updateAssignmentMetadataIfNeeded``, ``ConsumerCoo
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from protocols.consumer import metadata
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic import commits, heartbeat, membership, positions, rejoin
@@ -14,6 +12,7 @@ from protocols.consumer.classic.responses import pump
 from protocols.consumer.classic.state import Calling, ClientState, Consumer, Membership
 from protocols.consumer.requests import Known, Unknown, look_up
 from protocols.machine import Return, Step
+from protocols.values import replace
 
 
 def calm(state: ClientState, consumer: Consumer) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import replace
 
 from protocols.consumer.calls import Closed, CloseOperation, Failed
 from protocols.consumer.commits import all_consumed, automatic_order
@@ -36,6 +35,7 @@ from protocols.consumer.requests import take_number
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 
 def enter_poll(

@@ -6,7 +6,6 @@ Source: ``ConsumerNetworkThread``, ``ApplicationEventProcessor``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from protocols.consumer import metadata, offset_fetcher
 from protocols.consumer.commits import first_error
@@ -67,6 +66,7 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 WOKEN = "woken"
 """Timer: the application thread continues after a wait for records or for a check.

@@ -9,8 +9,6 @@ the machine; a test compares the two.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from protocols.consumer import metadata
 from protocols.consumer.fetching import Fetcher, Handed
 from protocols.consumer.kip848.application import POLL, Wait
@@ -29,6 +27,7 @@ from protocols.consumer.kip848.threads import (
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import Known
 from protocols.machine import Effect, SetTimer, Step
+from protocols.values import replace
 
 NEVER = 1 << 62
 """A time (us) after every deadline."""

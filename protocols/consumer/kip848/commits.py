@@ -6,7 +6,6 @@ of that time; until then, and before a retry, it waits in ``commits``.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from protocols.consumer import metadata
@@ -34,6 +33,7 @@ from protocols.facts import CommitEnded, CommitKind, CommitSent
 from protocols.machine import Report, Return, SetTimer, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 COMMITS = "commits"
 """Timer: a commit is retried, or has reached its deadline."""

@@ -5,8 +5,6 @@ Source: ``ConsumerHeartbeatRequestManager``, ``AbstractHeartbeatRequestManager``
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from protocols.consumer.kip848 import membership
 from protocols.consumer.kip848.membership import release_assignment
 from protocols.consumer.kip848.requests import ask, mark_unknown
@@ -30,6 +28,7 @@ from protocols.messages import (
     ConsumerGroupHeartbeatResponse,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 HEARTBEAT = "heartbeat"
 """Timer: a heartbeat is due, or ``max.poll.interval.ms`` has passed without a poll."""

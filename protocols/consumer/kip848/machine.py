@@ -8,8 +8,6 @@ poll.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.commits import all_consumed, explicit_order
 from protocols.consumer.fetching import Handed
@@ -31,6 +29,7 @@ from protocols.consumer.offset_fetcher import throw_out_of_range
 from protocols.consumer.requests import on_reads
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
+from protocols.values import replace
 
 Records = tuple[Handed, ...]
 """The result of poll: ranges of records, in the order in which the application gets them."""

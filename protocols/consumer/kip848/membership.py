@@ -5,8 +5,6 @@ Source: ``AbstractMembershipManager``, ``ConsumerMembershipManager``.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError, exception_name
@@ -35,6 +33,7 @@ from protocols.messages import (
     ConsumerGroupHeartbeatResponse,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 
 def transition(state: ClientState, member: Membership) -> Step[ClientState]:

@@ -5,8 +5,6 @@ Source: ``OffsetsRequestManager.updateFetchPositions``, ``OffsetFetchRequestStat
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, validation
 from protocols.consumer.calls import Failed
@@ -18,6 +16,7 @@ from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads
 from protocols.machine import SetTimer, Step
 from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 OFFSETS = "offsets"
 """Timer: committed offsets are requested again."""

@@ -7,8 +7,6 @@ Source: ``AbstractMembershipManager.maybeReconcile``, ``revokeAndAssign``.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
 from protocols.consumer.commits import all_consumed
@@ -29,6 +27,7 @@ from protocols.consumer.reader import MS
 from protocols.consumer.requests import on_reads
 from protocols.facts import CommitKind
 from protocols.machine import Step
+from protocols.values import replace
 
 
 def advance(state: ClientState, consumer: Consumer, now: int, *, polled: bool) -> Step[ClientState]:

@@ -6,8 +6,6 @@ Source: ``NetworkClientDelegate``, ``CoordinatorRequestManager.markCoordinatorUn
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from assignors.types import TopicPartition
 from protocols.consumer.commits import all_consumed, automatic_order
 from protocols.consumer.kip848.state import Asked, ClientState, Commit, Consumer, InFlight
@@ -17,6 +15,7 @@ from protocols.consumer.requests import Known, Unknown, send, take_number
 from protocols.facts import CommitKind, CoordinatorLost
 from protocols.machine import Report, SetTimer, Step
 from protocols.messages import Message
+from protocols.values import replace
 
 BY_TOPIC_ID = 10
 """The version of OffsetCommit and OffsetFetch that members use: topics are named by id."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from assignors.types import TopicPartition
@@ -23,6 +23,7 @@ from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
 from protocols.facts import CommitKind
 from protocols.messages import UNKNOWN_GENERATION, OffsetToCommit, TopicPartitions
 from protocols.settings import ConsumerSettings
+from protocols.values import replace
 
 
 class MemberState(enum.Enum):

@@ -7,8 +7,6 @@ Source: ``GroupMetadataManager.classicGroupHeartbeat``, ``expireClassicGroupMemb
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from protocols.facts import Departure, MemberRemoved
 from protocols.groups.classic.group import Group, Shard, on_group, splits
 from protocols.groups.classic.membership import sender_in_generation, without_member
@@ -22,6 +20,7 @@ from protocols.groups.shard import Moment, Turn
 from protocols.machine import Report, Send, SetTimer
 from protocols.messages import Header, HeartbeatRequest, HeartbeatResponse
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 _ALIVE = HeartbeatResponse()
 _REJOIN = HeartbeatResponse(error=ErrorCode.REBALANCE_IN_PROGRESS)

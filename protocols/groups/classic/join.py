@@ -8,7 +8,6 @@ Source: ``GroupMetadataManager.classicGroupJoin`` (KIP-394, KIP-389).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -44,6 +43,7 @@ from protocols.machine import Report, Send, SetTimer
 from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import GroupMetadataKey, GroupMetadataValue, Record
+from protocols.values import replace
 
 NEW_MEMBER_TIMEOUT_MS: Final = 300_000
 """Session timeout of a new member until its first join phase ends."""

@@ -6,7 +6,6 @@ Source: ``GroupMetadataManager.classicGroupLeave`` (KIP-345, KIP-800).
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 
 from protocols.facts import Departure, MemberRemoved
 from protocols.groups.answers import leave_answer
@@ -23,6 +22,7 @@ from protocols.messages import (
     LeavingMember,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 
 def leave_group(

@@ -9,8 +9,6 @@ Source: ``GroupMetadataManager.onLoaded``, ``onUnloaded``; the append futures of
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from immutables import Map
 
 from protocols.facts import GroupLoaded
@@ -45,6 +43,7 @@ from protocols.groups.shard import Moment, Turn
 from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
 from protocols.messages import JoinGroupResponse, SyncGroupResponse
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 
 def on_loaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from immutables import Map
 
@@ -29,6 +28,7 @@ from protocols.messages import (
     Protocol,
     SyncGroupRequest,
 )
+from protocols.values import replace
 
 
 def with_member(group: Group, member: Member, protocol_type: str, header: Header) -> Group:

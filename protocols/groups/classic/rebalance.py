@@ -7,7 +7,6 @@ Source: ``GroupMetadataManager.prepareRebalance``, ``completeClassicGroupJoin``,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from immutables import Map
 
@@ -42,6 +41,7 @@ from protocols.messages import (
     SyncGroupResponse,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 
 def client_reason(request: JoinGroupRequest) -> str:

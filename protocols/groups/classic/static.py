@@ -6,8 +6,6 @@ Source: ``GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin``,
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from protocols.facts import Departure, MemberAdded, MemberRemoved
 from protocols.groups.answers import client_error
 from protocols.groups.classic.group import (
@@ -34,6 +32,7 @@ from protocols.groups.shard import Moment, Turn
 from protocols.machine import Effect, Report, Send, SetTimer
 from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 _SKIPPING_VERSION = 9
 """The first JoinGroup version with the field SkipAssignment (KIP-814)."""

@@ -5,8 +5,6 @@ Source: ``GroupMetadataManager.classicGroupSync``.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from immutables import Map
 
 from protocols.facts import Departure, GroupStabilised, MemberRemoved
@@ -31,6 +29,7 @@ from protocols.groups.shard import Moment, Turn
 from protocols.machine import CancelTimer, Effect, Report, Send
 from protocols.messages import Header, SyncGroupRequest, SyncGroupResponse
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 
 def sync_group(shard: Shard, header: Header, request: SyncGroupRequest, at: Moment) -> Turn[Shard]:

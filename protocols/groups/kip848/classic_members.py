@@ -10,8 +10,6 @@ Source: ``classicGroupJoinToConsumerGroup``, ``classicGroupSyncToConsumerGroup``
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from assignors.types import Subscription
 from protocols.facts import MemberAdded
 from protocols.groups.answers import error_response, join_error_response
@@ -41,6 +39,7 @@ from protocols.offsets_topic.records.consumer import (
     ClassicProtocol,
     ConsumerGroupMemberMetadataValue,
 )
+from protocols.values import replace
 
 _FIRST_TO_BRING_ITS_ID = 4
 """The first JoinGroup version whose new members request a member id first (KIP-394)."""

@@ -7,7 +7,6 @@ Source: ``GroupMetadataManager.consumerGroupLeave``, ``consumerGroupStaticMember
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from protocols.facts import Departure, GroupEmptied, GroupEpochRaised, MemberMoved, MemberRemoved
 from protocols.groups.answers import leave_answer
@@ -49,6 +48,7 @@ from protocols.messages import (
     LeavingMember,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 
 def leave(

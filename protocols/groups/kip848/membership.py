@@ -10,7 +10,6 @@ Source: ``GroupMetadataManager.getOrMaybeSubscribeDynamicConsumerGroupMember``,
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from protocols.groups.kip848.group import AWAY_EPOCH, NO_METADATA, Group, Member, by_topic
@@ -24,6 +23,7 @@ from protocols.groups.kip848.records import (
 from protocols.messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest, Header, TopicPartitions
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records.consumer import ConsumerGroupMemberMetadataValue
+from protocols.values import replace
 
 
 class Arrival(NamedTuple):

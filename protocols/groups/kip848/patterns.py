@@ -14,7 +14,6 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import re2
 from immutables import Map
@@ -30,6 +29,7 @@ from protocols.offsets_topic.records.consumer import (
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
 )
+from protocols.values import replace
 
 LOOK_UP_GAP_MS = 10_000
 """Minimum time between two look-ups of one group."""

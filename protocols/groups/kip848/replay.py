@@ -9,7 +9,6 @@ Source: ``GroupMetadataManager.replay`` for types 3 to 8 and 16.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -34,6 +33,7 @@ from protocols.offsets_topic.records.consumer import (
     ConsumerGroupMemberMetadataValue,
 )
 from protocols.offsets_topic.records.errors import BrokenLogError
+from protocols.values import replace
 
 _STATES: Final = {int(state): state for state in MemberState}
 

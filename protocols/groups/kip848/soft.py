@@ -12,7 +12,7 @@ of ``GroupMetadataManager``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from immutables import Map
@@ -23,6 +23,7 @@ from protocols.groups.shard import Moment, Turn
 from protocols.groups.topics import TopicsImage
 from protocols.java_maps import NOTHING
 from protocols.machine import CancelTimer, Effect, Report, SetTimer
+from protocols.values import replace
 
 
 class LookUp(NamedTuple):

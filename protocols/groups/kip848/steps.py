@@ -9,7 +9,7 @@ Source: ``GroupMetadataManager.consumerGroupHeartbeat``, ``classicGroupJoinToCon
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from protocols.facts import GroupEpochRaised, MemberMoved, TargetComputed
 from protocols.groups.kip848 import patterns
@@ -39,6 +39,7 @@ from protocols.machine import CancelTimer, Effect, Report, SetTimer
 from protocols.messages import TopicPartitions
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records.consumer import ConsumerGroupTargetAssignmentMemberKey
+from protocols.values import replace
 
 
 @dataclass(frozen=True, slots=True)

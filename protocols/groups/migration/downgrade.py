@@ -10,7 +10,6 @@ Source: ``validateOnlineDowngradeWithFencedMembers``, ``validateOnlineDowngradeW
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from immutables import Map
@@ -40,6 +39,7 @@ from protocols.machine import Effect, Report, Send, SetTimer
 from protocols.messages import CONSUMER_PROTOCOL_TYPE, Header, JoinGroupRequest, Protocol
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import decode_subscription
+from protocols.values import replace
 
 _LAST_IS_GONE: Final = "the last member of the consumer protocol is gone"
 _LAST_IS_REPLACED: Final = "a classic member took the place of the last of the consumer protocol"

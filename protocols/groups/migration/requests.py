@@ -6,8 +6,6 @@ of 4.4.0.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from protocols.facts import GroupConverted
 from protocols.groups.classic import join, kind
 from protocols.groups.classic.group import on_group
@@ -30,6 +28,7 @@ from protocols.messages import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
+from protocols.values import replace
 
 
 def heartbeat_at_any_group(

@@ -9,8 +9,6 @@ of 4.4.0.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from immutables import Map
 
 from protocols.facts import GroupConverted
@@ -46,6 +44,7 @@ from protocols.offsets_topic.records import (
     Record,
 )
 from protocols.offsets_topic.records.embedded import read_assignment, read_subscription
+from protocols.values import replace
 
 
 def may_upgrade(group: classic.Group, at: Moment) -> bool:

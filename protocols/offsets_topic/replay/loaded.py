@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from immutables import Map
@@ -23,6 +23,7 @@ from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.offsets_topic.replay.groups import ClassicGroup, Group
 from protocols.offsets_topic.replay.members import member_group_replayed
 from protocols.offsets_topic.replay.offsets import NO_PRODUCER_ID, Offsets
+from protocols.values import replace
 
 _NO_OFFSETS = Offsets()
 

@@ -9,7 +9,6 @@ Source: ``GroupMetadataManager.replay`` and ``getOrMaybeCreatePersisted…Group`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from immutables import Map
@@ -26,6 +25,7 @@ from protocols.offsets_topic.replay.groups import (
     Member,
     MemberGroup,
 )
+from protocols.values import replace
 
 Rule = Callable[[MemberGroup, Any, Any], MemberGroup | None]
 """Applies a record (its key, and its value or None) to the group; None: it is removed."""

@@ -5,7 +5,7 @@ Source: ``OffsetMetadataManager.replay`` and ``replayEndTransactionMarker``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from immutables import Map
@@ -13,6 +13,7 @@ from immutables import Map
 from assignors.types import TopicPartition
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue
+from protocols.values import replace
 
 NO_PRODUCER_ID: Final = -1
 """The producer id of a batch outside transactions."""

@@ -1,0 +1,52 @@
+"""Copies of frozen values are those that ``dataclasses.replace`` makes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from protocols.consumer.classic.state import Beat, ClientState
+from protocols.machine import Step
+from protocols.values import replace
+
+
+@pytest.mark.parametrize(
+    ("value", "changes"),
+    [
+        (ClientState(), {"offsets_attempt": 3, "poisoned": None}),
+        (ClientState(), {}),
+        (Beat(phase_us=1, due_us=2, session_us=3), {"due_us": 9}),
+        (Step(1, ()), {"state": 2}),
+    ],
+)
+def test_a_copy_has_the_changed_fields_and_all_others(value, changes):
+    """The copy is equal to the one that the constructor makes, and frozen as it is."""
+    copy = replace(value, **changes)
+
+    assert copy == dataclasses.replace(value, **changes)
+    assert copy is not value
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(copy, dataclasses.fields(copy)[0].name, None)
+
+
+def test_a_field_that_the_class_does_not_have_is_refused():
+    """A wrong name says which, and of which class."""
+    with pytest.raises(TypeError, match="Beat has no field 'phase'"):
+        replace(Beat(phase_us=1, due_us=2, session_us=3), phase=1)
+
+
+def test_a_class_that_checks_its_fields_checks_those_of_a_copy():
+    """A class with a ``__post_init__`` is copied by its constructor."""
+
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Positive:
+        number: int
+        name: str = ""
+
+        def __post_init__(self) -> None:
+            if self.number < 0:
+                raise ValueError(self.number)
+
+    with pytest.raises(ValueError, match="-1"):
+        replace(Positive(1), number=-1)
