@@ -13,8 +13,8 @@ The rooms, from the bottom up; a room imports only from rooms above it in this l
     ``__consumer_offsets``: ``records/`` (keys and values, byte for byte), ``segments/`` (batches,
     compaction, transactions), ``replay/`` (what a log says of its groups), ``ownership.py`` (which
     epoch owns a partition, live and at a load), and ``partition.py`` (which partition a group has).
-``facts.py``, ``machine.py``
-    What a machine reports, and what it answers.
+``facts.py``, ``machine.py``, ``values.py``
+    What a machine reports, what it answers, and how its state is copied.
 ``groups/``
     The group side. ``groups/`` itself holds what groups of every type share; ``classic/`` has
     JoinGroup, SyncGroup, Heartbeat and LeaveGroup; ``kip848/`` has ConsumerGroupHeartbeat and does not

@@ -25,8 +25,9 @@ FLOOR = {
     "protocols.machine",
     "protocols.messages",
     "protocols.settings",
+    "protocols.values",
 }
-"""What the group side and the client side both stand on."""
+"""What the group side and the client side both import."""
 
 OFFSETS_TOPIC = {
     "protocols.offsets_topic",
@@ -57,6 +58,7 @@ ARROWS: Mapping[str, set[str]] = {
     "protocols.leader_epochs": {"protocols.messages"},
     "protocols.messages": {"assignors"},
     "protocols.settings": set(),
+    "protocols.values": set(),
     "protocols.offsets_topic": {
         "assignors",
         "protocols.java_maps",
@@ -69,8 +71,9 @@ ARROWS: Mapping[str, set[str]] = {
         "protocols.java_maps",
         "protocols.offsets_topic",
         "protocols.offsets_topic.records",
+        "protocols.values",
     },
-    "protocols.facts": {"assignors", "protocols.messages"},
+    "protocols.facts": {"assignors", "protocols.messages", "protocols.values"},
     "protocols.machine": {
         "assignors",
         "protocols.facts",
