@@ -14,7 +14,6 @@ from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Measurement, Metrics
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings, ever_running
-from emulator.tables import html_table, pandas_frame
 from emulator.world.build import play
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
@@ -61,6 +60,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return the ledger's entries as an HTML table."""
+        from emulator.tables import html_table  # noqa: PLC0415  only notebooks show one
+
         ledger = self.ledger
         title = f"{self.scenario.title}, seed {self.seed}"
         headings = ("entry", "kind", "group", "topic", "partition", "first", "last", "cause")
@@ -88,6 +89,8 @@ class Run:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the events as a pandas data frame; see :meth:`to_arrow`."""
+        from emulator.tables import pandas_frame  # noqa: PLC0415  a run does not need pandas
+
         return pandas_frame(self.to_arrow())
 
 

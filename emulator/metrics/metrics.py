@@ -16,11 +16,10 @@ from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.catalogue import VALUES, unknown_metric
 from emulator.metrics.downtime import AvailabilityMeter, DowntimeMeter
-from emulator.metrics.lag import LagMeter
 from emulator.metrics.laws import Finding, LawChecker
 from emulator.metrics.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
 from emulator.metrics.rebalances import RebalanceMeter
-from emulator.metrics.takeover import TakeoverMeter
+from emulator.metrics.recovery import LagMeter, TakeoverMeter
 from emulator.metrics.traffic import CommitMeter, LogMeter, MemberMeter, TrafficMeter
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.metrics.lag import LagMeter
+from emulator.metrics.recovery import LagMeter
 
 from ..ledger.history import History
 from .meters import read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator import events as ev
-from emulator.metrics.takeover import TakeoverMeter
+from emulator.metrics.recovery import TakeoverMeter
 
 from ..ledger.history import P0, P1, History
 from .meters import read
