@@ -1,68 +1,210 @@
-"""Playing a study's chunks on Spark: a row goes in for each chunk, a row comes back.
+"""Run a study's chunks on Spark: executors return rows, and the driver writes them to its folder.
 
-Each task gets many chunks, since a task costs as much as many short runs. The worker that plays a
-chunk writes its files, so rows never pass through the driver; a retried task writes the same bytes
-again.
+Executors need no access to the folder of the study. Chunks are divided into jobs of a few seconds,
+two of which are in progress at a time: the driver holds the rows of few chunks, and an interrupted
+study loses no more than these.
+
+The rows of a table travel as Arrow streams, so the driver writes the same files as a process of its
+machine. If a job's process is killed, the job is divided until the run that kills it is known.
 """
 
 from __future__ import annotations
 
 import pickle
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from emulator.spark.session import results_of
-from emulator.study.plan import Chunk
-from emulator.study.rows import Task
-from emulator.study.store import is_done, keep
+from emulator.spark.errors import WorkerDiedError, translated_errors
+from emulator.study.attempts import KillsItsProcessError, attempts_at
+from emulator.study.plan import US_PER_EVENT, Chunk
+from emulator.study.rows import Task, entries_table, failed_row, play_chunk, runs_table
+from emulator.study.store import (
+    ENTRIES_FOLDER,
+    EVENTS_FOLDER,
+    RUNS,
+    path_of,
+    receive,
+    seed_in_progress,
+)
 
 if TYPE_CHECKING:
     from emulator.spark.session import Session
 
-GIVEN = pa.schema([("folder", pa.string()), ("path", pa.list_(pa.string())), ("task", pa.binary())])
-RETURNED = "cell long, first long, runs long, failed long"
+JOBS_AT_ONCE: Final = 2
+"""Jobs in progress: while the last tasks of one end, free cores work on the next."""
+
+JOB_S: Final = 4.0
+"""Estimated seconds of work of one job, for each core."""
+
+JOB_EVENTS: Final = 20_000_000
+"""Estimated events of one job, if they are stored: the driver receives them together."""
+
+ROWS: Final = "chunk long, name string, rows binary"
+"""Part of a table of a chunk, as an Arrow stream."""
+
+KEPT: Final = ". Complete chunks stay; the same command continues from there"
+
+Tables = list[tuple[str, pa.Table]]
 
 
 def play_on_spark(
     session: Session, tasks: Sequence[Task], folder: Path, *, folders: Sequence[Path] = ()
 ) -> Iterator[Chunk]:
-    """Play and keep chunks; yield each once it is there. All executors must reach *folder*.
+    """Run chunks and write them to *folder*, which only the driver needs; yield each complete one.
 
-    *folders*: where executors look for assignors of the user's own. Raise SparkError if a chunk
-    cannot be kept.
+    *folders*: where executors look for the user's own assignors. Raise SparkError if a task fails,
+    WorkerDiedError if a run kills its process (the seed in progress is then in the folder), OSError
+    if the folder cannot be written.
     """
-    if not tasks:
-        return
-
-    def look(chunk: Chunk) -> Chunk | None:
-        return chunk if is_done(folder, chunk) else None
-
-    job = partial(_run, session, tasks, folder.resolve(), folders)
-    yield from results_of(session, job, [task.chunk for task in tasks], look)
-
-
-def _run(session: Session, tasks: Sequence[Task], folder: Path, folders: Sequence[Path]) -> None:
-    rows = {
-        "folder": [str(folder)] * len(tasks),
-        "path": [[str(each) for each in folders]] * len(tasks),
-        "task": [pickle.dumps(task, protocol=pickle.HIGHEST_PROTOCOL) for task in tasks],
-    }
-    given = session.spark.createDataFrame(pa.Table.from_pydict(rows, GIVEN))
-    shared = given.repartition(min(session.tasks, len(tasks)))
-    shared.mapInArrow(play_batches, RETURNED).collect()
+    suspects = [task for task in tasks if seed_in_progress(folder, task.chunk) is not None]
+    others = [task for task in tasks if task not in suspects]
+    player = _Player(session, folder, tuple(map(str, folders)))
+    try:
+        for task in suspects:
+            yield player.play_by_seed(task)
+        yield from player.play(jobs_of(others, session.cores))
+    except BaseException:
+        session.cancel()
+        raise
 
 
-def play_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Play the chunks of a task, in a worker."""
-    for batch in batches:
-        for row in batch.to_pylist():
-            sys.path.extend(folder for folder in row["path"] if folder not in sys.path)
-            task: Task = pickle.loads(row["task"])  # noqa: S301  the driver made it, above
-            failed, chunk = keep(task, Path(row["folder"])), task.chunk
-            done = {"cell": [chunk.cell], "first": [chunk.first], "runs": [chunk.runs]}
-            yield pa.RecordBatch.from_pydict({**done, "failed": [failed]})
+def jobs_of(tasks: Sequence[Task], cores: int) -> Iterator[list[Task]]:
+    """Divide chunks into jobs of about JOB_S, and at most JOB_EVENTS stored events."""
+    job, work = list[Task](), 0
+    for task in tasks:
+        most = JOB_S * cores * 1e6 / US_PER_EVENT
+        if job and work + task.work > (min(most, JOB_EVENTS) if task.events else most):
+            yield job
+            job, work = [], 0
+        job.append(task)
+        work += task.work
+    if job:
+        yield job
+
+
+@dataclass(frozen=True, slots=True)
+class _Player:
+    """Runs jobs on Spark, and writes the rows that they return."""
+
+    session: Session
+    folder: Path
+    paths: tuple[str, ...]
+    """Where executors look for modules."""
+
+    def play(self, jobs: Iterator[list[Task]]) -> Iterator[Chunk]:
+        """Run jobs, some at a time and in order; yield each chunk that is complete."""
+        running = deque[tuple[list[Task], Future[list[Tables]]]]()
+        with ThreadPoolExecutor(JOBS_AT_ONCE, "job") as threads:
+            try:
+                while True:
+                    while len(running) < JOBS_AT_ONCE and (job := next(jobs, None)):
+                        running.append((job, threads.submit(self._run, job)))
+                    if not running:
+                        return
+                    yield from self._finish(*running.popleft())
+            except BaseException:
+                self.session.cancel()
+                raise
+
+    def _finish(self, job: list[Task], played: Future[list[Tables]]) -> Iterator[Chunk]:
+        try:
+            results = played.result()
+        except WorkerDiedError:
+            yield from self._divide(job)
+            return
+        for task, tables in zip(job, results, strict=True):
+            receive(task, self.folder, tables)
+            yield task.chunk
+
+    def _divide(self, job: list[Task]) -> Iterator[Chunk]:
+        """Run both halves of a job whose process was killed, down to a single chunk."""
+        if len(job) == 1:
+            yield self.play_by_seed(job[0])
+            return
+        half = len(job) // 2
+        for part in (job[:half], job[half:]):
+            played = Future[list[Tables]]()
+            try:
+                played.set_result(self._run(part))
+            except WorkerDiedError as error:
+                played.set_exception(error)
+            yield from self._finish(part, played)
+
+    def play_by_seed(self, task: Task) -> Chunk:
+        """Run a chunk with one job for each seed, so that a run that kills its process is known.
+
+        Raise WorkerDiedError for this run, unless it has been attempted too often: then it becomes
+        a row with an error.
+        """
+        first, tables = task.chunk.first, Tables()
+        with attempts_at(path_of(self.folder, RUNS, task.chunk)) as attempts:
+            for seed in range(first, first + task.chunk.runs):
+                try:
+                    attempts.begin(seed)
+                    chunk = replace(task.chunk, first=seed, runs=1)
+                    tables += self._run([replace(task, chunk=chunk)])[0]
+                except KillsItsProcessError as error:
+                    tables.append((RUNS, runs_table([failed_row(seed, error)], task.metrics)))
+                except WorkerDiedError:
+                    attempts.died = True
+                    raise
+            receive(task, self.folder, tables)
+        return task.chunk
+
+    def _run(self, job: list[Task]) -> list[Tables]:
+        """Run the chunks of a job; return their tables, chunk by chunk."""
+        given = pickle.dumps((job, self.paths), protocol=pickle.HIGHEST_PROTOCOL)
+        tasks = min(self.session.tasks, len(job))
+        with translated_errors(KEPT):
+            places = self.session.spark.range(0, len(job), 1, tasks)
+            rows = places.mapInArrow(partial(play_chunks, given), ROWS).collect()
+        return [
+            [(row["name"], _decoded(row["rows"])) for row in chunk]
+            for _, chunk in groupby(rows, key=lambda row: row["chunk"])
+        ]
+
+
+def _decoded(stream: bytes) -> pa.Table:
+    with pa.ipc.open_stream(stream) as reader:
+        return reader.read_all()
+
+
+# -- in the executors --------------------------------------------------------------------------
+
+
+def play_chunks(given: bytes, places: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run the chunks of a job at some places of its list, and yield their rows."""
+    job, paths = pickle.loads(given)  # noqa: S301  the driver made it, above
+    sys.path.extend(path for path in paths if path not in sys.path)
+    for batch in places:
+        for place in batch.column(0).to_pylist():
+            for name, stream in _streams(job[place]):
+                row = {"chunk": [place], "name": [name], "rows": [stream]}
+                yield pa.RecordBatch.from_pydict(row)
+
+
+def _streams(task: Task) -> Iterator[tuple[str, bytes]]:
+    """Run a chunk; yield parts of its tables, events first."""
+    events = list[bytes]()
+    played = play_chunk(task, lambda table: events.append(_encoded(table)), lambda _: None)
+    for stream in events:
+        yield EVENTS_FOLDER, stream
+    yield ENTRIES_FOLDER, _encoded(entries_table(played.entries))
+    yield RUNS, _encoded(runs_table(played.runs, task.metrics))
+
+
+def _encoded(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()

@@ -22,7 +22,7 @@ from typing import Any
 from emulator.errors import EmulatorError
 
 MOST_DEATHS = 3
-"""Deaths after which a run is skipped; Spark attempts a task four times, so the fourth succeeds."""
+"""Deaths after which a run is skipped."""
 
 
 _TERMINATION_SIGNALS = [
@@ -49,6 +49,8 @@ class Attempts:
 
     file: int
     deaths: Counter[int] = field(default_factory=Counter)
+    died: bool = False
+    """Whether another process died during the run in progress: the journal stays for it."""
 
     def begin(self, seed: int) -> None:
         """Write the seed of the run that begins; raise KillsItsProcessError after too many deaths."""
@@ -74,15 +76,17 @@ def path_of(rows: Path) -> Path:
 def attempts_at(rows: Path) -> Iterator[Attempts]:
     """Open the journal of a chunk, with the deaths of earlier attempts; delete it at the end.
 
-    *rows*: the file of the chunk's runs. The journal stays only if the process is killed.
+    *rows*: the file of the chunk's runs. The journal stays only if the process is killed, or if the
+    process that executes the runs for it has ``died``.
     """
     path = path_of(rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     deaths = _deaths(path)
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        with _deleted_at_the_end(path):
-            yield Attempts(file, deaths)
+        attempts = Attempts(file, deaths)
+        with _deleted_at_the_end(path, attempts):
+            yield attempts
     finally:
         os.close(file)
 
@@ -98,8 +102,8 @@ def _deaths(path: Path) -> Counter[int]:
 
 
 @contextmanager
-def _deleted_at_the_end(path: Path) -> Iterator[None]:
-    """Delete a file at the end of the block or on a termination signal; only SIGKILL leaves it."""
+def _deleted_at_the_end(path: Path, attempts: Attempts) -> Iterator[None]:
+    """Delete a journal at the end of the block or on a termination signal; only deaths leave it."""
     before: dict[int, Any] = {}
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -117,7 +121,8 @@ def _deleted_at_the_end(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        if not attempts.died:
+            path.unlink(missing_ok=True)
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -37,6 +37,10 @@ class Task:
     scenario: Scenario
     metrics: tuple[str, ...]
     events: bool
+    """Whether events are stored."""
+
+    work: int = 0
+    """Estimated number of events of all runs; 0: unknown."""
 
 
 @dataclass(slots=True)
@@ -62,11 +66,16 @@ def play_chunk(
             begin(seed)
             finished = _play(task, seed, write_events)
         except Exception as error:  # noqa: BLE001  any error is recorded in the row of its run
-            played.runs.append({"seed": seed, "error": f"{type(error).__name__}: {error}"})
+            played.runs.append(failed_row(seed, error))
             continue
         played.runs.append(_row(finished, task.metrics))
         played.entries += [_entry(seed, entry) for entry in finished.ledger.entries]
     return played
+
+
+def failed_row(seed: int, error: Exception) -> dict[str, Any]:
+    """Return the row of a run that failed."""
+    return {"seed": seed, "error": f"{type(error).__name__}: {error}"}
 
 
 def _play(task: Task, seed: int, write_events: Callable[[pa.Table], None]) -> Run:
@@ -133,6 +142,11 @@ def _entry(seed: int, entry: Entry) -> dict[str, Any]:
         "second_generation": second.generation if second else None,
         "second_at_us": second.at_us if second else None,
     }
+
+
+def runs_table(rows: Rows, metrics: Iterable[str]) -> pa.Table:
+    """Return runs as a table; *metrics*: those that the study names."""
+    return pa.Table.from_pylist(rows, runs_schema(metrics))
 
 
 def entries_table(rows: Rows) -> pa.Table:

@@ -9,15 +9,15 @@
 
 The files hold no time, host or engine: the same study gives the same bytes again, with every
 engine. Files are written under another name and renamed; the runs of a chunk are renamed last, so
-a chunk is complete when its runs exist. Each process writes its own chunks, so on a cluster all
-executors must reach the folder.
+a chunk is complete when its runs exist. Processes of this machine write their own chunks; rows from
+executors of Spark come to the driver, which writes them.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -37,11 +37,19 @@ from emulator.scenario.resolution import consumer_settings, members_of
 from emulator.scenario.writing import dump, manifest
 from emulator.study.attempts import attempts_at, interrupted_seed
 from emulator.study.plan import Chunk, Plan, metrics_of
-from emulator.study.rows import EVENTS, Task, entries_table, play_chunk, runs_schema
+from emulator.study.rows import (
+    ENTRIES,
+    EVENTS,
+    Task,
+    entries_table,
+    play_chunk,
+    runs_table,
+)
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
 RUNS, ENTRIES_FOLDER, EVENTS_FOLDER = "runs", "entries", "events"
 MANIFEST = "manifest.json"
+METADATA = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
 
 
 class OtherStudyError(EmulatorError):
@@ -64,15 +72,27 @@ def keep(task: Task, folder: Path) -> int:
     Running it again writes the same bytes. Raise OSError if a file cannot be written; then the
     chunk is not complete.
     """
-    chunk = task.chunk
-    metadata = {"schema_version": str(SCHEMA_VERSION), "kafka": KAFKA}
-    events, rows = (path_of(folder, table, chunk) for table in (EVENTS_FOLDER, RUNS))
-    with attempts_at(rows) as attempts:
-        with _event_sink(events, metadata, wanted=task.events) as write_events:
+    with attempts_at(path_of(folder, RUNS, task.chunk)) as attempts:
+        with _event_sink(folder, task) as write_events:
             played = play_chunk(task, write_events, attempts.begin)
-        _write(path_of(folder, ENTRIES_FOLDER, chunk), entries_table(played.entries), metadata)
-        _write(rows, pa.Table.from_pylist(played.runs, runs_schema(task.metrics)), metadata)
+        runs = runs_table(played.runs, task.metrics)
+        _write_rows(folder, task.chunk, entries_table(played.entries), runs)
     return sum("error" in row for row in played.runs)
+
+
+def receive(task: Task, folder: Path, tables: Iterable[tuple[str, pa.Table]]) -> None:
+    """Write the rows of a chunk that was run elsewhere, to the same bytes as ``keep``.
+
+    *tables*: parts of ``runs``, ``entries`` and ``events``, by name and in order. Raise OSError if
+    a file cannot be written; then the chunk is not complete.
+    """
+    parts: dict[str, list[pa.Table]] = {ENTRIES_FOLDER: [], RUNS: []}
+    with _event_sink(folder, task) as write_events:
+        for name, table in tables:
+            (write_events if name == EVENTS_FOLDER else parts[name].append)(table)
+    entries = pa.concat_tables(parts[ENTRIES_FOLDER] or [ENTRIES.empty_table()])
+    runs = pa.concat_tables(parts[RUNS])
+    _write_rows(folder, task.chunk, entries.combine_chunks(), runs.combine_chunks())
 
 
 def begin(folder: Path, manifest: dict[str, Any]) -> None:
@@ -133,21 +153,26 @@ def read(
 
 
 @contextmanager
-def _event_sink(
-    path: Path, metadata: dict[str, str], *, wanted: bool
-) -> Iterator[Callable[[pa.Table], None]]:
-    """Return a function that writes tables of events; it does nothing if they are not *wanted*."""
-    if not wanted:
+def _event_sink(folder: Path, task: Task) -> Iterator[Callable[[pa.Table], None]]:
+    """Return a function that writes tables of events; it does nothing if none are stored."""
+    if not task.events:
         yield lambda _: None
         return
+    path = path_of(folder, EVENTS_FOLDER, task.chunk)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with ParquetOutput(path, EVENTS, metadata) as output:
+    with ParquetOutput(path, EVENTS, METADATA) as output:
         yield output.write
 
 
-def _write(path: Path, table: pa.Table, metadata: dict[str, str]) -> None:
+def _write_rows(folder: Path, chunk: Chunk, entries: pa.Table, runs: pa.Table) -> None:
+    """Write the runs of a chunk last: it is complete when they exist."""
+    _write(path_of(folder, ENTRIES_FOLDER, chunk), entries)
+    _write(path_of(folder, RUNS, chunk), runs)
+
+
+def _write(path: Path, table: pa.Table) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with ParquetOutput(path, table.schema, metadata) as output:
+    with ParquetOutput(path, table.schema, METADATA) as output:
         output.write(table)
 
 

@@ -8,9 +8,12 @@ from dataclasses import replace
 import pytest
 
 from emulator.metrics.distribution import order_statistic
-from emulator.spark.errors import SparkError, WorkerDiedError
-from emulator.spark.study_runs import play_on_spark
+from emulator.spark import study_runs
+from emulator.spark.errors import WorkerDiedError
+from emulator.spark.study_runs import jobs_of, play_on_spark
 from emulator.study import store
+from emulator.study.attempts import ProcessDiedError
+from emulator.study.running import _Rounds
 from emulator.study.summary import read_results
 
 from ..study.samples import OWN_ASSIGNOR, bytes_in, plan_of, study_of, tasks_of
@@ -34,8 +37,8 @@ def make():
 
 @pytest.fixture(scope="module")
 def tasks():
-    """Return the work of the small study, with events."""
-    return tasks_of(plan_of(), events=True)
+    """Return the work of the small study, with events; four chunks are enough for a job."""
+    return [replace(task, work=500_000) for task in tasks_of(plan_of(), events=True)]
 
 
 @pytest.fixture(scope="module")
@@ -105,15 +108,86 @@ def test_a_run_that_fails_in_a_worker_is_a_row(session, tasks, tmp_path):
     assert (1, 0) == (first.failed, second.failed)
 
 
+def test_executors_need_no_folder(session, tasks, tmp_path, monkeypatch):
+    """Their rows arrive before the driver creates it."""
+    folder, existed = tmp_path / "out", []
+
+    def write(task, into, tables):
+        existed.append(folder.exists())
+        store.receive(task, into, tables)
+
+    monkeypatch.setattr(study_runs, "receive", write)
+
+    list(play_on_spark(session, tasks[:2], folder))
+
+    assert [False, True] == existed
+
+
+def test_an_interrupted_study_keeps_the_chunks_that_were_received(session, tasks, tmp_path):
+    """The jobs in progress are cancelled, and only the other chunks are run again."""
+    chunks = play_on_spark(session, tasks, tmp_path)
+    received = next(chunks)
+    chunks.close()
+
+    rest = [task for task in tasks if not store.is_done(tmp_path, task.chunk)]
+    done = list(play_on_spark(session, rest, tmp_path))
+
+    assert received not in done
+    assert len(tasks) == 1 + len(done)
+
+
+@pytest.mark.parametrize(
+    ("work", "events", "cores", "sizes"),
+    [
+        (0, False, 2, [5]),
+        (1_000_000, False, 2, [2, 2, 1]),
+        (1_000_000, False, 4, [4, 1]),
+        (9_000_000, False, 1, [1, 1, 1, 1, 1]),
+        (9_000_000, False, 100, [5]),
+        (9_000_000, True, 100, [2, 2, 1]),
+    ],
+)
+def test_a_job_has_seconds_of_work_and_a_bounded_number_of_events(work, events, cores, sizes):
+    """The driver holds the rows of two jobs."""
+    tasks = [replace(task, work=work) for task in tasks_of(plan_of(), events=events)[:5]]
+
+    assert sizes == [len(job) for job in jobs_of(tasks, cores)]
+
+
+def deadly_tasks(tmp_path, monkeypatch):
+    """Return the work of a study whose runs kill the Python process of an executor."""
+    (tmp_path / "assignor_that_kills.py").write_text(DEADLY)
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = "group[billing].settings[partition.assignment.strategy]=assignor_that_kills:make"
+    return tasks_of(plan_of(study_of(("seeds = 6", f'seeds = 6\nset = "{spec}"'))))
+
+
+@pytest.mark.long
+def test_a_run_that_kills_its_worker_stops_no_other_run(session, tmp_path, monkeypatch):
+    """Its job is divided until it is known; after three deaths it is a row with an error."""
+    deadly = deadly_tasks(tmp_path, monkeypatch)[0]
+    rounds = _Rounds(plan_of(), tmp_path / "out", lambda *_: None, lambda _: None)
+
+    def runner(tasks, folder):
+        try:
+            yield from play_on_spark(session, tasks, folder, folders=[tmp_path])
+        except WorkerDiedError as error:
+            raise ProcessDiedError(str(error)) from None
+
+    done = list(rounds.run_tasks([deadly, *tasks_of(plan_of())[1:]], runner))
+
+    first, second = read_results(tmp_path / "out", plan_of())
+    assert 12 == len(done)
+    assert (1, 0) == (first.failed, second.failed)
+    assert first.error.startswith("KillsItsProcessError: its process died 3 times")
+
+
 @pytest.mark.long
 def test_a_worker_that_is_killed_is_told_with_the_run_it_had_in_hand(
     session, tmp_path, monkeypatch
 ):
     """And Spark goes on with others."""
-    (tmp_path / "assignor_that_kills.py").write_text(DEADLY)
-    monkeypatch.syspath_prepend(tmp_path)
-    spec = "group[billing].settings[partition.assignment.strategy]=assignor_that_kills:make"
-    (deadly, *_) = tasks_of(plan_of(study_of(("seeds = 6", f'seeds = 6\nset = "{spec}"'))))
+    (deadly, *_) = deadly_tasks(tmp_path, monkeypatch)
     (fine, *_) = tasks_of(plan_of())
 
     with pytest.raises(WorkerDiedError, match="perhaps memory ran out"):
@@ -137,10 +211,10 @@ def test_an_assignor_of_the_users_own_is_found_by_workers(session, tmp_path, mon
 
 
 def test_a_folder_that_cannot_be_written_ends_the_job(session, tasks, tmp_path):
-    """With the reason in one line."""
+    """The driver writes, so the error is that of its file system."""
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(SparkError, match=r"a task broke off: .*Not a directory"):
+    with pytest.raises(NotADirectoryError):
         list(play_on_spark(session, tasks[:1], tmp_path / "file"))
 
 
