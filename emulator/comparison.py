@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.errors import RefusedError
-from emulator.loading import LoadedScenario, ScenarioText, load_text, loads, read_text
+from emulator.loading import LoadedScenario, ScenarioText, load_text, loads, scenario_text
 from emulator.metrics.distribution import Comparison as Difference
 from emulator.metrics.distribution import compare as differences
 from emulator.metrics.distribution import summarise
@@ -126,19 +126,10 @@ def compare(
     >>> compare("quiet", ["eager", "kip848"], overrides=["run_for=5s"], jobs=1)
     <Comparison of 'nothing happens', 1 seeds: eager, kip848>
     """
-    loaded = load_variants(text_of(scenario), variants, overrides, allow_large=True)
+    loaded = load_variants(scenario_text(scenario), variants, overrides, allow_large=True)
     base = next(iter(loaded.values())).scenario
     chosen = seeds_from(base, first, seeds) if isinstance(seeds, int) else list(seeds)
     return play_variants(loaded, chosen, jobs, progress)
-
-
-def text_of(scenario: Scenario | str | Path) -> ScenarioText:
-    """Return the text of a scenario: of its file, or written from its values."""
-    if not isinstance(scenario, Scenario):
-        return read_text(str(scenario))
-    from emulator.scenario.toml import to_toml  # noqa: PLC0415  only where it is written
-
-    return ScenarioText(scenario.title, "scenario", to_toml(scenario), Path.cwd())
 
 
 def load_variants(

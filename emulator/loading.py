@@ -51,18 +51,19 @@ class LoadedScenario:
     """The folder of its file, which may also hold the user's own assignors."""
 
 
-def load(scenario: str | Path, overrides: Sequence[str] = ()) -> Scenario:
-    """Return the scenario of a file or of the catalogue, with some keys changed.
+def load(scenario: Scenario | str | Path, overrides: Sequence[str] = ()) -> Scenario:
+    """Return the scenario of a file or of the catalogue, or a copy of one, with some keys changed.
 
-    *scenario*: a path, or a name of the catalogue. *overrides*: ``path=value`` each, as for
-    ``rebalance run --set``; the last one wins.
+    *scenario*: a path, a name of the catalogue, or a scenario, of which a changed copy is returned.
+    *overrides*: ``path=value`` each, as for ``rebalance run --set``; the last one wins.
 
     Raises ``ScenarioError``, which lists all problems.
 
-    >>> load("quiet", ["run_for=20s"]).run_for
-    20000000
+    >>> quiet = load("quiet", ["run_for=20s"])
+    >>> quiet.run_for, load(quiet, ["run_for=10s"]).run_for
+    (20000000, 10000000)
     """
-    return load_text(read_text(str(scenario)), overrides, allow_large=True).scenario
+    return load_text(scenario_text(scenario), overrides, allow_large=True).scenario
 
 
 def loads(
@@ -78,6 +79,15 @@ def loads(
     scenario = scenario_files.loads(text, name, overrides, folder=folder)
     _refuse_unknown_metrics(scenario, name)
     return scenario
+
+
+def scenario_text(scenario: Scenario | str | Path) -> ScenarioText:
+    """Return the text of a scenario: read from its file, or written from its values."""
+    if not isinstance(scenario, Scenario):
+        return read_text(str(scenario))
+    from emulator.scenario.toml import to_toml  # noqa: PLC0415  most scenarios are files
+
+    return ScenarioText(scenario.title, "scenario", to_toml(scenario), Path.cwd())
 
 
 def read_text(name: str) -> ScenarioText:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from emulator.loading import load_named
+from emulator.loading import load_text, scenario_text
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.checks import Expected, check_expectations
 from emulator.metrics.distribution import Summary, summarise
@@ -122,8 +122,8 @@ def sweep(
     >>> sweep("quiet", 2, jobs=1, overrides=["run_for=5s"]).seeds
     (0, 1)
     """
-    if not isinstance(scenario, Scenario):
-        loaded = load_named(str(scenario), overrides, allow_large=True)
+    if overrides or not isinstance(scenario, Scenario):
+        loaded = load_text(scenario_text(scenario), overrides, allow_large=True)
         scenario, folder = loaded.scenario, folder or loaded.folder
     chosen = seeds_from(scenario, first, seeds) if isinstance(seeds, int) else list(seeds)
     tasks = [Task(scenario, seed) for seed in chosen]

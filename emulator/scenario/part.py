@@ -48,18 +48,21 @@ Item = TypeVar("Item")
 
 
 class ScenarioSource(NamedTuple):
-    """Where a scenario is read from; given to validators as their context.
+    """The source of a scenario; given to validators as their context.
 
-    With it, text is judged as a file's: a bare number is refused where a unit belongs.
+    With it, values are validated as those of a file, where a number without its unit is rejected.
     """
 
     name: str
     folder: Path | None = None
-    """Where paths in the file begin; None: there are none."""
+    """The base of relative paths; None: paths are rejected."""
 
 
 class Part(BaseModel):
-    """Any table of a scenario file: frozen, and unknown keys are refused."""
+    """Any table of a scenario file: immutable, and unknown keys are rejected.
+
+    Raises ScenarioError for invalid values and for assignments to its fields.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -79,6 +82,12 @@ class Part(BaseModel):
             raise ScenarioError(type(self).__name__, problems) from None
 
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # for values from Python only
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ScenarioError(type(self).__name__, [Problem(name, _IMMUTABLE, value)])
+
+    def __delattr__(self, name: str) -> None:
+        raise ScenarioError(type(self).__name__, [Problem(name, _IMMUTABLE)])
 
 
 def _with_tuples(value: Any) -> Any:
@@ -105,6 +114,10 @@ def _problem(table: type[Part], details: Mapping[str, Any]) -> Problem:
     return Problem(path.removeprefix("."), str(reason or own or details["msg"]), given)
 
 
+_IMMUTABLE = (
+    "cannot be changed: scenarios are immutable; make a changed copy with "
+    'emulator.load(scenario, ["path=value"])'
+)
 _PLAIN = {"missing": "is missing", "string_too_short": "empty; a text is needed"}
 
 

@@ -164,3 +164,12 @@ def test_an_assignor_is_asked_without_a_cluster():
     assert {"A": (("t", 0), ("t", 1))} == {member: tuple(run) for member, run in given.items()}
     with pytest.raises(emulator.EmulatorError, match="range"):
         emulator.assign("rnge", {"t": 2}, {"A": ["t"]})
+
+
+def test_a_changed_copy_of_a_scenario_is_loaded_swept_and_compared():
+    """The overrides apply to a scenario as they do to a file; the scenario itself is not changed."""
+    quiet = emulator.load("quiet")
+
+    assert 7_000_000 == emulator.load(quiet, ["run_for=7s"]).run_for
+    swept = emulator.sweep(quiet, [1], jobs=1, overrides=["run_for=7s"])
+    assert 7_000_000 == swept.scenario.run_for != quiet.run_for

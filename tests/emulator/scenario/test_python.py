@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
 
 from emulator.scenario.load import check
 from emulator.scenario.model import (
@@ -71,5 +70,9 @@ def test_times_out_of_range_are_refused_in_python_too(us):
 
 def test_values_are_frozen():
     """A scenario cannot be changed once it is made."""
-    with pytest.raises(ValidationError):
+    with pytest.raises(
+        ScenarioError, match=r'title = "another": cannot be changed.*emulator\.load'
+    ):
         built().title = "another"
+    with pytest.raises(ScenarioError, match="immutable"):
+        del built().topic[0].name
