@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.errors import RefusedError
-from emulator.loading import LoadedScenario, ScenarioText, load_text, loads, scenario_text
+from emulator.loading import LoadedScenario, ScenarioText, load_text, loads, text_of_scenario
 from emulator.metrics.distribution import Comparison as Difference
 from emulator.metrics.distribution import compare as differences
 from emulator.metrics.distribution import summarise
@@ -126,7 +126,7 @@ def compare(
     >>> compare("quiet", ["eager", "kip848"], overrides=["run_for=5s"], jobs=1)
     <Comparison of 'nothing happens', 1 seeds: eager, kip848>
     """
-    loaded = load_variants(scenario_text(scenario), variants, overrides, allow_large=True)
+    loaded = load_variants(text_of_scenario(scenario), variants, overrides, allow_large=True)
     base = next(iter(loaded.values())).scenario
     chosen = seeds_from(base, first, seeds) if isinstance(seeds, int) else list(seeds)
     return play_variants(loaded, chosen, jobs, progress)

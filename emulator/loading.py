@@ -63,7 +63,7 @@ def load(scenario: Scenario | str | Path, overrides: Sequence[str] = ()) -> Scen
     >>> quiet.run_for, load(quiet, ["run_for=10s"]).run_for
     (20000000, 10000000)
     """
-    return load_text(scenario_text(scenario), overrides, allow_large=True).scenario
+    return load_text(text_of_scenario(scenario), overrides, allow_large=True).scenario
 
 
 def loads(
@@ -81,7 +81,7 @@ def loads(
     return scenario
 
 
-def scenario_text(scenario: Scenario | str | Path) -> ScenarioText:
+def text_of_scenario(scenario: Scenario | str | Path) -> ScenarioText:
     """Return the text of a scenario: read from its file, or written from its values."""
     if not isinstance(scenario, Scenario):
         return read_text(str(scenario))

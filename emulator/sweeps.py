@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from emulator.loading import load_text, scenario_text
+from emulator.loading import load_text, text_of_scenario
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.checks import Expected, check_expectations
 from emulator.metrics.distribution import Summary, summarise
@@ -123,7 +123,7 @@ def sweep(
     (0, 1)
     """
     if overrides or not isinstance(scenario, Scenario):
-        loaded = load_text(scenario_text(scenario), overrides, allow_large=True)
+        loaded = load_text(text_of_scenario(scenario), overrides, allow_large=True)
         scenario, folder = loaded.scenario, folder or loaded.folder
     chosen = seeds_from(scenario, first, seeds) if isinstance(seeds, int) else list(seeds)
     tasks = [Task(scenario, seed) for seed in chosen]

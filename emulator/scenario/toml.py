@@ -1,4 +1,4 @@
-"""Write a scenario as a TOML file."""
+"""Write TOML: a scenario as a file, and single keys and values."""
 
 from __future__ import annotations
 
@@ -17,17 +17,30 @@ def to_toml(scenario: Scenario) -> str:
 
     ``loads`` reads an equal scenario from it.
     """
-    return document_to_toml(dump(scenario))
+    return _written(dump(scenario))
 
 
-def document_to_toml(document: Document, comments: tuple[str, ...] = ()) -> str:
-    """Return a document as TOML: values first, then tables, then lists of tables.
+def toml_value(value: object) -> str:
+    """Return a text, a number, or a list of these as TOML.
 
-    *comments*: lines at the top, without the ``#``.
+    >>> toml_value(["a", 1.5])
+    '["a", 1.5]'
     """
+    return str(_item(value).as_string())
+
+
+def toml_key(name: str) -> str:
+    """Return the name of a key as TOML, quoted if necessary.
+
+    >>> toml_key("session.timeout.ms")
+    '"session.timeout.ms"'
+    """
+    return tomlkit.key(name).as_string()
+
+
+def _written(document: Document) -> str:
+    """Return a document as TOML: values first, then tables, then lists of tables."""
     written = tomlkit.document()
-    for comment in comments:
-        written.add(tomlkit.comment(comment))
     for key, value in _values_first(document):
         written.add(key, _item(value))
     return tomlkit.dumps(written)

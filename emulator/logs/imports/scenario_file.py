@@ -5,7 +5,6 @@ Every value has a comment on its origin: measured in the log, or assumed because
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -19,6 +18,7 @@ from emulator.report.wording import counted, duration, figure
 from emulator.scenario.kafka_settings import ASSIGNORS, JAVA_ASSIGNORS, SERVER_ASSIGNORS
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
+from emulator.scenario.toml import toml_key, toml_value
 from emulator.scenario.units import format_duration, format_rate
 from protocols.settings import BrokerSettings, ConsumerSettings
 
@@ -31,7 +31,6 @@ _CONSUMERS = ConsumerSettings()
 _SESSION, _HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
 _POLL = "max.poll.interval.ms"
 _MOST_GENERATIONS = 8
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 Table = Mapping[str, object]
 
@@ -59,8 +58,8 @@ def _head(sketch: Sketch) -> Iterator[str]:
     yield f"# Taken: {_generation(sketch)}."
     yield from _others(sketch)
     yield from _past(found)
-    yield f"title = {_text(found.group + ', as imported')}"
-    run_for = f"run_for = {_text(format_duration(ASSUMED_RUN_US))}"
+    yield f"title = {toml_value(found.group + ', as imported')}"
+    run_for = f"run_for = {toml_value(format_duration(ASSUMED_RUN_US))}"
     yield f"{run_for:<40} # assumed"
 
 
@@ -122,7 +121,7 @@ def _topics(sketch: Sketch) -> Iterator[str]:
 
 def _topic(topic: TopicSketch) -> Iterator[str]:
     yield "[[topic]]"
-    yield f"name = {_text(topic.name)}"
+    yield f"name = {toml_value(topic.name)}"
     yield from _pair(
         "partitions", topic.partitions, "measured: the highest one assigned or committed"
     )
@@ -138,8 +137,8 @@ def _topic(topic: TopicSketch) -> Iterator[str]:
 
 def _group(sketch: Sketch) -> Iterator[str]:
     yield "[[group]]"
-    yield f"id = {_text(legal(sketch.findings.group))}"
-    yield f"topics = {_value([each.name for each in sketch.topics])}"
+    yield f"id = {toml_value(legal(sketch.findings.group))}"
+    yield f"topics = {toml_value([each.name for each in sketch.topics])}"
     most = sketch.most_work_us
     limit = f"; above {format_duration(most)} it could not keep up" if most else ""
     yield from _pair(
@@ -163,14 +162,15 @@ def _member(sketch: Sketch, name: str, member: Member) -> Iterator[str]:
         yield from _pair("topics", list(member.topics), "measured")
     own = _own_settings(sketch, name, member)
     if own:
-        yield f"settings = {{ {', '.join(f'{_text(k)} = {_value(v)}' for k, v in own.items())} }}"
+        pairs = ", ".join(f"{toml_key(name)} = {toml_value(value)}" for name, value in own.items())
+        yield f"settings = {{ {pairs} }}"
 
 
 _COMMIT_WORDS: Final = {
     "auto": "measured: by the clock; who does it, poll() or the application, is not in the log",
     "sync": "measured: as often as batches come; sync or async is not in the log",
     "sync per record": "measured: about one record a commit; sync or async is not in the log",
-    "none": "measured: nobody committed",
+    "none": "measured: no commits",
 }
 
 
@@ -252,8 +252,8 @@ def _heartbeat(session_ms: int) -> int:
 
 
 def _ideas(sketch: Sketch) -> Iterator[str]:
-    first = _text(legal(sketch.members[0][0]))
-    group = _text(legal(sketch.findings.group))
+    first = toml_value(legal(sketch.members[0][0]))
+    group = toml_value(legal(sketch.findings.group))
     yield "# What if? Take the # away from one of these, or write your own."
     yield "#"
     yield "# [[act]]                              # the next deploy"
@@ -262,7 +262,7 @@ def _ideas(sketch: Sketch) -> Iterator[str]:
     yield '# down_time = "10s"'
     yield '# gap = "30s"'
     yield "#"
-    yield "# [[fault]]                            # a member dies, and nobody tells the coordinator"
+    yield "# [[fault]]                            # a member crashes without leaving the group"
     yield f"# crash = {first}"
     yield '# between = ["60s", "90s"]'
 
@@ -272,19 +272,7 @@ def _ideas(sketch: Sketch) -> Iterator[str]:
 
 def _pair(key: str, value: object, words: str) -> Iterator[str]:
     """Yield a key with its value and a comment on its origin."""
-    name = key if _BARE_KEY.fullmatch(key) else _text(key)
-    yield f"{name + ' = ' + _value(value):<40} # {words}"
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    return _text(value) if isinstance(value, str) else str(value)
-
-
-def _text(value: str) -> str:
-    """Return a TOML string; it is like JSON's, but for one more character that must be escaped."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    yield f"{toml_key(key)} = {toml_value(value)}".ljust(40) + f" # {words}"
 
 
 def _comment(text: str) -> str:
