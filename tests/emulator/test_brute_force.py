@@ -95,10 +95,10 @@ def test_where_nothing_happens_the_ledger_is_empty(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=60)
+@settings(unhurried, max_examples=40)
 @given(document=DISTURBED, seed=seeds)
 def test_the_ledger_counts_every_message_for_long(document, seed):
-    """The same for thousands of runs."""
+    """The same for many more runs."""
     run = play(document, seed)
 
     hold_against_count(run)
@@ -106,10 +106,10 @@ def test_the_ledger_counts_every_message_for_long(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=60)
+@settings(unhurried, max_examples=40)
 @given(document=QUIET, seed=seeds)
 def test_quiet_runs_have_empty_ledgers_for_long(document, seed):
-    """The same for a thousand runs."""
+    """The same for many more runs."""
     run = play(document, seed)
 
     assert (0, 0) == (run.ledger.reprocessed, run.ledger.lost)
@@ -117,10 +117,10 @@ def test_quiet_runs_have_empty_ledgers_for_long(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=60)
+@settings(unhurried, max_examples=40)
 @given(document=TRUNCATED, seed=seeds)
 def test_records_with_the_same_offset_are_counted_apart_for_long(document, seed):
-    """The same for thousands of runs."""
+    """The same for many more runs."""
     run = play(document, seed)
 
     hold_against_count(run)

@@ -31,10 +31,10 @@ def test_where_nothing_happens_nothing_is_lost(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=100)
+@settings(unhurried, max_examples=60)
 @given(document=DISTURBED_BY_EPOCHS, seed=seeds)
 def test_the_ledger_counts_every_message_for_long(document, seed):
-    """The same for a hundred runs."""
+    """The same for many more runs."""
     run = play(document, seed)
 
     hold_against_count(run)

@@ -126,7 +126,7 @@ def test_a_poll_loop_that_is_folded_changes_no_event_of_a_truncation(document, s
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=30)
+@settings(unhurried, max_examples=20)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event_for_long(document, seed):
     """The same for more than a thousand runs."""

@@ -153,7 +153,7 @@ def test_a_mutated_capture_is_judged_or_refused(capture, chance):
 @pytest.mark.long
 @given(chance=st.randoms(use_true_random=False))
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30
 )
 def test_many_mutated_captures_are_judged_or_refused(capture, chance):
     """The same as above, for longer."""

@@ -1,10 +1,10 @@
-"""Captured runs for the tests: a few kept here, all of a folder for the long ones."""
+"""Captured runs for the tests: a few of the repository, all of a folder for the long tests."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from emulator.conformance.captured.capture import (
 )
 
 KEPT = Path(__file__).parents[2] / "captures"
+CAPTURES = os.environ.get("REBALANCE_CAPTURES")
+AT_HAND = find_runs(Path(CAPTURES)) if CAPTURES else ()
 
 
 @cache
@@ -51,17 +53,18 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path / source.name / "run-1"
 
 
+@pytest.fixture(
+    scope="session", params=AT_HAND, ids=[f"{run.parent.name}-{run.name}" for run in AT_HAND]
+)
+def capture_at_hand(request: pytest.FixtureRequest) -> Capture:
+    """Return each capture of ``REBALANCE_CAPTURES`` in turn, read once for all tests."""
+    return read_capture(request.param)
+
+
 @pytest.fixture(scope="session")
-def every_capture() -> Callable[[], Iterator[Capture]]:
-    """Return a reader of all comparable captures of ``REBALANCE_CAPTURES``."""
-    folder = os.environ.get("REBALANCE_CAPTURES")
-    if not folder:
-        pytest.skip("REBALANCE_CAPTURES names no folder of captures")
-
-    def read() -> Iterator[Capture]:
-        for path in find_runs(Path(folder)):
-            run = read_capture(path)
-            if why_not_comparable(run) is None:
-                yield run
-
-    return read
+def comparable_capture(capture_at_hand: Capture) -> Capture:
+    """Return each capture of ``REBALANCE_CAPTURES`` that the emulator can be compared with."""
+    reason = why_not_comparable(capture_at_hand)
+    if reason is not None:
+        pytest.skip(reason)
+    return capture_at_hand

@@ -1,12 +1,11 @@
 """Kafka's own dump of an offsets log is read and outlined."""
 
 import gzip
-import os
 from pathlib import Path
 
 import pytest
 
-from emulator.conformance.captured.capture import find_runs, read_capture
+from emulator.conformance.captured.capture import read_capture
 from emulator.conformance.captured.offsets_dump import dump_of, entries, read_dump
 from emulator.conformance.captured.reading import CaptureError
 from emulator.conformance.offsets_log import (
@@ -19,6 +18,9 @@ from emulator.conformance.offsets_log import (
     outline,
 )
 
+from .conftest import CAPTURES
+
+DUMPS_AT_HAND = sorted(Path(CAPTURES).glob("offsets-log/*.dump.txt.gz")) if CAPTURES else ()
 GROUP = "crash-range-auto-1-hrkn4"
 LINE = (
     '| offset: 3 CreateTime: 5 keySize: 1 valueSize: 1 sequence: 0 headerKeys: [] key: {"type":"1",'
@@ -164,20 +166,21 @@ def test_other_lines_of_a_dump_are_not_records(tmp_path):
 
 
 @pytest.mark.long
-def test_every_dump_at_hand_is_read_and_its_group_outlined():
-    """All dumps are read; each group's log begins with the group's creation."""
-    folder = os.environ.get("REBALANCE_CAPTURES")
-    if not folder:
-        pytest.skip("REBALANCE_CAPTURES names no folder of captures")
-    for path in Path(folder).glob("offsets-log/*.dump.txt.gz"):
-        assert read_dump(path)
-    for path in find_runs(Path(folder)):
-        run = read_capture(path)
-        dump = dump_of(path, run.group)
-        if dump:
-            log = entries(read_dump(dump), run.group, (run.origin + run.end_us) // 1000)
-            first = outline(log, run.prefix)[0]
+@pytest.mark.parametrize("path", DUMPS_AT_HAND, ids=lambda path: path.name)
+def test_every_dump_at_hand_is_read(path):
+    """All dumps of ``REBALANCE_CAPTURES`` have records."""
+    assert read_dump(path)
 
-            assert first.startswith(
-                "ConsumerGroupMemberMetadata " if run.has_epochs else "GroupMetadata, generation 0"
-            )
+
+@pytest.mark.long
+def test_the_log_of_every_group_begins_with_its_creation(capture_at_hand):
+    """The same holds on every capture at hand of which there is a dump."""
+    run = capture_at_hand
+    dump = dump_of(run.path, run.group)
+    if dump:
+        log = entries(read_dump(dump), run.group, (run.origin + run.end_us) // 1000)
+        first = outline(log, run.prefix)[0]
+
+        assert first.startswith(
+            "ConsumerGroupMemberMetadata " if run.has_epochs else "GroupMetadata, generation 0"
+        )

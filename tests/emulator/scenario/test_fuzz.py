@@ -132,7 +132,7 @@ def test_a_mutated_document_is_a_scenario_or_refused(document):
 
 @pytest.mark.long
 @given(mutated_documents())
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=600, deadline=None)
 def test_many_mutated_documents_are_scenarios_or_refused(document):
     """The same as above, for longer."""
     accept(lambda: scenario_of(tidy(document), ScenarioSource("fuzz.toml")))
@@ -140,7 +140,7 @@ def test_many_mutated_documents_are_scenarios_or_refused(document):
 
 @pytest.mark.long
 @given(mutated_texts())
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=600, deadline=None)
 def test_many_mutated_texts_are_scenarios_or_refused(text):
     """The same as above, for longer."""
     accept(lambda: loads(text, "fuzz.toml"))

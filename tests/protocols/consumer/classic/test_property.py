@@ -225,5 +225,5 @@ def _bounds(examples: int, steps: int) -> settings:
 
 Living.TestCase.settings = _bounds(20, 30)
 TestLiving = Living.TestCase
-LongLiving.TestCase.settings = _bounds(280, 45)
+LongLiving.TestCase.settings = _bounds(150, 45)
 TestLongLiving = pytest.mark.long(LongLiving.TestCase)
