@@ -59,6 +59,7 @@ class Client:
         self.consumer = consumer
         self.state = turn.initial_state(consumer)
         self._calm = False
+        self._awaits_round = False
         self._poll_until: int | None = None
         self._arrived: list[tuple[int, FetchResponse]] = []
 
@@ -244,13 +245,21 @@ class Client:
         assert until is not None
         self.consumer.clock.polled_us = now
         effects: tuple[Effect, ...] = ()
-        if not self._calm or now >= turn.due_us(self.state, self.consumer):
+        if not self._skips_group(now):
             effects = self._group_turn(now, until)
             if self._poll_until is None:
                 return effects
             if now < until and not turn.may_collect(self.state, self.consumer):
                 return (*effects, SetTimer(POLL, until))
         return effects + self._collect(now, until)
+
+    def _skips_group(self, now: int) -> bool:
+        """Return whether the group's part of a turn would do nothing."""
+        if self._calm:
+            return now < turn.due_us(self.state, self.consumer)
+        if not self._awaits_round or self._arrived:
+            return False
+        return now < turn.round_due_us(self.state, self.consumer)
 
     def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
         effects = self._become(self._absorb(self.state, now))
@@ -336,6 +345,7 @@ class Client:
             fetcher.pending = frozenset()
         fetcher.revoking = after.revoking
         self._calm = turn.calm(after, self.consumer)
+        self._awaits_round = turn.awaits_round(after, self.consumer)
         return step.effects
 
     def check(self) -> None:

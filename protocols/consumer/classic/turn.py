@@ -9,29 +9,66 @@ from protocols.consumer import metadata
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic import commits, heartbeat, membership, positions, rejoin
 from protocols.consumer.classic.responses import pump
-from protocols.consumer.classic.state import Calling, ClientState, Consumer, Membership
+from protocols.consumer.classic.state import (
+    Calling,
+    ClientState,
+    Consumer,
+    Joining,
+    Membership,
+)
 from protocols.consumer.requests import Known, Unknown, look_up
 from protocols.machine import Return, Step
 from protocols.values import replace
 
 
+NEVER = 1 << 62
+"""A time (us) after every deadline."""
+
+
 def calm(state: ClientState, consumer: Consumer) -> bool:
-    """Return whether a turn would only check its deadlines."""
+    """Return whether a turn of a stable member would only check its deadlines."""
     return (
         state.membership is Membership.STABLE
         and state.rejoin is None
         and state.future is None
-        and isinstance(state.coordinator, Known)
-        and state.metadata.seen == state.metadata.version
-        and not state.callbacks
-        and not state.inbox
+        and _has_no_news(state)
         and not state.reads.out_of_range
-        and state.poisoned is None
-        and state.died is None
         and consumer.positions.all_reading()
         and not consumer.positions.behind
         and not consumer.positions.leaderless
     )
+
+
+def _has_no_news(state: ClientState) -> bool:
+    """Return whether no response, callback or error waits for the next turn."""
+    return (
+        isinstance(state.coordinator, Known)
+        and state.metadata.seen == state.metadata.version
+        and not state.callbacks
+        and not state.inbox
+        and state.poisoned is None
+        and state.died is None
+    )
+
+
+def awaits_round(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether a turn of a joining member would only check its deadlines.
+
+    Its JoinGroup or SyncGroup is in flight. A pattern subscriber asks for metadata in each turn.
+    """
+    return (
+        isinstance(state.future, Joining)
+        and consumer.topics is not None
+        and not without_subscription(state)
+        and _has_no_news(state)
+    )
+
+
+def round_due_us(state: ClientState, consumer: Consumer) -> int:
+    """Return when a joining member next has a duty in poll: a heartbeat or a metadata request."""
+    known, beat = state.metadata, state.beat
+    due = NEVER if known.in_flight is not None else metadata.due_us(known, consumer)
+    return due if beat is None else min(due, beat.due_us)
 
 
 def due_us(state: ClientState, consumer: Consumer) -> int:
