@@ -20,7 +20,6 @@ from protocols.consumer.requests import Known, Unknown, look_up
 from protocols.machine import Return, Step
 from protocols.values import replace
 
-
 NEVER = 1 << 62
 """A time (us) after every deadline."""
 
