@@ -300,8 +300,10 @@ class Epochs:
             case GroupEpochRaised(epoch=epoch):
                 self.raised.append(epoch)
             case TargetComputed(epoch=epoch, changed=changed):
-                self._target |= {self.name(who): self._names(given) for who, given in changed}
-                self.targets[epoch] = {who: given for who, given in self._target.items() if given}
+                self._target |= {self.name(member): self._names(given) for member, given in changed}
+                self.targets[epoch] = {
+                    member: given for member, given in self._target.items() if given
+                }
             case MemberRemoved(consumer=consumer):
                 self._target.pop(self.name(consumer), None)
             case MemberMoved(epoch=epoch) as moved if epoch >= 0:

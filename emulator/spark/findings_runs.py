@@ -1,8 +1,8 @@
-"""Findings about the groups of an import, on Spark: the folds of ``emulator.logs.imports``, hosted.
+"""Findings about the groups of an import, computed on Spark with ``emulator.logs.imports``.
 
-Two levels, so that no group is too large: a group's own records are folded group by
-group, what was committed partition by partition, each as a stream of sorted rows of which only
-the sums are held. Then the sums of a group come together.
+There are two levels, so that no group is too large: a group's own records are folded group by
+group, its commits partition by partition, each as a stream of sorted rows of which only the
+sums are kept. Then the sums of a group are combined.
 
 ============  ===============================  =================================================
 fold          sorted by                        gives
@@ -12,7 +12,7 @@ progresses    group, topic, partition, place   a progress a partition, of commit
 assessed      group, topic, partition          findings a group
 ============  ===============================  =================================================
 
-Values between the folds are pickled: they come from our own code, and go to it.
+Values between the folds are pickled; only our own code writes and reads them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from emulator.spark.session import Session
 
 ROWS: Final = 1_000
-"""Of one record batch."""
+"""Rows of one record batch."""
 
 _VALUE: Final = "value"
 FOLDED: Final = pa.schema([*STEPS, pa.field(_VALUE, pa.binary())])
@@ -74,7 +74,7 @@ def explore_on_spark(
     """Yield findings about each group of an import, sorted by its id.
 
     *folder*: with the tables ``commits`` and ``groups``; all executors must reach it. Raise
-    SparkError if a task breaks off.
+    SparkError if a task fails.
     """
     with translated_errors():
         for row in _found(session, folder.resolve(), retention_ms).toLocalIterator():
@@ -100,7 +100,7 @@ def _found(session: Session, folder: Path, retention_ms: int) -> DataFrame:
 def _arranged(
     session: Session, rows: DataFrame, together: tuple[str, ...], order: tuple[str, ...]
 ) -> DataFrame:
-    """Return rows, those that belong together in one task, sorted."""
+    """Return sorted rows; those that belong together are in one task."""
     return rows.repartition(session.tasks, *together).sortWithinPartitions(*order)
 
 
@@ -124,7 +124,7 @@ def _steps_of(commits: DataFrame) -> DataFrame:
 
 
 def _owners(folded: DataFrame, commits: DataFrame) -> DataFrame:
-    """Return new owners, topics by their names where commits contain them."""
+    """Return new owners; topics are named where commits contain the name."""
     named = (
         commits.where(f"topic_id is not null and topic_id <> '{ZERO_TOPIC_ID}'")
         .groupBy("topic_id")
@@ -157,7 +157,7 @@ _DDL: Final = {
 
 
 def _ddl(schema: pa.Schema) -> str:
-    """Return a schema in Spark's words."""
+    """Return a schema as Spark's DDL."""
     return ", ".join(f"`{field.name}` {_DDL[field.type]}" for field in schema)
 
 

@@ -1,7 +1,6 @@
-"""Reading an import's pieces on Spark: through our data sources, or through Spark's file systems.
+"""Read an import's pieces on Spark: through our data sources, or through Spark's file systems.
 
-Segments of this machine, and live logs, are opened by the workers themselves; segments that are
-elsewhere by Spark.
+The workers themselves open segments of this machine, and live logs; Spark opens remote segments.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from emulator.logs.imports.client_settings import merged
-from emulator.logs.imports.pieces import LogRange, Piece, Segment, Selection, is_far, segments_of
+from emulator.logs.imports.pieces import LogRange, Piece, Segment, Selection, is_remote, segments_of
 from emulator.logs.imports.reading import Task, keep, rows_of
 from emulator.logs.imports.store import Receipt, receipt_of
 from emulator.logs.imports.tables import OF_TRANSACTIONS, PENDING, TABLES, plain, with_outcome
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
 
 
 def read_on_spark(session: Session, tasks: Sequence[Task], part: Path) -> Iterator[Receipt]:
-    """Read pieces and keep their rows in a folder that all executors reach; yield the receipts.
+    """Read pieces and write their rows into a folder that all executors reach; yield the receipts.
 
-    All tasks want the same of their pieces. Raise SparkError if a piece cannot be read or kept,
+    All tasks have the same selection. Raise SparkError if a piece cannot be read or written,
     LogFileError for a segment that Spark cannot read in pieces.
     """
     if not tasks:
@@ -48,8 +47,8 @@ def read_on_spark(session: Session, tasks: Sequence[Task], part: Path) -> Iterat
 def _run(session: Session, tasks: Sequence[Task], part: Path) -> None:
     from emulator.spark.segment_reading import read_far  # noqa: PLC0415  only where Spark is used
 
-    far = [task for task in tasks if is_far(task.piece.path)]
-    near = [task for task in tasks if not is_far(task.piece.path)]
+    far = [task for task in tasks if is_remote(task.piece.path)]
+    near = [task for task in tasks if not is_remote(task.piece.path)]
     if far:
         read_far(session, far, part)
     if near:
@@ -83,11 +82,11 @@ class SegmentsSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return what ``format`` calls it."""
+        """Return the name for ``format``."""
         return SEGMENTS
 
     def schema(self) -> StructType:
-        """Return the columns of the table that is asked for."""
+        """Return the columns of the requested table."""
         return _schema(self.options)
 
     def reader(self, schema: StructType) -> LogReader:
@@ -101,11 +100,11 @@ class OffsetsSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return what ``format`` calls it."""
+        """Return the name for ``format``."""
         return OFFSETS
 
     def schema(self) -> StructType:
-        """Return the columns of the table that is asked for."""
+        """Return the columns of the requested table."""
         return _schema(self.options)
 
     def reader(self, schema: StructType) -> LogReader:
@@ -122,7 +121,7 @@ class OffsetsSource(DataSource):
 
 
 class PieceOfLog(InputPartition):
-    """What one task reads."""
+    """The piece that one task reads."""
 
     def __init__(self, piece: Piece) -> None:
         super().__init__(asdict(piece))
@@ -161,7 +160,7 @@ class LogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a piece; in a worker."""
         if not isinstance(partition, PieceOfLog):
-            return  # what Spark puts in the place of no partitions at all
+            return  # Spark's placeholder if there are no partitions
         task = Task(partition.piece, self._selection, self._settings)
         if self._into is not None:
             receipt = keep(task, Path(self._into))

@@ -1,4 +1,4 @@
-"""Segment files on any file system that Spark reads: which ones a URI names.
+"""Find the segment files at a URI, on any file system that Spark reads.
 
 Spark's source ``binaryFile`` lists files with their sizes and opens none, with the configuration
 and the credentials of its cluster, and through Spark Connect as well. It skips folders whose names
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from emulator.spark.session import Session
 
 PATIENCE_S: Final = 120.0
-"""For a file system to say what is there; Hadoop's own clients ask for a quarter of an hour."""
+"""Timeout for listing files, in seconds; Hadoop's own clients retry for a quarter of an hour."""
 
 _MAGIC: Final = re.compile(r"[*?\[\]{}\\]")
 _INFLATED_BY_HADOOP: Final = re.compile(r"\.(bz2|deflate|lz4|snappy|zst)$", re.IGNORECASE)
@@ -32,32 +32,32 @@ Result = TypeVar("Result")
 
 
 def find_segments(session: Session, uri: str) -> list[Segment]:
-    """Return the segments that a URI names: a file, a pattern, or a folder as a path names one.
+    """Return the segments at a URI: a file, a pattern, or a folder.
 
-    Empty ones are of size 0. Raise LogFileError if there is none, or if they cannot be listed;
-    SparkError if there is no answer.
+    Empty ones have size 0. Raise LogFileError if there is none, or if they cannot be listed;
+    SparkError if the file system does not respond.
     """
     with translated_file_errors(uri):
         found = _in_time(session, uri, lambda: _found(session, uri.rstrip("/")))
     for each in found:
         if _INFLATED_BY_HADOOP.search(each.path):
-            raise LogFileError(each.path, f"is compressed as a whole; {WANTED}")
+            raise LogFileError(each.path, f"is compressed; {WANTED}")
     return found
 
 
 def literally(path: str) -> str:
-    """Return a pattern that nothing but a path fits."""
+    """Return a pattern that matches only this path."""
     return _MAGIC.sub(r"\\\g<0>", path)
 
 
 def _in_time(session: Session, uri: str, call: Callable[[], Result]) -> Result:
-    """Call aside: nothing ends a client of Hadoop's that waits."""
+    """Call in another thread, since a waiting Hadoop client cannot be interrupted."""
     outcome = Future[Result]()
 
     def run() -> None:
         try:
             outcome.set_result(call())
-        except Exception as error:  # noqa: BLE001  is raised where it is waited for
+        except Exception as error:  # noqa: BLE001  raised again in the waiting thread
             outcome.set_exception(error)
 
     Thread(target=run, daemon=True).start()
@@ -66,8 +66,8 @@ def _in_time(session: Session, uri: str, call: Callable[[], Result]) -> Result:
     except TimeoutError:
         session.cancel()
         raise SparkError(
-            f"{uri}: its file system gave no answer within {PATIENCE_S:.0f} s; is it where the URI "
-            "says, and reached from where Spark runs? Or has Spark too much else to do?"
+            f"{uri}: no response from its file system within {PATIENCE_S:.0f} s; check the address, "
+            "and whether Spark's machines can reach it and are not busy"
         ) from None
 
 
@@ -75,7 +75,9 @@ def _found(session: Session, uri: str) -> list[Segment]:
     if is_named_as_segment(uri):
         return _listed(session, uri)
     if _MAGIC.search(uri):
-        return _segments_among(_listed(session, uri), uri, "nothing that fits is a segment")
+        return _segments_among(
+            _listed(session, uri), uri, "none of the matching files is a segment"
+        )
     for inside in ("*.log*", "__consumer_offsets-*/*.log*"):
         found = [*filter(_is_named, _listed(session, f"{uri}/{inside}", may_be_missing=True))]
         if found:
@@ -99,7 +101,7 @@ def _segments_among(found: Sequence[Segment], uri: str, problem: str) -> list[Se
 def _listed(
     session: Session, path: str, *, only: str = "*", may_be_missing: bool = False
 ) -> list[Segment]:
-    """Return all files that a path or a pattern names, or that are in its folders."""
+    """Return all files that match a path or a pattern, or are in its folders."""
     from pyspark.errors import AnalysisException  # noqa: PLC0415  only where Spark is used
 
     options = {"recursiveFileLookup": "true", "pathGlobFilter": only}
@@ -120,23 +122,23 @@ _THROWN: Final = re.compile(
     r"(?m:^|: |\()((?:java|javax|com|software|org\.apache\.hadoop)\.[\w.$]+(?:Exception|Error))"
     r"(?:\)|:) ?(.*)"
 )
-"""By file systems; what Spark throws itself is around these."""
+"""An exception of a file system, which Spark's own exception contains."""
 
 _REFUSED: Final = re.compile(r"^\s*[\w.]*\bLogFileError: (.*?): (.*)", re.MULTILINE)
 _CONNECTING: Final = re.compile(r"; For more details see: .*")
 _NO_FILE_SYSTEM: Final = re.compile(r"No FileSystem for scheme|ClassNotFoundException.*Class \S+")
 NOTHING: Final = "PATH_NOT_FOUND"
-"""What Spark calls it if a path or a pattern names nothing."""
+"""Spark's error if nothing matches a path or a pattern."""
 
 NO_JAR: Final = (
-    "Spark has no file system for such a URI: let it have the jars (spark.jars.packages) and the "
-    "settings (spark.hadoop.fs....) of one. s3:// and gs:// are read without any by --engine pool"
+    "Spark has no file system for this URI: give it the jars (spark.jars.packages) and the "
+    "settings (spark.hadoop.fs....) of one. --engine pool reads s3:// and gs:// without Spark"
 )
 
 
 @contextmanager
 def translated_file_errors(uri: str) -> Iterator[None]:
-    """Turn what Spark says of a URI into a LogFileError, and its own death into a SparkError."""
+    """Turn Spark's error about a URI into a LogFileError, and a dead Spark into a SparkError."""
     from py4j.protocol import Py4JError, Py4JJavaError  # noqa: PLC0415  only where Spark is used
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -150,9 +152,9 @@ def translated_file_errors(uri: str) -> Iterator[None]:
 
 @contextmanager
 def translated_reading_errors() -> Iterator[None]:
-    """Turn what file systems say when a job breaks off into a SparkError.
+    """Turn a file system's error in a failed job into a SparkError.
 
-    A worker's LogFileError stays one; other errors are left to ``translated_errors``.
+    A worker's LogFileError is kept; ``translated_errors`` handles other errors.
     """
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415  only where Spark is used
     from pyspark.errors import PySparkException  # noqa: PLC0415
@@ -165,15 +167,15 @@ def translated_reading_errors() -> Iterator[None]:
             raise LogFileError(refused[1], refused[2]) from None
         if isinstance(error, PySparkException) and not _THROWN.search(str(error)):
             raise
-        kept = "What is whole stays; the same command goes on from there"
-        raise SparkError(f"a task broke off: {_why(error)}. {kept}") from None
+        kept = "Finished pieces are kept; the same command continues from there"
+        raise SparkError(f"a task failed: {_why(error)}. {kept}") from None
 
 
 def _why(error: Exception) -> str:
-    """Return why files cannot be read, in one line; a file system's own words if it has any."""
+    """Return in one line why files cannot be read, with the file system's message if there is one."""
     text = str(error) or type(error).__name__
     if NOTHING in text:
-        return "nothing is there"
+        return "no such file or folder"
     for line in text.splitlines():
         thrown = _THROWN.search(line)
         if thrown is not None:

@@ -1,8 +1,8 @@
-"""Segment files on any file system that Spark reads: read in Python workers.
+"""Read segment files on any file system that Spark reads, in Python workers.
 
-Spark's source ``text`` gives their bytes (:mod:`emulator.spark.segment_reading`), with the
-configuration and the credentials of its cluster, and through Spark Connect as well. One file is one
-task, whatever its size. It is decoded batch by batch: neither Java nor Python holds it as a whole.
+Spark's source ``text`` gives their bytes, with the configuration and the credentials of its
+cluster, and through Spark Connect as well. One file is one task, whatever its size. It is decoded
+batch by batch: neither Java nor Python holds it as a whole.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from emulator.spark.session import Session
 
 SEPARATORS: Final = ("\n", "\0" * 64, "\0" * 4)
-"""To be tried one after the other. The first occurs every few hundred bytes of a log, whatever it
-holds; the second in zeros behind a short log; the third in zeros and at the beginning of most batches,
-in so many lines that it is slow."""
+"""Line separators, tried one after the other. The first occurs every few hundred bytes of any log;
+the second in zeros after a short log; the third in zeros and at the beginning of most batches, so
+often that it is slow."""
 
 LONGEST_LINE: Final = 2**24
-"""Bytes; no batch is longer that is read."""
+"""Maximum size of a line in bytes; longer than any batch."""
 
 CHUNK_BYTES: Final = 2**18
-"""Read at a time."""
+"""Bytes read at once."""
 
 Lines = Iterator[pa.Array]
-"""Of one file, in its order: binary, some at a time."""
+"""Lines of one file, in its order: binary, in batches."""
 
 _NO_SPLIT: Final = str(2**40)
 _SETTINGS: Final = {
@@ -53,7 +53,7 @@ _SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**24),
 }
-"""No file is cut, and none costs less than a task; lines come in batches of some megabytes."""
+"""Settings with which each file is one task, and lines come in batches of some megabytes."""
 
 _GZIPPED: Final = ".gz"
 OPTIONS: Final = {
@@ -73,10 +73,10 @@ _RESULT: Final = "path string, is_whole boolean"
 
 
 def read_far(session: Session, tasks: Sequence[Task], part: Path) -> None:
-    """Read segments and keep their rows in a folder that all executors reach.
+    """Read segments and write their rows into a folder that all executors reach.
 
-    Raise LogFileError if one is no segment of the offsets topic or cannot be read in this way,
-    SparkError if one cannot be read or kept.
+    Raise LogFileError if one is not a segment of the offsets topic or cannot be read in this way,
+    SparkError if one cannot be read or written.
     """
     left = {task.piece.path: task for task in tasks}
     with translated_reading_errors(), _one_file_a_task(session):
@@ -89,14 +89,14 @@ def read_far(session: Session, tasks: Sequence[Task], part: Path) -> None:
                 return
     raise LogFileError(
         next(iter(left)),
-        f"Spark cannot read it: for more than {LONGEST_LINE // 2**20} MiB there is neither a line "
-        "feed nor four zeros in it, as there are in every log. Copy it to a folder of this machine "
-        "to see what it is",
+        f"Spark cannot read it: more than {LONGEST_LINE // 2**20} MiB without a line feed and without "
+        "four zeros, which no log has. Copy it to a folder of this machine to find out what "
+        "it is",
     )
 
 
 def lines_of(session: Session, paths: Sequence[str], separator: str) -> DataFrame:
-    """Return the lines of files, those of a file together, as ``by_file`` takes them."""
+    """Return the lines of files for ``by_file``; those of a file are adjacent."""
     source = session.spark.read.options(**OPTIONS).option("lineSep", separator)
     lines = source.text([literally(path) for path in paths])
     return lines.selectExpr("CAST(value AS BINARY) AS value", "_metadata.file_path AS file_path")
@@ -121,9 +121,9 @@ def _one_file_a_task(session: Session) -> Iterator[None]:
 def read(
     batches: Iterator[pa.RecordBatch], tasks: Mapping[str, Task], separator: str, part: Path
 ) -> Iterator[pa.RecordBatch]:
-    """Read the files of a task and keep their rows; report whether all bytes were received.
+    """Read the files of a task and write their rows; report whether all bytes were received.
 
-    Raise LogFileError for what is no segment of the offsets topic.
+    Raise LogFileError for a file that is not a segment of the offsets topic.
     """
     for path, lines in by_file(batches):
         task, held = tasks[path], deque[pa.Array]()
@@ -138,9 +138,9 @@ def read(
 
 
 def _recognise(path: str, file: BufferedReader) -> None:
-    """Raise LogFileError if a file is no segment, or has been inflated on its way to us."""
+    """Raise LogFileError if a file is not a segment, or has been decompressed on the way."""
     if path.endswith(_GZIPPED) and not file.peek(2).startswith(_GZIP_MAGIC):
-        raise LogFileError(path, f"is named {_GZIPPED}, and what comes is not gzip")
+        raise LogFileError(path, f"its name ends in {_GZIPPED}, but its content is not gzip")
     holds_nothing(file, path)
 
 
@@ -157,11 +157,11 @@ def _released(held: deque[pa.Array], lines: Lines) -> Lines:
 
 
 class MissingBytesError(Exception):
-    """A file has ended before its size: a line was too long."""
+    """A file ended before its listed size, because a line was too long."""
 
 
 def as_file(lines: Lines, separator: str, size: int) -> io.BufferedReader:
-    """Return a file of *size* bytes as what reads files can read it, forward only.
+    """Return a readable binary file of *size* bytes, forward only.
 
     Reading raises MissingBytesError at the end if there are fewer; more are not read, as the file
     has grown since.
@@ -170,10 +170,10 @@ def as_file(lines: Lines, separator: str, size: int) -> io.BufferedReader:
 
 
 def by_file(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Lines]]:
-    """Yield files and their lines, of record batches with columns ``file_path`` and ``value``.
+    """Yield files and their lines, from record batches with columns ``file_path`` and ``value``.
 
-    All lines of a file are adjacent. What is not taken of one is passed over when the next
-    one is asked for.
+    All lines of a file are adjacent. Unread lines of a file are skipped when the next file is
+    requested.
     """
     for path, pieces in groupby(_pieces(batches), lambda piece: piece[0]):
         yield unquote(path), (lines for _, lines in pieces)
@@ -190,7 +190,7 @@ def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.Array]]
 
 
 class _Rejoined(io.RawIOBase):
-    """Lines with separators between them, up to the size of the file."""
+    """Lines joined by separators, up to the size of the file."""
 
     def __init__(self, lines: Lines, separator: bytes, size: int) -> None:
         super().__init__()

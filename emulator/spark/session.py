@@ -32,8 +32,8 @@ from emulator.spark.environment import (
     PATIENCE_S,
     REMOTE,
     find_java,
-    home_for_spark,
     is_local,
+    java_home_for_spark,
     master_to_set,
 )
 from emulator.spark.errors import SparkError, translated_errors
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 
 TASKS_A_CORE = 3
-"""A Python task costs some 50 ms of its own, and cores should end together."""
+"""Tasks per core: a Python task costs about 50 ms, and cores should finish together."""
 
 EXECUTOR_PATIENCE_S = 120.0
-"""For a cluster to work on something; Spark itself would wait for ever."""
+"""Timeout for a cluster's first task, in seconds; Spark itself would wait for ever."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -65,17 +65,17 @@ appender.stderr.layout.pattern = Spark: %p %c{1}: %m%n
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session that runs, and what is known of it."""
+    """A running Spark session, with its environment."""
 
     spark: SparkSession
     java: str
-    """Which Java it runs on; empty where another process started it."""
+    """The Java it runs on; empty if another process started it."""
 
     cores: int
 
     @property
     def tasks(self) -> int:
-        """Into how many tasks work should be cut."""
+        """Return the number of tasks to divide work into."""
         return self.cores * TASKS_A_CORE
 
     def cancel(self) -> None:
@@ -87,7 +87,7 @@ class Session:
                 self.spark.sparkContext.cancelAllJobs()
 
     def stop(self) -> None:
-        """End it, if it has not died."""
+        """Stop the session, unless Spark has died."""
         with _dead_or_alive():
             self.spark.stop()
 
@@ -113,7 +113,7 @@ def open_session(
     """
     if find_spec("pyspark") is None:
         raise SparkError(
-            "pyspark is not installed: pip install 'rebalance-emulator[spark]', or take --engine pool"
+            "pyspark is not installed: pip install 'rebalance-emulator[spark]', or use --engine pool"
         )
     folder = Path(tempfile.mkdtemp(prefix="rebalance-spark-"))
     try:
@@ -135,16 +135,16 @@ def _started(name: str, master: str | None, settings: Mapping[str, str], folder:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     builder = SparkSession.builder.appName(name)
-    java, home = "", None
+    java, java_home = "", None
     if master is not None:
         found = find_java(os.environ)
-        java, home = str(found), home_for_spark(found, folder)
+        java, java_home = str(found), java_home_for_spark(found, folder)
         builder = builder.master(master)
     for key, value in {**_settings(master, folder), **settings}.items():
         builder = builder.config(key, value)
     try:
         _greet(os.environ.get(REMOTE, ""))
-        with _environment(_variables(master, home)):
+        with _environment(_variables(master, java_home)):
             spark = builder.getOrCreate()
     except (Py4JError, PySparkException, ImportError, OSError) as error:
         where = java or "as it was set up"
@@ -164,21 +164,18 @@ def _greet(remote: str) -> None:
             grpc.channel_ready_future(channel).result(PATIENCE_S)
         except grpc.FutureTimeoutError:
             raise SparkError(
-                f"{REMOTE}={remote.partition(';')[0]}: the port is open, but it is no Spark "
-                "Connect server that takes us"
+                f"{REMOTE}={remote.partition(';')[0]}: the port is open, but no Spark Connect "
+                "server accepted the connection"
             ) from None
 
 
 def _no_start(error: Exception, master: str | None) -> str:
-    """Return why Spark did not start, and what helps where that is known."""
+    """Return why Spark did not start, and a remedy if one is known."""
     text = str(error)
     if "PACKAGE_NOT_INSTALLED" in text or isinstance(error, ImportError):
         return f"{text.rstrip('.')}; Spark Connect needs pip install 'pyspark[connect]'"
     if "stopped SparkContext" in text:
-        return (
-            f"{master} did not take us; is it a master of Spark {_version()}, or of another "
-            "version, or something else?"
-        )
+        return f"{master} rejected the connection; it must be a master of Spark {_version()}"
     reason = next((line for line in text.splitlines() if "Exception: " in line), "")
     return reason.strip(": ") or text.rstrip(".")
 
@@ -190,7 +187,7 @@ def _version() -> str:
 
 
 def _await_executor(session: Session, master: str | None) -> None:
-    """Wait until a cluster has worked on something; raise SparkError if it does not."""
+    """Wait until a cluster has run a task; raise SparkError after the timeout."""
     with ThreadPoolExecutor(1, "first-task") as aside:
         first = aside.submit(lambda: session.spark.range(0, 1, 1, 1).collect())
         try:
@@ -199,9 +196,9 @@ def _await_executor(session: Session, master: str | None) -> None:
         except TimeoutError:
             session.cancel()
             raise SparkError(
-                f"{master or 'the cluster'} gave no executor within {EXECUTOR_PATIENCE_S:.0f} s: "
-                "has it a worker that is alive, with a free core and enough memory "
-                "(spark.executor.memory)? If it is busy, try again later"
+                f"{master or 'the cluster'} provided no executor within {EXECUTOR_PATIENCE_S:.0f} s: "
+                "it needs a live worker with a free core and enough memory "
+                "(spark.executor.memory). If it is busy, try again later"
             ) from None
         except BaseException:
             session.cancel()
@@ -209,7 +206,7 @@ def _await_executor(session: Session, master: str | None) -> None:
 
 
 def _settings(master: str | None, folder: Path) -> dict[str, str]:
-    """Return what holds for every session; more on this machine, less where others decide."""
+    """Return the settings of every session, and more for one on this machine."""
     common = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1000"}
     if REMOTE in os.environ:
         return common
@@ -233,10 +230,10 @@ def _settings(master: str | None, folder: Path) -> dict[str, str]:
     }
 
 
-def _variables(master: str | None, home: Path | None) -> dict[str, str | None]:
+def _variables(master: str | None, java_home: Path | None) -> dict[str, str | None]:
     if master is None:
         return {}
-    variables: dict[str, str | None] = {"JAVA_HOME": str(home)}
+    variables: dict[str, str | None] = {"JAVA_HOME": str(java_home)}
     if is_local(master):
         variables |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}
         variables["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -245,7 +242,7 @@ def _variables(master: str | None, home: Path | None) -> dict[str, str | None]:
 
 @contextmanager
 def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables, None takes one away; afterwards all is as before."""
+    """Set environment variables (None removes one), and restore them afterwards."""
     before = {name: os.environ.get(name) for name in variables}
     _set(variables)
     try:
@@ -263,7 +260,7 @@ def _set(variables: Mapping[str, str | None]) -> None:
 
 
 def _ship(spark: Any, archive: Path) -> None:
-    """Send our packages to the executors, in Spark's classic way or through Spark Connect."""
+    """Send our packages to the executors, through the Spark context or through Spark Connect."""
     if _is_connect(spark):
         spark.addArtifacts(str(archive), pyfile=True)
     else:
@@ -271,12 +268,12 @@ def _ship(spark: Any, archive: Path) -> None:
 
 
 def _cores(spark: Any) -> int:
-    """Return how many tasks run at once; Spark Connect does not know it, so a guess."""
+    """Return the number of tasks that run at once; an estimate for Spark Connect."""
     return 8 if _is_connect(spark) else int(spark.sparkContext.defaultParallelism)
 
 
 def _has_workers(spark: Any) -> bool:
-    """Return whether workers are processes of this machine, there whenever they are wanted."""
+    """Return whether workers are processes of this machine, which are always available."""
     return not _is_connect(spark) and is_local(spark.sparkContext.master)
 
 
@@ -286,13 +283,13 @@ def _is_connect(spark: Any) -> bool:
 
 ROOMS = (assignors, emulator, protocols)
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The time of every file in it: the same sources give the same bytes."""
+"""The time of all files in the zip file, so that equal sources give equal bytes."""
 
 
 def write_zip(path: Path) -> Path:
-    """Write the packages, compiled beside their sources, and return where they are.
+    """Write the packages as a zip file, compiled beside their sources, and return its path.
 
-    An executor with another version of Python takes the sources.
+    An executor with another version of Python uses the sources.
     """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, source in sources():
@@ -318,7 +315,7 @@ def _add(archive: zipfile.ZipFile, name: str, source: Path) -> None:
 
 
 def _add_compiled(archive: zipfile.ZipFile, name: str, source: Path) -> None:
-    """Compile as Python does for a zip file: beside the source, and not checked against it."""
+    """Add the compiled module beside the source, as unchecked byte code."""
     content = source.read_bytes()
     try:
         code = compile(content, name, "exec", dont_inherit=True)
@@ -345,10 +342,10 @@ def results_of(
     work: Sequence[Work],
     look: Callable[[Work], Result | None],
 ) -> Iterator[Result]:
-    """Run a job; yield what came of each piece of work once it is there.
+    """Run a job; yield the result of each piece of work once it is available.
 
-    *look*: returns what came of a piece, None while it is not done. Raise SparkError if a task
-    breaks off; the job ends when the iteration stops.
+    *look*: returns the result of a piece, None while it is not done. Raise SparkError if a task
+    fails; the job ends when the iteration stops.
     """
     waiting = list(work)
     with ThreadPoolExecutor(1, "job") as aside:
@@ -365,7 +362,7 @@ def results_of(
 
 
 def _done(waiting: list[Work], look: Callable[[Work], Result | None]) -> Iterator[Result]:
-    """Yield what is done, and take it out of what is waited for."""
+    """Yield finished pieces, and remove them from *waiting*."""
     for each in list(waiting):
         result = look(each)
         if result is not None:
@@ -374,5 +371,5 @@ def _done(waiting: list[Work], look: Callable[[Work], Result | None]) -> Iterato
 
 
 def _finish(job: Future[None]) -> None:
-    with translated_errors(". What is whole stays; the same command goes on from there"):
+    with translated_errors(". Finished pieces are kept; the same command continues from there"):
         job.result()

@@ -22,7 +22,7 @@ def _time(name: str, meaning: str, minimum: int = 1) -> Setting:
 
 SESSION_TIMEOUT: Final = _time(
     "group.consumer.session.timeout.ms",
-    "Silence after which a member of the consumer protocol is removed.",
+    "Time without heartbeats after which a member of the consumer protocol is removed.",
 )
 MIN_SESSION_TIMEOUT: Final = _time(
     "group.consumer.min.session.timeout.ms", "Shortest session timeout a group may set for itself."
@@ -32,7 +32,7 @@ MAX_SESSION_TIMEOUT: Final = _time(
 )
 HEARTBEAT_INTERVAL: Final = _time(
     "group.consumer.heartbeat.interval.ms",
-    "How often members of the consumer protocol send heartbeats.",
+    "Heartbeat interval of members of the consumer protocol, sent by the coordinator.",
 )
 MIN_HEARTBEAT_INTERVAL: Final = _time(
     "group.consumer.min.heartbeat.interval.ms",
@@ -45,23 +45,23 @@ MAX_HEARTBEAT_INTERVAL: Final = _time(
 MAX_SIZE: Final = Setting(
     "group.consumer.max.size",
     Kind.COUNT,
-    "Most members of a group of the consumer protocol.",
+    "Maximum number of members of a group of the consumer protocol.",
     minimum=1,
 )
 ASSIGNORS: Final = Setting(
     "group.consumer.assignors",
     Kind.NAMES,
-    "The coordinator's assignors a member may ask for; the first is the default.",
+    "The coordinator's assignors that a member may request; the first is the default.",
 )
 MIGRATION_POLICY: Final = Setting(
     "group.consumer.migration.policy",
     Kind.CHOICE,
-    "Which way groups with members may change between the protocols.",
+    "Directions in which groups with members may change their protocol.",
     choices=MIGRATION_POLICIES,
 )
 ASSIGNMENT_INTERVAL: Final = _time(
     "group.consumer.assignment.interval.ms",
-    "Least time between two computations of a group's target; 0: at every heartbeat.",
+    "Minimum time between two computations of a group's target; 0: at every heartbeat.",
     minimum=0,
 )
 MIN_ASSIGNMENT_INTERVAL: Final = _time(
@@ -76,7 +76,7 @@ MAX_ASSIGNMENT_INTERVAL: Final = _time(
 )
 REGEX_REFRESH_INTERVAL: Final = _time(
     "group.consumer.regex.refresh.interval.ms",
-    "How often a group's patterns are matched against the topics anew.",
+    "Interval at which a group's patterns are matched against the topics again.",
     minimum=10_000,
 )
 
@@ -110,10 +110,14 @@ class BrokerSettings:
         ),
     )
     group_max_size: int = declared(
-        INT_MAX, Setting("group.max.size", Kind.COUNT, "Most members of a group.", minimum=1)
+        INT_MAX,
+        Setting("group.max.size", Kind.COUNT, "Maximum number of members of a group.", minimum=1),
     )
     offset_metadata_max_bytes: int = declared(
-        4_096, Setting("offset.metadata.max.bytes", Kind.BYTES, "Longest metadata of a commit.")
+        4_096,
+        Setting(
+            "offset.metadata.max.bytes", Kind.BYTES, "Maximum size of the metadata of a commit."
+        ),
     )
     offsets_topic_num_partitions: int = declared(
         50,
@@ -130,7 +134,7 @@ class BrokerSettings:
         Setting(
             "offsets.topic.replication.factor",
             Kind.COUNT,
-            "Copies of each partition of __consumer_offsets.",
+            "Replicas of each partition of __consumer_offsets.",
             minimum=1,
             maximum=2**15 - 1,
         ),
@@ -140,7 +144,7 @@ class BrokerSettings:
         Setting(
             "offsets.topic.segment.bytes",
             Kind.BYTES,
-            "Size at which a segment of __consumer_offsets is full.",
+            "Maximum size of a segment of __consumer_offsets.",
             minimum=1_048_576,
         ),
     )
@@ -149,7 +153,7 @@ class BrokerSettings:
         Setting(
             "log.roll.ms",
             Kind.TIME_MS,
-            "How much time one segment may cover. Kafka's own default is that of log.roll.hours, 168.",
+            "Maximum time that one segment covers. Kafka's own default is that of log.roll.hours, 168.",
             minimum=1,
             maximum=LONG_MAX,
         ),
@@ -163,7 +167,7 @@ class BrokerSettings:
         Setting(
             "log.cleaner.backoff.ms",
             Kind.TIME_MS,
-            "How often the cleaner looks for logs when it has nothing to do.",
+            "Interval at which an idle cleaner looks for logs to compact.",
             maximum=LONG_MAX,
         ),
     )
@@ -172,7 +176,7 @@ class BrokerSettings:
         Setting(
             "log.cleaner.min.cleanable.ratio",
             Kind.RATIO,
-            "A log is compacted when more than this share of it is dirty.",
+            "A log is compacted if more than this share of it is dirty.",
             maximum=1,
         ),
     )
@@ -181,7 +185,7 @@ class BrokerSettings:
         Setting(
             "log.cleaner.min.compaction.lag.ms",
             Kind.TIME_MS,
-            "How long a record stays as it is, at least.",
+            "Minimum age of a record before it may be compacted.",
             maximum=LONG_MAX,
         ),
     )
@@ -190,7 +194,7 @@ class BrokerSettings:
         Setting(
             "log.cleaner.max.compaction.lag.ms",
             Kind.TIME_MS,
-            "How old a record may become before its log counts as overdue, however clean it is.",
+            "Maximum age of a record that has not been compacted; then the dirty share does not matter.",
             minimum=1,
             maximum=LONG_MAX,
         ),
@@ -200,7 +204,7 @@ class BrokerSettings:
         Setting(
             "log.cleaner.delete.retention.ms",
             Kind.TIME_MS,
-            "How long tombstones outlive the compaction that first keeps them.",
+            "Time that tombstones are kept after the first compaction that retains them.",
             maximum=LONG_MAX,
         ),
     )
@@ -209,7 +213,7 @@ class BrokerSettings:
         Setting(
             "log.cleaner.dedupe.buffer.size",
             Kind.BYTES,
-            "Memory of the map by which logs are compacted: 24 bytes a key.",
+            "Memory of the cleaner's offset map: 24 bytes for each key.",
             maximum=LONG_MAX,
         ),
     )
@@ -218,7 +222,7 @@ class BrokerSettings:
         Setting(
             "log.cleaner.io.buffer.load.factor",
             Kind.RATIO,
-            "How full that map may become; what lies behind waits for the next compaction.",
+            "Maximum load of that map; later records wait for the next compaction.",
             maximum=1,
         ),
     )
@@ -227,7 +231,7 @@ class BrokerSettings:
         Setting(
             "max.message.bytes",
             Kind.BYTES,
-            "Largest batch of __consumer_offsets, as its topic is set.",
+            "Maximum size of a batch of __consumer_offsets (a setting of the topic).",
         ),
     )
     offsets_retention_minutes: int = declared(
@@ -235,7 +239,7 @@ class BrokerSettings:
         Setting(
             "offsets.retention.minutes",
             Kind.MINUTES,
-            "How long committed offsets outlive their group's last member.",
+            "Time that committed offsets are kept after the group has lost its last member.",
             minimum=1,
         ),
     )
@@ -244,7 +248,7 @@ class BrokerSettings:
         Setting(
             "offsets.retention.check.interval.ms",
             Kind.TIME_MS,
-            "How often expired offsets are looked for.",
+            "Interval at which the coordinator deletes expired offsets.",
             minimum=1,
             maximum=LONG_MAX,
         ),
@@ -254,7 +258,7 @@ class BrokerSettings:
         Setting(
             "offsets.commit.timeout.ms",
             Kind.TIME_MS,
-            "Longest wait of a coordinator for its log to be replicated.",
+            "Maximum time that a coordinator waits for its records to be replicated.",
             minimum=1,
         ),
     )
@@ -263,7 +267,7 @@ class BrokerSettings:
         Setting(
             "broker.session.timeout.ms",
             Kind.TIME_MS,
-            "Silence after which the controller takes a broker for dead.",
+            "Time without heartbeats after which the controller fences a broker.",
             minimum=1,
         ),
     )
@@ -272,7 +276,7 @@ class BrokerSettings:
         Setting(
             "min.insync.replicas",
             Kind.COUNT,
-            "Copies that must exist before a write counts.",
+            "Minimum number of in-sync replicas for a write with acks=all.",
             minimum=1,
         ),
     )
@@ -281,7 +285,7 @@ class BrokerSettings:
         Setting(
             "replica.lag.time.max.ms",
             Kind.TIME_MS,
-            "How long a follower may not have caught up before its leader takes it out of the ISR.",
+            "Time without catching up after which the leader removes a follower from the ISR.",
             minimum=1,
             maximum=LONG_MAX,
         ),
@@ -291,13 +295,16 @@ class BrokerSettings:
         Setting(
             "unclean.leader.election.enable",
             Kind.SWITCH,
-            "Whether a replica that is not in sync may lead where no other is left.",
+            "Whether a replica that is not in sync may become leader if no other is available.",
         ),
     )
     default_replication_factor: int = declared(
         3,
         Setting(
-            "default.replication.factor", Kind.COUNT, "Copies of a topic's partitions.", minimum=1
+            "default.replication.factor",
+            Kind.COUNT,
+            "Replicas of each partition of a topic.",
+            minimum=1,
         ),
     )
     group_consumer_session_timeout_ms: int = declared(45_000, SESSION_TIMEOUT)

@@ -22,7 +22,7 @@ class ConsumerSettings:
         Setting(
             "group.protocol",
             Kind.CHOICE,
-            "Which group protocol the consumer speaks.",
+            "The group protocol: classic or consumer (KIP-848).",
             choices=("classic", "consumer"),
         ),
     )
@@ -31,7 +31,7 @@ class ConsumerSettings:
         Setting(
             "group.remote.assignor",
             Kind.TEXT,
-            "The coordinator's assignor a member asks for; only with group.protocol=consumer.",
+            "The coordinator's assignor that a member requests; only with group.protocol=consumer.",
         ),
     )
     group_instance_id: str | None = declared(
@@ -39,22 +39,24 @@ class ConsumerSettings:
         Setting(
             "group.instance.id",
             Kind.TEXT,
-            "Lasting name of a static member, which may restart without a rebalance.",
+            "Permanent id of a static member, which may restart without a rebalance.",
         ),
     )
     client_id: str | None = declared(
         None,
-        Setting("client.id", Kind.TEXT, "First part of the member id the coordinator gives out."),
+        Setting(
+            "client.id", Kind.TEXT, "First part of the member id that the coordinator generates."
+        ),
     )
     client_rack: str = declared(
-        "", Setting("client.rack", Kind.TEXT, "Rack of the consumer; rack-aware assignors use it.")
+        "", Setting("client.rack", Kind.TEXT, "Rack of the consumer, used by rack-aware assignors.")
     )
     session_timeout_ms: int = declared(
         45_000,
         Setting(
             "session.timeout.ms",
             Kind.TIME_MS,
-            "Silence after which the coordinator evicts a member.",
+            "Time without heartbeats after which the coordinator removes a member.",
             minimum=1,
         ),
     )
@@ -63,7 +65,7 @@ class ConsumerSettings:
         Setting(
             "heartbeat.interval.ms",
             Kind.TIME_MS,
-            "How often a member says that it lives; below the session timeout.",
+            "Interval of a member's heartbeats; must be below the session timeout.",
             minimum=1,
         ),
     )
@@ -72,19 +74,25 @@ class ConsumerSettings:
         Setting(
             "max.poll.interval.ms",
             Kind.TIME_MS,
-            "Longest time between two polls before the consumer leaves; also its rebalance timeout.",
+            "Maximum time between two polls before the consumer leaves; also its rebalance timeout.",
             minimum=1,
         ),
     )
     max_poll_records: int = declared(
-        500, Setting("max.poll.records", Kind.COUNT, "Most records one poll hands out.", minimum=1)
+        500,
+        Setting(
+            "max.poll.records",
+            Kind.COUNT,
+            "Maximum number of records that one poll returns.",
+            minimum=1,
+        ),
     )
     partition_assignment_strategy: tuple[str, ...] = declared(
         DEFAULT_ASSIGNORS,
         Setting(
             "partition.assignment.strategy",
             Kind.NAMES,
-            "Assignors the member can run, the most wanted first.",
+            "Assignors that the member supports, the preferred one first.",
         ),
     )
     enable_auto_commit: bool = declared(
@@ -92,7 +100,7 @@ class ConsumerSettings:
         Setting(
             "enable.auto.commit",
             Kind.SWITCH,
-            "Commit positions from poll() by itself, every auto.commit.interval.ms.",
+            "Whether poll() commits the positions by itself, every auto.commit.interval.ms.",
         ),
     )
     auto_commit_interval_ms: int = declared(
@@ -104,7 +112,7 @@ class ConsumerSettings:
         Setting(
             "auto.offset.reset",
             Kind.TEXT,
-            "Where to read without a usable committed offset: earliest, latest, none, by_duration:…",
+            "Position without a valid committed offset: earliest, latest, none, by_duration:…",
         ),
     )
     isolation_level: str = declared(
@@ -118,43 +126,59 @@ class ConsumerSettings:
     )
     fetch_min_bytes: int = declared(
         1,
-        Setting("fetch.min.bytes", Kind.BYTES, "Least data a broker answers a fetch with at once."),
+        Setting(
+            "fetch.min.bytes",
+            Kind.BYTES,
+            "Minimum data with which a broker answers a fetch at once.",
+        ),
     )
     fetch_max_wait_ms: int = declared(
         500,
-        Setting("fetch.max.wait.ms", Kind.TIME_MS, "Longest wait of a broker for that much data."),
+        Setting(
+            "fetch.max.wait.ms",
+            Kind.TIME_MS,
+            "Maximum time that a broker waits for that much data.",
+        ),
     )
     fetch_max_bytes: int = declared(
         52_428_800,
-        Setting("fetch.max.bytes", Kind.BYTES, "Most data in the answer to a fetch (soft)."),
+        Setting("fetch.max.bytes", Kind.BYTES, "Maximum data in a fetch response (soft)."),
     )
     max_partition_fetch_bytes: int = declared(
         1_048_576,
         Setting(
             "max.partition.fetch.bytes",
             Kind.BYTES,
-            "Most data of one partition in the answer to a fetch (soft).",
+            "Maximum data of one partition in a fetch response (soft).",
         ),
     )
     request_timeout_ms: int = declared(
-        30_000, Setting("request.timeout.ms", Kind.TIME_MS, "Longest wait for an answer.")
+        30_000,
+        Setting(
+            "request.timeout.ms", Kind.TIME_MS, "Maximum time that the client waits for a response."
+        ),
     )
     default_api_timeout_ms: int = declared(
         60_000,
         Setting(
             "default.api.timeout.ms",
             Kind.TIME_MS,
-            "Longest time a blocking call such as commitSync() tries.",
+            "Maximum time that a blocking call such as commitSync() takes.",
         ),
     )
     retry_backoff_ms: int = declared(
         100,
-        Setting("retry.backoff.ms", Kind.TIME_MS, "First wait before a retry.", maximum=LONG_MAX),
+        Setting(
+            "retry.backoff.ms", Kind.TIME_MS, "Back-off before the first retry.", maximum=LONG_MAX
+        ),
     )
     retry_backoff_max_ms: int = declared(
         1_000,
         Setting(
-            "retry.backoff.max.ms", Kind.TIME_MS, "Longest wait before a retry.", maximum=LONG_MAX
+            "retry.backoff.max.ms",
+            Kind.TIME_MS,
+            "Maximum back-off before a retry.",
+            maximum=LONG_MAX,
         ),
     )
     reconnect_backoff_ms: int = declared(
@@ -162,7 +186,7 @@ class ConsumerSettings:
         Setting(
             "reconnect.backoff.ms",
             Kind.TIME_MS,
-            "First wait before connecting to a broker again.",
+            "Back-off before the first reconnection to a broker.",
             maximum=LONG_MAX,
         ),
     )
@@ -171,7 +195,7 @@ class ConsumerSettings:
         Setting(
             "reconnect.backoff.max.ms",
             Kind.TIME_MS,
-            "Longest wait before connecting to a broker again.",
+            "Maximum back-off before a reconnection to a broker.",
             maximum=LONG_MAX,
         ),
     )
@@ -180,7 +204,7 @@ class ConsumerSettings:
         Setting(
             "metadata.max.age.ms",
             Kind.TIME_MS,
-            "Age at which topic metadata is read again.",
+            "Age at which topic metadata is refreshed.",
             maximum=LONG_MAX,
         ),
     )

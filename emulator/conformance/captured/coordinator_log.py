@@ -91,8 +91,8 @@ def requests(lines: Sequence[OffsetLine]) -> tuple[tuple[OffsetLine, ...], ...]:
     grouped: list[list[OffsetLine]] = []
     latest: dict[tuple[str, str], list[OffsetLine]] = {}
     for line in lines:
-        who = (line.member_id, line.thread)
-        last = latest.get(who)
+        sender = (line.member_id, line.thread)
+        last = latest.get(sender)
         if (
             last is not None
             and line.at_us - last[-1].at_us <= REQUEST_US
@@ -100,8 +100,8 @@ def requests(lines: Sequence[OffsetLine]) -> tuple[tuple[OffsetLine, ...], ...]:
         ):
             last.append(line)
         else:
-            latest[who] = [line]
-            grouped.append(latest[who])
+            latest[sender] = [line]
+            grouped.append(latest[sender])
     return tuple(tuple(group) for group in grouped)
 
 
@@ -131,8 +131,8 @@ def topic_ids(lines: Sequence[CoordinatorLine], topics: Sequence[str]) -> dict[s
 
     Committed offsets have both; an id without a commit belongs to the remaining topic.
     """
-    _, told = offset_lines(lines, topics)
-    ids = {topic: found for topic, found in told.items() if _is_id(found)}
+    _, logged = offset_lines(lines, topics)
+    ids = {topic: found for topic, found in logged.items() if _is_id(found)}
     unnamed = [topic for topic in topics if topic not in ids]
     seen = {found for line in lines for found in _ids(line.text)} - set(ids.values())
     if len(unnamed) == len(seen) == 1 and all(map(_is_id, seen)):

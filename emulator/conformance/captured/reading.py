@@ -146,7 +146,7 @@ def read_text(path: Path) -> str:
     except EOFError:
         raise place.error("the gzip file is cut off before its end") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise place.error(f"not a sound gzip file ({error})") from None
+        raise place.error(f"not a valid gzip file ({error})") from None
     except UnicodeDecodeError as error:
         raise place.error(f"not UTF-8 text (byte {error.start})") from None
     except OSError as error:
@@ -155,7 +155,7 @@ def read_text(path: Path) -> str:
 
 def _unpacked(packed: bytes) -> bytes:
     if not packed:
-        raise EOFError("gzip has at least a header, also of nothing")
+        raise EOFError("an empty file has no gzip header")
     return gzip.decompress(packed)
 
 

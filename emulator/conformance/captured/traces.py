@@ -229,8 +229,8 @@ def _in_order(lines: Iterator[Fields], units: Units) -> Iterator[Entry]:
         if isinstance(entry, Worked):
             if entry.began_us < worked_us:
                 raise fields.place.error(
-                    f"inconsistent times: work that begins {worked_us - entry.began_us} us before "
-                    "that on an entry above it has ended"
+                    f"inconsistent times: processing begins {worked_us - entry.began_us} us before "
+                    "that of an entry above it ends"
                 )
             worked_us = entry.at_us
         yield entry

@@ -239,10 +239,10 @@ def _moments(sender: _Sender, commit: _Commit, name: str, group: str) -> Iterabl
         processed=tuple(sender.progress(p, commit.sent_us) for p, _ in commit.offsets),
     )
     yield commit.sent_us, sent
-    yield from _fate(commit, sent)
+    yield from _outcome(commit, sent)
 
 
-def _fate(commit: _Commit, sent: CommitSent) -> Iterable[Moment]:
+def _outcome(commit: _Commit, sent: CommitSent) -> Iterable[Moment]:
     """Yield the outcome of a commit."""
     if commit.accepted_us is not None:
         yield (

@@ -204,7 +204,7 @@ def _open(
     if epoch.offset is not None:
         _write_close(life, partition, epoch, until_us, "reopened")
     epoch.offset = first if position is None else position.offset
-    assert epoch.offset is not None, "either the log or a poll told it"
+    assert epoch.offset is not None, "the position comes from the log or from a poll"
     epoch.processed = epoch.position = epoch.offset
     at_us = until_us if position is None else max(position.at_us, epoch.assigned_us)
     committed = position is None or position.committed

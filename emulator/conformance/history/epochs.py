@@ -73,9 +73,9 @@ def epoch_history(capture: Capture) -> tuple[Moment, ...]:
 
 
 def _moments(line: CoordinatorLine, known: _Known) -> Iterator[Moment]:
-    for pattern, tell in _TELLERS:
+    for pattern, event_of in _EVENT_OF_LINE:
         if match := pattern.match(line.text):
-            yield line.at_us, tell(match, known)
+            yield line.at_us, event_of(match, known)
 
 
 def _bumped(match: re.Match[str], known: _Known) -> GroupEpochRaised:
@@ -145,8 +145,10 @@ def _removed(member_id: str, why: str, known: _Known) -> MemberRemoved:
     )
 
 
-_Told = GroupEpochRaised | TargetComputed | MemberMoved | MemberAdded | MemberRemoved
-_TELLERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Known], _Told]], ...] = (
+_LineEvent = GroupEpochRaised | TargetComputed | MemberMoved | MemberAdded | MemberRemoved
+_EVENT_OF_LINE: tuple[
+    tuple[re.Pattern[str], Callable[[re.Match[str], _Known], _LineEvent]], ...
+] = (
     (_BUMPED, _bumped),
     (COMPUTED, _computed),
     (MOVED, _moved),

@@ -96,10 +96,10 @@ def _known(capture: Capture) -> _Known:
 
 
 def _moments(line: CoordinatorLine, known: _Known) -> Iterator[Moment]:
-    for pattern, tell in _TELLERS:
+    for pattern, events_of in _EVENTS_OF_LINE:
         if match := pattern.match(line.text):
-            for what in tell(match, known):
-                yield line.at_us, what
+            for event in events_of(match, known):
+                yield line.at_us, event
     if _LOADED.match(line.text):
         moved = CoordinatorMoved(
             group=known.group,
@@ -111,12 +111,12 @@ def _moments(line: CoordinatorLine, known: _Known) -> Iterator[Moment]:
 
 
 def _rebalance(match: re.Match[str], known: _Known) -> Iterator[RebalanceStarted]:
-    who = _ANY_MEMBER.search(match[2])
+    named = _ANY_MEMBER.search(match[2])
     yield RebalanceStarted(
         group=known.group,
         generation=int(match[1]),
         reason=match[2],
-        consumer=known.consumer(who[1]) if who else "",
+        consumer=known.consumer(named[1]) if named else "",
     )
 
 
@@ -177,10 +177,12 @@ def _emptied(match: re.Match[str], known: _Known) -> Iterator[GroupEmptied]:
     yield GroupEmptied(group=known.group, generation=int(match[1]))
 
 
-_Told = (
+_LineEvent = (
     RebalanceStarted | JoinPhaseEnded | GroupStabilised | MemberAdded | MemberRemoved | GroupEmptied
 )
-_TELLERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Known], Iterator[_Told]]], ...] = (
+_EVENTS_OF_LINE: tuple[
+    tuple[re.Pattern[str], Callable[[re.Match[str], _Known], Iterator[_LineEvent]]], ...
+] = (
     (_PREPARING, _rebalance),
     (_JOINED, _join_phase),
     (_SYNCED, _stable),

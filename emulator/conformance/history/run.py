@@ -155,7 +155,7 @@ def _done(capture: Capture) -> Iterator[Moment]:
         elif verb:
             fault = begun.get((verb, target), verb)
             yield action.at_us, FaultEnded(fault=fault, verb=verb, target=target)
-        yield from _felt(action)
+        yield from _effects_of(action)
 
 
 def _target(capture: Capture, action: Action) -> str:
@@ -178,7 +178,7 @@ def _hang_ends(capture: Capture, action: Action, fault: str) -> Iterator[Moment]
             yield at_us, FaultEnded(fault=fault, verb="hang", target=action.member)
 
 
-def _felt(action: Action) -> Iterator[Moment]:
+def _effects_of(action: Action) -> Iterator[Moment]:
     """Yield the immediate effects of an action on a process or broker."""
     match action:
         case Action(do="sigstop", member=str(member)):

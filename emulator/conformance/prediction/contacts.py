@@ -54,8 +54,8 @@ class Heartbeats:
 def heartbeat_interval_us(capture: Capture, trace: Trace) -> int:
     """Return a member's heartbeat interval."""
     if trace.protocol == "consumer":
-        told = first_answer(capture.client_logs[trace.name])
-        return CONSUMER_INTERVAL_US if told is None else told.interval_us
+        answer = first_answer(capture.client_logs[trace.name])
+        return CONSUMER_INTERVAL_US if answer is None else answer.interval_us
     return milliseconds(trace, "c.heartbeat.interval.ms") or HEARTBEAT_INTERVAL_US
 
 
@@ -69,12 +69,12 @@ def last_contact(capture: Capture, member: str, before_us: int) -> Contact | Non
     trace = trace_at(capture, member, before_us)
     if trace is None:
         return None
-    contacts = _told_by_expiry if trace.protocol == "consumer" else _told_by_client
+    contacts = _contacts_by_expiry if trace.protocol == "consumer" else _contacts_of_client
     earlier = [each for each in contacts(capture, trace) if each.at_us <= before_us]
     return max(earlier, key=lambda contact: contact.at_us, default=None)
 
 
-def _told_by_client(capture: Capture, trace: Trace) -> list[Contact]:
+def _contacts_of_client(capture: Capture, trace: Trace) -> list[Contact]:
     log = capture.client_logs[trace.name]
     topics = [produced.topic for produced in capture.productions]
     taken, _ = offset_lines(capture.coordinator_log, topics)
@@ -91,7 +91,7 @@ def _told_by_client(capture: Capture, trace: Trace) -> list[Contact]:
     ]
 
 
-def _told_by_expiry(capture: Capture, trace: Trace) -> list[Contact]:
+def _contacts_by_expiry(capture: Capture, trace: Trace) -> list[Contact]:
     ids = trace.member_ids()
     return [
         Contact(line.at_us - CONSUMER_SESSION_US, CONSUMER_HEARTBEAT)

@@ -34,7 +34,7 @@ def acts_of(capture: Capture, noise: Noise, seed: int | None) -> tuple[model.Fau
     """Return the faults and actions of the emulated run."""
     return (
         *_formation(capture),
-        *_young(capture, noise, seed),
+        *_delay_new_processes(capture, noise, seed),
         *_last_contact(capture),
         *_last_metadata(capture),
         *_actions(capture),
@@ -50,7 +50,7 @@ def _formation(capture: Capture) -> Iterator[model.Fault]:
         if trace.protocol == "consumer":
             yield from beginning(capture, trace)
     for up in facts.start_ups(capture):
-        if _speaks_epochs(capture, up):
+        if _uses_epochs(capture, up):
             continue
         name = f"{up.member}.{up.incarnation}"
         sent = times_of(capture.client_logs[name], "Sending JoinGroup")
@@ -69,17 +69,17 @@ def _formation(capture: Capture) -> Iterator[model.Fault]:
             )
 
 
-def _speaks_epochs(capture: Capture, up: facts.StartUp) -> bool:
+def _uses_epochs(capture: Capture, up: facts.StartUp) -> bool:
     """Return whether an incarnation is a member of the consumer protocol."""
     name = f"{up.member}.{up.incarnation}"
     return any(trace.protocol == "consumer" for trace in capture.traces if trace.name == name)
 
 
-def _young(capture: Capture, noise: Noise, seed: int | None) -> Iterator[model.Fault]:
+def _delay_new_processes(capture: Capture, noise: Noise, seed: int | None) -> Iterator[model.Fault]:
     """Delay new processes: their first SyncGroup, and finding their first position."""
     for up in facts.start_ups(capture):
         name = f"{up.member}.{up.incarnation}"
-        if _speaks_epochs(capture, up):
+        if _uses_epochs(capture, up):
             if not is_first(capture, up):
                 slow = drawn(LATE_WARM_UP_US, 2 * LATE_WARM_UP_US, "warm-up", name, seed)
                 yield _slow(up, "OffsetFetch", "response", slow, f"warm-{name}")
@@ -116,7 +116,7 @@ def _last_contact(capture: Capture) -> Iterator[model.Fault]:
     if contact is None or contact.by not in (HEARTBEAT, CONSUMER_HEARTBEAT):
         return
     trace = facts.trace_at(capture, first.member, first.at_us)
-    assert trace is not None, "who had contact has a trace"
+    assert trace is not None, "a member with a contact has a trace"
     interval = heartbeat_interval_us(capture, trace)
     earliest = max(0, contact.at_us - interval - 20_000)
     match = {"kind": contact.by, "part": "request", "member": first.member}
@@ -265,8 +265,8 @@ def broker_settings(capture: Capture) -> dict[str, object]:
     if not capture.has_epochs:
         return {}
     answers = (first_answer(log) for log in capture.client_logs.values())
-    told = next((answer.interval_us for answer in answers if answer), CONSUMER_INTERVAL_US)
-    session_ms, interval_ms = CONSUMER_SESSION_US // 1000, told // 1000
+    interval_us = next((answer.interval_us for answer in answers if answer), CONSUMER_INTERVAL_US)
+    session_ms, interval_ms = CONSUMER_SESSION_US // 1000, interval_us // 1000
     return {
         "group.consumer.session.timeout.ms": session_ms,
         "group.consumer.min.session.timeout.ms": session_ms,

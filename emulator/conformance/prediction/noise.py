@@ -98,18 +98,20 @@ def noise_of(capture: Capture) -> Noise:
     """Return the delays of a captured run's machine."""
     late = _lateness(capture)
     if capture.quiet:
-        return QUIET if late is None else _as_late(QUIET, late)
-    taken = [taken for up in facts.start_ups(capture) if (taken := _way_in(capture, up))]
+        return QUIET if late is None else _noise_with_lateness(QUIET, late)
+    taken = [
+        taken for up in facts.start_ups(capture) if (taken := _first_assignment_delay(capture, up))
+    ]
     slow = median(taken) / USUAL_US if taken else 1.0
     noise = replace(
         BUSY,
         way_p99=min(LONGEST_US, int(BUSY.way_p99 * max(1.0, slow))),
         late_p99=min(LONGEST_US, int(BUSY.late_p99 * max(1.0, slow))),
     )
-    return _as_late(noise, int(USUAL_LATE_US * sqrt(slow)) if late is None else late)
+    return _noise_with_lateness(noise, int(USUAL_LATE_US * sqrt(slow)) if late is None else late)
 
 
-def _as_late(noise: Noise, mean_us: int) -> Noise:
+def _noise_with_lateness(noise: Noise, mean_us: int) -> Noise:
     """Return the delays of a machine whose threads have this mean lateness."""
     factor = mean_us / noise.late_mean
     return replace(
@@ -134,7 +136,7 @@ def _lateness(capture: Capture) -> int | None:
     return late_us if LEAST_LATE_US <= late_us <= MOST_LATE_US else None
 
 
-def _way_in(capture: Capture, up: facts.StartUp) -> int | None:
+def _first_assignment_delay(capture: Capture, up: facts.StartUp) -> int | None:
     """Return an initial member's time from JoinGroup response to assignment."""
     if not is_first(capture, up) or up.joined_us is None or up.assigned_us is None:
         return None
@@ -160,15 +162,15 @@ def is_first(capture: Capture, up: facts.StartUp) -> bool:
 
 def warm_up_us(capture: Capture, up: facts.StartUp) -> int:
     """Return the time that a new process needs to find its first position."""
-    way_in = _way_in(capture, up)
+    way_in = _first_assignment_delay(capture, up)
     if way_in is None:
         return LATE_WARM_UP_US
     return min(WARM_UP_MOST_US, WARM_UP_LEAST_US + int(WARM_UP_SHARE * way_in))
 
 
-def drawn(median_us: int, p99_us: int, stream: str, who: str, seed: int | None) -> int:
+def drawn(median_us: int, p99_us: int, stream: str, subject: str, seed: int | None) -> int:
     """Return one time from a lognormal distribution; its median without a seed."""
     if seed is None:
         return median_us
     shape = Lognormal(lognormal=LognormalShape(median=median_us, p99=p99_us))
-    return sampler(shape, stream_key(seed, stream, who))(0)
+    return sampler(shape, stream_key(seed, stream, subject))(0)

@@ -21,13 +21,13 @@ from emulator.logs.errors import AuditError
 Array = np.ndarray
 
 LARGEST_OFFSET: Final = 1 << 53
-"""No log is as long, and sums of ranges below it do not overflow."""
+"""Longer than any log; sums of ranges below it do not overflow."""
 
 LARGEST_PARTITION: Final = (1 << 31) - 1
 
 
 class WrongValueError(Exception):
-    """A value, at a position of its column, of a type that the column must not hold."""
+    """A value of the wrong type, with its position in the column."""
 
     def __init__(self, place: int | None, words: str) -> None:
         """Store position and message; *place*: None if it concerns the whole column."""
@@ -106,7 +106,7 @@ def _named(value: object) -> str | None:
 
 def _no_name(name: str, text: str | None) -> str:
     if text is None:
-        return f"column {name!r} holds bytes that are no UTF-8 text"
+        return f"column {name!r} holds bytes that are not UTF-8 text"
     return f"column {name!r} is empty"
 
 
@@ -194,8 +194,8 @@ def unit_of(column: pa.Array, name: str, given: str | None = None) -> str:
         if largest >= smallest:
             return unit
     raise AuditError(
-        f"column {name!r}: {largest:.0f} is no epoch time of a unit that can be guessed; "
-        "say --time-unit s, ms, us or ns"
+        f"column {name!r}: the unit of {largest:.0f} cannot be inferred from its size; "
+        "give --time-unit s, ms, us or ns"
     )
 
 
@@ -234,13 +234,13 @@ def _in_calendar(at_us: Array, name: str) -> Array:
 
 
 def _refuse_far(values: Array, latest: float, unit: str, name: str) -> None:
-    """Reject times after the year 9999, as of numbers in another unit, and NaN."""
+    """Reject NaN and times after the year 9999, which numbers in another unit would give."""
     wrong = ~((values >= -latest) & (values < latest))
     if not wrong.any():
         return
     place = int(wrong.argmax())
-    words = f"column {name!r}: {values[place]}{unit} is no time before the year 10000"
-    raise WrongValueError(place, f"{words}; all times must be of one unit (--time-unit)")
+    words = f"column {name!r}: {values[place]}{unit} is not a time before the year 10000"
+    raise WrongValueError(place, f"{words}; all times must have the same unit (--time-unit)")
 
 
 # -- text --------------------------------------------------------------------------------------
@@ -278,11 +278,11 @@ def _zone(text: str) -> str | None:
 
 
 def _no_time(column: pa.Array, place: int, first: str, name: str) -> str:
-    given = f"column {name!r}: {column[place].as_py()!r} is no time"
+    given = f"column {name!r}: {column[place].as_py()!r} is not a time"
     if _is_number(first):
         return f"{given}; expected an epoch number, as in the first row"
     rule = "with" if _zone(first) else "without"
-    return f"{given} {rule} a zone, as in the first row; expected ISO 8601, spelled alike in all"
+    return f"{given} {rule} a zone, as in the first row; expected ISO 8601 in the same form in all rows"
 
 
 def _cast(column: pa.Array) -> Array:
@@ -312,7 +312,7 @@ def time_us(text: str, unit: str | None) -> int:
         time = datetime.fromisoformat(text)
     except (ValueError, OverflowError, WrongValueError, pa.ArrowException):
         raise AuditError(
-            f"{text!r} is no time; expected ISO 8601, such as 2026-05-04T09:00:00Z, or an epoch number"
+            f"{text!r} is not a time; expected ISO 8601, such as 2026-05-04T09:00:00Z, or an epoch number"
         ) from None
     time = time if time.tzinfo else time.replace(tzinfo=UTC)
     return (time - _EPOCH) // timedelta(microseconds=1)

@@ -103,7 +103,7 @@ class KeptCommits(Mapping[PartitionName, Commits]):
     """Commits by partition: first call ``add``, then ``settle``, then read them."""
 
     def __init__(self, most_held: int = MOST_HELD) -> None:
-        """Keep at most *most_held* in memory, all others in a folder for temporary files."""
+        """Keep at most *most_held* in memory, the others in temporary files."""
         self._most_held = most_held
         self._numbers = dict[PartitionName, int]()
         self._held = list[tuple[Array, Array]]()
@@ -172,8 +172,8 @@ class KeptCommits(Mapping[PartitionName, Commits]):
                     rows.tofile(file)
         except OSError as error:
             raise AuditError(
-                f"--commits: they cannot be set aside in {tempfile.gettempdir()}: "
-                f"{error.strerror or error}; let TMPDIR name a folder with room for 24 bytes a commit"
+                f"--commits: temporary files cannot be written in {tempfile.gettempdir()}: "
+                f"{error.strerror or error}; set TMPDIR to a folder with room for 24 bytes per commit"
             ) from None
 
 

@@ -87,14 +87,14 @@ def _source(path: Path) -> _Tables | _Segments:
 def _chosen(groups: set[str], group: str | None) -> str:
     there = sorted(groups)
     if not there:
-        raise AuditError("--commits: there is no offset commit in it")
+        raise AuditError("--commits: it contains no offset commit")
     if group is None and len(there) > 1:
         raise AuditError(
-            f"--commits: there are {len(there)} groups, {few_listed(there)}; say which: --group ID"
+            f"--commits: there are {len(there)} groups, {few_listed(there)}; choose one with --group ID"
         )
     if group is not None and group not in groups:
         near = hint(group, there) or f"; there are {few_listed(there)}"
-        raise AuditError(f"--group {group}: nothing was committed for it{near}")
+        raise AuditError(f"--group {group}: no commits of this group{near}")
     return group or there[0]
 
 

@@ -40,7 +40,7 @@ class Quoted(NamedTuple):
     """A value that does not close has the end of the text here."""
 
     def around(self, place: int) -> int | None:
-        """Return where the value around *place* opens; None: no value is around it."""
+        """Return where the value that contains *place* opens; None: it is in no quoted value."""
         index = int(np.searchsorted(self.opens, place)) - 1
         return int(self.opens[index]) if index >= 0 and self.closes[index] > place else None
 

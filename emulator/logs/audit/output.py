@@ -62,15 +62,15 @@ DOCUMENT: Final = "audit.json"
 
 
 def objection(folder: Path) -> str | None:
-    """Return why an audit must not be written there; other content may belong to the user."""
+    """Return why an audit must not be written there: other content may belong to the user."""
     if folder.is_symlink():
-        return "it is a link; name a folder that is not there yet"
+        return "it is a symbolic link; give a folder that does not exist yet"
     if not folder.exists():
         return None if folder.parent.is_dir() else f"there is no folder {folder.parent}"
     if not folder.is_dir():
-        return "it is there and no folder; name one that is not there yet"
+        return "it exists and is not a folder; give a folder that does not exist yet"
     if any(folder.iterdir()) and not _is_audit(folder):
-        return "it contains something else than an audit; take another folder"
+        return "it contains other files than those of an audit; give another folder"
     return None
 
 

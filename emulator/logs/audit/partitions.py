@@ -96,7 +96,7 @@ def account(
     never = tuple(_never(account, ordered, consumers))
     processed = int((pieces.hi - pieces.lo).sum())
     distinct = account.distinct()
-    assert processed - distinct == account.reprocessed == _records(again), "totals agree"
+    assert processed - distinct == account.reprocessed == _records(again), "the totals agree"
     return PartitionLedger(
         name=name,
         base=base,
@@ -143,13 +143,13 @@ def _refuse_beyond(name: PartitionName, pieces: Pieces, limits: Limits) -> None:
     lowest, highest = int(pieces.lo.min()), int(pieces.hi.max())
     if limits.end is not None and highest > limits.end:
         raise AuditError(
-            f"{name}: offset {highest - 1} was processed, and its log is said to end at "
-            f"{limits.end}; give the end offsets as of the cut, or a log of this topic"
+            f"{name}: offset {highest - 1} was processed, but the given end of its log is "
+            f"{limits.end}; give the end offsets at the cut, and a log of the same topic"
         )
     if limits.begin is not None and lowest < limits.begin:
         raise AuditError(
-            f"{name}: offset {lowest} was processed, and its log is said to begin at "
-            f"{limits.begin}; give the begin offsets as of the first row"
+            f"{name}: offset {lowest} was processed, but the given begin of its log is "
+            f"{limits.begin}; give the begin offsets at the first row"
         )
 
 
@@ -175,8 +175,8 @@ def _refuse_twice_at_once(name: PartitionName, pieces: Pieces, consumers: list[s
     )
     raise AuditError(
         f"{name}: ranges of one consumer overlap: {consumers[int(sorted_.consumer[one])]} processed "
-        f"{text}, the same offsets at the same time; if these are two processes, let the column "
-        "for the consumer tell them apart (--column consumer=NAME)"
+        f"{text}, the same offsets at the same time; if these are two processes, give each its own "
+        "name in the consumer column (--column consumer=NAME)"
     )
 
 

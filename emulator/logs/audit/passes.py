@@ -132,7 +132,7 @@ def audit(engine: Engine, terms: Terms) -> Audited:
 
 def _no_row(counts: Counts) -> str:
     if not counts.rows:
-        return "empty: there is no processed record to audit"
+        return "empty: it contains no processed record"
     return (
         f"all {counts.rows:,} rows were finished after the cut; give --t-end in the unit of the log, "
         "or --time-unit"

@@ -74,7 +74,7 @@ def open_source(files: Sequence[LogFile], wanted: Mapping[str, str], unit: str |
     )
     if first is None:
         more = "" if len(files) == 1 else f" and the {len(files) - 1} files after it"
-        raise AuditError(f"{files[0].path}{more}: empty: there is no row to audit")
+        raise AuditError(f"{files[0].path}{more}: empty: it contains no row")
     mapped = map_columns(first.schema.names, wanted, str(files[0].path))
     ends = first.column(mapped.end)
     return Source(
@@ -247,7 +247,7 @@ def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFi
             kind = format_ or format_of(path.name)
             if not kind:
                 raise AuditError(
-                    f"{path}: unknown file name extension; expected {_endings()}, or say "
+                    f"{path}: unknown file name extension; expected {_endings()}, or give "
                     "--format parquet, json or csv"
                 )
             found.append(LogFile(path, kind))

@@ -76,7 +76,7 @@ def parse_request(request: Request) -> Parsed:
     if request.output is not None and (reason := objection(request.output)) is not None:
         raise AuditError(f"-o {request.output}: cannot be written: {reason}")
     if request.group is not None and not request.commits:
-        raise AuditError("--group says whose commits count, and there is no --commits")
+        raise AuditError("--group selects commits, so it needs --commits")
     end_us = None if request.cut is None else _cut(request)
     committed = _committed(request)
     return Parsed(columns, _terms(request, end_us, committed), committed, expectations)
@@ -99,7 +99,7 @@ def _column(text: str) -> tuple[str, str]:
 
 
 def _cut(request: Request) -> int:
-    assert request.cut is not None, "asked only where there is one"
+    assert request.cut is not None, "called only with a cut"
     try:
         return time_us(request.cut, request.time_unit)
     except AuditError as error:
@@ -143,7 +143,7 @@ def read_offsets(path: Path, option: str) -> Offsets:
     except ValueError as error:
         raise AuditError(f"{option} {path}: {error}; {_WANTED}") from None
     if not pairs:
-        raise AuditError(f"{option} {path}: names no partition; {_WANTED}")
+        raise AuditError(f"{option} {path}: contains no partition; {_WANTED}")
     return dict(pairs)
 
 
@@ -166,13 +166,13 @@ def _of_json(document: Any) -> Iterator[tuple[PartitionName, int]]:
             continue
         topic, _, number = name.rpartition("-")
         if not (topic and _is_count(number)):
-            raise ValueError(f"{name!r} is no partition")
+            raise ValueError(f"{name!r} is not a partition")
         yield PartitionName(topic, int(number)), _offset(name, value)
 
 
 def _offset(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{name} has {value!r} for an offset")
+        raise ValueError(f"{value!r} is not an offset of {name}")
     return value
 
 
@@ -197,8 +197,8 @@ def refuse_other_topics(audited: Audited, terms: Terms, committed: Committed | N
 def _refuse(option: str, mine: list[str], theirs: list[str]) -> None:
     if theirs and set(mine).isdisjoint(theirs):
         raise AuditError(
-            f"{option}: is about {few_listed(theirs)}, and the log about {few_listed(mine)}: give "
-            "the topics the same names in both, those they have in Kafka"
+            f"{option}: its topics are {few_listed(theirs)}, those of the log {few_listed(mine)}: use "
+            "the topic names of Kafka in both"
         )
 
 
@@ -208,11 +208,11 @@ def remarks(audited: Audited, terms: Terms) -> Iterator[str]:
     ends = any(each.end is not None for each in terms.limits.values())
     lacking = [str(name) for name in worked if terms.of(name).end is None]
     if ends and lacking:
-        yield f"No end is given of {few_listed(lacking)}: records beyond are not counted."
+        yield f"Without --ends of {few_listed(lacking)}, unread records at its end are not counted."
     if ends and all(terms.of(name).begin is None for name in worked):
         yield (
-            "Each partition is counted from the lowest offset that was processed of it; --begins "
-            "adds what was skipped before it."
+            "Each partition is counted from its lowest processed offset; with --begins, records "
+            "that were skipped before it are counted, too."
         )
 
 

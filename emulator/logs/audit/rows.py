@@ -57,7 +57,7 @@ class Rows:
     topics: list[str]
     consumers: list[str]
     partitions: int
-    """Above every partition's number: a key is
+    """Above the number of every partition: a key is
     (topic * partitions + partition) * consumers + consumer."""
 
     lo: Array
@@ -92,7 +92,9 @@ def rows_of(batch: pa.RecordBatch, mapped: Mapped, unit: str, where: Where) -> R
     """Return a batch as Rows; raise AuditError for missing columns or invalid values."""
     missing = [name for name in mapped.columns if name not in batch.schema.names]
     if missing:
-        raise AuditError(f"{where(None)}: there is no column {missing[0]!r}, which others have")
+        raise AuditError(
+            f"{where(None)}: there is no column {missing[0]!r}, which other files have"
+        )
     places: Array | None = None
     if mapped.events:
         chosen = pc.equal(batch.column("kind").cast(pa.string()), PROCESSED)
@@ -117,7 +119,7 @@ def _read(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> Rows:
     numbers = whole(columns[mapped.partition], mapped.partition, LARGEST_PARTITION)
     partitions = int(numbers.max(initial=0)) + 1
     if partitions * max(1, len(topics)) * max(1, len(consumers)) > _LARGEST_KEY:
-        words = f"column {mapped.partition!r} holds {partitions - 1}, too much for a partition here"
+        words = f"column {mapped.partition!r} holds {partitions - 1}, which is too large"
         raise WrongValueError(int(numbers.argmax()), words)
     lo, hi = _range(columns, mapped)
     began, ended = _times(columns, mapped, unit)
@@ -189,8 +191,8 @@ def _times(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> tuple[
     if wrong.any():
         place = int(wrong.argmax())
         words = (
-            f"columns {mapped.start!r} and {mapped.end!r} seem to be of two units: "
-            f"{_from_to(began, ended, place)}; give both in one"
+            f"columns {mapped.start!r} and {mapped.end!r} seem to have different units: "
+            f"{_from_to(began, ended, place)}; use one unit for both"
         )
         raise WrongValueError(place, words)
     return began, ended
@@ -199,7 +201,7 @@ def _times(columns: Mapping[str, pa.Array], mapped: Mapped, unit: str) -> tuple[
 def _from_to(began: Array, ended: Array, place: int) -> str:
     first, last = int(began[place]), int(ended[place])
     before = " before," if first > last else ""
-    return f"work began at {shown(first)} and ended{before} at {shown(last)}"
+    return f"processing began at {shown(first)} and ended{before} at {shown(last)}"
 
 
 FOUND_AS: Mapping[str, tuple[str, ...]] = {
@@ -323,7 +325,7 @@ def _missing(name: str, there: Sequence[str], where: str) -> str:
     more = ", nor lo and hi, nor first and last" if name == "offset" else ""
     return (
         f"{where}: no column holds the {name} (looked for {listed(FOUND_AS[name])}{more}){near}; "
-        f"say which with --column {name}=NAME; there are {listed(there)}"
+        f"name it with --column {name}=NAME; there are {listed(there)}"
     )
 
 

@@ -103,7 +103,7 @@ def _example(entry: AuditEntry, entries: int) -> str:
     text = f"{entry.id}: {entry.topic}-{entry.partition} {offsets}"
     if entry.kind is EntryKind.REPROCESSED:
         text += f" by {_owner_at(entry.first_owner, entry.first_at_us)}"
-        text += f", again by {_owner_at(entry.second_owner, entry.second_at_us)}"
+        text += f", reprocessed by {_owner_at(entry.second_owner, entry.second_at_us)}"
     else:
         if entry.first_owner is not None:
             text += f", after {_owner_at(entry.first_owner, entry.first_at_us)}"
@@ -170,7 +170,7 @@ def _notes(ledger: AuditLedger, remarks: Iterable[str]) -> Iterator[str]:
     notes = []
     if unread:
         notes.append(
-            f"{counted(unread, 'record lies', 'records lie')} beyond the last processed or committed "
+            f"{counted(unread, 'record is', 'records are')} beyond the last processed or committed "
             "offset: not read yet, and not counted as lost."
         )
     if ledger.late:
@@ -198,27 +198,27 @@ ADVICE: Final[Mapping[AuditCause, str]] = {
     ),
     AuditCause.EXPIRED: (
         "Keep committed offsets longer than the group can be stopped: offsets.retention.minutes "
-        "of the brokers. auto.offset.reset decides what happens when they have gone."
+        "of the brokers. auto.offset.reset applies after they have expired."
     ),
     AuditCause.REWIND: (
-        "Find out who committed the lower offset (rebalance import names member and generation). "
+        "Find the member that committed the lower offset (rebalance import names it). "
         "Never commit an older offset after a newer one: no retry in the callback of commitAsync()."
     ),
     AuditCause.REBALANCE: (
         "Commit before a partition is revoked: commitSync() in onPartitionsRevoked() and before "
-        "close(). A process that is killed cannot: commit more often. Fewer rebalances, too: "
+        "close(). A killed process cannot: commit more often. Fewer rebalances help, too: "
         "group.instance.id for restarts, cooperative-sticky or group.protocol=consumer for the rest."
     ),
     AuditCause.COMMITTED_AHEAD: (
-        "Commit after the work, and only what is done: pass offsets to commitSync(), and finish the "
+        "Commit a record only after it is processed: pass offsets to commitSync(), and finish the "
         "batch before close() or the next poll()."
     ),
     AuditCause.RESET: (
-        "auto.offset.reset=earliest, or commit a first offset when a partition is assigned: latest "
-        "skips records that were written before."
+        "Set auto.offset.reset=earliest, or commit an offset when a partition is first assigned: "
+        "latest skips records that were written before."
     ),
     AuditCause.UNKNOWN: (
-        "Look at the consumers' own logs at these times: seek(), a reset by hand, a process of the "
-        "same name, or a log that lacks rows."
+        "Look at the consumers' own logs at these times. Possible causes: seek(), a manual reset, "
+        "another process with the same name, missing rows in the processing log."
     ),
 }

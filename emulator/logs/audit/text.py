@@ -42,7 +42,7 @@ LONGEST_RECORD: Final = 1 << 26
 
 
 class TextError(Exception):
-    """Text that cannot be used, from some line on."""
+    """Text that cannot be used; the line at which the problem begins."""
 
     def __init__(self, line: int, words: str) -> None:
         """Store the line, counted from the beginning of the part, and the message."""
@@ -97,12 +97,10 @@ def blocks_of(pieces: Iterable[bytes], records: Records) -> Iterator[Block]:
             line += text.count(b"\n", 0, end)
         rest = text[end:]
         if len(rest) > LONGEST_RECORD:
-            raise TextError(
-                line, f"a row begins that does not end within {LONGEST_RECORD >> 20} MB"
-            )
+            raise TextError(line, f"a row does not end within {LONGEST_RECORD >> 20} MB")
     if (at := records.unclosed(rest)) is not None:
         line += rest.count(b"\n", 0, at)
-        raise TextError(line, "a value between quotes begins that does not end")
+        raise TextError(line, "a quoted value is not closed")
     if rest:
         yield Block(rest, line)
 
@@ -247,7 +245,7 @@ Batches = Iterator[tuple[pa.RecordBatch, Where]]
 
 JSON_WANTED: Final = "JSON lines, one object a line"
 _JSON_ROW_IN_ERROR: Final = re.compile(r" in row (\d+)")
-"""How pyarrow names a row that it cannot read, from 0."""
+"""The number of an invalid row in pyarrow's messages, from 0."""
 
 
 class JsonLines:

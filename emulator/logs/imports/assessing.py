@@ -25,7 +25,7 @@ from emulator.logs.imports.values import (
 
 HOUR_MS: Final = 3_600_000
 SHORTEST_FOR_A_RATE_MS: Final = HOUR_MS
-"""Shorter times have no rate per hour: the forming of the group would dominate it."""
+"""No rate per hour is computed for shorter times: the forming of the group would dominate it."""
 
 
 def pace_of(changes: Sequence[Explained], first_ms: int, last_ms: int) -> Pace:
@@ -283,11 +283,11 @@ def _rewind(
 def _why_back(rewind: Rewind, epoch: int | None, epoch_before: int | None) -> str:
     """Return the probable cause of a rewind."""
     if rewind.member is None and epoch is not None:
-        return "the partition had no owner: probably reset by hand"
+        return "the partition had no owner: probably a manual reset"
     if rewind.member is None:
         return "the owner of the partition is not in the log"
     if rewind.member != rewind.member_before:
         return "a new owner continued from an older offset"
     if epoch != epoch_before:
         return "the same owner continued from an older offset after a rebalance"
-    return "the same owner: probably an older commit that came late, or a seek backwards"
+    return "the same owner: probably a delayed older commit, or a seek backwards"

@@ -39,7 +39,7 @@ _CREDENTIAL: Final = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"'
 def read_settings(text: str, source: str) -> dict[str, str]:
     """Return the settings of a properties file: ``key=value`` lines, ``#`` or ``!`` before remarks.
 
-    Raise SettingError for a line that is none.
+    Raise SettingError for an invalid line.
     """
     joined = re.sub(r"\\\r?\n[ \t]*", "", text)
     lines = enumerate(joined.splitlines(), start=1)
@@ -49,11 +49,13 @@ def read_settings(text: str, source: str) -> dict[str, str]:
 
 
 def parse_setting(text: str, source: str) -> tuple[str, str]:
-    """Return key and value of one setting; raise SettingError if it is none."""
+    """Return key and value of one setting; raise SettingError if it is invalid."""
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
         shown = key.strip()
-        raise SettingError(f"{source}: {shown!r} is no setting; one is security.protocol=SASL_SSL")
+        raise SettingError(
+            f"{source}: {shown!r} is not a setting; expected KEY=VALUE, such as security.protocol=SASL_SSL"
+        )
     return key.strip(), value.strip()
 
 

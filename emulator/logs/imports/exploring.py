@@ -81,7 +81,7 @@ Step = tuple[Any, ...]
 """The values of a row, in the order of ``STEPS``."""
 
 Names = dict[str, str]
-"""Topics by their ids."""
+"""Topic names by topic id."""
 
 _PAIR: Final = pa.schema([("topic_id", pa.string()), ("topic", pa.string())])
 

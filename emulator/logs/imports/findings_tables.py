@@ -185,7 +185,7 @@ class FindingsFiles:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.glob(".*.part"):  # of an import that was interrupted
+        for left in folder.glob(".*.part"):  # left by an interrupted import
             left.unlink()
         self._stack = ExitStack()
         self._rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
@@ -198,7 +198,7 @@ class FindingsFiles:
             self._stack = opened.pop_all()
 
     def add(self, findings: GroupFindings) -> None:
-        """Append all rows about one group; raise OSError if there is no room for them."""
+        """Append all rows about one group; raise OSError if the disk is full."""
         for name, rows in self._rows.items():
             rows.extend(ROWS[name](findings))
             if len(rows) >= ROWS_AT_ONCE:
@@ -221,7 +221,7 @@ class FindingsFiles:
                     file.finish()
 
     def _write(self, name: str) -> None:
-        """Write the rows that wait."""
+        """Write the collected rows."""
         self._files[name].write(pa.Table.from_pylist(self._rows[name], SCHEMAS[name]))
         self._rows[name].clear()
 

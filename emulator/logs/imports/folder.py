@@ -58,7 +58,7 @@ def by_group_batch(
 ) -> Iterator[RowsOfBatch]:
     """Yield a function that returns the rows of each batch of groups; its files are in *folder*.
 
-    Raise OSError if there is no room for them; they are deleted at the end of the block.
+    Raise OSError if the disk is full; the files are deleted at the end of the block.
     """
     if len(group_batches) <= MOST_PASSES:
         yield lambda _: rows
@@ -114,7 +114,7 @@ def explore_folder(
     """Yield findings about each group, sorted by its id.
 
     *folder*: with the tables ``commits`` and ``groups``; with many rows, it temporarily contains
-    copies of them. Raise OSError if there is no room.
+    copies of them. Raise OSError if the disk is full.
     """
     clear(folder)
     commits, groups = rows_in(folder, "commits"), rows_in(folder, "groups")
@@ -157,7 +157,7 @@ def explore_group(
 ) -> tuple[GroupFindings, list[Row]] | None:
     """Return findings about one group, and its rows of ``groups`` in the order of the log.
 
-    None: there is nothing of it.
+    None: the import contains nothing of the group.
     """
     commits, groups = rows_in(folder, "commits"), rows_in(folder, "groups")
     wanted = pc.field("group") == group
@@ -201,7 +201,7 @@ def _names(commits: ds.Dataset) -> Names:
 
 
 def _sizes(column: str, *tables: ds.Dataset, wanted: pc.Expression | None = None) -> dict[Any, int]:
-    """Return how many rows there are of each value of a column."""
+    """Return the number of rows for each value of a column."""
     sizes = dict[Any, int]()
     for rows in tables:
         for batch in rows.to_batches(columns=[column], filter=wanted):

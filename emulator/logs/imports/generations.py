@@ -23,7 +23,7 @@ Assigned = tuple[str, int]
 
 
 class Seen(NamedTuple):
-    """A member, as a change of the group names it."""
+    """A member, as it is named in a change of the group."""
 
     member_id: str
     name: str
@@ -56,13 +56,13 @@ class Member:
 
     @property
     def seen(self) -> Seen:
-        """The part that a change names."""
+        """Return the name and the host, which identify the member in a change."""
         host = "" if self.instance_id else self.client_host.removeprefix("/")
         return Seen(self.member_id, self.name, host)
 
 
 def member_of(entry: Mapping[str, Any]) -> Member:
-    """Read a member of the table ``groups``."""
+    """Return a member from its row in the table ``groups``."""
     return Member(
         member_id=entry["member_id"] or "",
         instance_id=entry["instance_id"],
@@ -76,7 +76,7 @@ def member_of(entry: Mapping[str, Any]) -> Member:
 
 
 def assigned_of(entry: Mapping[str, Any]) -> tuple[Assigned, ...]:
-    """Return the partitions that a record gives a member, sorted."""
+    """Return the partitions that a record assigns to a member, sorted."""
     return tuple(
         sorted(
             (each["topic"], partition)
@@ -96,10 +96,10 @@ _CLASSIC_GROUP = 2
 _EPOCH: Final = {3: "consumer", 11: "share", 17: "streams"}
 _MEMBER: Final = frozenset({5, 10, 19})
 _CURRENT: Final = frozenset({8, 14})
-"""Without 22: tasks of a streams group are no partitions."""
+"""Without 22: a streams group has tasks instead of partitions."""
 
 Row = Mapping[str, Any]
-"""One of the table ``groups``."""
+"""A row of the table ``groups``."""
 
 
 class Place(NamedTuple):
@@ -123,7 +123,7 @@ class Generation:
 
 
 class Owner(NamedTuple):
-    """From here on a partition has this owner."""
+    """The new owner of a partition."""
 
     place: Place
     assigned: Assigned
@@ -141,11 +141,11 @@ class Follower:
     _epoch: int = -1
     _assignor: str | None = None
     _unwritten: Place | None = None
-    """Of the last change of members without an epoch yet."""
+    """The place of the last change of members that has no new epoch yet."""
 
     @property
     def roster(self) -> Roster:
-        """The members by now."""
+        """Return the current members."""
         return self._roster
 
     def see(self, row: Row) -> Iterator[Generation | Owner]:
@@ -245,7 +245,7 @@ class Follower:
 
 
 MOST_NAMED: Final = 50
-"""Members that a change names; the others are counted."""
+"""Maximum number of members that a change names; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,29 +271,29 @@ class Change:
     left: tuple[Departure, ...] = ()
     left_count: int = 0
     rejoined: tuple[Seen, ...] = ()
-    """Static members that came back under a new id, which is the one named."""
+    """Static members that returned under a new id; they are named by the new id."""
 
     resubscribed: tuple[Seen, ...] = ()
-    """Members that read other topics than before."""
+    """Members with a changed subscription."""
 
     partitions_before: int = 0
     partitions: int = 0
-    """How many partitions all members had together; only classic groups are written with them."""
+    """Number of partitions of all members together; only records of classic groups contain them."""
 
     first: bool = False
-    """The log shows no generation before it: nothing is known to have changed."""
+    """Whether this is the first generation in the log, so that its changes are unknown."""
 
     same_epoch: bool = False
-    """The group was written again in the same generation or epoch."""
+    """Whether the group was written again in the same generation or epoch."""
 
     converted: bool = False
-    """The group was of another type before."""
+    """Whether the group was of another type before."""
 
     deleted: bool = False
 
 
 def change(before: Generation | None, after: Generation) -> Change:
-    """Return what a generation changed; *before*: None if it is the first one that is seen."""
+    """Return the change from *before* to a generation; None: it is the first one in the log."""
     then = {} if before is None or before.deleted else before.roster
     now = after.roster
     came = [now[each] for each in now if each not in then]

@@ -32,22 +32,22 @@ FLAPPING_WITHIN_MS: Final = 3_600_000
 
 @dataclass(slots=True)
 class Presence:
-    """When members of one name and host were in the group."""
+    """The times at which members with one name and host were in the group."""
 
     first_ms: int
     last_ms: int
-    """When it was last seen to join or to leave; while present, of the last generation."""
+    """Time of the last join or leave; while present, of the last generation."""
 
     joins: int = 0
     leaves: int = 0
     returns: int = 0
-    """Joins after a leave under that name: restarts, expired sessions."""
+    """Number of joins after a leave under that name: restarts, expired sessions."""
 
     away: int = 0
-    """How many of that name have left and not come back."""
+    """Number of members with that name that left and have not returned."""
 
     flapping: bool = False
-    """It returned ``FLAPPING_RETURNS`` times within an hour, at least once."""
+    """Whether it returned ``FLAPPING_RETURNS`` times within one hour, at least once."""
 
     _returned_ms: deque[int] = field(default_factory=lambda: deque(maxlen=FLAPPING_RETURNS))
 
@@ -66,7 +66,7 @@ class Presence:
         self.last_ms = at_ms
 
     def came_back(self, at_ms: int) -> None:
-        """Count a static member that came back under a new id."""
+        """Count a static member that returned under a new id."""
         self.joins += 1
         self._returned(at_ms)
         self.last_ms = at_ms
@@ -88,10 +88,10 @@ class History:
     """By name and host."""
 
     roster: Roster = field(default_factory=dict)
-    """In the end."""
+    """At the end of the log."""
 
     assignors: dict[str, int] = field(default_factory=dict)
-    """How many generations each was in use."""
+    """The number of generations in which each assignor was in use."""
 
     records: int = 0
     first_ms: int = 0
@@ -99,7 +99,7 @@ class History:
 
     _before: Generation | None = None
     _deleted: Generation | None = None
-    """What the group was before it was deleted, if that came last."""
+    """The group before its deletion, if the deletion is its last record."""
 
     _follower: Follower = field(default_factory=Follower)
 
@@ -154,11 +154,11 @@ def _continues(deleted: Generation, generation: Generation) -> bool:
 
 
 RISK_SHARE: Final = 0.25
-"""An offset is at risk if at most this share of the retention is left."""
+"""An offset is at risk if at most this share of the retention time is left."""
 
 IDLE_INTERVALS: Final = 20
 IDLE_FROM_MS: Final = 300_000
-"""A partition is idle after so many usual intervals, and so long, without a step forwards."""
+"""A partition is idle if its offset did not advance for this many usual intervals and this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +168,16 @@ class GroupStatus:
     state: State
     assumptions: Assumptions
     empty_since_ms: int | None
-    """Of a classic group that once had members."""
+    """The subscriptions of a classic group that had members before."""
 
     topics: frozenset[str] | None
-    """What its members read; None: not in the log, all count as subscribed."""
+    """The topics that its members read; None: not in the log, so all count as subscribed."""
 
     assigned: Mapping[str, int] | None
-    """Partitions of each member id in the end; None: not in the log."""
+    """Number of partitions of each member id at the end of the log; None: not in the log."""
 
     def expires_ms(self, progress: Progress) -> int | None:
-        """Return when a committed offset will be deleted; None: not as long as nothing changes."""
+        """Return when a committed offset will be deleted; None: not while the group stays as it is."""
         if progress.offset is None or self.state is State.DELETED:
             return None
         if self.state is State.ACTIVE and self._reads(progress.topic):
@@ -187,7 +187,7 @@ class GroupStatus:
         return base_ms + self.assumptions.retention_ms
 
     def is_at_risk(self, expires_ms: int | None) -> bool:
-        """Return whether little of the retention is left."""
+        """Return whether little of the retention time is left."""
         left_ms = None if expires_ms is None else expires_ms - self.assumptions.end_ms
         return left_ms is not None and left_ms <= RISK_SHARE * self.assumptions.retention_ms
 
@@ -228,7 +228,7 @@ def _state(history: History) -> State:
 
 
 def _empty_since_ms(history: History) -> int | None:
-    """Return since when it has no members; None if the log shows no member at all."""
+    """Return the time since which it has no members; None if the log shows no member at all."""
     had_members = any(change.members for change in history.changes)
     last = history.changes[-1]
     return last.place.at_ms if had_members and not last.members else None

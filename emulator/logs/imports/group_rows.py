@@ -50,14 +50,14 @@ from protocols.offsets_topic.records.streams import (
 )
 
 Row = dict[str, Any]
-"""Values by the columns of a table; what is not there is null."""
+"""Values by column of a table; a missing value is null."""
 
 CONSUMER_PROTOCOL: Final = "consumer"
-"""The protocol type whose bytes are known."""
+"""The protocol type whose bytes can be decoded."""
 
 EMPTY, STABLE = "Empty", "Stable"
 MEMBER_STATES: Final = {0: "stable", 1: "unrevoked partitions", 2: "unreleased partitions"}
-"""Of a member of a consumer group; streams groups number theirs alike."""
+"""States of a member of a consumer group; streams groups use the same numbers."""
 
 KINDS: Final = {
     number: record_type.key.cls.__name__.removesuffix("Key")
@@ -67,7 +67,7 @@ KINDS: Final = {
 
 
 def group_row(record: Record, log_offset: int, timestamp: int) -> Row:
-    """Return a record of a known type, that is no commit, as a row."""
+    """Return a record of a known type that is not a commit as a row."""
     key, value = record
     row = {
         "log_offset": log_offset,
@@ -156,7 +156,7 @@ def _of_streams_member(key: Key, value: StreamsGroupMemberMetadataValue) -> Row:
 
 
 def _member(key: Key, value: Any) -> Row:
-    """Return the fields that every kind of member has."""
+    """Return the fields that all kinds of members have."""
     member_id = cast("Any", key).member_id
     return {
         "member_id": member_id,

@@ -45,7 +45,7 @@ def log_ranges(
 ) -> list[LogRange]:
     """Return the range to read of each partition of a topic that is not empty.
 
-    *begin_ms*: epoch ms of the first record wanted. Raise BrokerError if the cluster does not
+    *begin_ms*: epoch ms of the first requested record. Raise BrokerError if the cluster does not
     respond, has no such topic, or denies access.
     """
     with consumer(settings) as (client, reasons):
@@ -80,7 +80,7 @@ def consumer(
         reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
         address = settings["bootstrap.servers"]
         raise BrokerError(
-            f"{address}: a setting is not taken: {reason}. Settings are librdkafka's, such as "
+            f"{address}: a setting was rejected: {reason}. Settings are librdkafka's, such as "
             "security.protocol, sasl.mechanism, sasl.username, ssl.ca.location"
         ) from None
     try:
@@ -94,8 +94,8 @@ def no_answer(settings: Settings, error: KafkaError, reasons: list[str]) -> Brok
     address = settings["bootstrap.servers"]
     if error.code() in _NO_RIGHT:
         return BrokerError(
-            f"{address}: no right to read the topic ({error.str()}). The user needs Read on it, "
-            f"as kafka-acls --add --operation Read --topic {TOPIC} gives it"
+            f"{address}: no permission to read the topic ({error.str()}). The user needs Read on it: "
+            f"kafka-acls --add --operation Read --topic {TOPIC}"
         )
     reason = "; ".join(reasons[-2:]) or error.str()
     return BrokerError(f"{address}: no answer within {PATIENCE_S:.0f} s: {reason}")
@@ -118,8 +118,8 @@ def _partitions(client: Consumer, topic: str, settings: Settings) -> list[int]:
     if found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
         address = settings["bootstrap.servers"]
         raise BrokerError(
-            f"{address}: the cluster has no topic {topic}, or the user has no right to see it. "
-            "It is made when a group first commits"
+            f"{address}: the cluster has no topic {topic}, or the user has no permission to see it. "
+            "Kafka creates it when a group first commits"
         )
     raise KafkaException(found.error)
 
@@ -139,7 +139,7 @@ def _log_range(client: Consumer, topic: str, number: int, begin_ms: int | None) 
 
 POLL_S: Final = 0.2
 WINDOW: Final = 50_000
-"""How many records one consumer goes ahead of the other."""
+"""Maximum number of records that one consumer is ahead of the other."""
 
 _AT_ONCE: Final = 1_000
 _PASSED_OVER: Final = frozenset(
@@ -165,14 +165,14 @@ class LiveRecords:
         self._settings = settings
         self._collected = collected
         self._aborted = list[int]()
-        """Log offsets of those that no record batch has had yet."""
+        """Log offsets of aborted records that are not in a record batch yet."""
 
         self._undecided_from: int | None = None
         self.transactions = Counter[str]()
-        """Commits that were aborted or are undecided."""
+        """The numbers of commits that were aborted or are undecided."""
 
     def runs(self) -> Runs:
-        """Yield some records at a time; raise BrokerError if the cluster stops answering."""
+        """Yield records in groups; raise BrokerError if the cluster stops responding."""
         with ExitStack() as stack:
             ahead = self._reader(stack, committed_only=True)
             behind = self._reader(stack, committed_only=False)
@@ -199,14 +199,14 @@ class LiveRecords:
         self.transactions[ABORTED] += int((known & (codes == 0)).sum())
         self.transactions[UNDECIDED] += int((known & (codes == 1)).sum())
         outcomes = _WORDS.take(pa.array(codes, mask=~known))
-        nobody = pa.nulls(len(rows), pa.int64())
+        no_producer = pa.nulls(len(rows), pa.int64())
         place = rows.schema.get_field_index("producer_id")
-        columns = [*rows.columns[:place], nobody, *rows.columns[place + 1 :]]
+        columns = [*rows.columns[:place], no_producer, *rows.columns[place + 1 :]]
         unknown = pa.RecordBatch.from_arrays(columns, schema=rows.schema)
         return with_outcome(unknown, outcomes)
 
     def _run(self, records: list[LogRecord], known: set[int] | None) -> Runs:
-        """Yield records; if *known* is given, records that are not in it were aborted."""
+        """Yield records; with *known*, records that are not in it were aborted."""
         if not records:
             return
         if known is not None:
@@ -248,7 +248,7 @@ class _Reader:
         """Where the log ends for this consumer; None: not reached yet."""
 
     def end_of_log(self) -> int:
-        """Return where the log ends for this consumer; known only once it is reached."""
+        """Return where the log ends for this consumer; it is known only after that offset is reached."""
         place = TopicPartition(self._log_range.topic, self._log_range.log_partition)
         try:
             _, end = self._client.get_watermark_offsets(place, timeout=PATIENCE_S)
@@ -258,9 +258,9 @@ class _Reader:
         return end
 
     def up_to(self, end: int) -> Iterator[list[LogRecord]]:
-        """Yield the records below an offset that have not been yielded yet, as they come.
+        """Yield the records below an offset that have not been yielded yet, as they arrive.
 
-        Before and after that, nothing is fetched.
+        Nothing is fetched before the first and after the last of them.
         """
         if self.next_offset >= end:
             return
@@ -272,7 +272,7 @@ class _Reader:
         self._client.unassign()
 
     def _given(self, end: int) -> list[LogRecord]:
-        """Wait for records, and return those below an offset; note how far that went."""
+        """Wait for records, return those below an offset, and update the position."""
         records = self._left or self._waited_for()
         below = [record for record in records if record.offset < end]
         self._left = records[len(below) :]
@@ -285,7 +285,7 @@ class _Reader:
         return below
 
     def _waited_for(self) -> list[LogRecord]:
-        """Return the next records, none at the end; raise BrokerError after the timeout."""
+        """Wait for the next records; return none at the end. Raise BrokerError after the timeout."""
         patience_s = monotonic() + PATIENCE_S
         while monotonic() < patience_s:
             found = self._client.consume(_AT_ONCE, POLL_S)

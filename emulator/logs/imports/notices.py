@@ -15,7 +15,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def clock(at_ms: int) -> str:
-    """Return a time to the second; one that no calendar has, as it is.
+    """Return a time to the second; a time outside the calendar in milliseconds.
 
     >>> clock(1795258473245), clock(-10**17)
     ('2026-11-21 10:54:33', '-100000000000000000 ms')
@@ -28,7 +28,7 @@ def clock(at_ms: int) -> str:
 
 
 def iso(at_ms: int) -> str:
-    """Return a time as pictures take it, in UTC; one that no calendar has, as the epoch.
+    """Return a time for charts, in UTC; for a time outside the calendar, the epoch.
 
     >>> iso(1795258473245)
     '2026-11-21T10:54:33.245'
@@ -43,7 +43,7 @@ def iso(at_ms: int) -> str:
 MOST_NAMED: Final = 5
 SILENT: Final = (Reason.EXPIRED, Reason.LATE_POLL)
 OFTEN_AN_HOUR: Final = 6
-"""Rebalances within an hour from which on they are worth a look, those of forming apart."""
+"""From this number of rebalances in an hour on there is a notice, not counting the forming."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Notice:
     """Urgency; 0: for information only."""
 
     short: str
-    """For a cell of a table."""
+    """Short form for a cell of a table."""
 
     words: str
     details: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ def _retention(found: GroupFindings) -> Iterator[Notice]:
         short = f"offsets expire in {duration(left_ms / 1000)}"
     else:
         when = f"since {clock(first_ms)}, if the brokers keep them no longer than {kept}"
-        short = "offsets overdue"
+        short = "offsets expired"
     words = f"offsets of {counted(len(risky), 'partition')} will be deleted {when}"
     yield Notice(60, short, f"{words} (offsets.retention {kept})", _places(risky))
 
@@ -115,8 +115,8 @@ def _flapping(found: GroupFindings) -> Iterator[Notice]:
     some = [each for each in found.member_findings if each.flapping]
     if not some:
         return
-    details = [f"{each} came back {counted(each.returns, 'time')}" for each in some[:MOST_NAMED]]
-    words = f"{counted(len(some), 'member')} left and came back again and again within an hour"
+    details = [f"{each} returned {counted(each.returns, 'time')}" for each in some[:MOST_NAMED]]
+    words = f"{counted(len(some), 'member')} left and returned repeatedly within an hour"
     yield Notice(50, f"{len(some)} flapping", words, _cut(details, len(some)))
 
 
@@ -165,8 +165,8 @@ def _idle_partitions(found: GroupFindings) -> Iterator[Notice]:
     idle = [each for each in found.partitions if each.idle]
     if idle:
         words = (
-            f"{counted(len(idle), 'partition')} assigned, and nothing committed forwards for long: "
-            "no new records, or a consumer that is stuck"
+            f"{counted(len(idle), 'partition')} assigned without progress of the committed offset: "
+            "no new records, or a stuck consumer"
         )
         yield Notice(10, counted(len(idle), "idle partition"), words, _places(idle))
 
@@ -187,12 +187,14 @@ def _more(member_findings: list[MemberFinding]) -> list[str]:
 
 def _deletions(found: GroupFindings) -> Iterator[Notice]:
     if found.state is State.DELETED:
-        yield Notice(0, "deleted", "the group was deleted, by hand or because it was unused")
+        yield Notice(
+            0, "deleted", "the group was deleted, by an administrator or because it was unused"
+        )
     gone = [each for each in found.partitions if each.deletions]
     if gone and found.state is not State.DELETED:
         words = (
-            f"committed offsets of {counted(len(gone), 'partition')} were deleted, expired or by "
-            "hand: consumers that continued started at auto.offset.reset"
+            f"committed offsets of {counted(len(gone), 'partition')} expired or were deleted: "
+            "consumers that continued started at auto.offset.reset"
         )
         details = [
             f"{each.topic}-{each.partition}: at {clock(each.deleted_ms or 0)}"

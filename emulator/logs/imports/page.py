@@ -1,4 +1,4 @@
-"""Findings as one self-contained HTML page with pictures: the groups to look at first."""
+"""Findings as one self-contained HTML page with charts: the groups to look at first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from emulator.versions import KAFKA
 
 MOST_BARS: Final = 120
 MOST_GENERATIONS: Final = 2_000
-"""The newest ones are drawn."""
+"""Maximum number of generations drawn: the newest ones."""
 
 _GRID: Final = "#e6e6e6"
 _RED: Final = "#c8323c"
@@ -44,7 +44,7 @@ _OTHER: Final = COLOURS[5]
 
 
 def pictures_of(found: GroupFindings) -> Iterator[Picture]:
-    """Yield the pictures of a group; none for which there is nothing to draw."""
+    """Yield the charts of a group, without those that would be empty."""
     if found.changes:
         yield _generations(found)
     if found.pace.an_hour is not None and found.pace.rebalances:
@@ -132,7 +132,7 @@ def _rebalances_an_hour(found: GroupFindings) -> Picture:
         }
         for reason, _ in found.pace.reasons
     ]
-    words = "How many in each hour, by their probable reasons. UTC."
+    words = "Rebalances per hour, by probable reason. UTC."
     layout = _layout("", "rebalances in the hour") | {"barmode": "stack"}
     return Picture("Rebalances an hour", words, {"data": data, "layout": layout})
 
@@ -172,8 +172,8 @@ def _offsets(found: GroupFindings) -> Picture:
             }
         )
     left_out = len(found.partitions) - len(found.curves)
-    more = f" {left_out} partitions that moved less are not drawn." if left_out else ""
-    words = f"By partition, thinned. Red: an offset went backwards.{more}"
+    more = f" {left_out} partitions that advanced less are not drawn." if left_out else ""
+    words = f"By partition, downsampled. Red: an offset went backwards.{more}"
     return Picture(
         "Committed offsets", words, {"data": data, "layout": _layout("", "committed offset")}
     )
@@ -196,12 +196,12 @@ def _cadence(found: GroupFindings) -> Picture:
         }
     ]
     layout = _layout("time between two commits of a partition by one owner (s)", "times")
-    words = "How often which time lay between two commits."
+    words = "Histogram of the time between two commits of a partition."
     return Picture("Commit cadence", words, {"data": data, "layout": layout})
 
 
 def _coarse(intervals_ms: tuple[tuple[int, int], ...]) -> list[tuple[int, int, int]]:
-    """Return at most so many bars of equal width: where each begins and ends, and its count."""
+    """Return at most that many bars of equal width: begin, end and count of each."""
     most = intervals_ms[-1][0] + 1
     width = max(-(-most // MOST_BARS), 1)
     counts: dict[int, int] = {}
@@ -223,9 +223,9 @@ def _layout(x: str, y: str) -> dict[str, Any]:
 
 
 MOST_DRAWN: Final = 12
-"""Groups with pictures."""
+"""Maximum number of groups with charts."""
 
-TITLE: Final = "Consumer groups, as their offsets log shows them"
+TITLE: Final = "Consumer groups, according to their offsets log"
 
 
 def findings_page(shortlist: Shortlist) -> str:

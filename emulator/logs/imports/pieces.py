@@ -1,7 +1,7 @@
-"""Segment files to import: listed, named, opened, on this machine or at a URI; and what to select.
+"""The pieces of an import: segment files on this machine or at a URI, and ranges of a live log.
 
-A range of a live log is a piece like a segment. Remote files are opened through pyarrow's file
-systems; those that only Hadoop's file systems reach are read by Spark.
+Remote files are opened through pyarrow's file systems; Spark reads those that only Hadoop's file
+systems reach.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ class Segment:
     """One file of a log."""
 
     path: str
-    """Or its URI; absolute, as a process elsewhere may read it."""
+    """The path or URI; absolute, because a process elsewhere may read it."""
 
     log: str
-    """Names the log that it is part of."""
+    """The log that it is part of."""
 
     log_partition: int
     size: int
-    """In bytes, as stored."""
+    """Stored size in bytes."""
 
     changed: str
-    """Its modification time in any form; a different value means a different file."""
+    """The modification time in any form; a different value means a different file."""
 
     @property
     def name(self) -> str:
-        """The name of its files of rows; sorted by name, they are in log order."""
+        """The name of its files of rows; sorted by name they are in log order."""
         base = _BASE_OFFSET.search(self.path)
         return f"{log_name(self.log_partition)}-{base[1] if base else 0:0>20}"
 
     @property
     def key(self) -> str:
-        """Identifies the content: equal keys give equal rows."""
+        """Identify the content: equal keys mean equal rows."""
         return f"{self.path} {self.size} {self.changed}"
 
 
 Finder = Callable[[str], Iterable[Segment]]
-"""Returns the segments that a URI names; raises LogFileError."""
+"""Returns the segments at a URI; raises LogFileError."""
 
 
 def log_name(log_partition: int) -> str:
@@ -70,7 +70,7 @@ def log_name(log_partition: int) -> str:
     return "unnamed" if log_partition == NO_PARTITION else f"{log_partition:0{_LEAST_DIGITS}}"
 
 
-def is_far(source: str) -> bool:
+def is_remote(source: str) -> bool:
     """Return whether a path is a URI of another file system than this machine's."""
     return bool(_URI.match(source)) and not _LOCAL.match(source)
 
@@ -81,16 +81,16 @@ def needs_java(uri: str) -> bool:
 
 
 def segments_of(sources: Sequence[str], far: Finder | None = None) -> list[Segment]:
-    """Return the segments that sources name, log by log, each in the order of its offsets.
+    """Return the segments at some sources, log by log, each in offset order.
 
-    *far*: finds what a far URI names; by default pyarrow does. Raise LogFileError for what is
-    missing or no segment, and for two logs of one partition.
+    *far*: lists the segments at a remote URI; by default pyarrow does. Raise LogFileError for a
+    source that is missing or not a segment, and for two logs of one partition.
     """
     local = [source for source in sources if not _URI.match(source)]
     found = [*_local(local)] if local else []
     for source in sources:
         if _URI.match(source):
-            find = far if far is not None and is_far(source) else _at
+            find = far if far is not None and is_remote(source) else _at
             found += find(source)
     found = [*{each.path: each for each in found}.values()]
     _refuse_replicas(found)
@@ -98,7 +98,7 @@ def segments_of(sources: Sequence[str], far: Finder | None = None) -> list[Segme
 
 
 def segment_at(path: str, size: int, changed: str) -> Segment:
-    """Return the segment that a URI names."""
+    """Return the segment at a URI."""
     log = path.rpartition("/")[0]
     if not _PARTITION.search(log):
         log = _BASE_OFFSET.sub("", path)
@@ -106,12 +106,12 @@ def segment_at(path: str, size: int, changed: str) -> Segment:
 
 
 def is_named_as_segment(path: str) -> bool:
-    """Return whether a path or URI ends as those of segments do."""
+    """Return whether a path or URI has the file name of a segment."""
     return _SEGMENT.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def open_segment(path: str) -> AbstractContextManager[BinaryIO]:
-    """Open a segment; raise LogFileError if that cannot be."""
+    """Open a segment; raise LogFileError if that fails."""
     if not _URI.match(path):
         return opened(Path(path))
     system, inner = _file_system(path)
@@ -122,7 +122,7 @@ def open_segment(path: str) -> AbstractContextManager[BinaryIO]:
 
 
 def is_empty(segment: Segment) -> bool:
-    """Return whether nothing is in a segment; raise LogFileError if it is none of this topic."""
+    """Return whether a segment is empty; raise LogFileError if it is not one of this topic."""
     with open_segment(segment.path) as file:
         return holds_nothing(file, segment.path)
 
@@ -141,14 +141,14 @@ def _local(sources: Iterable[str]) -> Iterator[Segment]:
         partition = _partition_of(log.name)
         for each in log.segments:
             if not each.path.is_file():
-                raise LogFileError(str(each.path), f"is no file; {WANTED}")
+                raise LogFileError(str(each.path), f"not a file; {WANTED}")
             state = each.path.stat()
             changed = str(state.st_mtime_ns)
             yield Segment(str(each.path.absolute()), log.name, partition, state.st_size, changed)
 
 
 def _matches(source: str) -> list[Path]:
-    """Return the paths of a pattern that no shell has looked at."""
+    """Return the paths that match a pattern that the shell has not expanded."""
     if Path(source) == STANDARD_INPUT:
         raise LogFileError("-", "segments to import are files or folders")
     if Path(source).exists() or not glob.has_magic(source):
@@ -175,7 +175,7 @@ def _at(uri: str) -> Iterator[Segment]:
     try:
         info = system.get_file_info(inner)
         if info.type is fs.FileType.NotFound:
-            raise LogFileError(uri, "nothing is there")
+            raise LogFileError(uri, "no such file or folder")
         below = [info]
         if info.type is fs.FileType.Directory:
             below = system.get_file_info(fs.FileSelector(inner, recursive=True))
@@ -210,12 +210,12 @@ def _file_system(uri: str) -> tuple[Any, str]:
 
 
 def _unread(uri: str, error: Exception) -> str:
-    """Return why something that is not here cannot be read, in one line."""
+    """Return in one line why something remote cannot be read."""
     reason = (
         f"cannot be read: {getattr(error, 'strerror', None) or str(error).partition(chr(10))[0]}"
     )
-    by_spark = "; processes open s3:// and gs://, others are Spark's: leave --engine pool out"
-    return f"{reason}{by_spark if is_far(uri) and needs_java(uri) else ''}"
+    by_spark = "; without Spark only s3:// and gs:// can be read: omit --engine pool"
+    return f"{reason}{by_spark if is_remote(uri) and needs_java(uri) else ''}"
 
 
 def _refuse_replicas(segments: Iterable[Segment]) -> None:
@@ -228,16 +228,16 @@ def _refuse_replicas(segments: Iterable[Segment]) -> None:
         if each.log_partition == NO_PARTITION:
             raise LogFileError(
                 each.log,
-                f"neither its name nor {log} shows the partition; name folders or "
+                f"neither its name nor {log} shows the partition; rename folders or "
                 "files as in __consumer_offsets-12",
             )
-        what = f"partition {each.log_partition} of the topic is in {log} too"
-        raise LogFileError(each.log, f"{what}: replicas hold the same; give one of them")
+        reason = f"partition {each.log_partition} of the topic is in {log}, too"
+        raise LogFileError(each.log, f"{reason}: replicas have the same content; give one of them")
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """From one log offset to another."""
+    """A range of log offsets of a live partition."""
 
     topic: str
     log_partition: int
@@ -249,7 +249,7 @@ class LogRange:
 
     @property
     def path(self) -> str:
-        """Its name in ``gaps``."""
+        """The name in the table ``gaps``."""
         return f"{self.topic}-{self.log_partition}"
 
     @property
@@ -259,45 +259,45 @@ class LogRange:
 
     @property
     def size(self) -> int:
-        """How many log offsets it spans."""
+        """The number of log offsets in the range."""
         return self.end - self.begin
 
     @property
     def key(self) -> str:
-        """Identifies the content: equal keys give equal rows, unless compaction removes some."""
+        """Identify the content: equal keys mean equal rows, unless compaction removes some."""
         return f"{self.path} {self.begin} {self.end}"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Rows that are wanted; gaps are always included, as their group is unknown."""
+    """The requested rows; gaps are always included, because their group is unknown."""
 
     groups: tuple[str, ...] = ()
-    """Patterns as a shell's, ``billing-*``, for names of groups; none: all groups."""
+    """Shell patterns for group ids, such as ``billing-*``; none: all groups."""
 
     begin_ms: int | None = None
     """Epoch ms of the first record; None: from the beginning."""
 
     end_ms: int | None = None
-    """Epoch ms behind the last record; None: to the end."""
+    """Epoch ms after the last record, exclusive; None: to the end."""
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether all rows are requested."""
         return not self.groups and self.begin_ms is None and self.end_ms is None
 
     def takes_group(self, group: str) -> bool:
-        """Return whether a group is wanted."""
+        """Return whether a group is requested."""
         return not self.groups or any(fnmatchcase(group, pattern) for pattern in self.groups)
 
     def takes(self, group: str, timestamp: int) -> bool:
-        """Return whether a record is wanted."""
+        """Return whether a record is requested."""
         late_enough = self.begin_ms is None or timestamp >= self.begin_ms
         early_enough = self.end_ms is None or timestamp < self.end_ms
         return late_enough and early_enough and self.takes_group(group)
 
     def of_commits(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the wanted commits of some; ``group`` is dictionary-encoded."""
+        """Return the requested ones of some commits; ``group`` is dictionary-encoded."""
         if self.is_everything:
             return batch
         groups = batch.column("group")
@@ -312,4 +312,4 @@ class Selection:
 
 
 Piece = Segment | LogRange
-"""A part of an import that is read and kept as a whole."""
+"""A part of an import that is read and written as a whole."""

@@ -1,4 +1,4 @@
-"""The commits of one partition, summed up; and a histogram of bounded size."""
+"""A summary of the commits of one partition, and a histogram of bounded size."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import numpy.typing as npt
 from emulator.logs.imports.generations import Place, Seen
 
 KEPT_BITS: Final = 8
-"""Of a number, from its highest: numbers that agree in them count as one, less than 1 % apart."""
+"""Significant bits: numbers that agree in them, less than 1 % apart, count as equal."""
 
 
 @dataclass(slots=True)
 class Spread:
-    """Counts whole numbers, none of them negative, by their highest bits.
+    """Counts whole numbers from 0 on by their highest bits.
 
-    The same numbers in any order, or merged from any parts, are an equal spread.
+    The result does not depend on the order of the numbers, nor on how parts are merged.
     """
 
     counts: dict[int, int] = field(default_factory=dict)
-    """By the smallest number that counts as the same."""
+    """The count by the smallest number of each class."""
 
     def add(self, number: int, times: int = 1) -> None:
         """Count a number."""
@@ -40,19 +40,19 @@ class Spread:
             self.counts[low] = self.counts.get(low, 0) + times
 
     def merge(self, other: Spread) -> None:
-        """Count all that another one has counted."""
+        """Add the counts of another one."""
         for low, times in other.counts.items():
             self.counts[low] = self.counts.get(low, 0) + times
 
     @property
     def total(self) -> int:
-        """How many numbers were counted."""
+        """Return how many numbers were counted."""
         return sum(self.counts.values())
 
     def quantile(self, share: float) -> int | None:
-        """Return a number that at least such a share is not above; None if there are none.
+        """Return the smallest number that at least a share of the numbers does not exceed.
 
-        *share*: above 0, at most 1. Less than 1 % too small.
+        *share*: above 0, at most 1. The result may be up to 1 % too small; None if there are no numbers.
 
         >>> spread = Spread()
         >>> for number in (10, 20, 30, 40): spread.add(number)
@@ -67,12 +67,12 @@ class Spread:
         return None
 
     def rows(self) -> list[tuple[int, int]]:
-        """Return what was counted, and how often, from the smallest on."""
+        """Return each number and its count, in ascending order."""
         return sorted(self.counts.items())
 
 
 def merged(spreads: Iterable[Spread]) -> Spread:
-    """Return one spread of all numbers."""
+    """Return the sum of several histograms."""
     whole = Spread()
     for each in spreads:
         whole.merge(each)
@@ -85,13 +85,13 @@ def _floor(number: int) -> int:
 
 
 MOST_REWINDS: Final = 200
-"""Of a partition that are listed one by one; the others are counted."""
+"""Maximum number of rewinds of a partition that are listed; the others are counted."""
 
 MOST_TENURES: Final = 100
-"""Of a partition: the newest ones; of older ones only the sums are kept."""
+"""Maximum number of tenures of a partition: the newest; only the sums of older ones are kept."""
 
 MOST_POINTS: Final = 128
-"""Of a partition's curve."""
+"""Maximum number of points of a partition's curve."""
 
 
 class Commit(NamedTuple):
@@ -99,7 +99,7 @@ class Commit(NamedTuple):
 
     place: Place
     offset: int | None
-    """The next one to read; None: deleted."""
+    """The next offset to read; None: deleted."""
 
     in_transaction: bool = False
 
@@ -109,7 +109,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Commits of one partition, one behind the other, as columns."""
+    """Consecutive commits of one partition, as columns."""
 
     log_partitions: Numbers
     log_offsets: Numbers
@@ -119,17 +119,17 @@ class Run:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Return the number of commits."""
         return len(self.offsets)
 
     def commit(self, at: int) -> Commit:
-        """Return one of them."""
+        """Return the commit at an index."""
         columns = (self.log_partitions, self.log_offsets, self.times_ms)
         place = Place(*(int(column[at]) for column in columns))
         return Commit(place, int(self.offsets[at]), bool(self.in_transaction[at]))
 
     def behind(self, first: int) -> Run:
-        """Return those from one on."""
+        """Return the commits from an index on."""
         return Run(
             self.log_partitions[first:],
             self.log_offsets[first:],
@@ -141,7 +141,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewind:
-    """A commit of an offset below the one that was committed."""
+    """A commit of a lower offset than the committed one."""
 
     place: Place
     from_offset: int
@@ -158,18 +158,18 @@ class Rewind:
 
 @dataclass(slots=True)
 class Tenure:
-    """What one owner committed while it had the partition."""
+    """The commits of one owner while it had the partition."""
 
     owner: Seen | None
     since_ms: int | None
-    """None: it had the partition when the log begins, or it had no owner."""
+    """Start of the ownership; None: before the log begins, or the partition had no owner."""
 
     counted_from_ms: int = 0
-    """When the count of ``advanced`` begins: at the assignment, or at the first commit."""
+    """The time from which ``advanced`` is counted: the assignment, or the first commit."""
 
     commits: int = 0
     advanced: int = 0
-    """Offsets forwards; steps back are not taken off."""
+    """Sum of the forward steps; steps back are not subtracted."""
 
     first_ms: int = 0
     last_ms: int = 0
@@ -178,7 +178,7 @@ class Tenure:
 
 @dataclass(slots=True)
 class Progress:
-    """The commits of one group for one partition, summed up."""
+    """A summary of one group's commits of one partition."""
 
     group: str
     topic: str
@@ -187,18 +187,18 @@ class Progress:
     in_transactions: int = 0
     deletions: int = 0
     deleted_ms: int | None = None
-    """The last deletion."""
+    """Time of the last deletion."""
 
     offset: int | None = None
-    """What is committed in the end; None: nothing, or deleted."""
+    """The committed offset at the end of the log; None: nothing was committed, or it was deleted."""
 
     first_ms: int = 0
     last_ms: int = 0
-    """Of the first and the last commit."""
+    """Times of the first and the last commit."""
 
     advanced: int = 0
     advanced_ms: int | None = None
-    """Of the last commit that was above the one before."""
+    """Time of the last commit that was above the one before."""
 
     rewound: int = 0
     rewinds: list[Rewind] = field(default_factory=list)
@@ -208,7 +208,7 @@ class Progress:
     owned_since_ms: int | None = None
     tenures: deque[Tenure] = field(default_factory=lambda: deque(maxlen=MOST_TENURES))
     intervals_ms: Spread = field(default_factory=Spread)
-    """Between two commits of one owner."""
+    """Times between two commits of one owner."""
 
     points: list[tuple[int, int]] = field(default_factory=list)
     """Time and offset of every n-th commit."""
@@ -235,7 +235,7 @@ class Progress:
         self.offset, self.last_ms, self._last_owner = commit.offset, at_ms, self.owner
 
     def see_run(self, run: Run) -> None:
-        """Apply consecutive commits without deletions; equals applying them one by one."""
+        """Apply consecutive commits without deletions; the result is as if applied one by one."""
         if self.offset is None:
             self.see(run.commit(0))
             run = run.behind(1)
@@ -264,7 +264,7 @@ class Progress:
             self.rewinds.append(self._rewind(commit.place, commit.offset, before))
 
     def _count_run(self, run: Run) -> None:
-        """Count a run as one by one; only its first commit may be the first of a tenure."""
+        """Count a run of commits at once; only the first may be the first of a tenure."""
         tenure = self._tenure()
         if not tenure.commits:
             self._count(int(run.times_ms[0]), in_transaction=bool(run.in_transaction[0]))
@@ -280,7 +280,7 @@ class Progress:
         tenure.last_ms = int(run.times_ms[-1])
 
     def _draw_run(self, run: Run) -> None:
-        """Keep points of a run that has been counted."""
+        """Add points of a counted run to the curve."""
         before = self.commits - run.count
         at = -before % self._stride
         while at < run.count:
@@ -303,7 +303,7 @@ class Progress:
                 self.rewinds.append(self._rewind(place, offset, None))
 
     def _rewind(self, place: Place, offset: int, before: Commit | None) -> Rewind:
-        """Return a rewind; *before*: the commit before it, None for the last one taken in."""
+        """Return a rewind; *before*: the commit before it, None for the last one applied."""
         known = self.offset if before is None else before.offset
         assert known is not None
         return Rewind(
@@ -332,7 +332,7 @@ class Progress:
         tenure.last_ms = at_ms
 
     def _draw(self, at_ms: int, offset: int) -> None:
-        """Keep a point of the curve; of more than fit, every second one."""
+        """Add a point to the curve; if it is full, keep every second point."""
         if (self.commits - 1) % self._stride == 0:
             self._point(at_ms, offset)
 

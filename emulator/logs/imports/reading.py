@@ -28,15 +28,15 @@ class Task:
     """The client settings of the cluster, which may contain secrets."""
 
     def events(self) -> Events:
-        """Return what its rows are to be collected in."""
+        """Return the object that collects its rows."""
         return Events(Origin(self.piece.log_partition, self.piece.path), self.selection)
 
 
 def rows_of(task: Task, events: Events) -> Iterator[Rows]:
-    """Yield the rows of a piece, those of transactions undecided.
+    """Yield the rows of a piece; the outcome of transactions is not decided yet.
 
     Raise LogFileError for a segment that cannot be opened, BrokerError for a cluster that does
-    not answer.
+    not respond.
     """
     if isinstance(task.piece, LogRange):
         from emulator.logs.imports.live import LiveRecords  # noqa: PLC0415  needs confluent-kafka
@@ -60,7 +60,7 @@ def _rows_of_file(source: SegmentBytes, events: Events) -> Iterator[Rows]:
 def keep(task: Task, part: Path) -> store.Receipt:
     """Read a piece, write its rows, and return its receipt; raise as :func:`rows_of`.
 
-    Raise OSError if there is no room: then the piece is not there.
+    Raise OSError if the disk is full; then no rows of the piece remain.
     """
     events = task.events()
     return _kept(task, part, events, rows_of(task, events))

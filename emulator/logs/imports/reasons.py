@@ -24,7 +24,7 @@ class Reason(StrEnum):
     CONVERTED = "protocol changed"
     CREATED = "group created"
     SEEN_FIRST = "log begins"
-    STATIC_REJOIN = "static member came back"
+    STATIC_REJOIN = "static member returned"
     WRITTEN_AGAIN = "written again"
     FORMED = "group formed"
     EMPTIED = "group became empty"
@@ -67,14 +67,14 @@ _TIMES_MISSED: Final = 1.5
 _SHORTEST_SILENCE_MS: Final = 3_000
 _FIRST_EPOCHS: Final = {"classic": 1}
 _FIRST_EPOCH_OF_OTHERS = 2
-"""The epoch of the first members; if the first generation is later, the log is not complete."""
+"""The epoch of the first members; if the first generation is later, the log is incomplete."""
 
 _FOLLOWS_WITHIN_MS: Final = 30_000
 """Maximum time between related changes: the joins while a group forms, or the two rounds of a
 cooperative rebalance, to which members react within a heartbeat or a poll."""
 
 _MOST_WORDS: Final = 3
-"""Members that are named."""
+"""Maximum number of members that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def _explained(change: Change, before: Change | None, habits: Habits) -> Explain
     if reason is not None:
         return Explained(change, reason, _WRITTEN_WORDS.get(reason, str(reason)))
     if change.rejoined and change.same_epoch:
-        words = f"static {_names(change.rejoined)} came back under a new id, without a rebalance"
+        words = f"static {_names(change.rejoined)} returned under a new id, without a rebalance"
         return Explained(change, Reason.STATIC_REJOIN, words)
     if change.same_epoch:
         return Explained(change, Reason.WRITTEN_AGAIN, "the same generation was written again")
@@ -162,8 +162,8 @@ def _explained(change: Change, before: Change | None, habits: Habits) -> Explain
 
 _WRITTEN_WORDS: Final = {
     Reason.DELETED: "the group was deleted",
-    Reason.CONVERTED: "the group changed its protocol, its members went on",
-    Reason.CREATED: "the group was made, without members yet",
+    Reason.CONVERTED: "the group changed its protocol and kept its members",
+    Reason.CREATED: "the group was created, without members yet",
     Reason.SEEN_FIRST: "the first generation in what was read",
 }
 
@@ -245,9 +245,9 @@ def _also_joined(change: Change) -> str:
 
 def _emptied(change: Change) -> str:
     """Return the last members as text; without other members there is no further evidence."""
-    words = f"the last members are gone: {_names([e.seen for e in change.left], change.left_count)}"
+    words = f"the last members left: {_names([e.seen for e in change.left], change.left_count)}"
     static = any(not each.seen.host for each in change.left)
-    return f"{words}; static ones do not leave, so their sessions expired" if static else words
+    return f"{words}; static members do not leave, so their sessions expired" if static else words
 
 
 # -- without departures ----------------------------------------------------------------------------
@@ -257,15 +257,17 @@ def _without_departures(change: Change, before: Change | None) -> Explained:
     if change.joined_count:
         return Explained(change, Reason.JOINED, f"joined: {_joined(change)}")
     if change.resubscribed:
-        words = f"reads other topics now: {_names(change.resubscribed)}"
+        words = f"changed subscription: {_names(change.resubscribed)}"
         return Explained(change, Reason.SUBSCRIPTION, words)
     if _is_second_round(change, before):
-        words = "second round of a cooperative rebalance: revoked partitions found their new owners"
+        words = "second round of a cooperative rebalance: revoked partitions were assigned"
         return Explained(change, Reason.SECOND_ROUND, words)
     if change.partitions > change.partitions_before or change.group_type != "classic":
-        words = "same members: partitions were added, or topics came or went"
+        words = "same members: partitions were added, or topics were created or deleted"
         return Explained(change, Reason.TOPICS, words)
-    words = "same members, same partitions: somebody asked for it (a leader that rejoined, a rack)"
+    words = (
+        "same members, same partitions: a member requested it (the leader rejoined, a rack changed)"
+    )
     return Explained(change, Reason.UNKNOWN, words)
 
 
@@ -336,7 +338,7 @@ def _gap_ms(one: Explained, other: Explained) -> int:
 
 
 def _deploy(series: Sequence[Explained]) -> Deploy | None:
-    """Return a series as a deploy, without the group's forming and end; None: it is none."""
+    """Return a series as a deploy, without the group's forming and end; None: it is not a deploy."""
     most = max(each.change.members for each in series)
     inner = _while_there(series, most)
     if not inner:

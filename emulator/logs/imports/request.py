@@ -17,7 +17,7 @@ from emulator.logs.imports.pieces import (
     Segment,
     Selection,
     is_empty,
-    is_far,
+    is_remote,
     segments_of,
 )
 from emulator.logs.imports.reading import Task
@@ -66,7 +66,7 @@ class Planned:
 
     @property
     def tasks(self) -> list[Task]:
-        """The work, one task a piece."""
+        """Return one task for each piece."""
         return [Task(piece, self.selection, self.settings) for piece in self.pieces]
 
 
@@ -125,7 +125,7 @@ def _from_files(
 
 def _holds_nothing(segment: Segment, far: Finder | None) -> bool:
     """Return whether a segment is empty; a remote one is opened only once, when it is read."""
-    return not segment.size if far and is_far(segment.path) else is_empty(segment)
+    return not segment.size if far and is_remote(segment.path) else is_empty(segment)
 
 
 def _from_cluster(request: Request, folder: Path, bootstrap: str, selection: Selection) -> Planned:
@@ -163,7 +163,7 @@ def _time_ms(option: str, text: str | None) -> int | None:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise RefusedError(
-            f"{option} {text}: not a time; expected such as 2026-05-04 or 2026-05-04T09:00:00+02:00"
+            f"{option} {text}: not a time; expected a form such as 2026-05-04 or 2026-05-04T09:00:00+02:00"
         ) from None
     return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
 
@@ -175,5 +175,5 @@ def retention_ms_of(text: str) -> int:
     except ValueError as error:
         raise RefusedError(f"--offsets-retention {text}: {error}") from None
     if retention_us < MINUTE_US:
-        raise RefusedError(f"--offsets-retention {text}: Kafka keeps offsets for a minute at least")
+        raise RefusedError(f"--offsets-retention {text}: must be at least a minute, as in Kafka")
     return retention_us // 1_000

@@ -1,7 +1,7 @@
 """Rows of all tables from the records of one log, in one pass and bounded memory.
 
 Commits are decoded by :mod:`emulator.logs.offsets_log.columns`; other records are decoded one by
-one beside it and collected until they are written.
+one and collected until they are written.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Origin:
 
     log_partition: int
     source: str
-    """Its name in ``gaps``."""
+    """The name in the table ``gaps``."""
 
 
 class Collected:
-    """Rows that wait to be written; implements ``Beside``."""
+    """Rows that are collected until they are written; implements ``Beside``."""
 
     def __init__(self, origin: Origin, selection: Selection) -> None:
         self.unknown_parts = 0
@@ -65,10 +65,10 @@ class Collected:
         """Number of rows taken by :meth:`taken`, by table."""
 
         self.group_names = set[str]()
-        """Of all groups that are not only in commits."""
+        """Ids of the groups that have other records than commits."""
 
         self.times_ms: tuple[int, int] | None = None
-        """Of the first and the last row, epoch ms; None: there are none."""
+        """Times of the first and the last row, epoch ms; None: there are no rows."""
 
         self._origin = origin
         self._selection = selection
@@ -78,22 +78,22 @@ class Collected:
     # -- implementation of Beside ------------------------------------------------------------
 
     def gap(self, gap: Gap) -> None:
-        """Keep a gap: bytes that are not batches."""
+        """Add a gap: bytes that are not batches."""
         self.gap_at(gap.position, gap.size, gap.reason)
 
     def record(self, log_offset: int, reason: str) -> None:
-        """Keep a record that cannot be read."""
+        """Add a record that cannot be read."""
         self.gap_at(log_offset, 0, f"the record of log offset {log_offset}: {reason}")
 
     def gap_at(self, position: int, length: int, reason: str) -> None:
-        """Keep an unreadable part of the source."""
+        """Add an unreadable part of the source."""
         place = {"log_partition": self._origin.log_partition, "source": self._origin.source}
         self._rows["gaps"].append(
             {**place, "position": position, "length": length, "reason": reason}
         )
 
     def marker(self, batch: Batch) -> None:
-        """Keep the end of a transaction."""
+        """Add the end of a transaction."""
         try:
             marker = read_marker(batch)
         except BadBatch as error:
@@ -105,7 +105,7 @@ class Collected:
             self._rows["markers"].append({**row, "is_committed": is_committed})
 
     def other(self, key: Key, fields: RecordFields, place: int) -> None:
-        """Keep a record about a group, if it is wanted."""
+        """Add a record about a group, if it is requested."""
         log_offset, timestamp = fields.offsets[place], fields.timestamps[place]
         if isinstance(key, UnknownKey):
             self.record(log_offset, f"a record of type {key.record_type}, unknown to Kafka 4.4.0")
@@ -139,7 +139,7 @@ class Collected:
 
     @property
     def is_much(self) -> bool:
-        """Whether the rows should be taken now to bound the memory."""
+        """Return whether the rows should be written now to bound the memory."""
         return self._bytes > _MOST_BYTES or any(
             len(rows) >= _MOST_ROWS for rows in self._rows.values()
         )
@@ -163,13 +163,13 @@ class Events:
     def __init__(self, origin: Origin, selection: Selection) -> None:
         self.collected = Collected(origin, selection)
         self.commits = 0
-        """Rows so far, of transactions too."""
+        """Number of rows so far by table, those of transactions included."""
 
         self.group_names = self.collected.group_names
-        """Of all groups that there are rows of."""
+        """Ids of all groups with rows."""
 
         self.transactions = Counter[str]()
-        """Commits by ``transaction``, where that is known at once."""
+        """Number of commits by value of ``transaction``, where it is known at once."""
 
         self._origin = origin
         self._selection = selection
@@ -179,7 +179,7 @@ class Events:
         return self.of_runs(runs_of(source, limits, self.collected))
 
     def of_runs(self, runs: Runs) -> Iterator[Rows]:
-        """Yield the rows of records that are given some at a time."""
+        """Yield the rows of records that arrive in groups."""
         for batch in record_batches(runs, self.collected):
             if batch is not None:
                 yield from self._commits(self._selection.of_commits(batch))

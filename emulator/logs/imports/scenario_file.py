@@ -1,4 +1,4 @@
-"""A sketch of a real group as a scenario file that ``rebalance run`` takes as it is.
+"""Write the sketch of a real group as a scenario file that ``rebalance run`` can play unchanged.
 
 Every value has a comment on its origin: measured in the log, or assumed because it is not there.
 """
@@ -24,7 +24,7 @@ from protocols.settings import BrokerSettings, ConsumerSettings
 
 ASSUMED_RUN_US: Final = 600_000_000
 ASSUMED_PLAYER = "range"
-"""An assignor in place of one that the emulator does not know."""
+"""The assignor used in place of one that the emulator does not know."""
 
 _BROKERS = BrokerSettings()
 _CONSUMERS = ConsumerSettings()
@@ -36,7 +36,7 @@ Table = Mapping[str, object]
 
 
 def scenario_text(sketch: Sketch) -> str:
-    """Return the file's text; raise NoScenarioError if no scenario can hold what the log says."""
+    """Return the file's text; raise NoScenarioError if the group cannot be a scenario."""
     parts = (_head(sketch), _cluster(sketch), _topics(sketch), _group(sketch), _ideas(sketch))
     text = "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
     try:
@@ -52,10 +52,10 @@ def scenario_text(sketch: Sketch) -> str:
 def _head(sketch: Sketch) -> Iterator[str]:
     found = sketch.findings
     seen = f"{clock(found.pace.first_ms)} to {clock(found.pace.last_ms)}"
-    yield f"# {_comment(found.group)}, as its offsets log shows it from {seen} (UTC)."
-    yield "# Each value says whether it was measured there or had to be assumed: look at those first."
+    yield f"# {_comment(found.group)}, from its offsets log of {seen} (UTC)."
+    yield "# Each value is marked as measured in the log or as assumed; check the assumed ones first."
     yield "#"
-    yield f"# Taken: {_generation(sketch)}."
+    yield f"# Used: {_generation(sketch)}."
     yield from _others(sketch)
     yield from _past(found)
     yield f"title = {toml_value(found.group + ', as imported')}"
@@ -99,17 +99,17 @@ def _cluster(sketch: Sketch) -> Iterator[str]:
         session = format_duration(_BROKERS.group_consumer_session_timeout_ms * 1000)
         yield "[cluster.settings]"
         yield from _pair(
-            "group.consumer.session.timeout.ms", session, "assumed: Kafka's own, not in the log"
+            "group.consumer.session.timeout.ms", session, "assumed: Kafka's default, not in the log"
         )
         return
     sessions = [member.session_timeout_ms or 0 for _, member in sketch.members]
     least, most = min(sessions), max(sessions)
     if least < _BROKERS.group_min_session_timeout_ms and least > 0:
         yield "[cluster.settings]"
-        yield from _pair("group.min.session.timeout.ms", least, "or the brokers refuse it")
+        yield from _pair("group.min.session.timeout.ms", least, "else the brokers reject it")
     elif most > _BROKERS.group_max_session_timeout_ms:
         yield "[cluster.settings]"
-        yield from _pair("group.max.session.timeout.ms", most, "or the brokers refuse it")
+        yield from _pair("group.max.session.timeout.ms", most, "else the brokers reject it")
 
 
 def _topics(sketch: Sketch) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _topic(topic: TopicSketch) -> Iterator[str]:
         "partitions", topic.partitions, "measured: the highest one assigned or committed"
     )
     rate = format_rate(float(f"{topic.rate:.3g}"))
-    words = "measured: offsets committed a second, of a partition; assumed: the group kept up"
+    words = "measured: committed offsets per second and partition; assumed: the group kept up"
     yield from _pair("rate", rate, words if topic.rate else "measured: nothing was committed")
     if topic.skew:
         yield from _pair("skew", list(topic.skew), "measured: factors, by partition")
@@ -142,7 +142,7 @@ def _group(sketch: Sketch) -> Iterator[str]:
     most = sketch.most_work_us
     limit = f"; above {format_duration(most)} it could not keep up" if most else ""
     yield from _pair(
-        "work", format_duration(sketch.work_us), f"assumed: a record, not in the log{limit}"
+        "work", format_duration(sketch.work_us), f"assumed: time per record, not in the log{limit}"
     )
     policy = sketch.commit.policy
     yield from _pair("commit", policy, _COMMIT_WORDS[policy])
@@ -176,7 +176,7 @@ _COMMIT_WORDS: Final = {
 
 def _settings(sketch: Sketch) -> Iterator[str]:
     generation = sketch.chosen.generation
-    words = "assumed: a run begins without committed offsets"
+    words = "assumed: the run begins without committed offsets"
     yield from _pair("auto.offset.reset", "earliest", words)
     if _by_coordinator(sketch):
         yield from _pair("group.protocol", "consumer", "measured")
@@ -199,10 +199,12 @@ def _assignor(name: str | None) -> Iterator[str]:
     key = "partition.assignment.strategy"
     known = JAVA_ASSIGNORS.get(name or "", name)
     if known in ASSIGNORS:
-        words = "measured: the one in use; others that members offer are not in the log"
+        words = "measured: the one in use; other supported ones are not in the log"
         yield from _pair(key, known, words)
     else:
-        words = f"assumed: the group uses {_comment(name or 'none')}, which is not known here"
+        words = (
+            f"assumed: the group uses {_comment(name or 'none')}, which the emulator does not know"
+        )
         yield from _pair(key, ASSUMED_PLAYER, words)
 
 
@@ -213,7 +215,7 @@ def _usual(values: Iterable[int | None], otherwise: int) -> int:
 
 
 def _own_settings(sketch: Sketch, name: str, member: Member) -> Table:
-    """Return the settings of a member that its group does not have or that differ."""
+    """Return the settings of a member that differ from those of its group."""
     own: dict[str, object] = {}
     if member.instance_id is not None:
         own["group.instance.id"] = member.instance_id
@@ -254,7 +256,7 @@ def _heartbeat(session_ms: int) -> int:
 def _ideas(sketch: Sketch) -> Iterator[str]:
     first = toml_value(legal(sketch.members[0][0]))
     group = toml_value(legal(sketch.findings.group))
-    yield "# What if? Take the # away from one of these, or write your own."
+    yield "# What if? Uncomment one of these, or write your own."
     yield "#"
     yield "# [[act]]                              # the next deploy"
     yield f"# rolling_restart = {group}"
@@ -276,5 +278,5 @@ def _pair(key: str, value: object, words: str) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """Return a text that stays in its comment."""
+    """Return a text for a comment, on one line."""
     return re.sub(r"[\x00-\x1f\x7f]", " ", text)

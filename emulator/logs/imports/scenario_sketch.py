@@ -23,7 +23,7 @@ LASTING_SHARE: Final = 0.1
 """A generation that lasted at least this share of the time is not short-lived."""
 
 EVEN_WITHIN: Final = 0.1
-"""Partitions whose rates lie no further from their mean count as even."""
+"""Partitions whose rates differ by at most this share from their mean count as even."""
 
 AUTO_FROM_MS: Final = 500
 """From this median interval on, commits count as periodic, not as one for each batch."""
@@ -75,12 +75,12 @@ class Sketch:
     chosen: Lasted
     topics: tuple[TopicSketch, ...]
     members: tuple[tuple[str, Member], ...]
-    """With names of their own."""
+    """The members, with unique names."""
 
     commit: CommitSketch
     work_us: int
     most_work_us: int | None
-    """Above this time for a record the busiest member's lag would grow; None: not known."""
+    """Processing time per record above which the busiest member's lag would grow; None: unknown."""
 
 
 def sketch(findings: GroupFindings, rows: Iterable[Row], epoch: int | None = None) -> Sketch:
@@ -91,8 +91,8 @@ def sketch(findings: GroupFindings, rows: Iterable[Row], epoch: int | None = Non
     """
     if findings.group_type is None:
         raise NoScenarioError(
-            f"{findings.group}: only committed offsets were read of it, no members; "
-            "read more of its log, or write its members by hand"
+            f"{findings.group}: the log has its committed offsets, but no members; "
+            "read more of the log, or write the scenario by hand"
         )
     if findings.group_type not in PLAYED:
         raise NoScenarioError(
@@ -119,7 +119,7 @@ def sketch(findings: GroupFindings, rows: Iterable[Row], epoch: int | None = Non
 
 
 def lasted(rows: Iterable[Row], end_ms: int) -> list[Lasted]:
-    """Return the generations that had members, each as it was when the next one came."""
+    """Return the generations that had members, each in its last state."""
     follower, seen = Follower(), list[Generation]()
     for row in rows:
         seen += [each for each in follower.see(row) if isinstance(each, Generation)]
@@ -143,7 +143,7 @@ def _joined_up(known: Iterable[Lasted]) -> list[Lasted]:
 
 def _chosen(group: str, generations: Sequence[Lasted], epoch: int | None) -> Lasted:
     if not generations:
-        raise NoScenarioError(f"{group}: it had no members in what was read")
+        raise NoScenarioError(f"{group}: it has no members in what was read")
     if epoch is None:
         long = LASTING_SHARE * sum(each.for_ms for each in generations)
         return [each for each in generations if each.for_ms >= long][-1]
@@ -190,7 +190,7 @@ def _named(members: Sequence[Member]) -> Iterable[tuple[str, Member]]:
 
 
 def legal(name: str) -> str:
-    """Return a name without what a scenario's names cannot hold, such as brackets."""
+    """Return a name without characters that scenarios do not allow, such as brackets."""
     return re.sub(r"[\[\]\x00-\x1f]", "_", name).strip()[:240] or "_"
 
 
@@ -218,7 +218,7 @@ def _two_digits(number: int) -> int:
 
 
 def _most_work_us(topics: Iterable[TopicSketch], members: int) -> int | None:
-    """Return how long a record may take: all are shared evenly, but for the last one of a topic."""
+    """Return the longest possible processing time of a record if partitions are shared evenly."""
     rate = sum(each.rate * -(-each.partitions // members) for each in topics)
     return int(1e6 / rate) if rate > 0 else None
 

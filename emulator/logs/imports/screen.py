@@ -24,7 +24,7 @@ MOST_GAPS: Final = 3
 MOST_ROWS: Final = 40
 MOST_MEMBERS: Final = 40
 MOST_DETAILED: Final = 10
-"""Groups that are described one by one."""
+"""Maximum number of groups that are described one by one."""
 
 
 class Shortlist:
@@ -70,8 +70,8 @@ def findings_screen(shortlist: Shortlist) -> Iterator[str]:
         yield ""
         yield from paragraph(f"{counted(quiet, 'group')} with nothing to look at.")
     yield from paragraph(
-        'Reasons with "probably" are inferred from when members committed last; the log does not '
-        "hold them. Times are UTC."
+        'Reasons with "probably" are inferred from the last commits of members; the log does not '
+        "contain them. Times are UTC."
     )
 
 
@@ -113,7 +113,7 @@ def _advanced(mine: Sequence[CadenceFinding]) -> int:
 
 
 def _member_row(mine: Sequence[CadenceFinding]) -> Iterator[str]:
-    """Yield sums over a member's partitions, and the ranges of their commit intervals."""
+    """Return sums over a member's partitions, and the ranges of their commit intervals."""
     taken_ms = max(each.last_ms for each in mine) - min(each.first_ms for each in mine)
     rate = _advanced(mine) * 1000 / taken_ms if taken_ms else None
     yield str(len({(each.topic, each.partition) for each in mine}))
@@ -125,7 +125,7 @@ def _member_row(mine: Sequence[CadenceFinding]) -> Iterator[str]:
 
 
 def _between(values_ms: Iterable[int | None]) -> str:
-    """Return the smallest and the largest of some times, once if they look alike."""
+    """Return the smallest and the largest of some times, or one if both are shown alike."""
     known = [value for value in values_ms if value is not None]
     ends = dict.fromkeys(_ms(value) for value in (min(known), max(known))) if known else {}
     return " to ".join(ends)
@@ -215,7 +215,7 @@ def import_lines(plan: Planned, manifest: dict[str, Any]) -> Iterator[str]:
         yield from _gap_lines(plan, rows["gaps"])
     if manifest["unknown_parts"]:
         commits = counted(manifest["unknown_parts"], "commit")
-        yield f"{commits} contain more than the columns do: headers, or fields of a newer Kafka"
+        yield f"{commits} have more fields than the columns: headers, or fields of a newer Kafka"
     for path in plan.empty:
         yield printable(f"{path}: an empty segment")
 
@@ -230,7 +230,7 @@ def _gap_lines(plan: Planned, number: int) -> Iterator[str]:
 
 
 def _place(gap: Mapping[str, Any], plan: Planned) -> str:
-    """Return where a gap is; empty for one record, whose reason names its offset."""
+    """Return the position of a gap; empty for a single record, whose reason contains its offset."""
     if not gap["length"]:
         return ""
     unit = "log offset" if plan.is_live else "byte"

@@ -1,11 +1,11 @@
-"""The folder of an import: its files, complete or not there; and the outcome of transactions.
+"""The folder of an import, whose files are complete or absent, and the outcome of transactions.
 
 =====================================  =========================================================
 ``manifest.json``                      sources, selection, counts, versions
 ``commits/00012-….parquet``            a piece's commits, in the order of the log
 ``commits/00012-transactions.parquet`` those of transactions, of all pieces of a log partition
 ``groups/00012-….parquet``             its records about groups
-``gaps/00012-….parquet``               what could not be read of it
+``gaps/00012-….parquet``               its unreadable parts
 =====================================  =========================================================
 
 It is written as ``.DIR.part`` and renamed when it is complete. Complete files in it are reused by
@@ -67,19 +67,19 @@ class Receipt:
     log_partition: int
     size: int
     rows: Mapping[str, int]
-    """By table; ``of_transactions`` and ``markers`` too."""
+    """Number of rows by table; ``of_transactions`` and ``markers`` included."""
 
     transactions: Mapping[str, int]
-    """Commits by ``transaction``, where that is known at once."""
+    """Number of commits by value of ``transaction``, where it is known at once."""
 
     groups: tuple[str, ...]
-    """Names of the groups that there are rows of, sorted."""
+    """Ids of the groups with rows, sorted."""
 
     times_ms: tuple[int, int] | None
-    """Of its first and its last row, epoch ms; None: there are none."""
+    """Times of its first and last row, epoch ms; None: there are no rows."""
 
     unknown_parts: int
-    """Rows whose records hold more than the columns do: headers, what a newer Kafka adds."""
+    """Number of rows whose records have more fields than the columns: headers, newer fields."""
 
 
 # -- the folder ----------------------------------------------------------------------------------
@@ -97,8 +97,8 @@ def begin(folder: Path, plan: Mapping[str, Any]) -> None:
     Raise OtherFolderError if the target folder is not empty, OSError if it cannot be created.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        what = "an import" if (folder / MANIFEST).is_file() else "something"
-        raise OtherFolderError(f"there is {what} in it already")
+        content = "an import" if (folder / MANIFEST).is_file() else "other files"
+        raise OtherFolderError(f"it already contains {content}")
     part = part_of(folder)
     text = json.dumps(plan, indent=1) + "\n"
     there = part / WORK / PLAN
@@ -129,7 +129,7 @@ def finish(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def receipt_of(part: Path, name: str, key: str) -> Receipt | None:
-    """Return the receipt of a piece; None if there is none, or it is of other bytes."""
+    """Return the receipt of a piece; None if there is none, or it is for other bytes."""
     try:
         known = json.loads(_receipt_path(part, name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -149,9 +149,9 @@ def keep_receipt(part: Path, receipt: Receipt) -> None:
 
 
 def write_rows(part: Path, name: str, rows: Iterator[Rows]) -> dict[str, int]:
-    """Write the rows of a piece into the tables' files; return how many each has.
+    """Write the rows of a piece into the tables' files; return the number of rows of each.
 
-    Raise OSError if there is no room; then none of the files has its name.
+    Raise OSError if the disk is full; then none of the files gets its final name.
     """
     counts = dict.fromkeys([*_SCHEMAS, *_ON_THE_WAY], 0)
     for table in counts:
@@ -177,7 +177,7 @@ def _receipt_path(part: Path, name: str) -> Path:
 
 
 def _file(path: Path, schema: pa.Schema) -> ParquetOutput:
-    """Open a file of rows, whose readers get plain text instead of dictionaries."""
+    """Open a file of rows; readers get plain text instead of dictionaries."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return ParquetOutput(path, schema, _METADATA, store_schema=False)
 
@@ -186,9 +186,9 @@ def _file(path: Path, schema: pa.Schema) -> ParquetOutput:
 
 
 def decide_transactions(part: Path, log: str) -> dict[str, int]:
-    """Write a log partition's commits of transactions, and return how many ended how.
+    """Write a log partition's commits of transactions, and return their number by outcome.
 
-    *log*: what the names of its files begin with. All its pieces must be there.
+    *log*: the prefix of its files. All its pieces must have been written.
     """
     counts = dict[str, int]()
     pieces = sorted((part / WORK / OF_TRANSACTIONS).glob(f"{log}-*.parquet"))
@@ -219,7 +219,7 @@ TABLES = ("commits", "groups", "gaps")
 def plan_of(
     sources: Sequence[str], pieces: Iterable[Piece], selection: Selection
 ) -> dict[str, Any]:
-    """Return the values that determine the rows."""
+    """Return the values that determine the rows of an import."""
     return {
         "schema_version": SCHEMA_VERSION,
         "version": emulator.__version__,
@@ -277,7 +277,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Markers(NamedTuple):
-    """The ends of one log partition's transactions, in order of producers and of log offsets.
+    """The ends of one log partition's transactions, sorted by producer and log offset.
 
     A pair of those two is one number: the producer's place times the number of different
     offsets and one more, and the offset's place. So all can be looked up at once.
@@ -296,7 +296,7 @@ class Markers(NamedTuple):
     """For each of the pairs."""
 
     def pairs_from(self, producer_ids: Numbers, log_offsets: Numbers) -> Numbers:
-        """Return the least pair of each producer at or behind an offset."""
+        """Return the smallest pair of each producer at or after an offset."""
         producers = np.searchsorted(self.producer_ids, producer_ids)
         return producers * (len(self.log_offsets) + 1) + np.searchsorted(
             self.log_offsets, log_offsets
@@ -304,7 +304,7 @@ class Markers(NamedTuple):
 
 
 def in_order(markers: pa.Table) -> Markers:
-    """Return markers, rows of ``beside.MARKERS``, so that they can be looked up."""
+    """Return markers in sorted order, for look-ups."""
     producer_ids = markers.column("producer_id").to_numpy()
     log_offsets = markers.column("log_offset").to_numpy()
     are_committed = markers.column("is_committed").to_numpy()
@@ -316,7 +316,7 @@ def in_order(markers: pa.Table) -> Markers:
 
 
 def outcomes(rows: pa.RecordBatch, markers: Markers) -> pa.Array:
-    """Return ``transaction`` of commits that were made in transactions."""
+    """Return the value of ``transaction`` for commits in transactions."""
     producer_ids = rows.column("producer_id").to_numpy()
     log_offsets = rows.column("log_offset").to_numpy()
     codes = np.full(len(producer_ids), _PENDING, np.int8)

@@ -20,10 +20,10 @@ class State(StrEnum):
     """The state of a group at the end of what was read."""
 
     ACTIVE = "active"
-    """It has members."""
+    """The group has members."""
 
     EMPTY = "empty"
-    """It has no members, but it and its offsets exist."""
+    """The group has no members, but it and its offsets exist."""
 
     DELETED = "deleted"
     OFFSETS_ONLY = "offsets only"
@@ -61,7 +61,7 @@ class RewindFinding:
 
     @property
     def records(self) -> int:
-        """How many records are read again from there."""
+        """Return the number of records to reprocess."""
         return self.from_offset - self.to_offset
 
 
@@ -70,7 +70,7 @@ class CadenceFinding:
     """How one member committed one partition."""
 
     member: str | None
-    """None: it had no owner, or the log does not show it."""
+    """None: the partition had no owner, or the log does not show it."""
 
     member_id: str | None
     topic: str
@@ -92,13 +92,13 @@ class PartitionFinding:
     topic: str
     partition: int
     offset: int | None
-    """Committed in the end; None: nothing, or deleted."""
+    """The committed offset at the end of the log; None: nothing was committed, or it was deleted."""
 
     commits: int
     in_transactions: int
     deletions: int
     deleted_ms: int | None
-    """The last deletion of its offset."""
+    """Time of the last deletion of its offset."""
 
     first_ms: int | None
     last_ms: int | None
@@ -111,18 +111,18 @@ class PartitionFinding:
     owner: str | None
     owned_since_ms: int | None
     idle: bool
-    """Assigned to a member, and its committed offset has not advanced for long."""
+    """Whether it is assigned to a member and its committed offset has not advanced for long."""
 
     expires_ms: int | None
     """When the offset will be deleted; None: not while the group is as it is."""
 
     at_risk: bool
-    """Little or none of the retention is left."""
+    """Whether little or none of the retention time is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberFinding:
-    """A member by its name and host, over all its member ids."""
+    """A member, identified by name and host, over all its member ids."""
 
     name: str
     host: str
@@ -133,14 +133,14 @@ class MemberFinding:
     returns: int
     flapping: bool
     present: int
-    """How many of that name are members in the end."""
+    """Number of members with that name at the end of the log."""
 
     assigned: int | None
-    """Their partitions in the end; None: not in the log."""
+    """Their number of partitions at the end of the log; None: not in the log."""
 
     @property
     def idle(self) -> bool:
-        """Whether it is a member and has nothing to do."""
+        """Whether it is a member without partitions."""
         return bool(self.present) and self.assigned == 0
 
     def __str__(self) -> str:
@@ -149,7 +149,7 @@ class MemberFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The committed offsets of a partition over time, thinned."""
+    """The committed offsets of a partition over time, downsampled."""
 
     topic: str
     partition: int
@@ -157,29 +157,29 @@ class Curve:
 
 
 Reasons = tuple[tuple[Reason, int], ...]
-"""Why a group rebalanced, and how often for each reason, most first."""
+"""The number of rebalances by reason, descending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long a group was seen, and how often it rebalanced."""
+    """How long a group appears in the log, and how often it rebalanced."""
 
     first_ms: int
     last_ms: int
-    """Of its first and its last record."""
+    """Times of its first and last record."""
 
     active_ms: int
-    """How long it had members."""
+    """Time during which it had members."""
 
     rebalances: int
     an_hour: float | None
-    """While it had members; None: for too short a time for a rate."""
+    """Rebalances per hour while it had members; None: that time is too short for a rate."""
 
     worst_hour: int
-    """Most rebalances within an hour."""
+    """Maximum number of rebalances within one hour."""
 
     worst_hour_from_ms: int | None
-    """When that hour began: at its first rebalance."""
+    """The begin of that hour: its first rebalance."""
 
     reasons: Reasons
     worst_hour_reasons: Reasons
@@ -200,25 +200,25 @@ class GroupFindings:
     """In the end."""
 
     assignors: tuple[tuple[str, int], ...]
-    """Those in use, with their generations, the most used one first."""
+    """The assignors in use, with their number of generations, descending."""
 
     commits: int
     in_transactions: int
     deletions: int
     advanced: int
     rate: float | None
-    """Of all partitions together."""
+    """Sum over all partitions."""
 
     median_ms: int | None
     p95_ms: int | None
     intervals_ms: tuple[tuple[int, int], ...]
-    """Between two commits of a partition by one owner: how long, how often."""
+    """Times between two commits of a partition by one owner, with counts."""
 
     pace: Pace
     changes: tuple[Explained, ...] = ()
     deploys: tuple[Deploy, ...] = ()
     rewound: int = 0
-    """Rewinds, also those that are not listed one by one."""
+    """Number of rewinds, those that are not listed included."""
 
     rewinds: tuple[RewindFinding, ...] = ()
     cadence: tuple[CadenceFinding, ...] = ()

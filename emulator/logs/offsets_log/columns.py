@@ -3,7 +3,7 @@
 One row a commit or tombstone, in the order of the log:
 
 ================  ==============================================================================
-column            what it holds
+column            content
 ================  ==============================================================================
 log_offset        of the record
 timestamp         of the record, epoch ms
@@ -14,7 +14,7 @@ topic
 partition
 is_tombstone      whether the offset is deleted; if so, what follows is null
 value_version
-offset            the next one to read
+offset            the next offset to read
 leader_epoch      of the last record read; -1: unknown
 metadata
 commit_timestamp  epoch ms
@@ -22,11 +22,11 @@ expire_timestamp  epoch ms; -1: none
 topic_id          as Kafka prints it
 ================  ==============================================================================
 
-Text is dictionary-encoded, anew in each record batch. Nothing is decided about transactions: a
-row with a producer id counts only when a commit marker follows.
+Text is dictionary-encoded separately in each record batch. The outcome of transactions is not
+decided here: a row with a producer id counts only if a commit marker follows.
 
-Values are taken a thousand at a time by the layouts of ``columns_layout``; one that is unlike
-these goes through the value decoder. Keys repeat: each is decoded once in a record batch.
+Values are decoded together by the layouts of ``columns_rows``; a value with another layout goes
+through the value decoder. Keys repeat: each is decoded once per record batch.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from protocols.offsets_topic.segments.record import RecordFields
 from protocols.offsets_topic.segments.resync import LIMITS, Limits
 
 ROWS: Final = 131_072
-"""The most rows of one record batch."""
+"""Maximum number of rows of one record batch."""
 
 _RUN: Final = 1_024
-"""Records taken at once: few enough to stay in a processor's cache."""
+"""Number of records decoded together: few enough for a processor's cache."""
 
 _RUN_BYTES: Final = 2**22
-"""Of their batches, uncompressed: the records of large groups have a megabyte each."""
+"""Maximum size of their batches, uncompressed: records of large groups have a megabyte each."""
 
 Runs = Iterator[tuple[RecordFields, Array]]
-"""Some records at a time, and the producer id of each."""
+"""A number of records, and the producer id of each."""
 
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 SCHEMA: Final = pa.schema(
@@ -82,14 +82,14 @@ SCHEMA: Final = pa.schema(
 
 
 class CommitColumns:
-    """The commits of a stream, to be walked once; ``left_out`` says what else there was."""
+    """The commits of a stream, to be iterated once; ``left_out`` counts everything else."""
 
     def __init__(
         self, source: bytes | BinaryIO, *, rows: int = ROWS, limits: Limits = LIMITS
     ) -> None:
         """Read from bytes, or from a binary file at its beginning.
 
-        *rows*: the most of a record batch; memory grows with it, and not with the stream.
+        *rows*: the maximum of a record batch; memory grows with it, not with the stream.
         """
         self.left_out = LeftOut()
         self._source = source
@@ -98,7 +98,7 @@ class CommitColumns:
         self._run = min(_RUN, rows)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yield record batches of ``SCHEMA``, none of them empty; no bytes raise an error."""
+        """Yield record batches of ``SCHEMA``, none of them empty; invalid bytes do not raise."""
         runs = runs_of(self._source, self._limits, self.left_out, self._run)
         made = record_batches(runs, self.left_out, self._most_rows)
         return (batch for batch in made if batch is not None)
@@ -107,7 +107,7 @@ class CommitColumns:
 def record_batches(
     runs: Runs, left_out: Beside, most_rows: int = ROWS
 ) -> Iterator[pa.RecordBatch | None]:
-    """Yield the commits among some records; None after each run, so that others can be written.
+    """Yield the commits among some records; None after each run, so that other rows can be written.
 
     No run has more than *most_rows* records, and no record batch is empty.
     """
@@ -123,7 +123,7 @@ def record_batches(
 
 
 def runs_of(source: bytes | BinaryIO, limits: Limits, left_out: Beside, most: int = _RUN) -> Runs:
-    """Yield all records of a stream, *most* at a time; no bytes raise an error."""
+    """Yield all records of a stream, at most *most* together; invalid bytes do not raise."""
     fields, producer_ids, counts, size = _no_records(), list[int](), list[int](), 0
     for batch in _sound_batches(source, limits, left_out):
         before = len(fields.offsets)
@@ -156,7 +156,7 @@ def _no_records() -> RecordFields:
 
 
 def _cut(fields: RecordFields, producer_ids: Array, size: int) -> Runs:
-    """Yield records in pieces of at most a size: one batch can hold very many."""
+    """Yield records in pieces of limited size: one batch can contain very many."""
     count = len(fields.offsets)
     if 0 < count <= size:
         yield fields, producer_ids
@@ -208,13 +208,13 @@ def _key_columns(keys: Sequence[CommitKey], places: Array) -> dict[str, pa.Array
 
 
 def _texts(codes: Array, texts: Sequence[str], missing: Array | None = None) -> pa.Array:
-    """Return a dictionary-encoded column; *codes* are places in *texts*."""
+    """Return a dictionary-encoded column; *codes* are indices into *texts*."""
     indices = pa.array(codes.astype(np.int32), mask=missing)
     return pa.DictionaryArray.from_arrays(indices, pa.array(texts, pa.string()))
 
 
 def _ids(raw: Array, missing: Array | None) -> pa.Array:
-    """Return ids as the text that Kafka prints; there are few different ones."""
+    """Return ids as the text that Kafka prints; few of them differ."""
     kind = pa.binary(UUID.size)
     ids = pa.Array.from_buffers(kind, len(raw), [None, pa.py_buffer(raw)]).dictionary_encode()
     texts = [uuid_text(each.as_py()) for each in ids.dictionary]

@@ -14,7 +14,7 @@ from emulator.logs.offsets_log.finding import OnRead, SegmentBytes, buffered, op
 from emulator.parquet_file import ParquetOutput
 
 LOG: Final = pa.field("log", pa.dictionary(pa.int32(), pa.string()))
-"""Which log a row is of; before the columns of ``SCHEMA``."""
+"""The log of a row; the first column, before those of ``SCHEMA``."""
 
 FILE_SCHEMA: Final = pa.schema([LOG, *SCHEMA])
 
@@ -25,21 +25,21 @@ class Written(NamedTuple):
     rows: int
     left_out: LeftOut
     fault: str | None
-    """Why its bytes end too early; None: they do not."""
+    """Why it could not be read to its end; None: it was."""
 
 
 class ColumnsFile:
     """Writes commits to a Parquet file; used with ``with``.
 
     Raises OSError from the constructor if the file cannot be written. Until the end of the
-    ``with`` block the rows are in a file beside it; then that one takes its name.
+    ``with`` block the rows are in a temporary file beside it, which is renamed at the end.
     """
 
     def __init__(self, path: Path) -> None:
         self._output = ParquetOutput(path, FILE_SCHEMA)
 
     def add(self, log_name: str, segment: Path, on_read: OnRead = lambda _: None) -> Written:
-        """Append the commits of a segment; raise OSError if there is no room for them.
+        """Append the commits of a segment; raise OSError if the disk is full.
 
         *on_read*: called with the number of bytes of each read. Raise LogFileError if the segment
         cannot be opened.

@@ -21,14 +21,14 @@ class Unreadable(NamedTuple):
 
     log_offset: int
     reason: str
-    """One sentence for people."""
+    """One sentence for the user."""
 
 
 class Beside(Protocol):
     """Receives all parts of a stream that are not in the rows of commits."""
 
     unknown_parts: int
-    """As in :class:`LeftOut`."""
+    """Number of rows whose records have more fields than the row, as in :class:`LeftOut`."""
 
     def gap(self, gap: Gap) -> None:
         """Handle bytes that are not batches."""
@@ -48,21 +48,21 @@ class LeftOut:
     """Counts of the parts that are not in the rows; they grow while a stream is read."""
 
     other_types: Counter[int] = field(default_factory=Counter)
-    """Records that are no commits, by the number of their type, known or not."""
+    """Records that are not commits, by the number of their type, known or not."""
 
     markers: int = 0
     """Control records: ends of transactions."""
 
     gaps: int = 0
-    """Runs of bytes that cannot be read as batches."""
+    """Sequences of bytes that cannot be read as batches."""
 
     gap_bytes: int = 0
     unreadable: int = 0
     """Records whose key or value cannot be read."""
 
     unknown_parts: int = 0
-    """Rows whose records hold more than the columns do: headers, tagged fields that 4.4 does not
-    know, bytes behind the last field."""
+    """Rows whose records have more fields than the columns: headers, tagged fields that 4.4 does not
+    know, bytes after the last field."""
 
     faults: list[Gap | Unreadable] = field(default_factory=list)
     """The first gaps and unreadable records, at most ``MOST_FAULTS``."""

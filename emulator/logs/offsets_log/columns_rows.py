@@ -1,4 +1,4 @@
-"""Rows of committed offsets in one array, made of some hundred records at a time."""
+"""Rows of committed offsets in one array, decoded from some hundred records together."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _VERSION_BYTES = 2
 
 
 class FixedLayout(NamedTuple):
-    """How one version of a value lies in its bytes while its text is empty."""
+    """The byte layout of one version of a value whose text fields are empty."""
 
     version: int
     dtype: np.dtype[np.void]
-    """The fields by their attributes, big-endian, and the constants between them."""
+    """The fields by attribute, big-endian, and the constants between them."""
 
     constants: dict[str, np.void]
-    """What has to be the same in all values, by its name in ``dtype``."""
+    """The constant bytes of all such values, by name in ``dtype``."""
 
     defaults: dict[str, Any]
-    """Of the numbers and ids that are not there, by attribute."""
+    """Default values of the numbers and ids that this version does not have, by attribute."""
 
     def fits(self, values: Array) -> npt.NDArray[np.bool_]:
         """Return which values of this size have this layout."""
@@ -53,7 +53,7 @@ class FixedLayout(NamedTuple):
         return fits
 
     def fill(self, rows: Array, at: Array | slice, values: Array) -> None:
-        """Put values that fit into some rows: version, numbers and ids."""
+        """Write values with this layout into some rows: version, numbers and ids."""
         rows["value_version"][at] = self.version
         for name in self.dtype.names or ():
             if name not in self.constants:
@@ -63,7 +63,7 @@ class FixedLayout(NamedTuple):
 
 
 def fixed_layouts(record_type: RecordType) -> dict[int, list[FixedLayout]]:
-    """Return by size in bytes how values of numbers, ids and empty text lie, in all versions."""
+    """Return the layouts of values with empty text fields, of all versions, by size in bytes."""
     found = defaultdict(list)
     for version in record_type.versions:
         tagged = record_type.value.tagged(version)
@@ -75,7 +75,7 @@ def fixed_layouts(record_type: RecordType) -> dict[int, list[FixedLayout]]:
 
 
 def native_type(kind: Fixed) -> np.dtype[Any]:
-    """Return numpy's type of numbers like these; ids are their bytes."""
+    """Return numpy's type for a field; ids are bytes."""
     return np.dtype(f"V{kind.size}" if kind is UUID else kind.code)
 
 
@@ -104,7 +104,7 @@ def _layout(record_type: RecordType, version: int, there: tuple[Field, ...]) -> 
 def _parts(
     record_type: RecordType, version: int, there: tuple[Field, ...]
 ) -> Iterator[bytes | Field]:
-    """Yield what a value consists of: bytes that never differ, and fields of fixed size."""
+    """Yield the parts of a value: constant bytes, and fields of fixed size."""
     flexible = record_type.layout(version).flexible
     empty = (COMPACT if flexible else PLAIN).string_length(0)
     yield version.to_bytes(_VERSION_BYTES)
@@ -126,7 +126,7 @@ NUMBERS: Final = {
     for field in OFFSET_COMMIT.value.fields
     if isinstance(field.type, Fixed)
 }
-"""The numbers and ids of a commit, by their attributes."""
+"""The numbers and ids of a commit, by attribute."""
 
 ROW: Final = np.dtype(
     [
@@ -140,7 +140,7 @@ ROW: Final = np.dtype(
         *((name, native_type(kind)) for name, kind in NUMBERS.items()),
     ]
 )
-"""One commit; ``key`` and ``metadata`` are places in the lists of :class:`RowMaker`."""
+"""One commit; ``key`` and ``metadata`` are indices into the lists of :class:`RowMaker`."""
 
 _LAYOUTS: Final = fixed_layouts(OFFSET_COMMIT)
 _NO_COMMIT: Final = -1
@@ -148,7 +148,7 @@ _NO_SIZE: Final = -1
 
 
 class RowMaker:
-    """Makes rows of records; all that it makes share its keys and its metadata."""
+    """Decodes records to rows, which share the lists of keys and metadata."""
 
     def __init__(self, left_out: Beside) -> None:
         self._left_out = left_out
@@ -157,22 +157,22 @@ class RowMaker:
 
     @property
     def keys(self) -> list[CommitKey]:
-        """The different keys, in the order in which they came."""
+        """The distinct keys, in order of their first occurrence."""
         return self._keys.held
 
     @property
     def metadata(self) -> list[str]:
-        """The different metadata, the empty one first."""
+        """The distinct metadata, the empty one first."""
         return list(self._metadata)
 
     def rows(self, fields: RecordFields, producer_ids: Array) -> Array:
-        """Return the commits among some records, whose batches are of these producers."""
+        """Return the commits among some records; *producer_ids*: those of their batches."""
         rows = np.zeros(len(fields.offsets), ROW)
         rows["producer_id"] = producer_ids
         rows["key"] = np.fromiter(map(self._keys.__getitem__, fields.keys), np.int32, len(rows))
         readable = rows["key"] != _NO_COMMIT
         for place in np.flatnonzero(~readable).tolist():
-            self._tell_of_other(fields, place)
+            self._leave_out(fields, place)
         try:
             rows["log_offset"], rows["timestamp"] = fields.offsets, fields.timestamps
         except OverflowError:
@@ -182,7 +182,7 @@ class RowMaker:
         return rows if readable.all() else rows[readable]
 
     def _take_out_too_large(self, rows: Array, fields: RecordFields, readable: Array) -> None:
-        """Fill in offsets and times one by one; no Kafka wrote those that have over 64 bits."""
+        """Set offsets and times one by one, and remove records whose values exceed 64 bits."""
         numbers = zip(fields.offsets, fields.timestamps, strict=True)
         for place, (log_offset, timestamp) in enumerate(numbers):
             try:
@@ -190,10 +190,10 @@ class RowMaker:
             except OverflowError:
                 if readable[place]:
                     readable[place] = False
-                    reason = f"its offset or its time, {timestamp}, has over 64 bits"
+                    reason = f"its offset or its time, {timestamp}, exceeds 64 bits"
                     self._left_out.record(log_offset, reason)
 
-    def _tell_of_other(self, fields: RecordFields, place: int) -> None:
+    def _leave_out(self, fields: RecordFields, place: int) -> None:
         log_offset, data = fields.offsets[place], fields.keys[place]
         if data is None:
             self._left_out.record(log_offset, "the record has no key")
@@ -208,9 +208,9 @@ class RowMaker:
     # -- values ----------------------------------------------------------------------------------
 
     def _read_values(self, rows: Array, values: Values, readable: Array) -> set[int]:
-        """Fill in what the values of readable rows say; take out those that cannot be read.
+        """Set the values of readable rows; remove the rows that cannot be read.
 
-        Return the places of those that hold more than a row.
+        Return the indices of records with more fields than a row.
         """
         sizes = [_NO_SIZE if value is None else len(value) for value in values]
         size_of = np.array(sizes)
@@ -231,18 +231,18 @@ class RowMaker:
         return more
 
     def _read_alone(self, row: np.void, data: bytes | None) -> bool:
-        """Fill in what the value decoder says of one value, or raise as it does.
+        """Set the row of one value with the value decoder; raise the decoder's error.
 
-        Return whether it says more.
+        Return whether the value has more fields than the row.
         """
-        assert data is not None, "a tombstone has nothing to read"
+        assert data is not None, "a tombstone has no value"
         key = self._keys.held[row["key"]]
         held = decode_value(key.record_type, data)
         if isinstance(held, UnknownValue):
             problem = f"Kafka 4.4 does not know version {held.value_version}"
             raise MalformedRecordError(0, "version", problem)
         _, stored = as_replayed(Record(key, held))
-        assert isinstance(stored, OffsetCommitValue), "the value of a commit"
+        assert isinstance(stored, OffsetCommitValue), "the key is that of a commit"
         row["value_version"] = held.value_version
         row["metadata"] = self._metadata.setdefault(stored.metadata, len(self._metadata))
         for name, kind in NUMBERS.items():
@@ -252,9 +252,9 @@ class RowMaker:
 
 
 def _read_together(rows: Array, values: Values, at: Array, size: int) -> Array:
-    """Fill in the values of one size that lie as can be expected; return where these are.
+    """Set the rows of values of one size with a fixed layout; return their indices.
 
-    *at*: places of rows and of their values.
+    *at*: indices of the rows and of their values.
     """
     everything = len(at) == len(values)
     present = cast("Sequence[bytes]", values)  # those of any size
@@ -272,13 +272,13 @@ def _read_together(rows: Array, values: Values, at: Array, size: int) -> Array:
 
 
 class _Keys(dict[bytes | None, int]):
-    """Places of commit keys, by their bytes; no others are remembered."""
+    """Indices of commit keys by their bytes; other keys are not stored."""
 
     def __init__(self) -> None:
         super().__init__()
         self.held: list[CommitKey] = []
         self.oldest: list[int] = []
-        """Places of keys of the oldest form."""
+        """Indices of keys of record type 0."""
 
     def __missing__(self, data: bytes | None) -> int:
         try:

@@ -53,7 +53,7 @@ Numbers = dict[str, list[int]]
 
 
 def groups_of(loaded: Loaded) -> list[str]:
-    """Return all that is known by a group's id: groups, and offsets whose group is gone."""
+    """Return the ids of all groups, and of offsets whose group no longer exists."""
     named = {*loaded.groups, *loaded.offsets.committed}
     for of_producer in loaded.offsets.pending.values():
         named.update(group_id for group_id, offsets in of_producer.items() if offsets)
@@ -61,7 +61,7 @@ def groups_of(loaded: Loaded) -> list[str]:
 
 
 def group_words(loaded: Loaded, group_id: str) -> Words:
-    """Return a group's type, state, members and offsets; one that is not there is Dead."""
+    """Return a group's type, state, members and offsets; an absent group is Dead."""
     match loaded.groups.get(group_id):
         case None:
             words: Words = {"type": None, "state": GroupState.DEAD}
@@ -100,7 +100,7 @@ def _classic_member_words(member: MemberMetadata) -> Words:
 
 
 def _classic_assignment(assignment: bytes) -> Numbers | Words:
-    """Return partitions by topic; other bytes than the consumer protocol's as they are."""
+    """Return partitions by topic; bytes that are not of the consumer protocol unchanged."""
     if not assignment:
         return {}
     try:
@@ -116,7 +116,7 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> Numbers:
     return topics
 
 
-# -- groups that are written fact by fact ----------------------------------------------------
+# -- groups of the newer protocols -----------------------------------------------------------
 
 
 def _member_group_words(group: MemberGroup) -> Words:
@@ -195,12 +195,12 @@ def _numbers(target: Any) -> Numbers | dict[str, Numbers]:
 
 
 def _partitions(topics: Iterable[Any]) -> Numbers:
-    """Return partitions by the id of their topic."""
+    """Return partitions by topic id."""
     return {topic.topic_id: sorted(topic.partitions) for topic in topics}
 
 
 def _tasks(active: Iterable[Any], standby: Iterable[Any], warmup: Iterable[Any]) -> Words:
-    """Return tasks by their role, and by subtopology; roles without tasks are left out."""
+    """Return tasks by role and subtopology; roles without tasks are omitted."""
     roles = {"active": active, "standby": standby, "warmup": warmup}
     found = {
         role: {each.subtopology_id: sorted(each.partitions) for each in tasks}
@@ -242,18 +242,18 @@ NOTHING_LOADED: Final = Loaded()
 
 
 class Followed(NamedTuple):
-    """One step of the fold."""
+    """The result of one record."""
 
     loaded: Loaded
     group_ids: tuple[str, ...]
-    """The groups it was about, in order of their names."""
+    """The groups that it concerns, in order of their ids."""
 
     failure: str | None = None
     """Why a load would fail here."""
 
 
 def follow(loaded: Loaded, record: Record, log_offset: int, producer_id: int) -> Followed:
-    """Return what a record makes of the groups.
+    """Apply a record to the groups.
 
     *producer_id*: of its batch; -1 outside transactions.
     """
@@ -266,6 +266,6 @@ def follow(loaded: Loaded, record: Record, log_offset: int, producer_id: int) ->
 
 
 def follow_marker(loaded: Loaded, marker: EndTxnMarker, producer_id: int) -> Followed:
-    """Return what the end of a producer's transaction makes of the groups."""
+    """Apply the end of a producer's transaction to the groups."""
     is_committed = marker.control_type is ControlType.COMMIT
     return Followed(*transaction_ended(loaded, producer_id, is_committed=is_committed))

@@ -41,20 +41,20 @@ class Wanted:
     """The requested parts of a log."""
 
     group_ids: frozenset[str] = frozenset()
-    """None of them: all groups."""
+    """Ids of groups; empty: all groups."""
 
     batches: bool = False
-    """Show the headers of batches."""
+    """Whether to show the headers of batches."""
 
     records: bool = True
-    """Show records and gaps; if not, faults are still counted."""
+    """Whether to show records and gaps; if not, faults are still counted."""
 
     states: bool = False
-    """Follow the groups, and show with each record what it made of its group."""
+    """Whether to show with each record the state of its group after it."""
 
 
 class Line(NamedTuple):
-    """Words to show, a fault to count, or both."""
+    """A line to show, a fault to count, or both."""
 
     words: Words | None
     fault: Fault | None = None
@@ -66,15 +66,15 @@ class LogDump:
     def __init__(self, wanted: Wanted) -> None:
         self.loaded = NOTHING_LOADED
         self.group_ids = set[str]()
-        """The groups asked for that were met so far; kept where not all are."""
+        """The requested groups found so far; collected only if not all groups are requested."""
 
         self._wanted = wanted
         self._next_offset = 0
         self._open_transactions = set[int]()
-        """Producers that wrote for the groups asked for; kept where not all are."""
+        """Producers with records of the requested groups; collected only if not all are requested."""
 
     def begin(self, base_offset: int | None) -> None:
-        """Begin a segment with this base offset in its name."""
+        """Begin a segment; *base_offset*: the one in its name."""
         self._next_offset = max(self._next_offset, base_offset or 0)
 
     def lines(self, part: Part) -> Iterator[Line]:
@@ -104,7 +104,7 @@ class LogDump:
 
     def _disorder(self, batch: Batch) -> Line:
         offset = batch.header.base_offset
-        reason = f"a batch begins at offset {offset}, where {self._next_offset} or more is next"
+        reason = f"a batch begins at offset {offset}; expected {self._next_offset} or higher"
         words = {"outOfOrder": offset, "position": batch.position, "reason": reason}
         return self._shown(words, Fault(FaultKind.DISORDER, batch.position, reason))
 
@@ -162,7 +162,7 @@ class LogDump:
         return Line(words, fault)
 
     def _note(self, key: Key | str, producer_id: int) -> None:
-        """Remember a group asked for, and the transaction whose end will be about it."""
+        """Remember a requested group, and the producer whose transaction concerns it."""
         if not isinstance(key, str):
             self.group_ids.add(_group_id_of(key))
         if producer_id != NO_PRODUCER_ID:
@@ -175,7 +175,7 @@ class LogDump:
 
 
 def _group_id_of(key: Key) -> str:
-    """Return the id of the group a record is about; all keys there ever were begin with it."""
+    """Return the id of the group that a record concerns; keys of every type begin with it."""
     if not isinstance(key, UnknownKey):
         group_id: str = key[0]
         return group_id

@@ -14,7 +14,7 @@ class FaultKind(enum.Enum):
     """Kinds of faults, in the order of the summary."""
 
     GAP = enum.auto()
-    """Bytes that are no batch."""
+    """Bytes that are not a batch."""
 
     DISORDER = enum.auto()
     """A batch whose offsets are not above those before it."""
@@ -34,18 +34,18 @@ class Fault(NamedTuple):
 
     kind: FaultKind
     position: int
-    """Of its batch or of its first byte, in bytes from the beginning of its file."""
+    """The position of its batch or of its first byte, in bytes from the beginning of the file."""
 
     reason: str
     offset: int | None = None
-    """The log offset of its record, if it is about one."""
+    """The log offset of its record, if it concerns one record."""
 
     size: int = 0
     """Bytes that were not read."""
 
 
 class Tally:
-    """All faults of one log: how many of which kind, and the first of each."""
+    """All faults of one log: the number of each kind, and the first of each."""
 
     def __init__(self) -> None:
         self._counts = Counter[FaultKind]()
@@ -53,7 +53,7 @@ class Tally:
         self._unread_bytes = 0
 
     def add(self, fault: Fault, file: str) -> None:
-        """Count one more, found in this file."""
+        """Count a fault in a file."""
         self._counts[fault.kind] += 1
         self._first.setdefault(fault.kind, (file, fault))
         self._unread_bytes += fault.size
@@ -62,7 +62,7 @@ class Tally:
         return bool(self._counts)
 
     def sentences(self) -> Iterator[str]:
-        """Yield a sentence about each kind that there was."""
+        """Yield a sentence about each kind that occurred."""
         for kind in FaultKind:
             if self._counts[kind]:
                 file, first = self._first[kind]

@@ -31,7 +31,7 @@ WANTED: Final = "segments are files such as 00000000000000000000.log, or .log.gz
 
 
 class LogFileError(EmulatorError):
-    """A file cannot be used: which one, and why."""
+    """A file cannot be used: its path, and the reason."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(path, problem)
@@ -47,23 +47,23 @@ class Segment:
 
     path: Path
     base_offset: int | None
-    """That its name says; None for another kind of name."""
+    """The base offset in its name; None for a name of another form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The segments that were given of one partition, in the order of their base offsets."""
+    """The given segments of one partition, in the order of their base offsets."""
 
     name: str
     segments: tuple[Segment, ...]
 
 
 def logs_of(paths: Iterable[Path]) -> list[Log]:
-    """Return the logs that files and folders make up, in the order in which they were given.
+    """Return the logs in files and folders, in the given order.
 
     A folder means its segments or, if it has none, those of the offsets topic's partitions in
-    it, as in a broker's ``log.dirs``. Raise LogFileError for what is missing or no file, for a
-    folder without segments, and for two segments of a log with one base offset.
+    it, as in a broker's ``log.dirs``. Raise LogFileError for a path that is missing or not a
+    file, for a folder without segments, and for two segments of a log with one base offset.
     """
     found = dict[str, dict[Path, Segment]]()
     for path in paths:
@@ -85,7 +85,7 @@ def _files(path: Path) -> list[Path]:
         raise LogFileError(str(path), f"cannot be read: {reason}") from None
     if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
         return [path]
-    raise LogFileError(str(path), f"is a device or a socket; {WANTED}")
+    raise LogFileError(str(path), f"not a regular file; {WANTED}")
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
@@ -101,7 +101,7 @@ def _segments_in(folder: Path) -> list[Path]:
 
 
 def _placed(path: Path) -> tuple[str, Segment]:
-    """Return the name of the log that a file belongs to, and the file as its segment."""
+    """Return the name of the log of a file, and the file as a segment."""
     named = _NAMED.fullmatch(path.name)
     if named is None:
         return str(path), Segment(path, None)
@@ -111,7 +111,7 @@ def _placed(path: Path) -> tuple[str, Segment]:
 
 
 def _real(path: Path) -> Path:
-    """Return what makes two paths the same file."""
+    """Return a value that is equal for two paths of the same file."""
     return path if path == STANDARD_INPUT else path.resolve()
 
 
@@ -128,7 +128,7 @@ CHUNK_BYTES: Final = 2**18
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 31
 _SMALL_CHUNK_BYTES: Final = 2**14
-"""Of compressed bytes: what is in one can become a thousand times as much."""
+"""Bytes of compressed data read at once; they may decompress to a thousand times as many."""
 
 Read = Callable[[int], bytes]
 OnRead = Callable[[int], None]
@@ -136,19 +136,19 @@ OnRead = Callable[[int], None]
 
 
 class _BadGzipError(Exception):
-    """A compressed file is damaged; what came out before is right."""
+    """A compressed file is damaged; the bytes before the damage are valid."""
 
 
 class SegmentBytes(io.RawIOBase):
-    """The bytes of a segment, forward only; reading them raises nothing.
+    """The bytes of a segment, forward only; reading never raises.
 
-    ``fault`` says why they end too early; None: they do not. ``given`` is the number of bytes read.
+    ``fault``: why they end too early; None: they do not. ``given``: the number of bytes read.
     """
 
     def __init__(self, file: BinaryIO, on_read: OnRead = lambda _: None) -> None:
         super().__init__()
         self.given = 0
-        self._pieces = _pieces(_told(file.read, on_read))
+        self._pieces = _pieces(_reporting(file.read, on_read))
         self._left = memoryview(b"")
         self.fault: str | None = None
 
@@ -177,7 +177,7 @@ class SegmentBytes(io.RawIOBase):
 
 
 def opened(path: Path) -> AbstractContextManager[BinaryIO]:
-    """Open a file, or the standard input; raise LogFileError if that cannot be."""
+    """Open a file, or the standard input; raise LogFileError if that fails."""
     try:
         return nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else path.open("rb")
     except OSError as error:
@@ -185,11 +185,11 @@ def opened(path: Path) -> AbstractContextManager[BinaryIO]:
 
 
 def buffered(segment: SegmentBytes) -> io.BufferedReader:
-    """Return a segment's bytes as what ``protocols.offsets_topic.segments`` reads."""
+    """Return a segment's bytes as a buffered file for ``protocols.offsets_topic.segments``."""
     return io.BufferedReader(segment, CHUNK_BYTES)
 
 
-def _told(read: Read, on_read: OnRead) -> Read:
+def _reporting(read: Read, on_read: OnRead) -> Read:
     def reading(size: int) -> bytes:
         data = read(size)
         on_read(len(data))
@@ -210,24 +210,24 @@ def _pieces(read: Read) -> Iterator[bytes]:
 
 
 def _gunzipped(head: bytes, read: Read) -> Iterator[bytes]:
-    """Yield what the members of a gzip file hold, one after the other.
+    """Yield the decompressed members of a gzip file, one after the other.
 
-    Raise _BadGzipError where that ends too early, with all that can be had before it.
+    Raise _BadGzipError at damage, after all bytes before it.
     """
     data = head
     while data:
         data = yield from _member(data, read)
-        while not data.strip(b"\0"):  # padding, as tapes have it
+        while not data.strip(b"\0"):  # padding, as on tapes
             data = read(_SMALL_CHUNK_BYTES)
             if not data:
                 return
         data = data.lstrip(b"\0")
         if not data.startswith(_GZIP_MAGIC[: len(data)]):
-            raise _BadGzipError("gzip: behind its end stand bytes that are not gzip")
+            raise _BadGzipError("gzip: the file has other bytes after its end")
 
 
 def _member(data: bytes, read: Read) -> Generator[bytes, None, bytes]:
-    """Yield what one member holds; return the bytes behind it."""
+    """Yield the content of one member; return the bytes after it."""
     inflater = zlib.decompressobj(_GZIP_WINDOW)
     while True:
         before = inflater.copy()
@@ -248,7 +248,7 @@ def _member(data: bytes, read: Read) -> Generator[bytes, None, bytes]:
 
 
 def _up_to_the_fault(inflater: Any, data: bytes) -> Iterator[bytes]:
-    """Yield what comes out of compressed bytes before the one at which they are damaged."""
+    """Yield the content of compressed bytes before the position of the damage."""
     for byte in data:
         try:
             piece = inflater.decompress(bytes([byte]))

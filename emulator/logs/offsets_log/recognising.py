@@ -37,13 +37,13 @@ class Cut(NamedTuple):
     """The end of a file that could not be read to its end."""
 
     position: int
-    """How many bytes were read, gunzipped ones where it is compressed."""
+    """Number of bytes read, decompressed if it is a gzip file."""
 
     reason: str
 
 
 Part = BatchRecords | Gap | Cut
-"""Of a segment; parts lie one behind the other."""
+"""A part of a segment."""
 
 
 def read_segment(path: Path, on_read: OnRead = lambda _: None) -> Iterator[Part]:
@@ -57,7 +57,7 @@ def read_segment(path: Path, on_read: OnRead = lambda _: None) -> Iterator[Part]
 
 
 def read_opened(file: BinaryIO, name: str, on_read: OnRead = lambda _: None) -> Iterator[Part]:
-    """Yield as :func:`read_segment` does, from a file that is open; *name*: what to call it."""
+    """Yield the parts of an opened segment, as :func:`read_segment`; *name*: for messages."""
     yield from _recognised(_parts(SegmentBytes(file, on_read)), name)
 
 
@@ -94,7 +94,7 @@ def _recognised(parts: Iterable[Part], name: str) -> Iterator[Part]:
         if len(held) >= _MOST_HELD or held_bytes > _MOST_HELD_BYTES:
             if strange:
                 break
-            yield from held  # and nothing is refused of which something was shown
+            yield from held  # from here on the file is not rejected any more
             yield from rest
             return
     if strange:
@@ -110,7 +110,7 @@ def _keys(part: BatchRecords) -> list[bytes | None]:
 
 
 def _is_ours(key: bytes | None) -> bool:
-    """Return whether a key is one of the offsets topic, or may be one of a newer Kafka."""
+    """Return whether a key belongs to the offsets topic, or may be one of a newer Kafka."""
     if key is None or len(key) < _HEAD_BYTES:
         return False
     try:
@@ -131,14 +131,14 @@ def _end_of(part: Part) -> int:
 
 def _another_topic(keys: list[bytes | None]) -> str:
     return (
-        "a log of another topic: its batches are sound, but the keys of its first "
-        f"{len(keys)} records are none of __consumer_offsets (the first key: {_shown(keys[0])}). "
-        "A key of that topic is a record type and the id of a group"
+        "a log of another topic: its batches are valid, but the keys of its first "
+        f"{len(keys)} records are not those of __consumer_offsets (the first key: {_shown(keys[0])}). "
+        "A key of that topic begins with a record type and a group id"
     )
 
 
 def _shown(key: bytes | None) -> str:
-    """Return the begin of a key, as text where it is text.
+    """Return the begin of a key, as text if it is text.
 
     >>> _shown(b"order-17"), _shown(bytes([0, 1, 254])), _shown(b""), _shown(None)
     ("'order-17'", '0001fe', 'empty', 'none')
@@ -153,10 +153,10 @@ def _shown(key: bytes | None) -> str:
 
 def _no_log(gap: Gap | Cut) -> str:
     if isinstance(gap, Cut):
-        return f"{gap.reason}, and nothing before that is a batch of records; {WANTED}"
+        return f"{gap.reason}, with no record batch before it; {WANTED}"
     if gap.kind is GapKind.OLD_FORMAT:
-        return f"not read: {gap.reason}. If this is a log, a Kafka before 0.11 wrote it"
+        return f"not read: {gap.reason}. If this is a log, it was written by a Kafka before 0.11"
     if gap.reason in _NEXT_FORMATS:
-        return f"not read: {gap.reason}. If this is a log, a newer Kafka wrote it"
+        return f"not read: {gap.reason}. If this is a log, it was written by a newer Kafka"
     place = f"at byte {gap.position}" if gap.position else "at its beginning"
-    return f"not a log: nothing in it is a batch of records ({place}: {gap.reason}); {WANTED}"
+    return f"not a log: it contains no record batch ({place}: {gap.reason}); {WANTED}"

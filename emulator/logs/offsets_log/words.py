@@ -1,8 +1,8 @@
-"""Batches, records and gaps as values that JSON can hold, in the words of Kafka's dump tool.
+"""Batches, records and gaps as JSON values, with the names of Kafka's dump tool.
 
-Names and their order are those of ``kafka-dump-log.sh --offsets-decoder``; what the tool has no
-word for is behind or between them: the producer where there is one, bytes that mean nothing to
-4.4 as hexadecimal digits under ``raw``, and under ``unknown`` or ``error`` what is odd about them.
+Names and their order are those of ``kafka-dump-log.sh --offsets-decoder``. Fields that the tool
+does not print are added: the producer, if there is one; under ``raw`` bytes that 4.4 cannot
+decode, as hexadecimal digits; under ``unknown`` or ``error`` the reason.
 
 Source: ``DumpLogSegments.dumpLog`` and ``printBatchLevel``.
 """
@@ -37,7 +37,7 @@ TOMBSTONE: Final = "<DELETE>"
 _SEQUENCES: Final = 2**31
 _REMEMBERED: Final = 16_384
 _LONGEST_REMEMBERED: Final = 1_024
-"""Keys repeat, and so are put into words once; very long ones would fill the memory."""
+"""Maximum size of a key whose description is cached, because keys repeat."""
 
 _VERSION_BYTES: Final = 2
 
@@ -48,7 +48,7 @@ def time_word(batch: Batch) -> str:
 
 
 def batch_words(batch: Batch) -> Words:
-    """Return the header of a batch whose checksum is right."""
+    """Return the header of a batch with a valid checksum."""
     header = batch.header
     return {
         "baseOffset": header.base_offset,
@@ -78,7 +78,7 @@ def gap_words(kind: str, position: int, size: int | None, reason: str) -> Words:
 
 
 def front_words(batch: Batch, record: LogRecord) -> Words:
-    """Return what is said of a record before its key."""
+    """Return the fields of a record that come before its key."""
     header = batch.header
     words: Words = {
         "offset": record.offset,
@@ -114,11 +114,11 @@ class Content(NamedTuple):
     """Why key or value cannot be decoded."""
 
     unknown: str | None = None
-    """Which type or version it is that 4.4 does not know."""
+    """The type or version, if 4.4 does not know it."""
 
 
 class ControlContent(NamedTuple):
-    """What a control record says: the end of a transaction, or something else."""
+    """The content of a control record: the end of a transaction, or something else."""
 
     control: EndTxnMarker | UnknownControlRecord | None
     error: str | None = None
@@ -126,9 +126,9 @@ class ControlContent(NamedTuple):
 
 
 def decoded_key(record: LogRecord) -> Key | str:
-    """Return a record's key, or why it cannot be decoded."""
+    """Return a record's key, or the reason why it cannot be decoded."""
     if record.key is None:
-        return "no key; every record of the offsets topic has one"
+        return "it has no key; every record of the offsets topic has one"
     try:
         return decode_key(record.key)
     except MalformedRecordError as error:
@@ -136,7 +136,7 @@ def decoded_key(record: LogRecord) -> Key | str:
 
 
 def decoded(record: LogRecord, key: Key | str) -> Content:
-    """Return what a record says; *key*: what :func:`decoded_key` returned for it."""
+    """Return the content of a record; *key*: the result of :func:`decoded_key`."""
     if isinstance(key, str):
         return Content(None, error=key)
     unknown = f"record type {key.record_type}" if isinstance(key, UnknownKey) else None
@@ -152,7 +152,7 @@ def decoded(record: LogRecord, key: Key | str) -> Content:
 
 
 def decoded_control(record: LogRecord) -> ControlContent:
-    """Return what a control record says."""
+    """Return the content of a control record."""
     try:
         control = decode_control(record.key or b"", record.value)
     except MalformedRecordError as error:
@@ -163,7 +163,7 @@ def decoded_control(record: LogRecord) -> ControlContent:
 
 
 def content_words(record: LogRecord, said: Content | ControlContent) -> Words:
-    """Return the words of a record behind its front."""
+    """Return the fields of a record from its key on."""
     if isinstance(said, ControlContent):
         words = _control_words(record, said)
     else:
@@ -185,7 +185,7 @@ def _control_words(record: LogRecord, said: ControlContent) -> Words:
 
 
 def _control_type(control: UnknownControlRecord) -> int:
-    """Return the number behind the version of a control record's key."""
+    """Return the type in a control record's key, which follows the version."""
     return int.from_bytes(control.key[2:4], signed=True)
 
 
@@ -203,7 +203,7 @@ def _words_of_key(key: Key) -> Words:
 
 
 _known_words_of_key = functools.lru_cache(maxsize=_REMEMBERED)(_words_of_key)
-"""The cached words are shared, so they must not be changed."""
+"""Return the description of a key; cached and shared, so it must not be changed."""
 
 
 def _payload_words(record: LogRecord, said: Content) -> Words | str | None:

@@ -1,4 +1,4 @@
-"""The offsets log of a run as a broker keeps it: a folder a partition, in it a file a segment.
+"""Write the offsets log of a run as a broker does: a folder per partition, a file per segment.
 
 During the run, batches are in one file a partition, in the order in which any replica appended
 them; at the end the leader's log is assembled from it. All files are written to a temporary folder
@@ -19,7 +19,7 @@ from protocols.offsets_topic.segments.segment import segment_file_name
 
 
 class SpoolFile:
-    """A file to which batches are written one behind the other, and read where they lie."""
+    """A file to which batches are appended, and from which they are read by position."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w+b")
@@ -45,9 +45,9 @@ class SpoolFile:
 
 
 class LogFolder:
-    """Keeps a run's offsets log in a folder; used with ``with``, whole or not there at all.
+    """Writes a run's offsets log into a folder, which is complete or absent; used with ``with``.
 
-    Raises OSError where the folder cannot be written, or is there and not empty.
+    Raises OSError if the folder cannot be written, or exists and is not empty.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -77,12 +77,12 @@ class LogFolder:
             shutil.rmtree(self._part, ignore_errors=True)
 
     def spool(self, log_partition: int) -> SpoolFile:
-        """Return where the batches of a partition are put as they are appended."""
+        """Return the file that collects the batches of a partition during the run."""
         made = self._spools[log_partition] = SpoolFile(self._spool_path(log_partition))
         return made
 
     def keep(self, log_partition: int, segments: Iterable[tuple[int, Iterable[bytes]]]) -> None:
-        """Write the segments of a partition: the base offset and the bytes of each."""
+        """Write the segments of a partition, each given as its base offset and its bytes."""
         folder = self._part / f"{OFFSETS_TOPIC}-{log_partition}"
         folder.mkdir()
         for base_offset, parts in segments:

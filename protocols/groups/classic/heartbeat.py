@@ -31,7 +31,7 @@ def heartbeat(shard: Shard, header: Header, request: HeartbeatRequest, at: Momen
     """Answer a heartbeat: renew the session and say whether to rejoin; nothing is copied."""
     group = shard.groups.get(request.group_id)
     if group is None:
-        return _refused(shard, header, HEARTBEAT[Sender.STRANGER][State.ABSENT])
+        return _refused(shard, header, HEARTBEAT[Sender.UNKNOWN][State.ABSENT])
     member_id = request.member_id
     sender = sender_in_generation(
         group, member_id, request.group_instance_id, request.generation_id

@@ -56,7 +56,7 @@ def join_group(shard: Shard, header: Header, request: JoinGroupRequest, at: Mome
         return on_group(shard, _joined(known, header, request, at))
     if request.member_id:
         refused = join_error_response(
-            _refusal(Sender.STRANGER, State.ABSENT), request.member_id, request.version
+            _refusal(Sender.UNKNOWN, State.ABSENT), request.member_id, request.version
         )
         return Turn(shard, (Send(header, refused),))
     newborn = Group(request.group_id, state_since_ms=at.now_ms)

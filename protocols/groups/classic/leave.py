@@ -31,10 +31,10 @@ def leave_group(
     """Remove the named members, then rebalance once; the answer waits for the written records."""
     group = shard.groups.get(request.group_id)
     if group is None:
-        refused = _refusal(Sender.STRANGER, State.ABSENT)
+        refused = _refusal(Sender.UNKNOWN, State.ABSENT)
         return Turn(shard, (Send(header, leave_answer(request, [refused] * len(request.members))),))
     if group.state is State.DEAD:
-        gone = LeaveGroupResponse(error=_refusal(Sender.STRANGER, State.DEAD))
+        gone = LeaveGroupResponse(error=_refusal(Sender.UNKNOWN, State.DEAD))
         return Turn(shard, (Send(header, gone),))
     turn: Turn[Group] = Turn(group)
     errors = list[ErrorCode]()

@@ -191,10 +191,10 @@ def sender_by_ids(group: Group, member_id: str, instance_id: str | None) -> Send
     if instance_id is not None:
         holder = group.static_members.get(instance_id)
         if holder is None:
-            return Sender.STRANGER
+            return Sender.UNKNOWN
         if holder != member_id:
             return Sender.FENCED
-    return Sender.MEMBER if member_id in group.members else Sender.STRANGER
+    return Sender.MEMBER if member_id in group.members else Sender.UNKNOWN
 
 
 def sender_in_generation(
@@ -264,7 +264,7 @@ def sender_of_leave(group: Group, entry: LeavingMember) -> Sender:
     """Identify the member of one LeaveGroup entry."""
     if entry.member_id == UNKNOWN_MEMBER_ID:
         named = entry.group_instance_id in group.static_members
-        return Sender.INSTANCE if named else Sender.STRANGER
+        return Sender.INSTANCE if named else Sender.UNKNOWN
     if entry.member_id in group.pending_joins:
         return Sender.PENDING
     return sender_by_ids(group, entry.member_id, entry.group_instance_id)
@@ -274,7 +274,7 @@ def sender_of_commit(group: Group | None, request: OffsetCommitRequest) -> Sende
     """Identify the sender of an OffsetCommit; an empty group only checks for no generation."""
     no_generation = request.generation_id < 0
     if group is None or group.state is State.EMPTY:
-        return Sender.NONE if no_generation else Sender.STRANGER
+        return Sender.NONE if no_generation else Sender.UNKNOWN
     if no_generation and not request.member_id and request.group_instance_id is None:
         return Sender.NONE
     return sender_in_generation(

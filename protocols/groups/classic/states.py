@@ -97,7 +97,7 @@ class Sender(enum.Enum):
     PENDING_INSTANCE = "a pending member that names an instance id"
     INSTANCE = "a request that names a static member by its instance id only"
     FENCED = "a member whose instance id belongs to another member id"
-    STRANGER = "a member whose member id or instance id is unknown"
+    UNKNOWN = "a member whose member id or instance id is unknown"
     NONE = "a commit without a generation and a member"
     STALE = "a member with another generation"
     OTHER_PROTOCOL = "a member with another protocol than the group's"
@@ -192,7 +192,7 @@ JOIN_GROUP: Final[Table] = MappingProxyType(
             _NOT_AVAILABLE,
         ),
         Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Sender.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Sender.UNKNOWN: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
         Sender.CHANGED: (
             _UNKNOWN,
             _UNKNOWN,
@@ -209,7 +209,7 @@ JOIN_GROUP: Final[Table] = MappingProxyType(
 SYNC_GROUP: Final[Table] = MappingProxyType(
     {
         Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Sender.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Sender.UNKNOWN: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
         Sender.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
         Sender.OTHER_PROTOCOL: (
             _UNKNOWN,
@@ -241,7 +241,7 @@ SYNC_GROUP: Final[Table] = MappingProxyType(
 HEARTBEAT: Final[Table] = MappingProxyType(
     {
         Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Sender.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Sender.UNKNOWN: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
         Sender.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
         Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.WARN, Act.KEEP, Act.KEEP, _NOT_AVAILABLE),
     }
@@ -252,7 +252,7 @@ LEAVE_GROUP: Final[Table] = MappingProxyType(
         Sender.INSTANCE: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
         Sender.PENDING: (_UNKNOWN, Act.FORGET, Act.FORGET, Act.FORGET, Act.FORGET, _NOT_AVAILABLE),
         Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Sender.STRANGER: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Sender.UNKNOWN: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
         Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
     }
 )
@@ -269,7 +269,7 @@ OFFSET_COMMIT: Final[Table] = MappingProxyType(
             _NOT_AVAILABLE,
         ),
         Sender.FENCED: (_NO_GROUP, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Sender.STRANGER: (_NO_GROUP, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
+        Sender.UNKNOWN: (_NO_GROUP, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
         Sender.STALE: (_NO_GROUP, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
         Sender.MEMBER: (
             _NO_GROUP,

@@ -37,7 +37,7 @@ def sync_group(shard: Shard, header: Header, request: SyncGroupRequest, at: Mome
     del at
     group = shard.groups.get(request.group_id)
     if group is None:
-        return Turn(shard, _refused(header, SYNC_GROUP[Sender.STRANGER][State.ABSENT]))
+        return Turn(shard, _refused(header, SYNC_GROUP[Sender.UNKNOWN][State.ABSENT]))
     verdict = SYNC_GROUP[sender_of_sync(group, request)][group.state]
     match verdict:
         case Act.AWAIT_ASSIGNMENT:

@@ -294,7 +294,7 @@ def _known(
         member = holder(group, instance_id)
         if member is not None and member.member_id != member_id:
             return ErrorCode.FENCED_INSTANCE_ID
-    if member is None or not member.speaks_classic:
+    if member is None or not member.uses_classic:
         return ErrorCode.UNKNOWN_MEMBER_ID
     return member if generation == member.current.epoch else ErrorCode.ILLEGAL_GENERATION
 
@@ -309,5 +309,5 @@ def _first_protocol(member: Member) -> str:
 
 def _classic(member: Member) -> ClassicMemberMetadata:
     classic = member.metadata.classic_member_metadata
-    assert classic is not None, "only classic members come here"
+    assert classic is not None, "only classic members have a session here"
     return classic

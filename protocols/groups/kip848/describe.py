@@ -67,7 +67,7 @@ def _member(group: Group, member: Member, image: TopicsImage) -> DescribedConsum
         subscribed_topic_regex=metadata.subscribed_topic_regex,
         assignment=_of_topics_there(has, image),
         target=_of_topics_there(group.targets.get(member.member_id, {}), image),
-        is_classic=member.speaks_classic,
+        is_classic=member.uses_classic,
     )
 
 
@@ -94,7 +94,7 @@ def _lines(group: Group, image: TopicsImage) -> Iterator[str]:
         yield f"  {metadata.client_id} {member.member_id}{static}: epoch {current.epoch}, {state}"
         yield f"    has {_in_short(current.assigned, image)}"
         if current.revoking:
-            yield f"    gives up {_in_short(current.revoking, image)}"
+            yield f"    revokes {_in_short(current.revoking, image)}"
         missing = _missing(current.assigned, group.targets.get(member.member_id, {}))
         if missing:
             yield f"    waits for {_in_short(missing, image)}"

@@ -116,7 +116,7 @@ class Member:
     session_timer: str = ""
 
     @property
-    def speaks_classic(self) -> bool:
+    def uses_classic(self) -> bool:
         """Return whether the member still uses the classic protocol, in a migrated group."""
         return self.metadata.classic_member_metadata is not None
 

@@ -154,7 +154,7 @@ def _is_settled(group: Group, soft: Soft, member: Member, epoch: int) -> bool:
         epoch == current.epoch == group.target_epoch == group.epoch
         and current.state is MemberState.STABLE
         and not is_stale(group, soft)
-        and not member.speaks_classic
+        and not member.uses_classic
     )
 
 

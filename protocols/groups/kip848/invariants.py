@@ -21,7 +21,7 @@ def check(group: Group) -> None:
 
 
 def _check_epochs(group: Group) -> None:
-    assert group.target_epoch <= group.epoch, "a target of the future"
+    assert group.target_epoch <= group.epoch, "the target epoch is above the group epoch"
     if not group.members:
         assert not group.targets, "targets of a group without members"
     for member in group:
@@ -55,7 +55,7 @@ def _check_ownership(group: Group) -> None:
         for topic, numbers in wanted.items()
         for number in numbers
     )
-    assert max(shall.values(), default=1) == 1, "a target gives a partition twice"
+    assert max(shall.values(), default=1) == 1, "a target assigns a partition twice"
 
 
 def _check_indexes(group: Group) -> None:
@@ -70,7 +70,7 @@ def _check_indexes(group: Group) -> None:
     assert dict(group.votes) == votes
     found = Counter(name for each in group.patterns.values() for name in each.topics)
     assert dict(group.pattern_topics) == found
-    assert group.classic_members == sum(member.speaks_classic for member in group)
+    assert group.classic_members == sum(member.uses_classic for member in group)
     static = {
         member.metadata.instance_id: member.member_id
         for member in group

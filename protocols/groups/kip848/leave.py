@@ -107,8 +107,8 @@ def removed(
     draft = Draft(group).with_records(
         [record for member in gone for record in member_tombstones(group_id, member.member_id)]
     )
-    given_up = [member.metadata.subscribed_topic_regex for member in gone]
-    draft = draft.with_records(patterns.forgotten(group, given_up))
+    dropped = [member.metadata.subscribed_topic_regex for member in gone]
+    draft = draft.with_records(patterns.forgotten(group, dropped))
     epoch = group.epoch + 1
     topics_hash = at.broker.image.hash_of(subscribed_topics(draft.group))
     draft = draft.with_record(epoch_record(group_id, epoch, topics_hash))
@@ -155,7 +155,7 @@ def remove_members(
 
 def _why(gone: Sequence[Member]) -> Departure:
     """Return LEFT for classic members, which leave by LeaveGroup themselves, else REMOVED."""
-    return Departure.LEFT if all(each.speaks_classic for each in gone) else Departure.REMOVED
+    return Departure.LEFT if all(each.uses_classic for each in gone) else Departure.REMOVED
 
 
 def _named(group: Group, entry: LeavingMember) -> Member | ErrorCode:

@@ -56,7 +56,7 @@ def _static_arrival(
     if request.member_epoch == JOIN_EPOCH:
         if member is None:
             return Arrival(group.member(request.member_id))
-        if member.current.epoch != AWAY_EPOCH and not member.speaks_classic:
+        if member.current.epoch != AWAY_EPOCH and not member.uses_classic:
             return ErrorCode.UNRELEASED_INSTANCE_ID
         return Arrival(member, replaces=True)
     if member is None:

@@ -75,13 +75,13 @@ def change(group: Group, old: str | None, new: str | None) -> Change:
     return Change.UNKNOWN if new and new not in group.patterns else Change.KNOWN
 
 
-def forgotten(group: Group, given_up: Iterable[str | None]) -> list[Record]:
+def forgotten(group: Group, dropped: Iterable[str | None]) -> list[Record]:
     """Return tombstones of the patterns that no member of *group* uses any more.
 
-    *given_up*: the dropped patterns, one entry for each member that drops one. A pattern that was
+    *dropped*: the dropped patterns, one entry for each member that drops one. A pattern that was
     never resolved has no record, but its tombstone is written as well.
     """
-    fewer = Counter(pattern for pattern in given_up if pattern)
+    fewer = Counter(pattern for pattern in dropped if pattern)
     unused = sorted(name for name, users in fewer.items() if group.pattern_users[name] == users)
     return [pattern_tombstone(group.group_id, pattern) for pattern in unused]
 

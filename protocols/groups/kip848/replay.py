@@ -151,11 +151,11 @@ def _with_metadata(
         ),
         pattern_users=_recounted(group.pattern_users, _pattern_of(before), _pattern_of(metadata)),
         votes=_recounted(group.votes, _vote_of(before), _vote_of(metadata)),
-        classic_members=group.classic_members + _speaks_classic(metadata) - _speaks_classic(before),
+        classic_members=group.classic_members + _uses_classic(metadata) - _uses_classic(before),
     )
 
 
-def _speaks_classic(metadata: ConsumerGroupMemberMetadataValue | None) -> bool:
+def _uses_classic(metadata: ConsumerGroupMemberMetadataValue | None) -> bool:
     return metadata is not None and metadata.classic_member_metadata is not None
 
 

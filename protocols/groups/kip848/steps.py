@@ -152,7 +152,7 @@ def _reason(
         return "a member joined" if context.before is None else "a member reads other topics"
     if pattern is patterns.Change.KNOWN:
         return "a member reads by another pattern"
-    if context.member.speaks_classic:
+    if context.member.uses_classic:
         return None
     default = at.settings.group_consumer_assignors[0]
     votes = before.votes, context.group.votes
@@ -236,7 +236,7 @@ def _report_move(
 def _timed(context: HeartbeatContext, step: CurrentAssignment, at: Moment) -> HeartbeatContext:
     """Set or cancel a member's rebalance timer; a classic member has a rejoin timer instead."""
     member, soft = context.member, context.soft
-    if member.speaks_classic:
+    if member.uses_classic:
         return context
     timer = rebalance_timer(context.group.group_id, member.member_id)
     if step.state is MemberState.UNREVOKED_PARTITIONS:

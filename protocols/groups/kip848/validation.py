@@ -46,22 +46,22 @@ _WORDS: Final = MappingProxyType(
     {
         ErrorCode.UNKNOWN_MEMBER_ID: "Member {member_id!r} is not in group {group_id!r}.",
         ErrorCode.FENCED_MEMBER_EPOCH: (
-            "Member {member_id!r} names epoch {member_epoch}, which is not the one it was given; "
-            "it has to give up what it owns and join again with epoch 0."
+            "Member {member_id!r} sent epoch {member_epoch}, which is not its current epoch; "
+            "it must abandon its partitions and rejoin with epoch 0."
         ),
         ErrorCode.UNRELEASED_INSTANCE_ID: (
-            "Instance {instance_id!r} belongs to a member that has not left; it is free once that "
-            "leaves with epoch -2 or its session is over."
+            "Instance {instance_id!r} belongs to a member that has not left; it is free when that "
+            "member leaves with epoch -2 or its session expires."
         ),
-        ErrorCode.FENCED_INSTANCE_ID: "Instance {instance_id!r} belongs to another member by now.",
+        ErrorCode.FENCED_INSTANCE_ID: "Instance {instance_id!r} now belongs to another member.",
         ErrorCode.GROUP_MAX_SIZE_REACHED: (
             "Group {group_id!r} has as many members as group.consumer.max.size allows."
         ),
         ErrorCode.INVALID_REGULAR_EXPRESSION: (
-            "Pattern {subscribed_topic_regex!r} is none in the syntax of RE2."
+            "Pattern {subscribed_topic_regex!r} is not a valid RE2 regular expression."
         ),
         ErrorCode.UNKNOWN_SERVER_ERROR: (
-            "Group {group_id!r} cannot be converted: it has not chosen a protocol yet."
+            "Group {group_id!r} cannot be converted: it has not selected a protocol yet."
         ),
         ErrorCode.GROUP_ID_NOT_FOUND: ("There is no group {group_id!r} of the consumer protocol."),
     }
@@ -98,18 +98,18 @@ def unknown_server_error(message: str) -> ConsumerGroupHeartbeatResponse:
 def _invalid(request: ConsumerGroupHeartbeatRequest) -> str | None:
     for name, text in (("InstanceId", request.instance_id), ("RackId", request.rack_id)):
         if text is not None and _is_blank(text):
-            return f"{name} is empty; leave it out instead."
+            return f"{name} is empty; omit it instead."
     if _is_blank(request.group_id):
         return "GroupId is empty."
     epoch = request.member_epoch
     if _is_blank(request.member_id) and (request.version >= 1 or epoch > 0 or epoch == LEAVE_EPOCH):
-        return "MemberId is empty; it may be so only when a member joins with version 0."
+        return "MemberId is empty; only a member that joins with version 0 may omit it."
     if epoch == JOIN_EPOCH:
         return _invalid_join(request)
     if epoch == TEMPORARY_LEAVE_EPOCH and request.instance_id is None:
-        return "MemberEpoch is -2, which only a static member may say: InstanceId is missing."
+        return "MemberEpoch is -2, which only a static member may send: InstanceId is missing."
     if epoch < TEMPORARY_LEAVE_EPOCH:
-        return f"MemberEpoch is {epoch}; below 0 only -1 (leave) and -2 (leave for a while) exist."
+        return f"MemberEpoch is {epoch}; below 0 only -1 (leave) and -2 (leave temporarily) exist."
     return None
 
 
@@ -145,7 +145,7 @@ def validate_commit(group: Group, request: OffsetCommitRequest, at: Moment) -> E
     member = group.member(request.member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if request.version < _FIRST_WITH_EPOCHS and not member.speaks_classic:
+    if request.version < _FIRST_WITH_EPOCHS and not member.uses_classic:
         return ErrorCode.UNSUPPORTED_VERSION
     stale = _stale(member)
     if epoch == member.current.epoch:
@@ -172,7 +172,7 @@ def validate_fetch(group: Group, request: OffsetFetchRequest) -> ErrorCode | Non
 
 
 def _stale(member: Member) -> ErrorCode:
-    if member.speaks_classic:
+    if member.uses_classic:
         return ErrorCode.ILLEGAL_GENERATION
     return ErrorCode.STALE_MEMBER_EPOCH
 

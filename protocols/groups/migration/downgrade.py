@@ -122,7 +122,7 @@ def last_replaced(
     if request.group_instance_id is None:
         return None
     member = holder(group, request.group_instance_id)
-    if member is None or member.speaks_classic:
+    if member is None or member.uses_classic:
         return None
     alone = group.classic_members == len(group.members) - 1
     return member if alone and _may_downgrade(len(group.members), at) else None

@@ -71,7 +71,7 @@ def test_work_that_overlaps_is_refused(capture):
     status, out, err = rebalance("verify", capture)
 
     assert (2, "") == (status, out)
-    assert f"m3.2.jsonl.gz, line {at + 3}: inconsistent times: work that begins " in err
+    assert f"m3.2.jsonl.gz, line {at + 3}: inconsistent times: processing begins " in err
 
 
 def test_a_run_may_be_named_from_inside(capture, monkeypatch):

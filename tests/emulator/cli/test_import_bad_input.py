@@ -30,7 +30,7 @@ def refused(tmp_path, *arguments):
         ([segment_of(4), "--set", "a=b", "-o", "imported"], "are for a live cluster"),
         (
             [segment_of(4), "--from", "noon", "-o", "imported"],
-            "--from noon: not a time; expected such as 2026-",
+            "--from noon: not a time; expected a form such as 2026-",
         ),
         (
             [segment_of(4), "--from", "2026-05-05", "--to", "2026-05-04", "-o", "imported"],
@@ -39,7 +39,7 @@ def refused(tmp_path, *arguments):
         ([segment_of(4), "--engine", "pool", "--master", "yarn", "-o", "imported"], "--master is"),
         (["nowhere", "-o", "imported"], "nowhere: cannot be read: No such file"),
         (["empty", "-o", "imported"], "empty: no segment in this folder; segments are files such"),
-        (["text.log", "-o", "imported"], "text.log: not a log: nothing in it is a batch"),
+        (["text.log", "-o", "imported"], "text.log: not a log: it contains no record batch"),
         (["orders.log", "-o", "imported"], "orders.log: a log of another topic"),
         (
             ["--bootstrap", "h:1", "--config", "nowhere", "-o", "imported"],
@@ -47,7 +47,7 @@ def refused(tmp_path, *arguments):
         ),
         (
             ["--bootstrap", "h:1", "--set", "secret", "-o", "imported"],
-            "--set: 'secret' is no setting",
+            "--set: 'secret' is not a setting",
         ),
         (
             ["--bootstrap", "h:1", "--set", "foo=1", "-o", "imported"],
@@ -85,8 +85,8 @@ def test_a_folder_that_holds_something_else_is_left_as_it_is(tmp_path):
     again = rebalance("import", segment_of(4), "-o", tmp_path / "old")
 
     assert (2, 2) == (other.status, again.status)
-    assert "there is something in it already; take another folder" in other.err
-    assert "there is an import in it already; take another folder" in again.err
+    assert "it already contains other files; give another folder" in other.err
+    assert "it already contains an import; give another folder" in again.err
     assert ["notes.txt"] == [path.name for path in (tmp_path / "mine").iterdir()]
 
 
@@ -102,7 +102,7 @@ def test_a_full_disk_is_told_and_the_import_can_go_on(tmp_path, monkeypatch):
     half = list(store.part_of(tmp_path / "imported").glob("*/*"))
     monkeypatch.setattr(store.pq.ParquetWriter, "write_batch", write)
 
-    assert "cannot be written: No space left on device. What has been read is kept" in reason
+    assert "cannot be written: No space left on device. The pieces read so far are kept" in reason
     assert ["plan.json"] == [path.name for path in half]
     assert 0 == rebalance("import", segment_of(4), "-o", tmp_path / "imported").status
 
@@ -139,4 +139,4 @@ def test_a_broker_that_goes_away_is_told_and_the_import_can_go_on(tmp_path, monk
     reason = refused(tmp_path, "--bootstrap", address, "-o", tmp_path / "imported")
 
     assert f"--bootstrap {address}: no answer within " in reason
-    assert "the same command goes on from there" in reason
+    assert "the same command continues from there" in reason

@@ -36,8 +36,8 @@ def written(folder: Path, data: bytes, name: str = FIRST) -> Path:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9, "not a log: nothing in it is a batch"),
-        (b"a text of some lines\n" * 99, "not a log: nothing in it is a batch"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9, "not a log: it contains no record batch"),
+        (b"a text of some lines\n" * 99, "not a log: it contains no record batch"),
         (bytes(10**6), "(at its beginning: zeros: space set aside and not written)"),
         (STATIC.read_bytes()[:30], "gzip: cut off before its end"),
         (b"\x1f\x8b\x08broken", "gzip: "),
@@ -58,7 +58,7 @@ def test_a_log_of_another_topic_is_refused(tmp_path):
     """It can be read, and is not meant."""
     path = written(tmp_path, encode_batch([LogRecord(0, 0, b"customer-17", b"{}")]))
 
-    assert refused(path).startswith(f"{path}: a log of another topic: its batches are sound, but")
+    assert refused(path).startswith(f"{path}: a log of another topic: its batches are valid, but")
 
 
 @pytest.mark.parametrize("option", [(), ("--state-only",), ("--table",), ("--follow-state",)])

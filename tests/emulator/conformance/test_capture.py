@@ -132,7 +132,7 @@ def test_a_file_that_is_no_gzip_is_named(copied):
     """Plain text under a gzip name is refused."""
     (copied / "m1.1.jsonl.gz").write_text("{}")
 
-    with pytest.raises(CaptureError, match=r"m1\.1\.jsonl\.gz: not a sound gzip file"):
+    with pytest.raises(CaptureError, match=r"m1\.1\.jsonl\.gz: not a valid gzip file"):
         read_capture(copied)
 
 

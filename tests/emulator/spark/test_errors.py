@@ -30,7 +30,7 @@ def test_the_end_of_a_workers_traceback_is_the_reason(text, reason):
 )
 def test_a_python_that_lacks_something_is_told_how_to_be_replaced(text):
     """Executors take python3 of their own path where nobody says otherwise."""
-    assert "let PYSPARK_PYTHON name one" in reason_in(text)
+    assert "set PYSPARK_PYTHON to one" in reason_in(text)
 
 
 def test_a_line_of_source_is_not_what_was_raised():

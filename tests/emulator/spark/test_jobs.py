@@ -28,7 +28,7 @@ def test_a_task_that_breaks_off_says_why():
     error = PySparkRuntimeError("aborted\n  ValueError: no such thing\n")
 
     with (
-        pytest.raises(SparkError, match=r"broke off: ValueError: no such thing\. The rest"),
+        pytest.raises(SparkError, match=r"a task failed: ValueError: no such thing\. The rest"),
         translated_errors(KEPT),
     ):
         raise error

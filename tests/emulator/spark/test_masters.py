@@ -34,7 +34,7 @@ def test_a_master_that_contradicts_spark_submit_is_refused():
 @pytest.mark.parametrize("master", ["foo", "local[0]", "local[x]", "spark:host", "k8s://", ""])
 def test_what_is_no_master_is_refused(master):
     """With those that are."""
-    with pytest.raises(SparkError, match=r"no master; allowed are local\[\*\]"):
+    with pytest.raises(SparkError, match=r"not a master; allowed are local\[\*\]"):
         master_to_set({}, master)
 
 
@@ -51,7 +51,7 @@ def test_a_master_that_gives_no_answer_is_named():
 
 def test_yarn_without_hadoops_settings_is_refused():
     """Spark itself would print a stack trace."""
-    with pytest.raises(SparkError, match="let HADOOP_CONF_DIR name their folder"):
+    with pytest.raises(SparkError, match="set HADOOP_CONF_DIR to their folder"):
         master_to_set({}, "yarn")
 
 
@@ -82,7 +82,7 @@ def test_a_connect_server_that_answers_is_left_to_decide():
 
 def test_what_is_no_address_of_a_connect_server_is_refused():
     """With an example."""
-    with pytest.raises(SparkError, match="expected such as sc://host:15002"):
+    with pytest.raises(SparkError, match="expected a form such as sc://host:15002"):
         master_to_set({"SPARK_REMOTE": "there"}, None)
 
 

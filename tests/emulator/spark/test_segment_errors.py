@@ -16,7 +16,10 @@ DENIED = 'AccessControlException: Permission denied: user=alice, access=READ, in
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[PATH_NOT_FOUND] Path does not exist: hdfs://n/x. SQLSTATE: 42K03", "nothing is there"),
+        (
+            "[PATH_NOT_FOUND] Path does not exist: hdfs://n/x. SQLSTATE: 42K03",
+            "no such file or folder",
+        ),
         (
             f"An error occurred while calling o1.load.\n: org.apache.hadoop.security.{DENIED}\n\tat x",
             f"cannot be read: {DENIED}",
@@ -70,7 +73,7 @@ def test_a_job_that_may_not_read_is_told():
     with pytest.raises(SparkError) as caught, translated_reading_errors():
         raise PySparkException(text)
 
-    assert f"a task broke off: cannot be read: {DENIED}. What is whole stays" in str(caught.value)
+    assert f"a task failed: cannot be read: {DENIED}. Finished pieces are kept" in str(caught.value)
 
 
 def test_what_is_no_file_systems_fault_is_told_by_others():

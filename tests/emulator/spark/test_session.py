@@ -100,7 +100,9 @@ def test_a_cluster_without_an_executor_is_not_waited_for_without_end(monkeypatch
     monkeypatch.setattr(sessions, "EXECUTOR_PATIENCE_S", 0.05)
     cluster = Unwilling()
 
-    with pytest.raises(SparkError, match=r"spark://there gave no executor within .* a free core"):
+    with pytest.raises(
+        SparkError, match=r"spark://there provided no executor within .* a free core"
+    ):
         sessions._await_executor(sessions.Session(cluster, "", 1), "spark://there")
 
     assert cluster.cancelled.is_set()
@@ -111,7 +113,7 @@ def test_a_cluster_that_breaks_off_its_first_task_says_why():
     cluster = Unwilling()
     cluster.cancelled.set()
 
-    with pytest.raises(SparkError, match="broke off: Job 0 cancelled"):
+    with pytest.raises(SparkError, match="a task failed: Job 0 cancelled"):
         sessions._await_executor(sessions.Session(cluster, "", 1), "spark://there")
 
 

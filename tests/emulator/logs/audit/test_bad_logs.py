@@ -56,10 +56,10 @@ def refusal(*paths: Path, terms: Terms | None = None, **columns: str) -> str:
         ({"offset": [0, None, 2]}, "row 2 of these: column 'offset' is empty"),
         ({"consumer": [[1], [2], [3]]}, "column 'consumer' is of type list"),
         ({"end": [True, False, True]}, "is of type bool; expected epoch numbers or ISO 8601"),
-        ({"end": [1, 2, 3], "start": [0, 1, 2]}, "say --time-unit s, ms, us or ns"),
+        ({"end": [1, 2, 3], "start": [0, 1, 2]}, "give --time-unit s, ms, us or ns"),
         (
             {"start": [EPOCH + 9 * SECOND] * 3},
-            "times out of order: work began at 2023-11-14T22:13:29",
+            "times out of order: processing began at 2023-11-14T22:13:29",
         ),
         (
             {"offset": None, "lo": [0, 5, 9], "hi": [5, 5, 10]},
@@ -77,17 +77,17 @@ def refusal(*paths: Path, terms: Terms | None = None, **columns: str) -> str:
         ({"topic": [b"a", b"a", b"\xff"]}, "row 3 of these: column 'topic' holds bytes"),
         (
             {"start": None, "end": [EPOCH, float("nan"), EPOCH]},
-            "row 2 of these: column 'end': nan us is no time",
+            "row 2 of these: column 'end': nan us is not a time",
         ),
-        ({"start": [EPOCH * 1000] * 3}, "all times must be of one unit (--time-unit)"),
-        ({"start": [EPOCH // 1000] * 3}, "columns 'start' and 'end' seem to be of two units"),
+        ({"start": [EPOCH * 1000] * 3}, "all times must have the same unit (--time-unit)"),
+        ({"start": [EPOCH // 1000] * 3}, "columns 'start' and 'end' seem to have different units"),
         (
             {"start": None, "end": ["2026-05-04T09:00:00Z", "2026-05-04T09:00:00Z", "soon"]},
-            "row 3 of these: column 'end': 'soon' is no time with a zone, as in the first row",
+            "row 3 of these: column 'end': 'soon' is not a time with a zone, as in the first row",
         ),
         (
             {"start": None, "end": ["1700000000", "1700000001", "soon"]},
-            "row 3 of these: column 'end': 'soon' is no time; expected an epoch number",
+            "row 3 of these: column 'end': 'soon' is not a time; expected an epoch number",
         ),
     ],
 )
@@ -138,7 +138,7 @@ def test_a_log_without_rows_is_refused(tmp_path):
     pq.write_table(pa.table(GOOD).slice(0, 0), tmp_path / "none.parquet")
     late = Terms(end_us=EPOCH - SECOND)
 
-    assert "empty: there is no row to audit" in refusal(tmp_path / "none.parquet")
+    assert "empty: it contains no row" in refusal(tmp_path / "none.parquet")
     assert "all 3 rows were finished after the cut" in refusal(parquet(tmp_path), terms=late)
 
 
@@ -167,10 +167,12 @@ def test_offsets_beyond_a_log_are_refused(tmp_path):
     path = write(tmp_path / "log.parquet", records(5, 20, "m1", 0))
     below = Terms(limits={PartitionName("orders", 0): Limits(begin=7)})
 
-    assert "orders-0: offset 19 was processed, and its log is said to end at 12" in refusal(
+    assert "orders-0: offset 19 was processed, but the given end of its log is 12" in refusal(
         path, terms=Terms(limits=limits(p0=12))
     )
-    assert "offset 5 was processed, and its log is said to begin at 7" in refusal(path, terms=below)
+    assert "offset 5 was processed, but the given begin of its log is 7" in refusal(
+        path, terms=below
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,5 +193,5 @@ def test_times_are_read_in_any_spelling(text, at_us):
 
 def test_a_time_that_is_none_is_refused():
     """With an example of one."""
-    with pytest.raises(AuditError, match="'noon' is no time; expected ISO 8601"):
+    with pytest.raises(AuditError, match="'noon' is not a time; expected ISO 8601"):
         time_us("noon", None)

@@ -31,7 +31,7 @@ def test_a_repeat_is_told(log):
 
     assert (0, "") == (status, err)
     assert "60 records were processed (50 distinct): 10 reprocessed, 0 lost." in out
-    assert "D1: orders-0 20..29 by m1 at 2023-11-14T22:13:40.000Z, again by m2 at" in out
+    assert "D1: orders-0 20..29 by m1 at 2023-11-14T22:13:40.000Z, reprocessed by m2 at" in out
     assert "m1 > m2" in out
     assert "With the group's offsets log (--commits) more causes can be found." in out
     assert "Read by: 1 process" in out
@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_nothing(log, tmp_path, monkeypatch):
     status, out, err = rebalance("audit", log, "-o", tmp_path / "audit")
 
     assert (2, "") == (status, out)
-    assert "cannot be written: No space left on device; nothing of it is left" in err
+    assert "cannot be written: No space left on device; nothing was written" in err
     assert ["log.parquet"] == [path.name for path in tmp_path.iterdir()]
 
 
@@ -123,15 +123,15 @@ def test_a_full_disk_leaves_nothing(log, tmp_path, monkeypatch):
     [
         (["--column", "offset"], "--column offset: expected NAME=COLUMN"),
         (["--column", "offset=ofset"], "has no column 'ofset'"),
-        (["--t-end", "noon"], "--t-end: 'noon' is no time"),
-        (["--group", "billing"], "there is no --commits"),
+        (["--t-end", "noon"], "--t-end: 'noon' is not a time"),
+        (["--group", "billing"], "so it needs --commits"),
         (["--commits", "nowhere"], "--commits nowhere: no such file or folder"),
         (["--ends", "nowhere"], "--ends nowhere: cannot be read"),
         (["--expect", "repeats <= 1"], "there is no figure 'repeats'"),
         (["--expect", "reprocessed"], 'such as "reprocessed <= 100"'),
         (["--expect", "lost.by_cause[rewnd] == 0"], 'did you mean "rewind"?'),
         (["--engine", "pool", "--master", "local[2]"], "--master is for Spark"),
-        (["--engine", "pool", "--format", "table"], "leave out --engine pool"),
+        (["--engine", "pool", "--format", "table"], "omit --engine pool"),
     ],
 )
 def test_bad_options_are_refused(log, arguments, said):
@@ -145,10 +145,10 @@ def test_bad_options_are_refused(log, arguments, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "names no partition"),
+        ("", "contains no partition"),
         ("orders 0 5", "line 1 is 'orders 0 5'"),
-        ('{"orders": [-1]}', "orders-0 has -1 for an offset"),
-        ('{"orders": 5}', "'orders' is no partition"),
+        ('{"orders": [-1]}', "-1 is not an offset of orders-0"),
+        ('{"orders": 5}', "'orders' is not a partition"),
         ('{"orders-0": ', "expected lines such as orders:0:471"),
     ],
 )
@@ -192,7 +192,10 @@ def test_offsets_of_other_topics_are_refused(log, tmp_path, option):
     status, out, err = rebalance("audit", log, option, tmp_path / "offsets")
 
     assert (2, "") == (status, out)
-    assert f'{option}: is about "prod.orders", and the log about "orders": give the topics' in err
+    assert (
+        f'{option}: its topics are "prod.orders", those of the log "orders": use the topic names'
+        in err
+    )
 
 
 def test_commits_of_other_topics_are_refused(log, tmp_path):
@@ -202,7 +205,7 @@ def test_commits_of_other_topics_are_refused(log, tmp_path):
     status, _, err = rebalance("audit", log, "--commits", tmp_path / "commits.parquet")
 
     assert 2 == status
-    assert '--commits, of group billing: is about "refunds", and the log about "orders"' in err
+    assert '--commits, of group billing: its topics are "refunds", those of the log "orders"' in err
 
 
 def test_what_given_offsets_leave_open_is_said(tmp_path):
@@ -214,7 +217,7 @@ def test_what_given_offsets_leave_open_is_said(tmp_path):
     without = rebalance(*ends).out
     known = rebalance(*ends, "--begins", tmp_path / "begins").out
 
-    assert 'No end is given of "orders-1": records beyond are not counted.' in without
+    assert 'Without --ends of "orders-1", unread records at its end are not counted.' in without
     assert "--begins" in without
     assert "--begins" not in known
     assert "No end is given" not in rebalance("audit", log).out
@@ -230,7 +233,7 @@ def test_what_to_do_is_said(log, tmp_path):
     _, kept, _ = rebalance("audit", log, "--commits", segments, "-o", tmp_path / "audit")
 
     assert "Reprocessed: 10 records, at 2023-11-14T22:15:00.000Z" in out
-    assert "  - rewind: Find out who committed the lower offset" in out
+    assert "  - rewind: Find the member that committed the lower offset" in out
     assert "Next:    -o DIR writes the 1 range as Parquet and JSON" in out
     assert f"rebalance import {segments} --scenario billing -o group.toml" in out
     assert "Next:" not in kept

@@ -142,9 +142,9 @@ def test_a_group_must_be_chosen_where_there_are_several(tmp_path):
     """And must be there; the nearest one is named."""
     pq.write_table(rows(("billing", 0, 10, 1), ("other", 0, 99, 2)), tmp_path / "c.parquet")
 
-    with pytest.raises(AuditError, match='there are 2 groups, "billing", "other"; say which'):
+    with pytest.raises(AuditError, match='there are 2 groups, "billing", "other"; choose one'):
         read_committed([tmp_path], None)
-    with pytest.raises(AuditError, match='nothing was committed for it; did you mean "billing"'):
+    with pytest.raises(AuditError, match='no commits of this group; did you mean "billing"'):
         read_committed([tmp_path], "biling")
 
 

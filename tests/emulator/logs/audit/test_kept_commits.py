@@ -69,7 +69,7 @@ def test_no_room_is_said(tmp_path, monkeypatch):
     """With how to give another folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
 
-    with pytest.raises(AuditError, match="No such file or directory; let TMPDIR name a folder"):
+    with pytest.raises(AuditError, match="No such file or directory; set TMPDIR to a folder"):
         kept([[(0, 1, 1, 5)]], 1)
 
 

@@ -162,9 +162,7 @@ def test_a_value_that_does_not_end_is_named_by_its_line():
     """All that follows it would have been part of it."""
     text = b'a,b\n1,"x\ny"\n2,z\n3,"open\n4,z\n'
 
-    assert "log.csv, line 5: a value between quotes begins that does not end" == refusal(
-        of_csv, text
-    )
+    assert "log.csv, line 5: a quoted value is not closed" == refusal(of_csv, text)
 
 
 def test_a_row_of_another_length_is_named_by_its_line():
@@ -187,7 +185,7 @@ def test_a_row_without_end_is_refused(monkeypatch):
     monkeypatch.setattr("emulator.logs.audit.text.LONGEST_RECORD", 10)
     pieces = [b'{"a": 1}\n', b'{"a": "', b"x" * 20]
 
-    with pytest.raises(AuditError, match="log, line 2: a row begins that does not end within"):
+    with pytest.raises(AuditError, match="log, line 2: a row does not end within"):
         list(json_batches("log", pieces, lambda: 0))
 
 

@@ -102,7 +102,7 @@ def test_a_rewind_of_nobody_is_probably_a_reset():
     log.generation(MINUTE, 2)
     log.commit(MINUTE + 1_000, 0, 0)
 
-    assert "the partition had no owner: probably reset by hand" == log.found().rewinds[0].words
+    assert "the partition had no owner: probably a manual reset" == log.found().rewinds[0].words
 
 
 def test_an_older_commit_of_the_same_owner_came_late():
@@ -110,7 +110,7 @@ def test_an_older_commit_of_the_same_owner_came_late():
     log = working(MINUTE)
     log.commit(MINUTE, 50, 0)
 
-    assert "an older commit that came late" in log.found().rewinds[0].words
+    assert "a delayed older commit" in log.found().rewinds[0].words
 
 
 def test_a_member_that_comes_back_again_and_again_flaps():

@@ -51,7 +51,7 @@ def test_nobody_can_make_an_import_commit():
 @pytest.mark.parametrize("text", ["secret", "=x", " = x"])
 def test_what_is_no_setting_is_refused(text):
     """Saying where; a value is never repeated."""
-    with pytest.raises(SettingError, match=r"client.properties, line 2: .* is no setting"):
+    with pytest.raises(SettingError, match=r"client.properties, line 2: .* is not a setting"):
         read_settings(f"a=b\n{text}", "client.properties")
     with pytest.raises(SettingError, match=r"--set: "):
         parse_setting(text, "--set")

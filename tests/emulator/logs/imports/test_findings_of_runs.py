@@ -28,7 +28,7 @@ def test_rewinds_are_those_that_the_run_counted(tmp_path):
 
     assert metrics["rewinds"] == told.rewound == len(told.rewinds) > 0
     assert metrics["rewind_records"] == sum(each.records for each in told.rewinds)
-    assert all("an older commit that came late" in each.words for each in told.rewinds)
+    assert all("a delayed older commit" in each.words for each in told.rewinds)
 
 
 @pytest.mark.long

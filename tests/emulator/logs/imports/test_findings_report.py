@@ -57,7 +57,7 @@ def test_the_group_to_look_at_comes_first():
     assert text.index("| billing ") < text.index("| a-quiet-one ")
     assert "! committed offsets went backwards 1 time: 11,800 records to reprocess" in text
     assert "orders-1 at 1970-01-01 00:10:00: 11,900 to 100 (11,800 records)" in text
-    assert "b (10.0.0.7) came back 4 times" in text
+    assert "b (10.0.0.7) returned 4 times" in text
     assert "1 member without a partition: c (10.0.0.7)" in text
     assert "9 rebalances" in text
     assert "1 group with nothing to look at." in text

@@ -161,7 +161,7 @@ def test_a_group_that_nobody_may_see_does_not_matter(monkeypatch):
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "kafka-1:9092: no right to read the topic"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "kafka-1:9092: no permission to read the topic"),
         (KafkaError.OFFSET_OUT_OF_RANGE, "kafka-1:9092: no answer within .*Connection refused"),
     ],
 )

@@ -298,7 +298,7 @@ def test_reading_needs_the_right_to_read_the_topic_alone(broker, committed, tmp_
     given = rebalance("import", *target, *login("reader"))
 
     assert 2 == without.status
-    assert f"--bootstrap {broker.sasl}: no right to read the topic" in without.err
+    assert f"--bootstrap {broker.sasl}: no permission to read the topic" in without.err
     assert "kafka-acls --add --operation Read" in without.err
     assert ("", 0) == (given.err, given.status)
     manifest = json.loads((tmp_path / "imported" / "manifest.json").read_text())

@@ -143,7 +143,7 @@ def test_the_newest_generation_that_lasted_is_taken():
     text = written(log.tables, "billing")
 
     assert ["a", "b"] == [each["name"] for each in tomllib.loads(text)["group"][0]["member"]]
-    assert "# Taken: generation 2 with 2 members, 10 min long." in text
+    assert "# Used: generation 2 with 2 members, 10 min long." in text
     assert "1 (3 members, 10 min), 3 (1 member, 1 s)" in text
 
 
@@ -199,7 +199,7 @@ def test_odd_names_and_settings_make_a_file_that_is_read():
 
     assert ["consumer-1-0", "consumer-1-1", "consumer-1-2"] == [each.name for each in group.members]
     assert {"consumer-1"} == {each.settings["client.id"] for each in group.members}
-    assert "assumed: the group uses de.example.Own, which is not known here" in text
+    assert "assumed: the group uses de.example.Own, which the emulator does not know" in text
 
 
 def test_members_that_differ_keep_what_is_their_own():
@@ -228,7 +228,7 @@ def test_a_group_of_offsets_alone_is_no_scenario():
     log = Log()
     log.commit(0, 5)
 
-    with pytest.raises(NoScenarioError, match="only committed offsets"):
+    with pytest.raises(NoScenarioError, match="committed offsets, but no members"):
         written(log.tables, "billing")
 
 
@@ -247,5 +247,5 @@ def test_a_group_that_never_had_members_is_no_scenario():
     log = Log()
     log.generation(0, 0)
 
-    with pytest.raises(NoScenarioError, match="it had no members"):
+    with pytest.raises(NoScenarioError, match="it has no members"):
         written(log.tables, "billing")

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.logs.imports.pieces import (
     is_empty,
-    is_far,
+    is_remote,
     needs_java,
     open_segment,
     segment_at,
@@ -123,7 +123,7 @@ def test_two_logs_without_names_are_refused(tmp_path):
         ("empty", "no segment in this folder"),
         ("no-*.log", "no file matches"),
         ("-", "segments to import are files or folders"),
-        ("file:///nowhere/at/all", "nothing is there"),
+        ("file:///nowhere/at/all", "no such file or folder"),
         ("what://is/that", "what"),
     ],
 )
@@ -154,7 +154,7 @@ def test_an_empty_folder_behind_a_uri_is_refused(tmp_path):
 )
 def test_a_uri_tells_who_reads_it(source, who):
     """What is far may need the file systems of Hadoop."""
-    assert who == (is_far(source), needs_java(source) if is_far(source) else None)
+    assert who == (is_remote(source), needs_java(source) if is_remote(source) else None)
 
 
 def test_far_segments_are_found_by_whoever_is_named(tmp_path):
@@ -185,5 +185,5 @@ def test_what_only_spark_reads_is_told_where_processes_cannot(tmp_path):
     """Who asked for these knows what to leave out."""
     del tmp_path
 
-    assert "others are Spark's: leave --engine pool out" in refused("what://is/that")
+    assert "without Spark only s3:// and gs:// can be read" in refused("what://is/that")
     assert "Spark" not in refused("file:///nowhere/at/all")

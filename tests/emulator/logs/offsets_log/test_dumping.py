@@ -40,7 +40,7 @@ def test_batches_out_of_order_are_marked(tmp_path):
     assert {
         "outOfOrder": 1,
         "position": len(ONE + THREE),
-        "reason": "a batch begins at offset 1, where 3 or more is next",
+        "reason": "a batch begins at offset 1; expected 3 or higher",
     } == marked.words
     assert FaultKind.DISORDER is marked.fault.kind
     assert 4 == len(found)

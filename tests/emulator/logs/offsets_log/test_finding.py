@@ -94,5 +94,5 @@ def test_what_is_no_file_is_refused(tmp_path):
         found(tmp_path / "nothing")
     with pytest.raises(LogFileError, match=r"no segment in this folder; segments are files such"):
         found(tmp_path)
-    with pytest.raises(LogFileError, match="null: is a device or a socket"):
+    with pytest.raises(LogFileError, match="null: not a regular file"):
         found(Path(os.devnull))

@@ -74,7 +74,7 @@ def test_what_stands_behind_is_told():
     """Something other than a further member."""
     text, fault = read(ZIPPED + b"and more")
 
-    assert (TEXT, "gzip: behind its end stand bytes that are not gzip") == (text, fault)
+    assert (TEXT, "gzip: the file has other bytes after its end") == (text, fault)
 
 
 class Failing(io.BytesIO):

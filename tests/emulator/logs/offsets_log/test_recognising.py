@@ -54,19 +54,25 @@ def test_an_empty_file_has_no_parts(tmp_path):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9, "not a log: nothing in it is a batch"),
-        (b"a text of some lines\n" * 99, "not a log: nothing in it is a batch"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9, "not a log: it contains no record batch"),
+        (b"a text of some lines\n" * 99, "not a log: it contains no record batch"),
         (b"short", "the log ends after 5 bytes of a header of 61"),
         (bytes(3_000_000), "zeros: space set aside and not written"),
-        (gzip.compress(b"some text " * 99, mtime=0), "not a log: nothing in it is a batch"),
+        (gzip.compress(b"some text " * 99, mtime=0), "not a log: it contains no record batch"),
         (
             gzip.compress(bytes_of(11), mtime=0)[:40],
-            "gzip: cut off before its end, and nothing before",
+            "gzip: cut off before its end, with no record batch",
         ),
         (b"\x1f\x8b not really", "gzip: damaged (Error -3 while decompressing data"),
         (batch(commit())[:-1], "the batch says it has"),
-        (bytes(16) + b"\1" + b"old" * 99, "If this is a log, a Kafka before 0.11 wrote it"),
-        (batches(4_000, magic=3), "message format 3; only 2 is read. If this is a log, a newer"),
+        (
+            bytes(16) + b"\1" + b"old" * 99,
+            "If this is a log, it was written by a Kafka before 0.11",
+        ),
+        (
+            batches(4_000, magic=3),
+            "message format 3; only 2 is read. If this is a log, it was written by a newer",
+        ),
     ],
     ids=[
         "picture",
@@ -107,9 +113,9 @@ def test_a_log_of_another_topic_is_refused(tmp_path, key, shown):
     """No key is one of the offsets topic, whatever its type: text, number, transactional id."""
     problem = refusal(tmp_path, raw_batch((key, b"v")) + raw_batch((key, b"v"), at=1))
 
-    assert problem.startswith("a log of another topic: its batches are sound, but")
+    assert problem.startswith("a log of another topic: its batches are valid, but")
     assert (
-        f"the keys of its first 2 records are none of __consumer_offsets (the first key: {shown})"
+        f"the keys of its first 2 records are not those of __consumer_offsets (the first key: {shown})"
         in problem
     )
 

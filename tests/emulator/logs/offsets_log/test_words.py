@@ -183,7 +183,12 @@ GOOD = batch(commit(), commit(partition=1))
 @pytest.mark.parametrize(
     ("pair", "key", "payload", "error"),
     [
-        ((None, b"v"), None, {"raw": "76"}, "no key; every record of the offsets topic has one"),
+        (
+            (None, b"v"),
+            None,
+            {"raw": "76"},
+            "it has no key; every record of the offsets topic has one",
+        ),
         ((b"\0", None), {"raw": "00"}, "<DELETE>", "key, byte 0, type: 2 bytes wanted, 1 left"),
         ((b"\0\2\0\5g", b""), {"raw": "0002000567"}, {"raw": ""}, "key, byte "),
         (

@@ -131,7 +131,7 @@ def _join(it: Situation, who: Sender) -> Call:
         Sender.PENDING: lambda: join("p", it.pending),
         Sender.PENDING_INSTANCE: lambda: join("p", it.pending, instance="P"),
         Sender.FENCED: lambda: join("s", it.follower, instance="S"),
-        Sender.STRANGER: lambda: join("x", "x-1"),
+        Sender.UNKNOWN: lambda: join("x", "x-1"),
         Sender.CHANGED: lambda: join("b", it.follower, offers=protocols(topics=("t", "u"))),
         Sender.LEADER: lambda: join("a", it.leader),
         Sender.MEMBER: lambda: join("b", it.follower),
@@ -145,7 +145,7 @@ def _ids(it: Situation, who: Sender) -> tuple[str, str | None, int]:
     match who:
         case Sender.FENCED:
             return it.follower, "S", generation
-        case Sender.STRANGER:
+        case Sender.UNKNOWN:
             return "x-1", None, generation
         case Sender.STALE:
             return it.follower, None, generation - 1

@@ -244,7 +244,7 @@ class ConsumerGroupDriver(CoordinatorDriver):
         """
         group = self.coordinator.state.durable.groups.get(GROUP)
         members = list(group) if isinstance(group, Group) else []
-        self._were_classic |= {each.member_id for each in members if each.speaks_classic}
+        self._were_classic |= {each.member_id for each in members if each.uses_classic}
         for member in members if not self.rejections else ():
             current = member.current
             gives_up = current.state is MemberState.UNREVOKED_PARTITIONS

@@ -63,7 +63,7 @@ def test_states_follow_what_happens():
 
 
 def test_a_group_in_words():
-    """For people: who has what, gives up what, and waits for what."""
+    """The text has assigned, revoked and missing partitions of each member."""
     it = ConsumerGroupDriver(topic(partitions=2))
     it.join("A", instance="i")
     it.join("B")
@@ -74,7 +74,7 @@ def test_a_group_in_words():
         "group g: Reconciling, epoch 3, target of epoch 3, 2 members\n"
         "  A A (i): epoch 2, unrevoked partitions\n"
         "    has t-0\n"
-        "    gives up t-1\n"
+        "    revokes t-1\n"
         "  B B: epoch 3, unreleased partitions\n"
         "    has nothing\n"
         "    waits for t-1"

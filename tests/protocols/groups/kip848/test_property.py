@@ -269,7 +269,7 @@ class Coordination(RuleBasedStateMachine):
         regular = all(
             member.current.epoch > 0  # 0: converted in its first join phase, and nothing to read
             and member.member_id in NAMES
-            and not member.speaks_classic
+            and not member.uses_classic
             for member in members
         )
         if self.group is not None and regular:

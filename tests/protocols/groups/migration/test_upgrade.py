@@ -28,7 +28,7 @@ def test_a_heartbeat_makes_a_consumer_group_of_a_stable_one():
     assert ["2x", "5", "3", "7", "6", "8", "5", "3", "7", "7", "6", "8"] == it.types
     assert (generation, generation, "STABLE") == it.at(it.ids["x"])
     assert {0, 1, 2, 3} == it.assigned(it.ids["x"])
-    assert it.member(it.ids["x"]).speaks_classic
+    assert it.member(it.ids["x"]).uses_classic
     assert (10_000, 45_000) == (it.session_ms(it.ids["x"]), it.session_ms("C"))
     assert not [name for name in it.timers if name.startswith("heartbeat-")]
 
