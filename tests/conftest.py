@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Generator
 from pathlib import Path
 
@@ -40,3 +41,9 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
 def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the largest width of reports, independent of the terminal."""
     monkeypatch.setenv("COLUMNS", str(WIDTH))
+
+
+@pytest.fixture(autouse=True)
+def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start no processes by default: a test that is about them says how many it wants."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0}, raising=False)

@@ -1,4 +1,4 @@
-"""What the tests of the assignors share: groups in few words, and Kafka's golden steps."""
+"""Fixtures for the tests of the assignors: groups in short form, and Kafka's golden steps."""
 
 from __future__ import annotations
 
@@ -29,17 +29,11 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that asks for ``golden_cases`` once a file."""
-    if "golden_cases" in metafunc.fixturenames:
+    """Run the tests that use ``golden_file`` for each file, all tests of a file in a row."""
+    if "golden_file" in metafunc.fixturenames:
         files = golden_files()
         ids = [f"{'extra-' if path.suffix != '.gz' else ''}{path.name}" for path in files]
-        metafunc.parametrize("golden_cases", files, ids=ids, indirect=True)
-
-
-@pytest.fixture
-def golden_cases(request: pytest.FixtureRequest) -> list[str]:
-    """Give the lines of one golden file."""
-    return list(read_lines(request.param))
+        metafunc.parametrize("golden_file", files, ids=ids, scope="module")
 
 
 @pytest.fixture

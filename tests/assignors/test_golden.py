@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from assignors.claims import subscriptions_equal
@@ -12,10 +14,17 @@ from assignors.question import Outcome, outcomes
 from assignors.server_input import read_coordinator_input
 from assignors.sticky import StickyAssignor
 
+from .conftest import read_lines
 
-def steps(cases: list[str]) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
-    """Yield each step's name, what Kafka's class did, and what ours does."""
-    for case in map(json.loads, cases):
+
+@lru_cache(maxsize=1)
+def steps(file: Path) -> tuple[tuple[str, dict[str, Any], Outcome], ...]:
+    """Return each step's name, the expected outcome of Kafka's class, and the outcome of ours."""
+    return tuple(_steps(file))
+
+
+def _steps(file: Path) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
+    for case in map(json.loads, read_lines(file)):
         answers = outcomes(map(json.dumps, case["steps"]))
         for number, (step, outcome) in enumerate(zip(case["steps"], answers, strict=True)):
             yield f"{case['id']}/{number}/{step['assignor']}", step["expected"], outcome
@@ -31,10 +40,10 @@ def as_kafka_says(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def test_every_step_is_answered_as_by_kafka(golden_cases: list[str]) -> None:
+def test_every_step_is_answered_as_by_kafka(golden_file: Path) -> None:
     """Each assignment equals that of Kafka's class, and where it fails ours says how."""
     wrong = []
-    for name, expected, outcome in steps(golden_cases):
+    for name, expected, outcome in steps(golden_file):
         got = as_kafka_says(outcome)
         if "error" in expected:
             endless = expected["error"].startswith("timeout")
@@ -49,11 +58,11 @@ def test_every_step_is_answered_as_by_kafka(golden_cases: list[str]) -> None:
 
 
 def test_sticky_sees_the_highest_generation_and_the_path_that_kafka_sees(
-    golden_cases: list[str],
+    golden_file: Path,
 ) -> None:
     """The generation an assignor object remembers, and the path it takes, are Kafka's."""
     wrong = []
-    for name, expected, outcome in steps(golden_cases):
+    for name, expected, outcome in steps(golden_file):
         if outcome.answer is None or outcome.assignor != "sticky":
             continue
         assignor = StickyAssignor()
@@ -69,11 +78,11 @@ def test_sticky_sees_the_highest_generation_and_the_path_that_kafka_sees(
 
 
 def test_the_coordinator_takes_subscriptions_for_equal_where_kafka_does(
-    golden_cases: list[str],
+    golden_file: Path,
 ) -> None:
     """Homogeneous and heterogeneous groups are told apart as by Kafka's coordinator."""
     wrong = []
-    for name, expected, outcome in steps(golden_cases):
+    for name, expected, outcome in steps(golden_file):
         if outcome.answer is None or not str(outcome.assignor).startswith("server-"):
             continue
         group = read_coordinator_input(outcome.answer.topics, outcome.answer.subscriptions)

@@ -6,6 +6,8 @@ partitions of 20 records a second, 10 ms of work a record; a session of 6 s.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pytest
 
 from emulator.conformance.observed import View, observe
@@ -46,6 +48,7 @@ STOPPED = 'pause_broker = "{broker}"\nfor = "4s"'
 COORDINATOR, ANOTHER = "coordinator of g", "broker-3"
 
 
+@lru_cache
 def failed(fault, broker, *, session_ms=9_000, seed=0):
     """Play a failure with the work on each record as an event; return what was seen."""
     text = SCENARIO.format(fault=fault.format(broker=broker), session_ms=session_ms)

@@ -52,6 +52,16 @@ SUFFICIENT_SEEDS = {
     "close-range-auto/run-2": (1, 33),
     "coordinator-kill/run-1": (1, 136),
     "crash-range-auto/run-1": (1, 2),
+    "crash-range-auto/run-3": (1, 140),
+    "crash-range-auto/run-4": (1, 2),
+    "crash-range-auto/run-21": (1, 22),
+    "crash-sync-batch/run-1": (1, 2),
+    "crash-sync-batch/run-2": (2, 7),
+    "crash-sync-batch/run-3": (1, 2),
+    "join-cooperative-auto/run-1": (2,),
+    "join-cooperative-auto/run-2": (1, 110),
+    "join-cooperative-auto/run-3": (11,),
+    "join-cooperative-auto/run-4": (1, 14),
 }
 """Seeds of a race that are far enough apart: with them its figures are inside."""
 

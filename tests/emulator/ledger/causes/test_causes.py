@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
 import emulator
 from emulator.ledger.entries import Cause, EntryKind
+from emulator.playing import Run
 
 FILES = {Cause[path.stem.upper()]: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
 
 NOT_PRODUCED = {
     Cause.SOUGHT: "no policy of an application seeks",
 }
-"""Causes that no scenario can bring about, and why not."""
+"""Causes that no scenario can produce, and why not."""
 
 LOSSES = {
     Cause.RESET_TO_LATEST,
@@ -28,15 +30,27 @@ LOSSES = {
 GONE = {Cause.LEADER_ALONE}
 
 
+@pytest.fixture(scope="module", params=FILES, ids=lambda cause: cause.name.lower())
+def cause(request: pytest.FixtureRequest) -> Cause:
+    """Return each cause that has a scenario, with all tests of a cause in a row."""
+    return request.param
+
+
+@lru_cache(maxsize=1)
+def played(cause: Cause, seed: int) -> Run:
+    """Play the scenario of a cause."""
+    return emulator.run(emulator.load(FILES[cause]), seed)
+
+
 def kind_of(cause):
-    """Return what a cause is a cause of."""
+    """Return the kind of the entries that have a cause."""
     if cause in GONE:
         return EntryKind.TRUNCATED
     return EntryKind.LOST if cause in LOSSES else EntryKind.REPROCESSED
 
 
 def test_each_cause_has_a_scenario_or_a_reason_why_not():
-    """Nobody can add a cause and forget to show it."""
+    """A new cause without a scenario fails here."""
     assert set(Cause) == set(FILES) | set(NOT_PRODUCED)
     assert set() == set(FILES) & set(NOT_PRODUCED)
 
@@ -44,11 +58,9 @@ def test_each_cause_has_a_scenario_or_a_reason_why_not():
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))]
 )
-@pytest.mark.parametrize("cause", FILES, ids=lambda cause: cause.name.lower())
 def test_a_cause_comes_alone(cause, seed):
-    """The scenario called after a cause has that cause in its ledger, and no other."""
-    run = emulator.run(emulator.load(FILES[cause]), seed, keep_events=False)
-    ledger = run.ledger
+    """The scenario named after a cause has that cause in its ledger, and no other."""
+    ledger = played(cause, seed).ledger
 
     ledger.check()
     kind = kind_of(cause)
@@ -61,15 +73,14 @@ def test_a_cause_comes_alone(cause, seed):
 
 def test_what_is_not_replicated_was_dropped_by_an_unclean_election():
     """Commits that had been acknowledged; those that had not are lost without one as well."""
-    run = emulator.run(emulator.load(FILES[Cause.NOT_REPLICATED]), 0, keep_events=False)
+    run = played(Cause.NOT_REPLICATED, 0)
 
     assert {"unclean election"} == {entry.detail for entry in run.ledger.entries}
 
 
-@pytest.mark.parametrize("cause", FILES, ids=lambda cause: cause.name.lower())
 def test_every_entry_names_its_root_and_shows_its_chain(cause):
-    """From the fault, act or record that began it, in order of time, to where it began anew."""
-    run = emulator.run(emulator.load(FILES[cause]), 0)
+    """From the fault, act or record at its root, in order of time, to the second start."""
+    run = played(cause, 0)
 
     for entry in run.ledger.of(EntryKind.REPROCESSED):
         assert entry.first_owner.at_us <= entry.second_owner.at_us
