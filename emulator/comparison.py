@@ -191,7 +191,9 @@ def read_variants(texts: Sequence[str], scenario: Scenario) -> list[Variant]:
     names = [variant.name for variant in variants]
     for name in names:
         if names.count(name) > 1:
-            raise RefusedError(f"--with: two variants are called {name!r}; names must be unique")
+            raise RefusedError(
+                f"`variants`: two variants are called {name!r}; names must be unique"
+            )
     return variants
 
 
@@ -200,7 +202,7 @@ def _read(text: str, scenario: Scenario) -> Variant:
     name, colon, rest = _cut(text, ":")
     parts = split_list(rest) if colon else [text.strip()]
     if not parts or (colon and not name.strip()):
-        raise RefusedError(f"--with {text!r}: write a name before the colon, and keys after it")
+        raise RefusedError(f"`variants={text!r}`: write a name before the colon, and keys after it")
     overrides: list[str] = []
     for part in parts:
         if "=" in part:
@@ -209,8 +211,8 @@ def _read(text: str, scenario: Scenario) -> Variant:
             overrides += NAMED[part](scenario)
         else:
             raise RefusedError(
-                f"--with {text!r}: {part!r} is neither one of {', '.join(NAMED)} nor path=value; "
-                'write --with eager, or --with "short: group[billing].settings[…]=10s, eager"'
+                f"`variants={text!r}`: {part!r} is neither one of {', '.join(NAMED)} nor path=value; "
+                'write eager, or "short: group[billing].settings[…]=10s, eager"'
             )
     return Variant(name.strip() or text.strip(), tuple(overrides))
 
@@ -282,7 +284,7 @@ def _protocol(scenario: Scenario, assignor: str, *, static: bool) -> list[str]:
         named = any(INSTANCE_ID in {**group.settings, **m.settings} for m in group.members)
         if named and not static:
             raise RefusedError(
-                f"--with: members of {group.id} have their own {INSTANCE_ID} in the scenario, so "
+                f"`variants`: members of {group.id} have their own {INSTANCE_ID} in the scenario, so "
                 "it cannot be played without them; use as-written, and path=value"
             )
         path = f"group[{group.id}]"

@@ -77,11 +77,11 @@ def choose_engine(
     jobs = jobs if most_jobs is None else min(jobs, max(1, most_jobs))
     if _is_spark(request, environment, work_s / jobs, spark_fits=spark_fits):
         other = "one process" if most_jobs == 1 else "processes"
-        words = f"{spark_words(request, environment)} (--engine pool uses {other})"
+        words = f"{spark_words(request, environment)} (engine=pool uses {other})"
         return Choice(SPARK, jobs, words)
     if request.jobs is None and work_s < alone_below_s:
         jobs = 1
-    words = f"{jobs} process{'es' if jobs > 1 else ''} (--engine spark uses Spark)"
+    words = f"{jobs} process{'es' if jobs > 1 else ''} (engine=spark uses Spark)"
     return Choice(POOL, jobs, words)
 
 
@@ -98,7 +98,7 @@ def _is_spark(
 def refuse_master_without_spark(request: EngineRequest) -> None:
     """Raise ``RefusedError`` if processes are requested together with a master of Spark."""
     if request.engine == POOL and request.master:
-        raise RefusedError("--master is for Spark, and --engine pool uses none; leave one out")
+        raise RefusedError("`master` is for Spark, and `engine=pool` uses none; leave one out")
 
 
 def spark_words(request: EngineRequest, environment: Mapping[str, str]) -> str:
@@ -122,4 +122,4 @@ def open_spark(
         with open_session(title, master=master, settings=settings) as session:
             yield session
     except SparkError as error:
-        raise RefusedError(f"--engine spark: {error}") from None
+        raise RefusedError(f"`engine=spark`: {error}") from None

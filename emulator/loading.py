@@ -132,7 +132,7 @@ def _refuse_many(scenario: Scenario, runs: int) -> None:
     if events * runs > MOST_EVENTS:
         raise RefusedError(
             f"{runs:,} runs of about {events:.1e} events each; at most {MOST_EVENTS:.0e} in all "
-            "are allowed. Take fewer --seeds, or --yes to run them anyway"
+            "are allowed. Take fewer `seeds`, or `allow_large` to run them anyway"
         )
 
 

@@ -73,7 +73,7 @@ def _results(
         _terminate(executor)
         if isinstance(error, BrokenProcessPool):
             raise ProcessKilledError(
-                "A worker process was killed; memory may have run out. Try fewer --jobs"
+                "A worker process was killed; memory may have run out. Try fewer `jobs`"
             ) from None
         raise
     executor.shutdown()

@@ -28,7 +28,7 @@ def open_events(path: Path, scenario: Scenario, seed: int) -> EventFile:
             return EventFile(path, {**metadata, "seed": str(seed)}, scenario.start)
     except (OSError, ValueError) as error:
         reason = reason_of(error)
-    raise RefusedError(f"--events: {path}: cannot be written: {reason}")
+    raise RefusedError(f"{path}: cannot be written: {reason}")
 
 
 def parquet_objection(path: Path) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable
 from time import monotonic
@@ -32,6 +33,38 @@ EVERY_S = 0.2
 EVENTS_BETWEEN_CHECKS = 2_048
 
 US_PER_S = 1_000_000
+
+OPTIONS = {
+    "allow_large": "--yes",
+    "begin": "--from",
+    "begins": "--begins",
+    "bootstrap": "--bootstrap",
+    "columns": "--column",
+    "commits": "--commits",
+    "config": "--config",
+    "end": "--to",
+    "ends": "--ends",
+    "engine": "--engine",
+    "expect": "--expect",
+    "folder": "-o",
+    "format": "--format",
+    "group": "--group",
+    "jobs": "--jobs",
+    "master": "--master",
+    "offsets_retention": "--offsets-retention",
+    "output": "-o",
+    "overrides": "--set",
+    "overwrite": "--force",
+    "seeds": "--seeds",
+    "settings": "--set",
+    "sources": "SOURCE",
+    "t_end": "--t-end",
+    "time_unit": "--time-unit",
+    "variants": "--with",
+}
+"""The option of each argument of the library, whose messages name arguments in backquotes."""
+
+_ARGUMENT = re.compile(f"`({'|'.join(OPTIONS)})(?:=([^`]*))?`")
 
 
 # -- lines and JSON --------------------------------------------------------------------------
@@ -100,10 +133,21 @@ def open_streams() -> None:
 def message_of(error: Exception) -> str | None:
     """Return the message for the user; None for an internal error, which keeps its traceback."""
     if isinstance(error, EmulatorError):
-        return str(error)
+        return with_options(str(error))
     if isinstance(error, MemoryError):
         return "Memory ran out. Shorten run_for, or take fewer partitions, members or --jobs"
     return None
+
+
+def with_options(message: str) -> str:
+    """Return a message of the library with the options in place of the names of arguments.
+
+    >>> with_options("`commits=log`: no such file; give `time_unit`")
+    '--commits log: no such file; give --time-unit'
+    """
+    return _ARGUMENT.sub(
+        lambda found: " ".join([OPTIONS[found[1]], *filter(None, [found[2]])]), message
+    )
 
 
 # -- progress --------------------------------------------------------------------------------

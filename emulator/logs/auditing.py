@@ -120,7 +120,7 @@ class Audit:
             write(path, tables, self.document(), manifest(asked, self.ledger))
         except OSError as error:
             raise RefusedError(
-                f"-o {path}: cannot be written: {reason_of(error)}; nothing was written"
+                f"`output={path}`: cannot be written: {reason_of(error)}; nothing was written"
             ) from None
 
     def lines(self) -> Iterator[str]:
@@ -250,7 +250,7 @@ def engine_for(request: Request, parsed: Parsed) -> Engine:
     refuse_master_without_spark(wanted)
     if request.format == "table" or any("://" in log for log in request.logs):
         if request.engine == POOL:
-            raise AuditError("only Spark reads tables and URIs: omit --engine pool")
+            raise AuditError("only Spark reads tables and URIs: omit `engine=pool`")
         return Engine(SPARK, spark_words(wanted, os.environ), None)
     files = find_files([Path(log) for log in request.logs], request.format)
     source = open_source(files, parsed.columns, request.time_unit)

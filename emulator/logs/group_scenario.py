@@ -80,19 +80,17 @@ def _scenario_text(folder: Path, group: str, generation: int | None) -> str:
 
     found = explore_group(folder, group)
     if found is None:
-        reason = f"--scenario {group}: no such group{_hint(group, groups_in(folder))}"
+        reason = f"group {group}: no such group{_hint(group, groups_in(folder))}"
         raise RefusedError(printable(reason))
     try:
         return scenario_text(sketch(*found, generation))
     except NoScenarioError as error:
-        raise RefusedError(printable(f"--scenario {error}")) from None
+        raise RefusedError(printable(str(error))) from None
 
 
 def _hint(group: str, known: list[str]) -> str:
     if not known:
-        return (
-            " in what was read; to list the groups, use rebalance import -o DIR without --scenario"
-        )
+        return " in what was read; import the log into a folder to list its groups"
     near = get_close_matches(group, known, 3) or known[:5]
     more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
     return f"; there are {', '.join(near)}{more}"

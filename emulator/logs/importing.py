@@ -204,14 +204,14 @@ def run_import(
         plan, engine, receipts = _read_all(request, progress)
         return _complete(plan, engine, receipts, request if with_findings else None)
     except OtherFolderError as error:
-        raise RefusedError(f"-o {folder}: {error}; give another folder") from None
+        raise RefusedError(f"`output={folder}`: {error}; give another folder") from None
     except BrokerError as error:
-        raise RefusedError(f"--bootstrap {error}. {RESUME}") from None
+        raise RefusedError(f"`bootstrap` {error}. {RESUME}") from None
     except LogFileError as error:
         raise RefusedError(printable(f"{error}. {RESUME}")) from None
     except OSError as error:
         raise RefusedError(
-            f"-o {folder}: cannot be written: {reason_of(error)}. {RESUME}"
+            f"`output={folder}`: cannot be written: {reason_of(error)}. {RESUME}"
         ) from None
 
 

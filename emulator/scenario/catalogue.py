@@ -67,7 +67,7 @@ def copy(name: str, destination: Path, *, overwrite: bool = False) -> Path:
     text = read(name)
     target = destination / path_of(name).name if destination.is_dir() else destination
     if target.exists() and not overwrite:
-        reason = "exists already; use another name, or --force"
+        reason = "exists already; use another name, or `overwrite`"
         raise ScenarioError(str(target), [Problem("", reason)])
     try:
         put(target, text.encode())

@@ -157,5 +157,5 @@ def variant_problems(scenario: Scenario) -> Iterator[Problem]:
         for change in variant.changes:
             path = change.partition("=")[0].strip()
             if path == change.strip() or path.startswith("variant"):
-                reason = "not understood; allowed is path=value, as for --set"
+                reason = "not understood; allowed is path=value, such as run_for=20s"
                 yield Problem(f"variant[{variant.name}].set", reason, change)

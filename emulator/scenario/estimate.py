@@ -20,7 +20,7 @@ from emulator.scenario.resolution import (
 from emulator.scenario.units import US_PER_MS, US_PER_S
 
 MOST_EVENTS = 10**9
-"""More are only run if the user says that it is meant."""
+"""The maximum for one run, unless the user allows more."""
 
 EVENTS_PER_POLL = 4
 EVENTS_PER_HEARTBEAT = 3
@@ -78,7 +78,7 @@ def refuse_large(scenario: Scenario, name: str) -> None:
     )
     reason = (
         f"about {expected.events:.1e} events ({parts}); allowed are {MOST_EVENTS:.0e}. "
-        "Shorten run_for, lower the rates or take fewer members; --yes runs it all the same"
+        "Shorten run_for, lower the rates or take fewer members; `allow_large` runs it anyway"
     )
     raise ScenarioError(name, [Problem("", reason)])
 

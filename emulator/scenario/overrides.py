@@ -40,7 +40,7 @@ def override(document: Document, overrides: Sequence[str], name: str) -> Documen
         try:
             document = _override(document, text)
         except LookupError as error:
-            problems.append(Problem(f"--set {text}", str(error.args[0])))
+            problems.append(Problem(f"`overrides={text}`", str(error.args[0])))
     if problems:
         raise ScenarioError(name, problems)
     return document
@@ -64,7 +64,7 @@ def _read(text: str) -> tuple[str, Any]:
         depth = max(depth + (letter == "[") - (letter == "]"), 0)
         if letter == "=" and depth == 0:
             return text[:place].strip(), _value(text[place + 1 :].strip())
-    raise LookupError("no value; write --set path=value")
+    raise LookupError("no value; write path=value")
 
 
 def _value(text: str) -> Any:

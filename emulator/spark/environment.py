@@ -172,7 +172,7 @@ def master_to_set(environment: Mapping[str, str], wanted: str | None) -> str | N
     for name, source in _DECIDED.items():
         if name in environment:
             if wanted is not None:
-                raise SparkError(f"the master has been chosen by {source}; omit --master")
+                raise SparkError(f"the master has been chosen by {source}; omit `master`")
             _look_at_remote(environment.get(REMOTE, ""))
             return None
     if wanted is not None:
@@ -193,19 +193,19 @@ def is_local(master: str) -> bool:
 def _look_at(master: str, environment: Mapping[str, str]) -> None:
     if not _KNOWN.fullmatch(master):
         raise SparkError(
-            f"--master {master}: not a master; allowed are local[*], local[4], spark://host:7077, "
+            f"`master={master}`: not a master; allowed are local[*], local[4], spark://host:7077, "
             "yarn and k8s://host:port"
         )
     if master == "yarn" and not any(environment.get(name) for name in YARN_SETTINGS):
         raise SparkError(
-            "--master yarn: the address of YARN comes from Hadoop's settings; set HADOOP_CONF_DIR to "
+            "`master=yarn`: the address of YARN comes from Hadoop's settings; set HADOOP_CONF_DIR to "
             "their folder"
         )
     if master.startswith(STANDALONE):
-        _ask(f"--master {master}", master.removeprefix(STANDALONE).split(","))
+        _ask(f"`master={master}`", master.removeprefix(STANDALONE).split(","))
     elif master.startswith(KUBERNETES):
         address = master.removeprefix(KUBERNETES).removeprefix("https://").removeprefix("http://")
-        _ask(f"--master {master}", [_with_port(address.partition("/")[0], HTTPS_PORT)])
+        _ask(f"`master={master}`", [_with_port(address.partition("/")[0], HTTPS_PORT)])
 
 
 def _look_at_remote(remote: str) -> None:

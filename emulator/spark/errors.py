@@ -48,7 +48,7 @@ WORKER_DIED = ("Python worker exited unexpectedly", "ExecutorLostFailure")
 
 WORKER_GONE = (
     "the process of a task was killed; perhaps memory ran out (spark.executor.memoryOverhead, "
-    "on this machine fewer cores: --master local[1])"
+    "on this machine fewer cores: `master=local[1]`)"
 )
 
 

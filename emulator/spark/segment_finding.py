@@ -132,7 +132,7 @@ NOTHING: Final = "PATH_NOT_FOUND"
 
 NO_JAR: Final = (
     "Spark has no file system for this URI: give it the jars (spark.jars.packages) and the "
-    "settings (spark.hadoop.fs....) of one. --engine pool reads s3:// and gs:// without Spark"
+    "settings (spark.hadoop.fs....) of one. `engine=pool` reads s3:// and gs:// without Spark"
 )
 
 

@@ -113,7 +113,7 @@ def open_session(
     """
     if find_spec("pyspark") is None:
         raise SparkError(
-            "pyspark is not installed: pip install 'rebalance-emulator[spark]', or use --engine pool"
+            "pyspark is not installed: pip install 'rebalance-emulator[spark]', or use `engine=pool`"
         )
     folder = Path(tempfile.mkdtemp(prefix="rebalance-spark-"))
     try:

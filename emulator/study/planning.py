@@ -110,7 +110,7 @@ def _refuse_large(plan: Plan) -> None:
     if events * most > MOST_EVENTS:
         raise RefusedError(
             f"{len(plan.cells) * most:,} runs with about {events * most:.1e} events in all; allowed "
-            f"are {MOST_EVENTS:.0e}. Take fewer --seeds or values; --yes plays them all the same"
+            f"are {MOST_EVENTS:.0e}. Take fewer `seeds` or values; `allow_large` plays them anyway"
         )
 
 

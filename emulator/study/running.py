@@ -250,7 +250,7 @@ def run_study(
         raise
     except OSError as error:
         raise RefusedError(
-            f"-o {folder}: cannot be written: {reason_of(error)}. Complete files stay; "
+            f"`folder={folder}`: cannot be written: {reason_of(error)}. Complete files stay; "
             "the same command continues from there"
         ) from None
     return StudyResult(findings=findings, folder=target, engine=chosen, page=page)
@@ -260,7 +260,7 @@ def _begin(plan: Plan, folder: Path) -> None:
     try:
         store.begin(folder, store.study_manifest(plan))
     except store.OtherStudyError as error:
-        raise RefusedError(f"-o {folder}: {error}; take another folder") from None
+        raise RefusedError(f"`folder={folder}`: {error}; take another folder") from None
 
 
 def _write_page(findings: Findings, folder: Path) -> Path | None:

@@ -54,7 +54,7 @@ def test_what_users_are_told_survives_the_way_from_another_process(refused):
 
 def test_a_process_that_is_killed_is_told_not_waited_for():
     """Memory may have run out; fewer processes may help."""
-    with pytest.raises(RefusedError, match="Try fewer --jobs"):
+    with pytest.raises(RefusedError, match="Try fewer `jobs`"):
         shared(os._exit, 2)
 
 

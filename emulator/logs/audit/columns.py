@@ -195,7 +195,7 @@ def unit_of(column: pa.Array, name: str, given: str | None = None) -> str:
             return unit
     raise AuditError(
         f"column {name!r}: the unit of {largest:.0f} cannot be inferred from its size; "
-        "give --time-unit s, ms, us or ns"
+        "give `time_unit` s, ms, us or ns"
     )
 
 
@@ -240,7 +240,7 @@ def _refuse_far(values: Array, latest: float, unit: str, name: str) -> None:
         return
     place = int(wrong.argmax())
     words = f"column {name!r}: {values[place]}{unit} is not a time before the year 10000"
-    raise WrongValueError(place, f"{words}; all times must have the same unit (--time-unit)")
+    raise WrongValueError(place, f"{words}; all times must have the same unit (`time_unit`)")
 
 
 # -- text --------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ class KeptCommits(Mapping[PartitionName, Commits]):
                     rows.tofile(file)
         except OSError as error:
             raise AuditError(
-                f"--commits: temporary files cannot be written in {tempfile.gettempdir()}: "
+                f"`commits`: temporary files cannot be written in {tempfile.gettempdir()}: "
                 f"{error.strerror or error}; set TMPDIR to a folder with room for 24 bytes per commit"
             ) from None
 

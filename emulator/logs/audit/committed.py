@@ -78,7 +78,7 @@ def read_committed(paths: Iterable[Path], group: str | None) -> Committed:
 
 def _source(path: Path) -> _Tables | _Segments:
     if not path.exists():
-        raise AuditError(f"--commits {path}: no such file or folder")
+        raise AuditError(f"`commits={path}`: no such file or folder")
     if path.suffix == ".parquet" or (path.is_dir() and any(path.rglob("*.parquet"))):
         return _Tables(path)
     return _Segments(path)
@@ -87,14 +87,14 @@ def _source(path: Path) -> _Tables | _Segments:
 def _chosen(groups: set[str], group: str | None) -> str:
     there = sorted(groups)
     if not there:
-        raise AuditError("--commits: it contains no offset commit")
+        raise AuditError("`commits`: it contains no offset commit")
     if group is None and len(there) > 1:
         raise AuditError(
-            f"--commits: there are {len(there)} groups, {few_listed(there)}; choose one with --group ID"
+            f"`commits`: there are {len(there)} groups, {few_listed(there)}; choose one with `group`"
         )
     if group is not None and group not in groups:
         near = hint(group, there) or f"; there are {few_listed(there)}"
-        raise AuditError(f"--group {group}: no commits of this group{near}")
+        raise AuditError(f"`group={group}`: no commits of this group{near}")
     return group or there[0]
 
 
@@ -126,13 +126,13 @@ def _batches(file: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         missing = [name for name in columns if name not in there and name not in OPTIONAL]
         if missing:
             raise AuditError(
-                f"--commits {file}: there is no column {missing[0]!r}; expected a table of "
+                f"`commits={file}`: there is no column {missing[0]!r}; expected a table of "
                 "rebalance import or of rebalance log --columns, or segment files"
             )
         yield from opened_.iter_batches(columns=[name for name in columns if name in there])
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise AuditError(f"--commits {file}: cannot be read as Parquet: {reason}") from None
+        raise AuditError(f"`commits={file}`: cannot be read as Parquet: {reason}") from None
 
 
 def _counting(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -222,7 +222,7 @@ def _refused() -> Iterator[None]:
     try:
         yield
     except LogFileError as error:
-        raise AuditError(f"--commits {error}") from None
+        raise AuditError(f"`commits` {error}") from None
 
 
 def _add_generations_of(path: Path, found: _Found) -> None:

@@ -213,7 +213,7 @@ def read_expectation(text: str) -> Expectation:
     match = _WRITTEN.fullmatch(text)
     if match is None:
         raise AuditError(
-            f"--expect {text!r}: expected a figure, one of {listed(RELATIONS)}, and a number of "
+            f"`expect={text!r}`: expected a figure, one of {listed(RELATIONS)}, and a number of "
             'records, such as "reprocessed <= 100"'
         )
     name = match["name"]
@@ -221,10 +221,10 @@ def read_expectation(text: str) -> Expectation:
     causes = [cause.value for cause in AuditCause]
     if of_cause is not None and of_cause["cause"] not in causes:
         near = hint(of_cause["cause"], causes) or f"; there are {listed(causes)}"
-        raise AuditError(f"--expect {text!r}: there is no cause {of_cause['cause']!r}{near}")
+        raise AuditError(f"`expect={text!r}`: there is no cause {of_cause['cause']!r}{near}")
     if of_cause is None and name not in TOTALS:
         near = hint(name, TOTALS) or f"; there are {listed(TOTALS)}"
-        raise AuditError(f"--expect {text!r}: there is no figure {name!r}{near}")
+        raise AuditError(f"`expect={text!r}`: there is no figure {name!r}{near}")
     relation = "==" if match["relation"] == "=" else match["relation"]
     return name, relation, int(match["bound"].replace(",", "").replace("_", ""))
 

@@ -176,7 +176,7 @@ def _refuse_twice_at_once(name: PartitionName, pieces: Pieces, consumers: list[s
     raise AuditError(
         f"{name}: ranges of one consumer overlap: {consumers[int(sorted_.consumer[one])]} processed "
         f"{text}, the same offsets at the same time; if these are two processes, give each its own "
-        "name in the consumer column (--column consumer=NAME)"
+        "name in the consumer column (`columns` consumer=NAME)"
     )
 
 

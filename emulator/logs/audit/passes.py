@@ -134,8 +134,8 @@ def _no_row(counts: Counts) -> str:
     if not counts.rows:
         return "empty: it contains no processed record"
     return (
-        f"all {counts.rows:,} rows were finished after the cut; give --t-end in the unit of the log, "
-        "or --time-unit"
+        f"all {counts.rows:,} rows were finished after the cut; give `t_end` in the unit of the log, "
+        "or `time_unit`"
     )
 
 

@@ -248,7 +248,7 @@ def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFi
             if not kind:
                 raise AuditError(
                     f"{path}: unknown file name extension; expected {_endings()}, or give "
-                    "--format parquet, json or csv"
+                    "`format` parquet, json or csv"
                 )
             found.append(LogFile(path, kind))
     return tuple(found)

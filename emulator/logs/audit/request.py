@@ -74,9 +74,9 @@ def parse_request(request: Request) -> Parsed:
     columns = dict(_column(text) for text in request.columns)
     expectations = tuple(map(read_expectation, request.expect))
     if request.output is not None and (reason := objection(request.output)) is not None:
-        raise AuditError(f"-o {request.output}: cannot be written: {reason}")
+        raise AuditError(f"`output={request.output}`: cannot be written: {reason}")
     if request.group is not None and not request.commits:
-        raise AuditError("--group selects commits, so it needs --commits")
+        raise AuditError("`group` selects commits, so it needs `commits`")
     end_us = None if request.cut is None else _cut(request)
     committed = _committed(request)
     return Parsed(columns, _terms(request, end_us, committed), committed, expectations)
@@ -94,7 +94,7 @@ def _committed(request: Request) -> Committed | None:
 def _column(text: str) -> tuple[str, str]:
     name, equals, column = text.partition("=")
     if not (name and equals and column):
-        raise AuditError(f"--column {text}: expected NAME=COLUMN, such as offset=msg_offset")
+        raise AuditError(f"`columns` {text}: expected NAME=COLUMN, such as offset=msg_offset")
     return name, column
 
 
@@ -103,7 +103,7 @@ def _cut(request: Request) -> int:
     try:
         return time_us(request.cut, request.time_unit)
     except AuditError as error:
-        raise AuditError(f"--t-end: {error}") from None
+        raise AuditError(f"`t_end`: {error}") from None
 
 
 def _terms(request: Request, end_us: int | None, committed: Committed | None) -> Terms:
@@ -112,8 +112,8 @@ def _terms(request: Request, end_us: int | None, committed: Committed | None) ->
     Without a cut the logs may end at different times: a commit beyond the processed records may
     cover work that is not in the processing log.
     """
-    ends = {} if request.ends is None else read_offsets(request.ends, "--ends")
-    begins = {} if request.begins is None else read_offsets(request.begins, "--begins")
+    ends = {} if request.ends is None else read_offsets(request.ends, "ends")
+    begins = {} if request.begins is None else read_offsets(request.begins, "begins")
     names = {*ends, *begins, *(committed.commits if committed is not None else ())}
     limits = {
         name: Limits(
@@ -131,19 +131,19 @@ Offsets = dict[PartitionName, int]
 _WANTED = 'expected lines such as orders:0:471, or JSON such as {"orders-0": 471} or {"orders": [471, 470]}'
 
 
-def read_offsets(path: Path, option: str) -> Offsets:
-    """Read a file of offsets; *option*: names it in messages. Raise AuditError if it is invalid."""
+def read_offsets(path: Path, argument: str) -> Offsets:
+    """Read a file of offsets; *argument*: its name in messages. Raise AuditError if it is invalid."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
-        raise AuditError(f"{option} {path}: cannot be read: {reason}") from None
+        raise AuditError(f"`{argument}={path}`: cannot be read: {reason}") from None
     try:
         pairs = list(_of_json(json.loads(text)) if text.lstrip()[:1] == "{" else _of_lines(text))
     except ValueError as error:
-        raise AuditError(f"{option} {path}: {error}; {_WANTED}") from None
+        raise AuditError(f"`{argument}={path}`: {error}; {_WANTED}") from None
     if not pairs:
-        raise AuditError(f"{option} {path}: contains no partition; {_WANTED}")
+        raise AuditError(f"`{argument}={path}`: contains no partition; {_WANTED}")
     return dict(pairs)
 
 
@@ -181,23 +181,23 @@ def _is_count(text: str) -> bool:
 
 
 def refuse_other_topics(audited: Audited, terms: Terms, committed: Committed | None) -> None:
-    """Raise AuditError if an option names none of the topics of the log.
+    """Raise AuditError if an argument names none of the topics of the log.
 
     Otherwise topics with other names would count as partitions that no consumer processed.
     """
     mine = _topics(part.name for part in audited.partitions if part.processed)
     limits = terms.limits.items()
-    _refuse("--ends", mine, _topics(name for name, each in limits if each.end is not None))
-    _refuse("--begins", mine, _topics(name for name, each in limits if each.begin is not None))
+    _refuse("`ends`", mine, _topics(name for name, each in limits if each.end is not None))
+    _refuse("`begins`", mine, _topics(name for name, each in limits if each.begin is not None))
     if committed is not None:
-        option = f"--commits, of group {committed.group}"
-        _refuse(option, mine, _topics(committed.commits))
+        argument = f"`commits`, of group {committed.group}"
+        _refuse(argument, mine, _topics(committed.commits))
 
 
-def _refuse(option: str, mine: list[str], theirs: list[str]) -> None:
+def _refuse(argument: str, mine: list[str], theirs: list[str]) -> None:
     if theirs and set(mine).isdisjoint(theirs):
         raise AuditError(
-            f"{option}: its topics are {few_listed(theirs)}, those of the log {few_listed(mine)}: use "
+            f"{argument}: its topics are {few_listed(theirs)}, those of the log {few_listed(mine)}: use "
             "the topic names of Kafka in both"
         )
 
@@ -208,10 +208,10 @@ def remarks(audited: Audited, terms: Terms) -> Iterator[str]:
     ends = any(each.end is not None for each in terms.limits.values())
     lacking = [str(name) for name in worked if terms.of(name).end is None]
     if ends and lacking:
-        yield f"Without --ends of {few_listed(lacking)}, unread records at its end are not counted."
+        yield f"No end is given of {few_listed(lacking)}: unread records there are not counted."
     if ends and all(terms.of(name).begin is None for name in worked):
         yield (
-            "Each partition is counted from its lowest processed offset; with --begins, records "
+            "Each partition is counted from its lowest processed offset; with begin offsets, records "
             "that were skipped before it are counted, too."
         )
 

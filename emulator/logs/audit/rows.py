@@ -263,11 +263,11 @@ def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> 
     for name, column in wanted.items():
         if name not in FOUND_AS:
             near = hint(name, FOUND_AS)
-            raise AuditError(f"--column {name}={column}: no such name{near}; {_names()}")
+            raise AuditError(f"`columns` {name}={column}: no such name{near}; {_names()}")
         if column not in there:
             near = hint(column, there)
             raise AuditError(
-                f"--column {name}={column}: {where} has no column {column!r}{near}; "
+                f"`columns` {name}={column}: {where} has no column {column!r}{near}; "
                 f"there are {listed(there)}"
             )
     if not wanted and set(there) >= EVENTS_COLUMNS:
@@ -325,7 +325,7 @@ def _missing(name: str, there: Sequence[str], where: str) -> str:
     more = ", nor lo and hi, nor first and last" if name == "offset" else ""
     return (
         f"{where}: no column holds the {name} (looked for {listed(FOUND_AS[name])}{more}){near}; "
-        f"name it with --column {name}=NAME; there are {listed(there)}"
+        f"name it with `columns` {name}=NAME; there are {listed(there)}"
     )
 
 

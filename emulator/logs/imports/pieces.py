@@ -214,7 +214,7 @@ def _unread(uri: str, error: Exception) -> str:
     reason = (
         f"cannot be read: {getattr(error, 'strerror', None) or str(error).partition(chr(10))[0]}"
     )
-    by_spark = "; without Spark only s3:// and gs:// can be read: omit --engine pool"
+    by_spark = "; without Spark only s3:// and gs:// can be read: omit `engine=pool`"
     return f"{reason}{by_spark if is_remote(uri) and needs_java(uri) else ''}"
 
 

@@ -81,7 +81,7 @@ def planned(request: Request, far: Finder | None = None) -> Planned:
     try:
         return _from_cluster(request, folder, request.bootstrap, selection)
     except BrokerError as error:
-        raise RefusedError(f"--bootstrap {error}") from None
+        raise RefusedError(f"`bootstrap` {error}") from None
     except SettingError as error:
         raise RefusedError(str(error)) from None
 
@@ -89,19 +89,19 @@ def planned(request: Request, far: Finder | None = None) -> Planned:
 def checked(request: Request) -> tuple[Path, Selection]:
     """Return the folder and the selection; raise RefusedError for options that conflict."""
     if request.output is None:
-        raise RefusedError("-o DIR is missing: a folder for the tables, such as -o imported")
+        raise RefusedError("`output` is missing: a folder for the tables")
     if bool(request.sources) == (request.bootstrap is not None):
         raise RefusedError(
-            "give either SOURCE, segment files or folders of them, or --bootstrap HOST:PORT"
+            "give either `sources`, segment files or folders of them, or `bootstrap`, HOST:PORT"
         )
     if request.bootstrap is None and (request.config is not None or request.settings):
-        raise RefusedError("--config and --set are for a live cluster, with --bootstrap")
+        raise RefusedError("`config` and `settings` are for a live cluster, with `bootstrap`")
     selection = Selection(
-        request.groups, _time_ms("--from", request.begin), _time_ms("--to", request.end)
+        request.groups, _time_ms("begin", request.begin), _time_ms("end", request.end)
     )
     begin_ms, end_ms = selection.begin_ms, selection.end_ms
     if begin_ms is not None and end_ms is not None and begin_ms >= end_ms:
-        raise RefusedError(f"--from {request.begin} is not before --to {request.end}")
+        raise RefusedError(f"`begin={request.begin}` is not before `end={request.end}`")
     return request.output, selection
 
 
@@ -148,14 +148,14 @@ def _given(request: Request) -> list[dict[str, str]]:
             text = request.config.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise RefusedError(
-                f"--config {request.config}: cannot be read: {reason_of(error)}"
+                f"`config={request.config}`: cannot be read: {reason_of(error)}"
             ) from None
         given.append(read_settings(text, str(request.config)))
-    given.append(dict(parse_setting(each, "--set") for each in request.settings))
+    given.append(dict(parse_setting(each, "`settings`") for each in request.settings))
     return given
 
 
-def _time_ms(option: str, text: str | None) -> int | None:
+def _time_ms(name: str, text: str | None) -> int | None:
     """Return a time as epoch ms."""
     if text is None:
         return None
@@ -163,7 +163,7 @@ def _time_ms(option: str, text: str | None) -> int | None:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise RefusedError(
-            f"{option} {text}: not a time; expected a form such as 2026-05-04 or 2026-05-04T09:00:00+02:00"
+            f"`{name}={text}`: not a time; expected a form such as 2026-05-04 or 2026-05-04T09:00:00+02:00"
         ) from None
     return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
 
@@ -173,7 +173,7 @@ def retention_ms_of(text: str) -> int:
     try:
         retention_us = parse_duration(text)
     except ValueError as error:
-        raise RefusedError(f"--offsets-retention {text}: {error}") from None
+        raise RefusedError(f"`offsets_retention={text}`: {error}") from None
     if retention_us < MINUTE_US:
-        raise RefusedError(f"--offsets-retention {text}: must be at least a minute, as in Kafka")
+        raise RefusedError(f"`offsets_retention={text}`: must be at least a minute, as in Kafka")
     return retention_us // 1_000

@@ -62,7 +62,7 @@ def test_segments_become_tables(tmp_path):
     assert rows == manifest["tables"]
     assert f"{rows['commits']:,} commits and {rows['groups']:,} other records of 10 groups" in out
     assert "from 2026-11-21 10:52:09 UTC to 2026-11-21 11:31:00 UTC" in out
-    assert "1 process (--engine spark uses Spark)" in out
+    assert "1 process (engine=spark uses Spark)" in out
     assert [folder] == list(tmp_path.iterdir())
 
 
@@ -167,7 +167,7 @@ def test_several_processes_write_the_same_bytes(broker, tmp_path):
     two = rebalance("import", *sources, "-o", tmp_path / "two", "--jobs", 2)
 
     assert (0, 0) == (one.status, two.status)
-    assert "2 processes (--engine spark uses Spark)" in two.out
+    assert "2 processes (engine=spark uses Spark)" in two.out
     assert files_in(tmp_path / "one") == files_in(tmp_path / "two")
 
 

@@ -24,7 +24,7 @@ def refused(tmp_path, *arguments):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ([segment_of(4)], "-o DIR is missing"),
+        ([segment_of(4)], "-o is missing"),
         (["-o", "imported"], "give either SOURCE"),
         ([segment_of(4), "--bootstrap", "h:1", "-o", "imported"], "give either SOURCE"),
         ([segment_of(4), "--set", "a=b", "-o", "imported"], "are for a live cluster"),

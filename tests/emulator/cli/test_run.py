@@ -279,7 +279,7 @@ def test_an_assignor_that_gives_a_partition_twice_is_warned_of(plugin):
     status, out, _ = rebalance("run", plugin("twice"))
 
     assert 0 == status
-    assert "warning: twice gave orders-0 to " in out
+    assert "warning: twice assigned orders-0 to " in out
     assert "without declaring exclusive = False" in " ".join(out.split())
 
 

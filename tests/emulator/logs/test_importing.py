@@ -120,7 +120,7 @@ def test_a_spark_that_does_not_start_is_told(monkeypatch):
     monkeypatch.setattr(sessions, "open_session", open_session)
 
     with (
-        pytest.raises(RefusedError, match=r"^--engine spark: rebalance import on None: Java"),
+        pytest.raises(RefusedError, match=r"^`engine=spark`: rebalance import on None: Java"),
         spark_for_far(request("hdfs://host/logs"), {}),
     ):
         pass

@@ -54,5 +54,5 @@ def test_a_run_of_too_many_events_is_refused_with_the_estimate():
     scenario = read(*HUGE)
 
     assert estimate(scenario).events > MOST_EVENTS
-    with pytest.raises(ScenarioError, match=r"about \d.*e\+\d+ events .* for polls.*--yes"):
+    with pytest.raises(ScenarioError, match=r"about \d.*e\+\d+ events .* for polls.*`allow_large`"):
         refuse_large(scenario, "orders.toml")

@@ -130,7 +130,7 @@ def test_tables_of_members_keep_their_other_keys():
         ("topic[orders]=1", "no such key"),
         ("run_for.x=1", "no such key"),
         ("group[billing].work.normal=1", "no such key"),
-        ("run_for", "no value; write --set path=value"),
+        ("run_for", "no value; write path=value"),
         ("=5", "no path"),
         ("a[b=5", "no value"),
         ("a]b=5", "no path"),

@@ -42,7 +42,7 @@ def test_a_study_is_played_and_told(tmp_path):
     assert (0, "") == (status, err)
     assert "how long a session? | 12 runs | 2 cells" in out
     assert "| commit interval |" in out
-    assert "Engine:    1 process (--engine spark uses Spark)" in out
+    assert "Engine:    1 process (engine=spark uses Spark)" in out
     names = {path.name for path in (tmp_path / "out").iterdir()}
     files = {
         f"{name}.parquet" for name in ("cells", "summary", "differences", "sensitivity", "pareto")
@@ -325,7 +325,7 @@ def test_who_plays_it_is_said_before_it_is_played(tmp_path, monkeypatch):
     command.study(str(written(tmp_path)), tmp_path / "out", seeds=1, jobs=1, as_json=True)
 
     assert "2 runs, in 2 cells, about " in terminal.getvalue()
-    assert "1 process (--engine spark uses Spark)" in terminal.getvalue()
+    assert "1 process (engine=spark uses Spark)" in terminal.getvalue()
 
 
 def test_the_library_returns_the_findings_as_a_result(tmp_path):

@@ -47,7 +47,7 @@ def refusal(*paths: Path, terms: Terms | None = None, **columns: str) -> str:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"offset": None, "msg_offset": [0, 1, 2]}, "--column offset=NAME"),
+        ({"offset": None, "msg_offset": [0, 1, 2]}, "`columns` offset=NAME"),
         ({"consumer": None, "consumr": ["m1"] * 3}, 'did you mean "consumr"?'),
         ({"end": None}, "no column holds the end"),
         ({"offset": ["a", "b", "c"]}, "column 'offset' must hold whole numbers"),
@@ -56,7 +56,7 @@ def refusal(*paths: Path, terms: Terms | None = None, **columns: str) -> str:
         ({"offset": [0, None, 2]}, "row 2 of these: column 'offset' is empty"),
         ({"consumer": [[1], [2], [3]]}, "column 'consumer' is of type list"),
         ({"end": [True, False, True]}, "is of type bool; expected epoch numbers or ISO 8601"),
-        ({"end": [1, 2, 3], "start": [0, 1, 2]}, "give --time-unit s, ms, us or ns"),
+        ({"end": [1, 2, 3], "start": [0, 1, 2]}, "give `time_unit` s, ms, us or ns"),
         (
             {"start": [EPOCH + 9 * SECOND] * 3},
             "times out of order: processing began at 2023-11-14T22:13:29",
@@ -79,7 +79,7 @@ def refusal(*paths: Path, terms: Terms | None = None, **columns: str) -> str:
             {"start": None, "end": [EPOCH, float("nan"), EPOCH]},
             "row 2 of these: column 'end': nan us is not a time",
         ),
-        ({"start": [EPOCH * 1000] * 3}, "all times must have the same unit (--time-unit)"),
+        ({"start": [EPOCH * 1000] * 3}, "all times must have the same unit (`time_unit`)"),
         ({"start": [EPOCH // 1000] * 3}, "columns 'start' and 'end' seem to have different units"),
         (
             {"start": None, "end": ["2026-05-04T09:00:00Z", "2026-05-04T09:00:00Z", "soon"]},

@@ -217,9 +217,9 @@ def test_what_given_offsets_leave_open_is_said(tmp_path):
     without = rebalance(*ends).out
     known = rebalance(*ends, "--begins", tmp_path / "begins").out
 
-    assert 'Without --ends of "orders-1", unread records at its end are not counted.' in without
-    assert "--begins" in without
-    assert "--begins" not in known
+    assert 'No end is given of "orders-1": unread records there are not counted.' in without
+    assert "with begin offsets" in without
+    assert "with begin offsets" not in known
     assert "No end is given" not in rebalance("audit", log).out
 
 

@@ -195,4 +195,4 @@ def test_one_consumer_cannot_do_the_same_twice_at_once(tmp_path):
         audited(path)
 
     assert "orders-0: ranges of one consumer overlap: m1 processed 5..9" in str(refused.value)
-    assert "--column consumer=NAME" in str(refused.value)
+    assert "`columns` consumer=NAME" in str(refused.value)
