@@ -8,6 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+def is_uri(output: str | Path) -> bool:
+    """Return whether an output is a URI such as s3a://bucket/folder, and no path."""
+    return isinstance(output, str) and "://" in output
+
+
 def beside(path: Path) -> Path:
     """Return a temporary path, unique to this process, for writing a file or folder."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")

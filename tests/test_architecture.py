@@ -115,7 +115,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
     "emulator.study.planning": PLAYED
     | {"emulator.comparison", "emulator.engines", "emulator.loading"}
-    | {"emulator.processes", "emulator.spark", "emulator.study"},
+    | {"emulator.output_files", "emulator.processes", "emulator.spark", "emulator.study"},
     "emulator.study.running": PLAYED
     | FILES
     | {"emulator.engines", "emulator.report", "emulator.study", "emulator.study.planning"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,8 +28,13 @@ StudyArgument = Annotated[
     ),
 ]
 OutputOption = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", metavar="DIR", help="Folder for all rows and pictures."),
+    str | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Folder for all rows and pictures, or its URI, such as s3a://bucket/study, for Spark.",
+    ),
 ]
 EngineOption = Annotated[
     EngineName, typer.Option("--engine", help="What plays the runs; auto: by their number.")

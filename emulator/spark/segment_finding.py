@@ -38,7 +38,7 @@ def find_segments(session: Session, uri: str) -> list[Segment]:
     SparkError if the file system does not respond.
     """
     with translated_file_errors(uri):
-        found = _in_time(session, uri, lambda: _found(session, uri.rstrip("/")))
+        found = in_time(session, uri, lambda: _found(session, uri.rstrip("/")))
     for each in found:
         if _INFLATED_BY_HADOOP.search(each.path):
             raise LogFileError(each.path, f"is compressed; {WANTED}")
@@ -50,7 +50,7 @@ def literally(path: str) -> str:
     return _MAGIC.sub(r"\\\g<0>", path)
 
 
-def _in_time(session: Session, uri: str, call: Callable[[], Result]) -> Result:
+def in_time(session: Session, uri: str, call: Callable[[], Result]) -> Result:
     """Call in another thread, since a waiting Hadoop client cannot be interrupted."""
     outcome = Future[Result]()
 
@@ -130,10 +130,11 @@ _NO_FILE_SYSTEM: Final = re.compile(r"No FileSystem for scheme|ClassNotFoundExce
 NOTHING: Final = "PATH_NOT_FOUND"
 """Spark's error if nothing matches a path or a pattern."""
 
-NO_JAR: Final = (
+NEEDS_JAR: Final = (
     "Spark has no file system for this URI: give it the jars (spark.jars.packages) and the "
-    "settings (spark.hadoop.fs....) of one. `engine=pool` reads s3:// and gs:// without Spark"
+    "settings (spark.hadoop.fs....) of one"
 )
+NO_JAR: Final = f"{NEEDS_JAR}. `engine=pool` reads s3:// and gs:// without Spark"
 
 
 @contextmanager
@@ -145,7 +146,7 @@ def translated_file_errors(uri: str) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        raise LogFileError(uri, _why(error)) from None
+        raise LogFileError(uri, reason_of_file_error(error)) from None
     except (Py4JError, ConnectionError, EOFError):
         raise SparkError(DIED) from None
 
@@ -168,11 +169,13 @@ def translated_reading_errors() -> Iterator[None]:
         if isinstance(error, PySparkException) and not _THROWN.search(str(error)):
             raise
         kept = "Finished pieces are kept; the same command continues from there"
-        raise SparkError(f"a task failed: {_why(error)}. {kept}") from None
+        raise SparkError(f"a task failed: {reason_of_file_error(error)}. {kept}") from None
 
 
-def _why(error: Exception) -> str:
-    """Return in one line why files cannot be read, with the file system's message if there is one."""
+def reason_of_file_error(
+    error: Exception, problem: str = "cannot be read", without_jar: str = NO_JAR
+) -> str:
+    """Return in one line why files cannot be used, with the file system's message if there is one."""
     text = str(error) or type(error).__name__
     if NOTHING in text:
         return "no such file or folder"
@@ -180,6 +183,6 @@ def _why(error: Exception) -> str:
         thrown = _THROWN.search(line)
         if thrown is not None:
             kind = thrown[1].rpartition(".")[2]
-            reason = _CONNECTING.sub("", f"cannot be read: {kind}: {thrown[2]}").rstrip()
-            return f"{reason}. {NO_JAR}" if _NO_FILE_SYSTEM.search(line) else reason
+            reason = _CONNECTING.sub("", f"{problem}: {kind}: {thrown[2]}").rstrip()
+            return f"{reason}. {without_jar}" if _NO_FILE_SYSTEM.search(line) else reason
     return reason_in(text)

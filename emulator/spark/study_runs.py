@@ -34,10 +34,14 @@ from emulator.study.store import (
     path_of,
     receive,
     seed_in_progress,
+    write_runs,
 )
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from emulator.spark.session import Session
+    from emulator.spark.study_output import StudyOutput
 
 JOBS_AT_ONCE: Final = 2
 """Jobs in progress: while the last tasks of one end, free cores work on the next."""
@@ -57,17 +61,23 @@ Tables = list[tuple[str, pa.Table]]
 
 
 def play_on_spark(
-    session: Session, tasks: Sequence[Task], folder: Path, *, folders: Sequence[Path] = ()
+    session: Session,
+    tasks: Sequence[Task],
+    folder: Path,
+    *,
+    folders: Sequence[Path] = (),
+    output: StudyOutput | None = None,
 ) -> Iterator[Chunk]:
     """Run chunks and write them to *folder*, which only the driver needs; yield each complete one.
 
-    *folders*: where executors look for the user's own assignors. Raise SparkError if a task fails,
+    *folders*: where executors look for the user's own assignors. *output*: where Spark writes all
+    rows; *folder* gets the runs only. Raise SparkError if a task fails,
     WorkerDiedError if a run kills its process (the seed in progress is then in the folder), OSError
     if the folder cannot be written.
     """
     suspects = [task for task in tasks if seed_in_progress(folder, task.chunk) is not None]
     others = [task for task in tasks if task not in suspects]
-    player = _Player(session, folder, tuple(map(str, folders)))
+    player = _Player(session, folder, tuple(map(str, folders)), output)
     try:
         for task in suspects:
             yield player.play_by_seed(task)
@@ -100,6 +110,8 @@ class _Player:
     paths: tuple[str, ...]
     """Where executors look for modules."""
 
+    output: StudyOutput | None
+
     def play(self, jobs: Iterator[list[Task]]) -> Iterator[Chunk]:
         """Run jobs, some at a time and in order; yield each chunk that is complete."""
         running = deque[tuple[list[Task], Future[list[Tables]]]]()
@@ -122,8 +134,15 @@ class _Player:
             yield from self._divide(job)
             return
         for task, tables in zip(job, results, strict=True):
-            receive(task, self.folder, tables)
+            self._receive(task, tables)
             yield task.chunk
+
+    def _receive(self, task: Task, tables: Tables) -> None:
+        if self.output is None:
+            receive(task, self.folder, tables)
+        else:
+            runs = pa.concat_tables(table for name, table in tables if name == RUNS)
+            write_runs(self.folder, task.chunk, runs.combine_chunks())
 
     def _divide(self, job: list[Task]) -> Iterator[Chunk]:
         """Run both halves of a job whose process was killed, down to a single chunk."""
@@ -151,29 +170,55 @@ class _Player:
                 try:
                     attempts.begin(seed)
                     chunk = replace(task.chunk, first=seed, runs=1)
-                    tables += self._run([replace(task, chunk=chunk)])[0]
+                    tables += self._tables(self._frame([replace(task, chunk=chunk)]))[0]
                 except KillsItsProcessError as error:
                     tables.append((RUNS, runs_table([failed_row(seed, error)], task.metrics)))
                 except WorkerDiedError:
                     attempts.died = True
                     raise
-            receive(task, self.folder, tables)
+            if self.output is not None:
+                self._write(task.chunk, tables)
+            self._receive(task, tables)
         return task.chunk
 
+    def _write(self, chunk: Chunk, tables: Tables) -> None:
+        """Write a chunk whose rows the driver holds to the output of Spark."""
+        assert self.output is not None
+        rows = [(0, name, encoded(table)) for name, table in tables]
+        with translated_errors(KEPT):
+            frame = self.session.spark.createDataFrame(rows, ROWS)
+            with self.output.written(frame, [chunk]):
+                pass
+
     def _run(self, job: list[Task]) -> list[Tables]:
-        """Run the chunks of a job; return their tables, chunk by chunk."""
+        """Run the chunks of a job; return the tables that the driver needs, chunk by chunk."""
+        frame = self._frame(job)
+        if self.output is None:
+            return self._tables(frame)
+        with (
+            translated_errors(KEPT),
+            self.output.written(frame, [task.chunk for task in job]) as runs,
+        ):
+            return self._tables(runs)
+
+    def _frame(self, job: list[Task]) -> DataFrame:
+        """Return a data frame that runs the chunks of a job."""
         given = pickle.dumps((job, self.paths), protocol=pickle.HIGHEST_PROTOCOL)
         tasks = min(self.session.tasks, len(job))
+        places = self.session.spark.range(0, len(job), 1, tasks)
+        return places.mapInArrow(partial(play_chunks, given), ROWS)
+
+    def _tables(self, frame: DataFrame) -> list[Tables]:
         with translated_errors(KEPT):
-            places = self.session.spark.range(0, len(job), 1, tasks)
-            rows = places.mapInArrow(partial(play_chunks, given), ROWS).collect()
+            rows = frame.collect()
         return [
-            [(row["name"], _decoded(row["rows"])) for row in chunk]
+            [(row["name"], decoded(row["rows"])) for row in chunk]
             for _, chunk in groupby(rows, key=lambda row: row["chunk"])
         ]
 
 
-def _decoded(stream: bytes) -> pa.Table:
+def decoded(stream: bytes) -> pa.Table:
+    """Return the table of an Arrow stream."""
     with pa.ipc.open_stream(stream) as reader:
         return reader.read_all()
 
@@ -195,14 +240,15 @@ def play_chunks(given: bytes, places: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 def _streams(task: Task) -> Iterator[tuple[str, bytes]]:
     """Run a chunk; yield parts of its tables, events first."""
     events = list[bytes]()
-    played = play_chunk(task, lambda table: events.append(_encoded(table)), lambda _: None)
+    played = play_chunk(task, lambda table: events.append(encoded(table)), lambda _: None)
     for stream in events:
         yield EVENTS_FOLDER, stream
-    yield ENTRIES_FOLDER, _encoded(entries_table(played.entries))
-    yield RUNS, _encoded(runs_table(played.runs, task.metrics))
+    yield ENTRIES_FOLDER, encoded(entries_table(played.entries))
+    yield RUNS, encoded(runs_table(played.runs, task.metrics))
 
 
-def _encoded(table: pa.Table) -> bytes:
+def encoded(table: pa.Table) -> bytes:
+    """Return a table as an Arrow stream."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from emulator import engines
 from emulator.comparison import NAMED
 from emulator.engines import EngineRequest, open_spark
 from emulator.errors import ProcessKilledError, RefusedError
 from emulator.loading import ScenarioText, load_text, read_text
+from emulator.output_files import is_uri
 from emulator.processes import parallel_map
 from emulator.scenario.estimate import MOST_EVENTS, estimate
 from emulator.scenario.model import Scenario
@@ -22,6 +25,10 @@ from emulator.study.attempts import ProcessDiedError
 from emulator.study.model import Study, load, path_of
 from emulator.study.plan import Chunk, Plan, make_plan
 from emulator.study.rows import Task
+
+if TYPE_CHECKING:
+    from emulator.spark.session import Session
+    from emulator.spark.study_output import StudyOutput
 
 ChunkRunner = Callable[[Sequence[Task], Path], Iterator[Chunk]]
 """Runs chunks and writes them to a folder; yields each one that is complete.
@@ -50,6 +57,27 @@ class Engine:
     """Description for the user, with the option for the other engine."""
 
     open: Callable[[], AbstractContextManager[ChunkRunner]]
+
+
+def _do_nothing() -> None:
+    """Copy nothing: the output is on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The folder on this machine in which a study runs.
+
+    If the output is a URI, Spark writes all rows there; this folder is temporary and holds the runs,
+    the report, and the manifest.
+    """
+
+    folder: Path
+    engine: Engine
+    resume: Callable[[], None] = _do_nothing
+    """Copies the manifest to a URI, and the runs of earlier commands from there."""
+
+    publish: Callable[[], None] = _do_nothing
+    """Copies the report to a URI."""
 
 
 # -- planning ----------------------------------------------------------------------------------
@@ -118,15 +146,56 @@ def _refuse_large(plan: Plan) -> None:
 
 
 def choose_engine(
-    planned: PlannedStudy, request: EngineRequest, environment: Mapping[str, str]
+    planned: PlannedStudy,
+    request: EngineRequest,
+    environment: Mapping[str, str],
+    output: str | Path = "",
 ) -> Engine:
-    """Return the requested engine, else the faster one."""
+    """Return the requested engine, else the faster one; Spark if *output* is a URI.
+
+    Raises ``RefusedError`` if the options contradict each other.
+    """
     plan, folder = planned.plan, planned.scenario_folder
+    if is_uri(output):
+        request = _on_spark(request, str(output))
     choice = engines.choose_engine(request, environment, work_s=plan.work_s)
     if choice.name == engines.SPARK:
         opened = partial(_spark_runner, plan.study.title, request.master, folder)
         return Engine(choice.name, choice.words, opened)
     return Engine(choice.name, choice.words, partial(_pool_runner, choice.jobs, folder))
+
+
+def _on_spark(request: EngineRequest, output: str) -> EngineRequest:
+    if request.engine == engines.POOL:
+        raise RefusedError(
+            f"`folder={output}`: only Spark writes to a URI; leave out `engine=pool`, or give a path"
+        )
+    return replace(request, engine=engines.SPARK)
+
+
+@contextmanager
+def open_workspace(
+    planned: PlannedStudy, engine: Engine, request: EngineRequest, output: str | Path
+) -> Iterator[Workspace]:
+    """Yield the workspace of a study; for a URI, start Spark and copy its manifest.
+
+    Raises ``RefusedError`` if Spark does not start or the URI cannot be used.
+    """
+    if not is_uri(output):
+        yield Workspace(Path(output), engine)
+        return
+    from emulator.spark.study_output import StudyOutput  # noqa: PLC0415  Spark is optional
+
+    plan, title = planned.plan, planned.plan.study.title
+    with (
+        TemporaryDirectory(prefix="rebalance-study-") as folder,
+        open_spark(f"rebalance study: {title}", request.master) as session,
+    ):
+        remote = StudyOutput(session, str(output), Path(folder), plan)
+        remote.fetch_manifest()
+        runner = _runner_on(session, planned.scenario_folder, remote)
+        opened = replace(engine, open=lambda: nullcontext(runner))
+        yield Workspace(Path(folder), opened, remote.resume, remote.publish)
 
 
 @contextmanager
@@ -146,15 +215,22 @@ def _pool_runner(jobs: int, scenario_folder: Path) -> Iterator[ChunkRunner]:
 
 @contextmanager
 def _spark_runner(title: str, master: str | None, scenario_folder: Path) -> Iterator[ChunkRunner]:
+    with open_spark(f"rebalance study: {title}", master) as session:
+        yield _runner_on(session, scenario_folder)
+
+
+def _runner_on(
+    session: Session, scenario_folder: Path, output: StudyOutput | None = None
+) -> ChunkRunner:
     from emulator.spark.errors import WorkerDiedError  # noqa: PLC0415  Spark is optional
     from emulator.spark.study_runs import play_on_spark  # noqa: PLC0415  Spark is optional
 
-    with open_spark(f"rebalance study: {title}", master) as session:
+    def run_chunks(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
+        try:
+            yield from play_on_spark(
+                session, tasks, folder, folders=[scenario_folder], output=output
+            )
+        except WorkerDiedError as error:
+            raise ProcessDiedError(str(error)) from None
 
-        def run_chunks(tasks: Sequence[Task], folder: Path) -> Iterator[Chunk]:
-            try:
-                yield from play_on_spark(session, tasks, folder, folders=[scenario_folder])
-            except WorkerDiedError as error:
-                raise ProcessDiedError(str(error)) from None
-
-        yield run_chunks
+    return run_chunks

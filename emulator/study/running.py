@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from emulator import engines
 from emulator.engines import EngineRequest
 from emulator.errors import RefusedError, reason_of
-from emulator.output_files import put
+from emulator.output_files import is_uri, put
 from emulator.report.wording import counted, duration
 from emulator.scenario.estimate import estimate
 from emulator.study import store
@@ -33,7 +33,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-from emulator.study.planning import ChunkRunner, Engine, PlannedStudy, choose_engine, plan_study
+from emulator.study.planning import (
+    ChunkRunner,
+    Engine,
+    PlannedStudy,
+    Workspace,
+    choose_engine,
+    open_workspace,
+    plan_study,
+)
 
 MOST_DEATHS: Final = 12
 """Killed processes in one round after which the study stops."""
@@ -49,9 +57,11 @@ class StudyResult:
     """The findings of a study, and where its rows are."""
 
     findings: Findings
-    folder: Path
+    folder: str | Path
+    """The output: a folder, or the URI of one."""
+
     engine: Engine
-    page: Path | None
+    page: str | Path | None
     """The page with pictures; None if plotly is not installed."""
 
     def __repr__(self) -> str:
@@ -224,6 +234,7 @@ def run_study(
 ) -> StudyResult:
     """Run a study, write its rows and report to *folder*, and return its findings.
 
+    *folder*: a path, or the URI of a folder that Spark reaches, such as ``s3a://bucket/study``.
     *study*: a plan, a path, or the name of a built-in study. *seeds*: replaces the file's number of
     seeds. *jobs*: processes; by default one for each CPU core. *engine*: ``auto``, ``pool``,
     ``spark``, or a request with Spark's master. *progress*: see :data:`OnProgress`. *notify*: receives messages
@@ -234,33 +245,41 @@ def run_study(
     """
     planned = study if isinstance(study, PlannedStudy) else plan_study(study, seeds=seeds)
     request = engine if isinstance(engine, EngineRequest) else EngineRequest(engine, jobs=jobs)
-    chosen = choose_engine(planned, request, os.environ)
-    target = Path(folder)
+    chosen = choose_engine(planned, request, os.environ, folder)
     ignore: Callable[..., None] = lambda *_: None  # noqa: E731  a callback that does nothing
-    rounds = _Rounds(planned.plan, target, progress or ignore, notify or ignore)
-    try:
-        _begin(planned.plan, target)
-        rounds.run(chosen)
-        store.delete_partial_files(target)
-        findings = find(target, planned.plan)
-        write(findings, target)
-        page = _write_page(findings, target)
-    except KeyboardInterrupt:
-        store.delete_partial_files(target)  # the runs in progress did not kill their processes
-        raise
-    except OSError as error:
-        raise RefusedError(
-            f"`folder={folder}`: cannot be written: {reason_of(error)}. Complete files stay; "
-            "the same command continues from there"
-        ) from None
-    return StudyResult(findings=findings, folder=target, engine=chosen, page=page)
+    with open_workspace(planned, chosen, request, folder) as work:
+        rounds = _Rounds(planned.plan, work.folder, progress or ignore, notify or ignore)
+        try:
+            return _run(rounds, work, folder)
+        except KeyboardInterrupt:
+            store.delete_partial_files(work.folder)  # the runs in progress killed no process
+            raise
+        except store.OtherStudyError as error:
+            raise RefusedError(f"`folder={folder}`: {error}; take another folder") from None
+        except OSError as error:
+            raise RefusedError(
+                f"`folder={folder}`: cannot be written: {reason_of(error)}. Complete files stay; "
+                "the same command continues from there"
+            ) from None
 
 
-def _begin(plan: Plan, folder: Path) -> None:
-    try:
-        store.begin(folder, store.study_manifest(plan))
-    except store.OtherStudyError as error:
-        raise RefusedError(f"`folder={folder}`: {error}; take another folder") from None
+def _run(rounds: _Rounds, work: Workspace, output: str | Path) -> StudyResult:
+    plan = rounds.plan
+    store.begin(work.folder, store.study_manifest(plan))
+    work.resume()
+    rounds.run(work.engine)
+    store.delete_partial_files(work.folder)
+    findings = find(work.folder, plan)
+    write(findings, work.folder)
+    page = _write_page(findings, work.folder)
+    work.publish()
+    place = str(output) if is_uri(output) else work.folder
+    shown = None if page is None else _below(place, PAGE)
+    return StudyResult(findings=findings, folder=place, engine=work.engine, page=shown)
+
+
+def _below(folder: str | Path, name: str) -> str | Path:
+    return folder / name if isinstance(folder, Path) else f"{folder.rstrip('/')}/{name}"
 
 
 def _write_page(findings: Findings, folder: Path) -> Path | None:

@@ -95,6 +95,11 @@ def receive(task: Task, folder: Path, tables: Iterable[tuple[str, pa.Table]]) ->
     _write_rows(folder, task.chunk, entries.combine_chunks(), runs.combine_chunks())
 
 
+def write_runs(folder: Path, chunk: Chunk, runs: pa.Table) -> None:
+    """Write the runs of a chunk whose other tables are elsewhere; raise OSError if impossible."""
+    _write(path_of(folder, RUNS, chunk), runs)
+
+
 def begin(folder: Path, manifest: dict[str, Any]) -> None:
     """Create the folder of a study, or check that an existing one belongs to it.
 

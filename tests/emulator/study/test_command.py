@@ -340,3 +340,16 @@ def test_the_library_returns_the_findings_as_a_result(tmp_path):
     assert result.ok
     assert 2 == result.to_arrow("cells").num_rows
     assert "<td>reprocessed</td>" in result._repr_html_()
+
+
+def test_only_spark_writes_to_a_uri(tmp_path):
+    """It is chosen for any amount of work; processes are refused."""
+    planned = plan_study(written(tmp_path))
+
+    chosen = choose_engine(planned, EngineRequest(), {}, "s3a://bucket/study")
+
+    assert "spark" == chosen.name
+    with pytest.raises(
+        RefusedError, match=r"`folder=s3a://bucket/study`: only Spark writes to a URI"
+    ):
+        choose_engine(planned, EngineRequest("pool"), {}, "s3a://bucket/study")
