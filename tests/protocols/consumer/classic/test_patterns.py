@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from protocols.messages import (
+    HeartbeatRequest,
     JoinGroupRequest,
     MetadataRequest,
     MetadataResponse,
 )
+from protocols.messages.errors import ErrorCode
 
 from .driver import ClientDriver, parts
 
@@ -87,6 +89,23 @@ def test_a_rejoin_reads_metadata_first():
     driver.poll()
 
     assert ("t1", "t2") == driver.one(JoinGroupRequest).protocols[0].metadata.topics
+
+
+def test_a_rejoin_requests_metadata_at_the_end_of_their_back_off():
+    """In that very instant, not after it; the member joins only after the response."""
+    driver = by_pattern(heartbeat_interval_ms=50)
+    driver.joined()
+    driver.poll()
+    driver.synced(0, topic="t1")
+    driver.poll()
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(ErrorCode.REBALANCE_IN_PROGRESS)
+    driver.advance((driver.state.metadata.retry_us - driver.now_us) / 1_000)
+    driver.deaf = {MetadataRequest}
+    driver.poll()
+
+    assert driver.pending(MetadataRequest)
+    assert [] == driver.pending(JoinGroupRequest)
 
 
 def test_an_assigned_topic_that_matches_is_taken_unseen():

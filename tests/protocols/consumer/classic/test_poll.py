@@ -59,6 +59,16 @@ def test_a_waiting_poll_returns_as_soon_as_records_arrive():
     assert 30 == driver.now_ms
 
 
+def test_a_client_with_an_unread_fetch_response_is_not_quiet():
+    """Its next poll handles the response, so no host may poll in its place."""
+    driver = member()
+    driver.poll()
+    assert driver.client.quiet_until(driver.now_us) is not None
+
+    driver.records({0: 4})
+    assert driver.client.quiet_until(driver.now_us) is None
+
+
 def test_poll_times_of_one_call_do_not_wake_a_later_one():
     """A timer left over from a poll that has returned means nothing."""
     driver = member()

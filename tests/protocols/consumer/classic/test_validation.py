@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
+from protocols.consumer.classic.positions import update_positions
 from protocols.facts import PositionSet
+from protocols.machine import Return, Send
 from protocols.messages import (
     EpochStart,
     EpochToCheck,
@@ -242,6 +244,23 @@ def test_truncation_found_while_the_application_works_waits_for_the_next_poll():
 
     assert "LogTruncationException" == driver.poll().exception
     assert () == driver.poll()
+
+
+def test_a_turn_that_throws_a_truncation_requests_no_committed_offsets():
+    """``updateFetchPositions`` ends with the exception; the next poll initialises the others."""
+    driver = moved(auto_offset_reset="none")
+    driver.advance(100_000)
+    driver.ends({0: (0, 6)})
+    driver.tick()
+    state, consumer = driver.state, driver.client.consumer
+    consumer.positions.assign(parts(0, 1))
+
+    thrown = update_positions(state, consumer, driver.now_us)
+    assert [Return(state.reads.validation_failure)] == list(thrown.effects)
+    following = update_positions(thrown.state, consumer, driver.now_us)
+    assert [parts(1)] == [
+        effect.message.partitions for effect in following.effects if isinstance(effect, Send)
+    ]
 
 
 def test_of_truncations_at_two_leaders_the_first_is_thrown():

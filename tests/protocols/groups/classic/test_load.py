@@ -111,6 +111,14 @@ def test_a_group_that_is_too_large_rebalances_when_it_is_loaded():
     assert "over capacity 1." in driver.told(RebalanceStarted)[0].reason
 
 
+def test_a_group_of_exactly_the_maximum_size_stays_stable_when_it_is_loaded():
+    """``group.max.size`` members are allowed."""
+    driver = loaded_from(group_of(stored(), stored(member_id="b-1")), group_max_size=2)
+
+    assert State.STABLE == driver.state
+    assert [] == driver.told(RebalanceStarted)
+
+
 def test_a_group_of_another_protocol_type_is_loaded_unread():
     """What its members sent is not the consumer protocol's: which topics they read is unknown."""
     sent = b"\x00\x00connect"
