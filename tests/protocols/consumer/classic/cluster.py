@@ -43,6 +43,7 @@ from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record
 
 from ...groups.classic.driver import GroupDriver
+from ...hand_clock import MOST_AT_ONCE, EndlessTimersError
 from .process import Process
 
 TOPIC = "t"
@@ -83,14 +84,15 @@ class Cluster:
     def run(self, ms: float) -> None:
         """Let time pass: messages arrive, timers run out, work ends."""
         until = self.now_us + round(ms * 1_000)
-        for _ in range(200_000):
-            when = self._next_us()
-            if when is None or when > until:
+        at_once = 0
+        for when in iter(self._next_us, None):
+            if when > until:
                 break
+            at_once = at_once + 1 if when <= self.now_us else 0
+            if at_once == MOST_AT_ONCE:
+                raise EndlessTimersError(f"{self.now_us} us")
             self.now_us = max(self.now_us, when)
             self._step()
-        else:
-            raise AssertionError(f"time stands still at {self.now_us} us")
         self.now_us = until
         self.group.advance((until - self.group.now_us) / 1_000)
         self._forward()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.kip848.background import take_event
+from protocols.consumer.kip848.threads import Polled
+from protocols.machine import Send
 from protocols.messages import OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 
@@ -27,6 +30,15 @@ def test_an_addition_commits_what_is_owned_first(auto):
 
     assert offsets({0: 3, 1: 4}) == tuple(sorted(request.offsets))
     assert [("assigned", (2,))] == auto.calls
+
+
+def test_the_commit_is_sent_with_the_poll_event_before_the_fetches_of_the_next_one(auto):
+    """Its correlation id, and so its place on the wire, is that of the poll event."""
+    auto.to_own(0, 1, 2)
+    step = take_event(auto.state, auto.client.consumer, Polled(auto.now_us), auto.now_us)
+
+    sent = [effect.message for effect in step.effects if isinstance(effect, Send)]
+    assert [OffsetCommitRequest] == [type(message) for message in sent]
 
 
 def test_a_member_that_owns_nothing_commits_nothing():
