@@ -157,13 +157,13 @@ def _refuse_twice_at_once(name: PartitionName, pieces: Pieces, consumers: list[s
     """Raise AuditError for two ranges of one consumer that overlap both in offset and in time.
 
     Each range is compared with the one before it by offset. That finds two processes with the same
-    name, which overlap often; it need not find every single overlap.
+    name, which overlap often; it need not find every single overlap. Ranges that overlap in offset
+    are equal (:func:`cut_alike`), so that the later one begins last.
     """
-    order = np.lexsort((pieces.began_us, pieces.lo, pieces.consumer))
+    order = np.lexsort((pieces.ended_us, pieces.began_us, pieces.lo, pieces.consumer))
     sorted_ = pieces.at(order)
     same = (sorted_.consumer[1:] == sorted_.consumer[:-1]) & (sorted_.lo[1:] < sorted_.hi[:-1])
     at_once = same & (sorted_.began_us[1:] < sorted_.ended_us[:-1])
-    at_once &= sorted_.began_us[:-1] < sorted_.ended_us[1:]
     if not at_once.any():
         return
     place = int(at_once.argmax())

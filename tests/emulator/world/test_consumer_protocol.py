@@ -146,6 +146,17 @@ def test_a_crash_is_noticed_after_the_session_timeout_of_the_brokers():
     assert 200 >= seen.run.ledger.reprocessed
 
 
+def test_a_static_member_that_returns_does_not_stabilise_the_group_again():
+    """It gets its partitions back in the same epoch, for which the group was stable before."""
+    acts = '[[act]]\nclose = "g-1"\nat = "10s"\n[[act]]\nstart = "g-1"\nat = "12s"'
+    seen = staged(acts, group='static = true\nwork = "5ms"', run_for="16s")
+    epochs = [event.what.generation for event in seen.all(GroupStabilised)]
+    returned = seen.all(MemberMoved, consumer="g-1")[-1]
+
+    assert (12 * SECOND < returned.at_us) and "STABLE" == returned.what.state
+    assert sorted(set(epochs)) == epochs
+
+
 def test_a_member_that_closes_commits_and_leaves_at_once():
     """Nobody waits for its session, and nothing is repeated."""
     seen = staged('[[act]]\nclose = "g-1"\nat = "15s"')

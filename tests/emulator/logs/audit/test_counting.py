@@ -168,6 +168,20 @@ def test_two_at_once_are_told_apart_record_by_record(tmp_path):
     assert all(each.overlap for each in part.again)
 
 
+def test_an_owner_that_works_beyond_the_second_one_overlaps_it(tmp_path):
+    """Its next range began before the second owner ended, although it has other offsets."""
+    rows = [
+        Row("orders", 0, 0, 10, "first", EPOCH, EPOCH + 10 * SECOND),
+        Row("orders", 0, 10, 20, "first", EPOCH + 10 * SECOND, EPOCH + 20 * SECOND),
+        Row("orders", 0, 5, 10, "second", EPOCH + 12 * SECOND, EPOCH + 15 * SECOND),
+    ]
+    (part,) = audited(write(tmp_path / "log.parquet", rows)).partitions
+    (again,) = part.again
+
+    assert ("first", "second", 5, 10) == (again.first_owner, again.second_owner, *again[:2])
+    assert again.overlap
+
+
 def test_records_of_many_workers_make_ranges(tmp_path):
     """A consumer that finishes records out of order is not cut into one range a record."""
     rows = [
@@ -196,3 +210,15 @@ def test_one_consumer_cannot_do_the_same_twice_at_once(tmp_path):
 
     assert "orders-0: ranges of one consumer overlap: m1 processed 5..9" in str(refused.value)
     assert "`columns` consumer=NAME" in str(refused.value)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_work_without_a_duration_does_not_overlap_work_that_begins_then(tmp_path, is_first):
+    """Whichever of the two rows comes first in the log."""
+    rows = [
+        Row("orders", 0, 0, 10, "m1", EPOCH, EPOCH),
+        Row("orders", 0, 0, 10, "m1", EPOCH, EPOCH + 10 * SECOND),
+    ]
+    path = write(tmp_path / "log.parquet", rows if is_first else rows[::-1])
+
+    assert 10 == audited(path).partitions[0].reprocessed
