@@ -153,7 +153,8 @@ def test_a_static_member_that_returns_does_not_stabilise_the_group_again():
     epochs = [event.what.generation for event in seen.all(GroupStabilised)]
     returned = seen.all(MemberMoved, consumer="g-1")[-1]
 
-    assert (12 * SECOND < returned.at_us) and "STABLE" == returned.what.state
+    assert 12 * SECOND < returned.at_us
+    assert "STABLE" == returned.what.state
     assert sorted(set(epochs)) == epochs
 
 
