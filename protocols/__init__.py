@@ -41,7 +41,7 @@ One JoinGroup of a dynamic member, from request to answer:
 One commit, from the client to the next owner:
 
 1. ``protocols/consumer/classic/commits.py`` sends the OffsetCommit with what
-   ``protocols/consumer/commits.py`` says it covers.
+   ``protocols/consumer/requests.py`` says it covers.
 2. ``protocols/coordinator/dispatch.py`` hands it to ``protocols/groups/offsets.py``; the group's type
    accepts or rejects it (``protocols/groups/classic/membership.py``), and the handler proposes one
    record for each partition (``protocols/offsets_topic/records/``).

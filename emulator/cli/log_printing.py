@@ -21,7 +21,7 @@ from emulator.logs.offsets_log.recognising import read_segment
 from emulator.logs.offsets_log.words import Words
 from emulator.report.figures import as_lines, cells
 from emulator.report.wording import counted, printable, width
-from protocols.offsets_topic.partition import partition_for
+from protocols.offsets_topic import partition_for
 from protocols.offsets_topic.replay import Loaded
 
 PRINTED_AT_ONCE = 2**16

@@ -35,7 +35,7 @@ from emulator.world.router import Router
 from emulator.world.run import NOTHING_REPLAYED, Recorder, Replay, Run, Sink
 from emulator.world.triggers import Triggers
 from emulator.world.world import World
-from protocols.offsets_topic.partition import partition_for
+from protocols.offsets_topic import partition_for
 
 KAFKA = "4.4.0"
 

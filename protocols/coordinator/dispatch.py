@@ -14,11 +14,11 @@ from protocols.coordinator.durability import HostContractError
 from protocols.facts import OffsetsDropped
 from protocols.groups import deletion, kip848, migration
 from protocols.groups.answers import append_failed_response, error_response, join_error_response
-from protocols.groups.classic import heartbeat, join, leave, rebalance, sync
-from protocols.groups.classic import lifecycle as classic
+from protocols.groups.classic import join, rebalance, sessions, sync
+from protocols.groups.classic import kind as classic
 from protocols.groups.classic.group import JOIN, SESSION, SYNC, Group, on_group
-from protocols.groups.classic.heartbeat import on_session_timeout
 from protocols.groups.classic.kind import CLASSIC, describe_group
+from protocols.groups.classic.sessions import on_session_timeout
 from protocols.groups.deletion import EXPIRE_OFFSETS
 from protocols.groups.offsets import offset_commit, offset_fetch, reject_commit, still_gone
 from protocols.groups.shard import (
@@ -136,10 +136,10 @@ HANDLERS: Final[MappingProxyType[type, Handler]] = MappingProxyType(
             sync.sync_group, lambda: migration.requests.sync_in_consumer_group
         ),
         HeartbeatRequest: _in_either(
-            heartbeat.heartbeat, lambda: migration.requests.heartbeat_in_consumer_group
+            sessions.heartbeat, lambda: migration.requests.heartbeat_in_consumer_group
         ),
         LeaveGroupRequest: _in_either(
-            leave.leave_group, lambda: migration.requests.leave_consumer_group
+            sessions.leave_group, lambda: migration.requests.leave_consumer_group
         ),
         ConsumerGroupHeartbeatRequest: _consumer_heartbeat,
         OffsetCommitRequest: _commit,

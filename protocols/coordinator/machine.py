@@ -44,7 +44,7 @@ from protocols.coordinator.durability import (
 )
 from protocols.coordinator.replay import replayed
 from protocols.groups import deletion, kip848
-from protocols.groups.classic.lifecycle import discard, restore
+from protocols.groups.classic.kind import discard, restore
 from protocols.groups.classic.states import Request
 from protocols.groups.deletion import EXPIRE_OFFSETS
 from protocols.groups.shard import (

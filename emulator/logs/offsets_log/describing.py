@@ -14,8 +14,6 @@ from emulator.logs.offsets_log.words import Words
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.records import (
     ZERO_TOPIC_ID,
-    ControlType,
-    EndTxnMarker,
     MalformedRecordError,
     MemberMetadata,
     Record,
@@ -26,6 +24,10 @@ from protocols.offsets_topic.records.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberValue,
+)
+from protocols.offsets_topic.records.markers import (
+    ControlType,
+    EndTxnMarker,
 )
 from protocols.offsets_topic.records.share import (
     ShareGroupCurrentMemberAssignmentValue,

@@ -27,7 +27,8 @@ from emulator.logs.offsets_log.words import (
     front_words,
     gap_words,
 )
-from protocols.offsets_topic.records import EndTxnMarker, Key, Record, UnknownKey
+from protocols.offsets_topic.records import Key, Record, UnknownKey
+from protocols.offsets_topic.records.markers import EndTxnMarker
 from protocols.offsets_topic.replay import NO_PRODUCER_ID
 from protocols.offsets_topic.segments.batch import Batch
 from protocols.offsets_topic.segments.reader import BatchRecords, Gap

@@ -13,16 +13,18 @@ import functools
 from typing import Any, Final, NamedTuple
 
 from protocols.offsets_topic.records import (
-    EndTxnMarker,
     Key,
     MalformedRecordError,
-    UnknownControlRecord,
     UnknownKey,
     UnknownValue,
     Value,
-    decode_control,
     decode_key,
     decode_value,
+)
+from protocols.offsets_topic.records.markers import (
+    EndTxnMarker,
+    UnknownControlRecord,
+    decode_control,
 )
 from protocols.offsets_topic.records.words import key_words, marker_words, value_words
 from protocols.offsets_topic.replay import NO_PRODUCER_ID

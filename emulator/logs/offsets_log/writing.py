@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from emulator.output_files import beside
-from protocols.offsets_topic.partition import OFFSETS_TOPIC
+from protocols.offsets_topic import OFFSETS_TOPIC
 from protocols.offsets_topic.segments.segment import segment_file_name
 
 

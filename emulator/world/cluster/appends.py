@@ -25,8 +25,7 @@ from emulator.world.run import Run
 from protocols.machine import Append, Step
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import Record
-from protocols.offsets_topic.segments.batch import records_size
-from protocols.offsets_topic.segments.header import HEADER_BYTES
+from protocols.offsets_topic.segments.header import HEADER_BYTES, records_size
 
 Records = tuple[Record, ...]
 

@@ -29,8 +29,7 @@ from protocols.offsets_topic.records import (
     encode_key,
     encode_value,
 )
-from protocols.offsets_topic.segments.batch import NO_VALUE, batch_size
-from protocols.offsets_topic.segments.header import BatchHeader, header_to_be
+from protocols.offsets_topic.segments.header import NO_VALUE, BatchHeader, batch_size, header_to_be
 from protocols.offsets_topic.segments.segment import (
     LogSettings,
     LogToClean,

@@ -33,9 +33,15 @@ from protocols.consumer.classic.state import (
     PrepareNeeded,
     Resume,
 )
-from protocols.consumer.commits import RETRIED, all_consumed, automatic_order
 from protocols.consumer.reader import MS, backoff_us
-from protocols.consumer.requests import Known, Unknown, look_up
+from protocols.consumer.requests import (
+    RETRIED,
+    Known,
+    Unknown,
+    all_consumed,
+    automatic_order,
+    look_up,
+)
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import OffsetToCommit

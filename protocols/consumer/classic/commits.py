@@ -20,9 +20,16 @@ from protocols.consumer.classic.state import (
     PrepareCommitted,
     PrepareCommitting,
 )
-from protocols.consumer.commits import RETRIED, all_consumed, automatic_order
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads, take_number
+from protocols.consumer.requests import (
+    LOSES_COORDINATOR,
+    RETRIED,
+    Known,
+    all_consumed,
+    automatic_order,
+    on_reads,
+    take_number,
+)
 from protocols.facts import CommitEnded, CommitKind, CommitSent
 from protocols.machine import Report, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit

@@ -16,9 +16,9 @@ from protocols.consumer.classic import (
     application,
     commits,
     heartbeat,
+    idle,
     membership,
     rejoin,
-    responses,
     turn,
 )
 from protocols.consumer.classic.state import (
@@ -30,10 +30,9 @@ from protocols.consumer.classic.state import (
     Outside,
     Resume,
 )
-from protocols.consumer.commits import all_consumed, explicit_order
 from protocols.consumer.fetching import Handed
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import on_reads
+from protocols.consumer.requests import all_consumed, explicit_order, on_reads
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
 from protocols.messages import (
@@ -162,7 +161,7 @@ class Client:
         idle = self._calm and self._poll_until is None and not self._arrived
         if not idle or not self.consumer.fetcher.idle:
             return None
-        due = turn.due_us(self.state, self.consumer)
+        due = idle.due_us(self.state, self.consumer)
         return due if now < due else None
 
     def waits(self, until_us: int) -> Step[ClientState]:
@@ -182,10 +181,10 @@ class Client:
         if type(body) is FetchResponse:
             return self._fetched(body, now)
         if self._pumping() and not self.state.inbox:
-            return self._took(responses.respond(self.state, self.consumer, envelope, now), now)
+            return self._took(turn.respond(self.state, self.consumer, envelope, now), now)
         after = replace(self.state, inbox=(*self.state.inbox, envelope))
         if self._pumping():
-            return self._took(responses.pump(after, self.consumer, now), now)
+            return self._took(turn.pump(after, self.consumer, now), now)
         effects: tuple[Effect, ...] = ()
         if after.beat is not None:
             effects = (heartbeat.next_turn(after, self.consumer, now),)
@@ -207,7 +206,7 @@ class Client:
 
     def _pump_once(self, state: ClientState, now: int) -> Step[ClientState]:
         step = self._absorb(state, now)
-        return step.then(lambda s: responses.pump(s, self.consumer, now))
+        return step.then(lambda s: turn.pump(s, self.consumer, now))
 
     def _absorb(self, state: ClientState, until_us: int) -> Step[ClientState]:
         """Buffer the fetch responses that arrived by ``until_us``."""
@@ -235,7 +234,7 @@ class Client:
             if self._poll_until is None:
                 return Step(self.state)
             return Step(self.state, self._turn(now))
-        return self._took(responses.TIMERS[timer](self.state, self.consumer, now), now)
+        return self._took(turn.TIMERS[timer](self.state, self.consumer, now), now)
 
     # -- the poll loop -------------------------------------------------------------------------
 
@@ -249,17 +248,17 @@ class Client:
             effects = self._group_turn(now, until)
             if self._poll_until is None:
                 return effects
-            if now < until and not turn.may_collect(self.state, self.consumer):
+            if now < until and not idle.may_collect(self.state, self.consumer):
                 return (*effects, SetTimer(POLL, until))
         return effects + self._collect(now, until)
 
     def _skips_group(self, now: int) -> bool:
         """Return whether the group's part of a turn would do nothing."""
         if self._calm:
-            return now < turn.due_us(self.state, self.consumer)
+            return now < idle.due_us(self.state, self.consumer)
         if not self._awaits_round or self._arrived:
             return False
-        return now < turn.round_due_us(self.state, self.consumer)
+        return now < idle.round_due_us(self.state, self.consumer)
 
     def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
         effects = self._become(self._absorb(self.state, now))
@@ -314,8 +313,8 @@ class Client:
 
     def _wait_until(self, until: int) -> int:
         if self._calm:
-            return min(until, turn.due_us(self.state, self.consumer))
-        return turn.wait_until_us(self.state, self.consumer, until)
+            return min(until, idle.due_us(self.state, self.consumer))
+        return idle.wait_until_us(self.state, self.consumer, until)
 
     # -- applying a step -------------------------------------------------------------------------
 
@@ -344,8 +343,8 @@ class Client:
             fetcher.assign(after.assignment)
             fetcher.pending = frozenset()
         fetcher.revoking = after.revoking
-        self._calm = turn.calm(after, self.consumer)
-        self._awaits_round = turn.awaits_round(after, self.consumer)
+        self._calm = idle.calm(after, self.consumer)
+        self._awaits_round = idle.awaits_round(after, self.consumer)
         return step.effects
 
     def check(self) -> None:

@@ -35,9 +35,8 @@ from protocols.consumer.classic.state import (
     Resume,
     Synced,
 )
-from protocols.consumer.commits import all_consumed
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import Known
+from protocols.consumer.requests import Known, all_consumed
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import JoinGroupRequest, Protocol

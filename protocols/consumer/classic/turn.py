@@ -1,91 +1,81 @@
-"""One turn of the poll loop up to the records: the coordinator, then the positions.
+"""One turn of the poll loop up to the records, and the handling of responses and timers.
 
-Source: ``ClassicKafkaConsumer.updateAssignmentMetadataIfNeeded``, ``ConsumerCoordinator.poll``.
+A turn advances the coordinator lookup, the join and the positions, in this order. :func:`pump`
+empties the inbox for the thread that polls the network (application or heartbeat thread); handling
+a response may add lost connections to the inbox.
+
+Source: ``ClassicKafkaConsumer.updateAssignmentMetadataIfNeeded``, ``ConsumerCoordinator.poll``,
+``ConsumerNetworkClient``.
 """
 
 from __future__ import annotations
 
-from protocols.consumer import metadata
+from collections.abc import Callable
+
+from protocols.consumer import metadata, offset_fetcher
 from protocols.consumer.calls import Failed
-from protocols.consumer.classic import commits, heartbeat, membership, positions, rejoin
-from protocols.consumer.classic.responses import pump
+from protocols.consumer.classic import (
+    application,
+    commits,
+    heartbeat,
+    joining,
+    membership,
+    positions,
+    rejoin,
+)
+from protocols.consumer.classic.idle import without_subscription
+from protocols.consumer.classic.membership import mark_unknown
 from protocols.consumer.classic.state import (
+    Asked,
+    AwaitingMetadata,
     Calling,
     ClientState,
     Consumer,
+    InFlight,
+    JoinFailed,
     Joining,
-    Membership,
+    Reaction,
 )
-from protocols.consumer.requests import Known, Unknown, look_up
+from protocols.consumer.offset_fetcher import on_response
+from protocols.consumer.requests import (
+    LOOKUP,
+    REQUESTS,
+    Known,
+    Unknown,
+    fail_requests,
+    first_error,
+    look_up,
+    on_data_connection_lost,
+    on_metadata_timer,
+    on_reads,
+    on_request_timeout,
+    without_request,
+)
 from protocols.machine import Return, Step
+from protocols.messages import (
+    Disconnected,
+    Envelope,
+    FetchResponse,
+    FindCoordinatorResponse,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    ListOffsetsResponse,
+    MetadataResponse,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+    OffsetsForLeaderEpochResponse,
+    SyncGroupResponse,
+    broker_of,
+    coordinator_node,
+)
+from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-NEVER = 1 << 62
-"""A time (us) after every deadline."""
 
-
-def calm(state: ClientState, consumer: Consumer) -> bool:
-    """Return whether a turn of a stable member would only check its deadlines."""
-    return (
-        state.membership is Membership.STABLE
-        and state.rejoin is None
-        and state.future is None
-        and _has_no_news(state)
-        and not state.reads.out_of_range
-        and consumer.positions.all_reading()
-        and not consumer.positions.behind
-        and not consumer.positions.leaderless
-    )
-
-
-def _has_no_news(state: ClientState) -> bool:
-    """Return whether no response, callback or error waits for the next turn."""
-    return (
-        isinstance(state.coordinator, Known)
-        and state.metadata.seen == state.metadata.version
-        and not state.callbacks
-        and not state.inbox
-        and state.poisoned is None
-        and state.died is None
-    )
-
-
-def awaits_round(state: ClientState, consumer: Consumer) -> bool:
-    """Return whether a turn of a joining member would only check its deadlines.
-
-    Its JoinGroup or SyncGroup is in flight. A pattern subscriber asks for metadata in each turn.
-    """
-    return (
-        isinstance(state.future, Joining)
-        and consumer.topics is not None
-        and not without_subscription(state)
-        and _has_no_news(state)
-    )
-
-
-def round_due_us(state: ClientState, consumer: Consumer) -> int:
-    """Return when a joining member next has a duty in poll: a heartbeat or a metadata request."""
-    known, beat = state.metadata, state.beat
-    due = NEVER if known.in_flight is not None else metadata.due_us(known, consumer)
-    return due if beat is None else min(due, beat.due_us)
-
-
-def due_us(state: ClientState, consumer: Consumer) -> int:
-    """Return when a calm client next has a duty in poll: a heartbeat or a commit."""
-    assert state.beat is not None, "a stable client has a heartbeat thread"
-    if not consumer.settings.enable_auto_commit:
-        return state.beat.due_us
-    return min(state.beat.due_us, state.autocommit_us)
-
-
-def wait_until_us(state: ClientState, consumer: Consumer, until: int) -> int:
-    """Return when (us) the poll loop of a client that is not calm runs next, at most *until*."""
-    if state.beat is not None:
-        until = min(until, state.beat.due_us)
-    commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
-    if commits_due and isinstance(state.coordinator, Known):
-        until = min(until, state.autocommit_us)
-    return until
+def initial_state(consumer: Consumer) -> ClientState:
+    """Return the state of a consumer that has subscribed and never polled."""
+    state = membership.watch_topics(ClientState(), consumer, frozenset())
+    return replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))
 
 
 def take_turn(
@@ -158,22 +148,181 @@ def _join(
             return step
 
 
-def may_collect(state: ClientState, consumer: Consumer) -> bool:
-    """Return whether poll may collect records after this turn.
-
-    The coordinator lookup and the fetch of committed offsets block poll up to its timeout.
-    """
-    if isinstance(state.coordinator, Unknown):
-        return False
-    return rejoin.needed(state) or not positions.waiting_for_committed(consumer)
-
-
-def without_subscription(state: ClientState) -> bool:
-    """Return whether nothing is subscribed (after unsubscribe)."""
-    return state.rejoin is None and state.membership is Membership.UNJOINED
+def pump(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Handle all responses that have arrived, in order of arrival."""
+    step = Step(state)
+    while step.state.inbox:
+        first, *rest = step.state.inbox
+        waiting = replace(step.state, inbox=tuple(rest))
+        handled = respond(waiting, consumer, first, now)
+        step = Step(handled.state, step.effects + handled.effects)
+    return step
 
 
-def initial_state(consumer: Consumer) -> ClientState:
-    """Return the state of a consumer that has subscribed and never polled."""
-    state = membership.watch_topics(ClientState(), consumer, frozenset())
-    return replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))
+def respond(
+    state: ClientState, consumer: Consumer, envelope: Envelope, now: int
+) -> Step[ClientState]:
+    """Handle one response; drop it if its request is no longer in flight."""
+    number = envelope.header.correlation_id
+    body = envelope.body
+    match body:
+        case Disconnected(node):
+            return on_disconnected(state, consumer, node, now)
+        case MetadataResponse() | ListOffsetsResponse() | OffsetsForLeaderEpochResponse():
+            step = on_reads(state, lambda reads: on_response(reads, consumer, number, body, now))
+            has_news = step.state.metadata.version != state.metadata.version
+            return step.then(lambda s: _resume_election(s, consumer, now)) if has_news else step
+        case FindCoordinatorResponse():
+            return heartbeat.on_coordinator_found(state, consumer, body, now)
+        case FetchResponse():
+            failed = consumer.fetcher.arrived(body)
+            return on_reads(
+                state, lambda r: offset_fetcher.on_fetch_failed(r, consumer, failed, now)
+            )
+        case _:
+            return _from_coordinator(state, consumer, envelope, now)
+
+
+def _resume_election(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    if isinstance(state.future, AwaitingMetadata) and metadata.covers_all(state.metadata):
+        return joining.on_leader_elected(state, consumer, state.future.response, now)
+    return Step(state)
+
+
+def _from_coordinator(
+    state: ClientState, consumer: Consumer, envelope: Envelope, now: int
+) -> Step[ClientState]:
+    number = envelope.header.correlation_id
+    flight = state.in_flight.get(number)
+    if flight is None:
+        return Step(state)
+    state = _connected(without_request(state, number), flight.broker)
+    match envelope.body:
+        case HeartbeatResponse() as body:
+            return heartbeat.on_response(state, consumer, flight, body, now)
+        case OffsetCommitResponse() as body:
+            return _commit_answered(state, consumer, number, flight, body, now)
+        case JoinGroupResponse() as body:
+            return joining.on_join_response(state, consumer, flight, body, now)
+        case SyncGroupResponse() as body:
+            return joining.on_sync_response(state, consumer, flight, body, now)
+        case OffsetFetchResponse() as body:
+            if not _awaits_offsets(state, number):
+                return Step(state)
+            return positions.on_fetch_response(state, consumer, body, now)
+        case _:
+            return Step(state)
+
+
+def _connected(state: ClientState, broker: int) -> ClientState:
+    """Reset the count of failed connections, because the broker has responded."""
+    if not state.reconnect.failures or state.reconnect.broker != broker:
+        return state
+    return replace(state, reconnect=state.reconnect._replace(failures=0))
+
+
+def _awaits_offsets(state: ClientState, number: int) -> bool:
+    return state.offsets_asked is not None and state.offsets_asked.number == number
+
+
+def _commit_answered(
+    state: ClientState,
+    consumer: Consumer,
+    number: int,
+    flight: InFlight,
+    body: OffsetCommitResponse,
+    now: int,
+) -> Step[ClientState]:
+    """Handle an OffsetCommit response; its first error decides."""
+    error = first_error(body)
+    step = commits.on_commit_response(state, consumer, number, flight, error, now)
+    return step.then(
+        lambda s: application.on_commit_sync_response(s, consumer, number, flight, error, now)
+    )
+
+
+# -- lost connections -----------------------------------------------------------------------------
+
+
+def on_disconnected(
+    state: ClientState, consumer: Consumer, node: int, now: int
+) -> Step[ClientState]:
+    """Handle a broken connection: its requests in flight have failed with a retriable error."""
+    broker = broker_of(node)
+    if node == coordinator_node(broker):
+        known = state.coordinator
+        if isinstance(known, Known) and known.broker == broker:
+            step = mark_unknown(state, consumer, "connection lost", now)
+        else:
+            step = Step(state)
+        return step.then(lambda s: _lose(s, consumer, broker, now))
+    return on_data_connection_lost(
+        state, consumer, broker, lambda s: heartbeat.on_lookup_failed(s, consumer, now), now
+    )
+
+
+def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:
+    """Fail every request in flight to *broker*."""
+    flights = state.in_flight
+    return fail_requests(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
+
+
+def _lose_one(
+    state: ClientState, consumer: Consumer, number: int, flight: InFlight, now: int
+) -> Step[ClientState]:
+    match flight.asked:
+        case Asked.JOIN | Asked.SYNC if isinstance(state.future, Joining):
+            failed = JoinFailed("DisconnectException", Reaction.LATER)
+            return Step(replace(state, future=failed))
+        case Asked.COMMIT:
+            error = ErrorCode.NETWORK_EXCEPTION
+            step = commits.on_commit_ended(state, number, flight, error)
+            return step.then(
+                lambda s: application.on_commit_sync_response(
+                    s, consumer, number, flight, error, now
+                )
+            )
+        case Asked.HEARTBEAT:
+            return heartbeat.on_failure(state, consumer, now)
+        case Asked.OFFSETS if _awaits_offsets(state, number):
+            return positions.on_fetch_failed(state, consumer, ErrorCode.NETWORK_EXCEPTION, now)
+        case _:
+            return Step(state)
+
+
+def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    return on_request_timeout(state, lambda s, node: on_disconnected(s, consumer, node, now), now)
+
+
+def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Look the coordinator up, because the back-off ended or the request timed out."""
+    if not isinstance(state.coordinator, Unknown):
+        return Step(state)
+    if state.coordinator.lookup is not None:
+        return heartbeat.on_lookup_failed(state, consumer, now)
+    return look_up(state, consumer, now)
+
+
+def _on_heartbeat_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Run one turn of the heartbeat thread: pump, then check its deadlines."""
+    if state.beat is None:
+        return Step(state)
+    step = pump(state, consumer, now)
+    return step.then(lambda s: heartbeat.turn(s, consumer, now))
+
+
+def _no_action(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Do nothing; the waiting call continues after every timer."""
+    del consumer, now
+    return Step(state)
+
+
+TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
+    heartbeat.HEARTBEAT: _on_heartbeat_timer,
+    REQUESTS: _on_request_timeout,
+    LOOKUP: _on_lookup_timer,
+    metadata.METADATA: on_metadata_timer,
+    application.COMMIT_SYNC: _no_action,
+    application.CLOSE: _no_action,
+}
+"""Handlers by timer name; the machine handles the timers of a waiting poll itself."""

@@ -9,7 +9,6 @@ import enum
 from collections.abc import Callable
 
 from protocols.consumer.calls import Closed, CloseOperation, Failed
-from protocols.consumer.commits import all_consumed, automatic_order
 from protocols.consumer.fetching import Fetcher, Handed, in_record_order
 from protocols.consumer.kip848 import commits, membership, reconciliation
 from protocols.consumer.kip848.requests import queue
@@ -31,7 +30,7 @@ from protocols.consumer.kip848.threads import (
     Unsubscribing,
 )
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import take_number
+from protocols.consumer.requests import all_consumed, automatic_order, take_number
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages.errors import ErrorCode

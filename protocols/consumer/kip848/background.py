@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protocols.consumer import metadata, offset_fetcher
-from protocols.consumer.commits import first_error
 from protocols.consumer.kip848 import commits, heartbeat, membership, positions, reconciliation
 from protocols.consumer.kip848.membership import join, on_released
 from protocols.consumer.kip848.requests import mark_unknown
@@ -43,6 +42,7 @@ from protocols.consumer.requests import (
     Unknown,
     back_off_lookup,
     fail_requests,
+    first_error,
     look_up,
     on_data_connection_lost,
     on_metadata_timer,

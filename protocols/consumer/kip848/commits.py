@@ -10,7 +10,6 @@ from functools import partial
 
 from protocols.consumer import metadata
 from protocols.consumer.calls import CommitResult, IllegalCallError, exception_name
-from protocols.consumer.commits import RETRIED, all_consumed, automatic_order
 from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.requests import (
     BY_TOPIC_ID,
@@ -28,7 +27,15 @@ from protocols.consumer.kip848.threads import (
     makes_last_calls,
 )
 from protocols.consumer.reader import MS, backoff_us
-from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads, take_number
+from protocols.consumer.requests import (
+    LOSES_COORDINATOR,
+    RETRIED,
+    Known,
+    all_consumed,
+    automatic_order,
+    on_reads,
+    take_number,
+)
 from protocols.facts import CommitEnded, CommitKind, CommitSent
 from protocols.machine import Report, Return, SetTimer, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit

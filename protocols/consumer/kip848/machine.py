@@ -9,7 +9,6 @@ poll.
 from __future__ import annotations
 
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
-from protocols.consumer.commits import all_consumed, explicit_order
 from protocols.consumer.fetching import Handed
 from protocols.consumer.kip848 import application, background, commits, membership
 from protocols.consumer.kip848.application import POLL, Taking, Wait, held_back, raced, wait_until
@@ -26,7 +25,7 @@ from protocols.consumer.kip848.threads import (
     Polling,
 )
 from protocols.consumer.offset_fetcher import throw_out_of_range
-from protocols.consumer.requests import on_reads
+from protocols.consumer.requests import all_consumed, explicit_order, on_reads
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
-from protocols.consumer.commits import all_consumed
 from protocols.consumer.kip848.membership import transition, unsubscribed_partitions
 from protocols.consumer.kip848.requests import queue_automatic_commit, request_call
 from protocols.consumer.kip848.state import (
@@ -24,7 +23,7 @@ from protocols.consumer.kip848.state import (
 )
 from protocols.consumer.kip848.threads import Purpose
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import on_reads
+from protocols.consumer.requests import all_consumed, on_reads
 from protocols.facts import CommitKind
 from protocols.machine import Step
 from protocols.values import replace

@@ -7,11 +7,17 @@ Source: ``NetworkClientDelegate``, ``CoordinatorRequestManager.markCoordinatorUn
 from __future__ import annotations
 
 from assignors.types import TopicPartition
-from protocols.consumer.commits import all_consumed, automatic_order
 from protocols.consumer.kip848.state import Asked, ClientState, Commit, Consumer, InFlight
 from protocols.consumer.kip848.threads import Called, Event, Lag, Needed, Purpose
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import Known, Unknown, send, take_number
+from protocols.consumer.requests import (
+    Known,
+    Unknown,
+    all_consumed,
+    automatic_order,
+    send,
+    take_number,
+)
 from protocols.facts import CommitKind, CoordinatorLost
 from protocols.machine import Report, SetTimer, Step
 from protocols.messages import Message

@@ -24,7 +24,6 @@ from protocols.messages import (
     Header,
     JoinGroupRequest,
     LeavingMember,
-    OffsetCommitRequest,
     Protocol,
     SyncGroupRequest,
 )
@@ -268,15 +267,3 @@ def sender_of_leave(group: Group, entry: LeavingMember) -> Sender:
     if entry.member_id in group.pending_joins:
         return Sender.PENDING
     return sender_by_ids(group, entry.member_id, entry.group_instance_id)
-
-
-def sender_of_commit(group: Group | None, request: OffsetCommitRequest) -> Sender:
-    """Identify the sender of an OffsetCommit; an empty group only checks for no generation."""
-    no_generation = request.generation_id < 0
-    if group is None or group.state is State.EMPTY:
-        return Sender.NONE if no_generation else Sender.UNKNOWN
-    if no_generation and not request.member_id and request.group_instance_id is None:
-        return Sender.NONE
-    return sender_in_generation(
-        group, request.member_id, request.group_instance_id, request.generation_id
-    )

@@ -14,7 +14,7 @@ from immutables import Map
 from protocols.facts import GroupConverted
 from protocols.groups.classic import group as classic
 from protocols.groups.classic import kind
-from protocols.groups.classic.lifecycle import timers_of as classic_timers
+from protocols.groups.classic.kind import timers_of as classic_timers
 from protocols.groups.classic.rebalance import answer_joins, answer_syncs
 from protocols.groups.kip848 import classic_members
 from protocols.groups.kip848 import group as consumer

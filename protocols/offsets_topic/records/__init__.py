@@ -8,7 +8,7 @@ The record types are declared in ``classic``, ``consumer``, ``share`` and ``stre
 language of ``schema``; ``embedded`` has the consumer protocol, ``markers`` the control records.
 ``reading`` and ``writing`` compile a declaration, with the types of ``wire`` and ``tagged``;
 ``words`` prints. Only the types of classic groups are imported here: a run without groups of the
-other types does not load them.
+other types does not load them, nor the control records, which only logs of Kafka's brokers have.
 
 Sources: ``GroupCoordinatorRecordHelpers``, ``GroupCoordinatorRecordSerde`` and the message
 schemas of Kafka 4.4.0.
@@ -47,13 +47,6 @@ from protocols.offsets_topic.records.embedded import (
     subscribed_topics,
 )
 from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError
-from protocols.offsets_topic.records.markers import (
-    ControlType,
-    EndTxnMarker,
-    UnknownControlRecord,
-    decode_control,
-    encode_control,
-)
 from protocols.offsets_topic.records.record import (
     RECORD_TYPES,
     Record,
@@ -71,8 +64,6 @@ __all__ = [
     "RECORD_TYPES",
     "UNKNOWN_EPOCH",
     "ZERO_TOPIC_ID",
-    "ControlType",
-    "EndTxnMarker",
     "GroupMetadataKey",
     "GroupMetadataValue",
     "Key",
@@ -83,7 +74,6 @@ __all__ = [
     "OffsetCommitKey",
     "OffsetCommitValue",
     "Record",
-    "UnknownControlRecord",
     "UnknownKey",
     "UnknownValue",
     "UnwritableRecordError",
@@ -91,13 +81,11 @@ __all__ = [
     "as_replayed",
     "decode",
     "decode_assignment",
-    "decode_control",
     "decode_key",
     "decode_subscription",
     "decode_value",
     "encode",
     "encode_assignment",
-    "encode_control",
     "encode_key",
     "encode_subscription",
     "encode_value",

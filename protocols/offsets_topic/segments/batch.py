@@ -1,17 +1,17 @@
-"""Record batches of format 2: 61 bytes of header, then the records; and the size of a batch.
+"""Record batches of format 2: 61 bytes of header, then the records.
 
 The checksum covers all bytes from the attributes on, so a leader sets the base offset and leader
 epoch without a new checksum. When compaction has set a delete horizon, the base timestamp is the
 time from which the tombstones of the batch can be removed, and the record timestamps are relative
 to it.
 
-Source: ``DefaultRecordBatch``, ``MemoryRecordsBuilder``, ``DefaultRecord.sizeInBytes``.
+Source: ``DefaultRecordBatch``, ``MemoryRecordsBuilder``.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple, Self
 
 from crc32c import crc32c  # takes any buffer and is typed; google-crc32c, as fast, takes bytes only
@@ -39,7 +39,6 @@ from protocols.offsets_topic.segments.header import (
     Producer,
 )
 from protocols.offsets_topic.segments.record import (
-    VARINTS,
     LogRecord,
     RecordFields,
     add_records,
@@ -182,35 +181,3 @@ def _sealed(base_offset: int, partition_leader_epoch: int, summed: bytes) -> byt
     length = SUMMED_FROM - LENGTH_END + len(summed)
     front = _FRONT.pack(base_offset, length, partition_leader_epoch, MAGIC, crc32c(summed))
     return front + summed
-
-
-NO_VALUE: Final = -1
-"""The size of a tombstone's value."""
-
-_FIXED: Final = 3
-"""One byte each for attributes, for a timestamp delta of 0, and for a count of 0 headers."""
-
-
-def batch_size(sizes: Iterable[tuple[int, int]]) -> int:
-    """Return the size in bytes of an uncompressed batch whose records have one timestamp.
-
-    *sizes*: the key and value size of each record, in bytes; ``NO_VALUE`` for a tombstone's value.
-
-    >>> batch_size([(12, 24), (5, NO_VALUE)])
-    116
-    """
-    return HEADER_BYTES + records_size(sizes)
-
-
-def records_size(sizes: Iterable[tuple[int, int]], first_delta: int = 0) -> int:
-    """Return the bytes that records add to a batch with their timestamp.
-
-    *first_delta*: the number of records before them.
-    """
-    total, written = 0, VARINTS
-    for delta, (key, value) in enumerate(sizes, first_delta):
-        length = _FIXED + len(written[delta]) + len(written[key]) + key + len(written[value])
-        if value > 0:
-            length += value
-        total += len(written[length]) + length
-    return total

@@ -1,14 +1,15 @@
-"""The header of a record batch of format 2: 61 bytes, on which all rules for batches depend.
+"""The header of a record batch of format 2, on which all rules for batches depend; batch sizes.
 
-This module reads headers and creates them for batches whose bytes are not needed yet;
+This module reads headers of 61 bytes, and creates them for batches whose bytes are not needed yet;
 checksums, codecs and records are in :mod:`protocols.offsets_topic.segments.batch`.
 
-Source: ``DefaultRecordBatch``.
+Source: ``DefaultRecordBatch``, ``DefaultRecord.sizeInBytes``, ``ByteUtils.sizeOfVarint``.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final, NamedTuple, Self
 
 MAGIC: Final = 2
@@ -143,7 +144,54 @@ def header_to_be(
     """Return the header of an uncompressed batch before it is written, with checksum 0.
 
     *count*: of its records, all with one *timestamp*. *size*: in bytes, from
-    :func:`protocols.offsets_topic.segments.batch.batch_size`. Rolls and compaction depend on it.
+    :func:`batch_size`. Rolls and compaction depend on it.
     """
     fields = (base_offset, size - LENGTH_END, partition_leader_epoch, MAGIC, 0, 0, count - 1)
     return BatchHeader(*fields, timestamp, timestamp, *NO_PRODUCER, count)
+
+
+NO_VALUE: Final = -1
+"""The size of a tombstone's value."""
+
+_FIXED: Final = 3
+"""One byte each for attributes, for a timestamp delta of 0, and for a count of 0 headers."""
+
+
+_MOST_SMALL: Final = 1_024
+
+
+class _VarintSizes(dict[int, int]):
+    """The number of bytes of each varint, a zig-zag number of seven bits per byte."""
+
+    def __missing__(self, value: int) -> int:
+        zigzag = value << 1 if value >= 0 else ~value << 1 | 1
+        return (max(zigzag.bit_length(), 1) + 6) // 7
+
+
+_VARINT_SIZES: Final = _VarintSizes()
+_VARINT_SIZES.update((value, _VARINT_SIZES[value]) for value in range(NO_VALUE, _MOST_SMALL))
+
+
+def batch_size(sizes: Iterable[tuple[int, int]]) -> int:
+    """Return the size in bytes of an uncompressed batch whose records have one timestamp.
+
+    *sizes*: the key and value size of each record, in bytes; ``NO_VALUE`` for a tombstone's value.
+
+    >>> batch_size([(12, 24), (5, NO_VALUE)])
+    116
+    """
+    return HEADER_BYTES + records_size(sizes)
+
+
+def records_size(sizes: Iterable[tuple[int, int]], first_delta: int = 0) -> int:
+    """Return the bytes that records add to a batch with their timestamp.
+
+    *first_delta*: the number of records before them.
+    """
+    total, varint = 0, _VARINT_SIZES
+    for delta, (key, value) in enumerate(sizes, first_delta):
+        length = _FIXED + varint[delta] + varint[key] + key + varint[value]
+        if value > 0:
+            length += value
+        total += varint[length] + length
+    return total

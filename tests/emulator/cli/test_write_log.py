@@ -11,7 +11,7 @@ import pytest
 from emulator.cli import main
 from emulator.logs.offsets_log import writing
 from emulator.logs.offsets_log.writing import LogFolder, SpoolFile
-from protocols.offsets_topic.partition import partition_for
+from protocols.offsets_topic import partition_for
 from protocols.offsets_topic.records import decode
 from protocols.offsets_topic.segments.reader import Gap, read_log
 

@@ -16,7 +16,7 @@ from emulator.conformance.offsets_log import entries_of, outline
 from emulator.conformance.prediction.rebuild import rebuild
 from emulator.logs.offsets_log.writing import LogFolder
 from emulator.world.build import play
-from protocols.offsets_topic.partition import partition_for
+from protocols.offsets_topic import partition_for
 from protocols.offsets_topic.records import decode
 from protocols.offsets_topic.segments.reader import read_log
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.offsets_topic.partition import partition_for
+from protocols.offsets_topic import partition_for
 
 
 @pytest.mark.parametrize(

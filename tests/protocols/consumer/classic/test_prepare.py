@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.classic.state import PrepareCommitting, PrepareNeeded
-from protocols.consumer.commits import RETRIED
+from protocols.consumer.requests import RETRIED
 from protocols.facts import CommitEnded, CommitSent
 from protocols.messages import FetchRequest, JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode

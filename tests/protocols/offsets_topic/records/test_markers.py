@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.offsets_topic.records import (
+    MalformedRecordError,
+    UnwritableRecordError,
+)
+from protocols.offsets_topic.records.markers import (
     ControlType,
     EndTxnMarker,
-    MalformedRecordError,
     UnknownControlRecord,
-    UnwritableRecordError,
     decode_control,
     encode_control,
 )

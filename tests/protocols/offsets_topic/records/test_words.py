@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given
 
 from protocols.offsets_topic.records import (
-    ControlType,
-    EndTxnMarker,
     Record,
     UnknownKey,
     UnknownValue,
@@ -27,6 +25,10 @@ from protocols.offsets_topic.records.embedded import (
     CONSUMER_PROTOCOL_VERSION,
     SUBSCRIPTION,
     write_embedded,
+)
+from protocols.offsets_topic.records.markers import (
+    ControlType,
+    EndTxnMarker,
 )
 from protocols.offsets_topic.records.words import key_words, marker_words, value_words
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.offsets_topic.segments.batch import NO_VALUE, batch_size, encode_batch
-from protocols.offsets_topic.segments.header import BatchHeader, header_to_be
+from protocols.offsets_topic.segments.batch import encode_batch
+from protocols.offsets_topic.segments.header import NO_VALUE, BatchHeader, batch_size, header_to_be
 from protocols.offsets_topic.segments.record import LogRecord
 
 lengths = st.one_of(

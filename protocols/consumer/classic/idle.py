@@ -1,0 +1,90 @@
+"""Whether a turn of the poll loop would only check its deadlines, and when its next duty is due."""
+
+from __future__ import annotations
+
+from protocols.consumer import metadata
+from protocols.consumer.classic import positions, rejoin
+from protocols.consumer.classic.state import ClientState, Consumer, Joining, Membership
+from protocols.consumer.requests import Known, Unknown
+
+NEVER = 1 << 62
+"""A time (us) after every deadline."""
+
+
+def calm(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether a turn of a stable member would only check its deadlines."""
+    return (
+        state.membership is Membership.STABLE
+        and state.rejoin is None
+        and state.future is None
+        and _has_no_news(state)
+        and not state.reads.out_of_range
+        and consumer.positions.all_reading()
+        and not consumer.positions.behind
+        and not consumer.positions.leaderless
+    )
+
+
+def _has_no_news(state: ClientState) -> bool:
+    """Return whether no response, callback or error waits for the next turn."""
+    return (
+        isinstance(state.coordinator, Known)
+        and state.metadata.seen == state.metadata.version
+        and not state.callbacks
+        and not state.inbox
+        and state.poisoned is None
+        and state.died is None
+    )
+
+
+def awaits_round(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether a turn of a joining member would only check its deadlines.
+
+    Its JoinGroup or SyncGroup is in flight. A pattern subscriber asks for metadata in each turn.
+    """
+    return (
+        isinstance(state.future, Joining)
+        and consumer.topics is not None
+        and not without_subscription(state)
+        and _has_no_news(state)
+    )
+
+
+def due_us(state: ClientState, consumer: Consumer) -> int:
+    """Return when a calm client next has a duty in poll: a heartbeat or a commit."""
+    assert state.beat is not None, "a stable client has a heartbeat thread"
+    if not consumer.settings.enable_auto_commit:
+        return state.beat.due_us
+    return min(state.beat.due_us, state.autocommit_us)
+
+
+def round_due_us(state: ClientState, consumer: Consumer) -> int:
+    """Return when a joining member next has a duty in poll: a heartbeat or a metadata request."""
+    known, beat = state.metadata, state.beat
+    due = NEVER if known.in_flight is not None else metadata.due_us(known, consumer)
+    return due if beat is None else min(due, beat.due_us)
+
+
+def wait_until_us(state: ClientState, consumer: Consumer, until: int) -> int:
+    """Return when (us) the poll loop of a client that is not calm runs next, at most *until*."""
+    if state.beat is not None:
+        until = min(until, state.beat.due_us)
+    commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
+    if commits_due and isinstance(state.coordinator, Known):
+        until = min(until, state.autocommit_us)
+    return until
+
+
+def may_collect(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether poll may collect records after this turn.
+
+    The coordinator lookup and the fetch of committed offsets block poll up to its timeout.
+    """
+    if isinstance(state.coordinator, Unknown):
+        return False
+    return rejoin.needed(state) or not positions.waiting_for_committed(consumer)
+
+
+def without_subscription(state: ClientState) -> bool:
+    """Return whether nothing is subscribed (after unsubscribe)."""
+    return state.rejoin is None and state.membership is Membership.UNJOINED
