@@ -42,7 +42,6 @@ from protocols.coordinator.durability import (
     Proposal,
     proposed,
 )
-from protocols.coordinator.replay import replayed
 from protocols.groups import deletion, kip848
 from protocols.groups.classic.kind import discard, restore
 from protocols.groups.classic.states import Request
@@ -103,7 +102,7 @@ class GroupCoordinator:
             new_id=new_id,
             assignors=assignors,
         )
-        self._log = Durability(replayed)
+        self._log = Durability()
         self._phase = Phase.LOADING
         if topics is not None:
             self.topics_changed(topics)

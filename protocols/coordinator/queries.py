@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocols.groups import kip848
-from protocols.groups.classic import invariants as classic
+from protocols.groups import classic, kip848
 from protocols.groups.classic.states import QUIET, TABLES, Request, Sender
 from protocols.groups.shard import AnyShard
 
@@ -38,9 +37,9 @@ def is_quiet(
 
 def generation_of(shard: AnyShard, group_id: str) -> int:
     """Return a group's generation, or its group epoch; -1 if there is no such group."""
-    classic = shard.groups.get(group_id)
-    if classic is not None:
-        generation: int = classic.generation
+    group = shard.groups.get(group_id)
+    if group is not None:
+        generation: int = group.generation
         return generation
     if shard.durable.is_classic(group_id):
         return -1
@@ -52,7 +51,7 @@ def check(shard: AnyShard) -> None:
     """Assert the invariants of an active shard."""
     logged = shard.durable.groups
     assert set(shard.durable.offsets) <= set(logged.entries), "offsets belong to groups"
-    classic.check(shard)
+    classic.invariants.check(shard)
     for group_id in logged.entries:
         if shard.durable.is_classic(group_id):
             continue

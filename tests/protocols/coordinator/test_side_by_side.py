@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from assignors.types import Subscription, TopicPartition
+from protocols.coordinator.durability import replayed
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.coordinator.replay import replayed
 from protocols.groups.classic.group import Group as ClassicGroup
 from protocols.groups.classic.states import Request
 from protocols.groups.kip848.group import Group as ConsumerGroup

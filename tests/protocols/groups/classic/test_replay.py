@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.coordinator.replay import replayed
+from protocols.coordinator.durability import replayed
 from protocols.groups.classic.records import group_record, restored
 from protocols.groups.classic.states import State
 from protocols.groups.shard import Durable
