@@ -15,8 +15,8 @@ from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import (
     application,
     commits,
+    duties,
     heartbeat,
-    idle,
     membership,
     rejoin,
     turn,
@@ -161,7 +161,7 @@ class Client:
         idle = self._calm and self._poll_until is None and not self._arrived
         if not idle or not self.consumer.fetcher.idle:
             return None
-        due = idle.due_us(self.state, self.consumer)
+        due = duties.due_us(self.state, self.consumer)
         return due if now < due else None
 
     def waits(self, until_us: int) -> Step[ClientState]:
@@ -248,17 +248,17 @@ class Client:
             effects = self._group_turn(now, until)
             if self._poll_until is None:
                 return effects
-            if now < until and not idle.may_collect(self.state, self.consumer):
+            if now < until and not duties.may_collect(self.state, self.consumer):
                 return (*effects, SetTimer(POLL, until))
         return effects + self._collect(now, until)
 
     def _skips_group(self, now: int) -> bool:
         """Return whether the group's part of a turn would do nothing."""
         if self._calm:
-            return now < idle.due_us(self.state, self.consumer)
+            return now < duties.due_us(self.state, self.consumer)
         if not self._awaits_round or self._arrived:
             return False
-        return now < idle.round_due_us(self.state, self.consumer)
+        return now < duties.round_due_us(self.state, self.consumer)
 
     def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
         effects = self._become(self._absorb(self.state, now))
@@ -313,8 +313,8 @@ class Client:
 
     def _wait_until(self, until: int) -> int:
         if self._calm:
-            return min(until, idle.due_us(self.state, self.consumer))
-        return idle.wait_until_us(self.state, self.consumer, until)
+            return min(until, duties.due_us(self.state, self.consumer))
+        return duties.wait_until_us(self.state, self.consumer, until)
 
     # -- applying a step -------------------------------------------------------------------------
 
@@ -343,8 +343,8 @@ class Client:
             fetcher.assign(after.assignment)
             fetcher.pending = frozenset()
         fetcher.revoking = after.revoking
-        self._calm = idle.calm(after, self.consumer)
-        self._awaits_round = idle.awaits_round(after, self.consumer)
+        self._calm = duties.calm(after, self.consumer)
+        self._awaits_round = duties.awaits_round(after, self.consumer)
         return step.effects
 
     def check(self) -> None:

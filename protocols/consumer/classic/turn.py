@@ -23,7 +23,7 @@ from protocols.consumer.classic import (
     positions,
     rejoin,
 )
-from protocols.consumer.classic.idle import without_subscription
+from protocols.consumer.classic.duties import without_subscription
 from protocols.consumer.classic.membership import mark_unknown
 from protocols.consumer.classic.state import (
     Asked,
