@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.errors import RefusedError
+from emulator.events import Instant
 from emulator.ledger.entries import Entry
 from emulator.loading import load
 from emulator.playing import Run, run
@@ -53,9 +54,7 @@ class Explanation:
 
         lines = [*entry_screen(title, self.entry, self.lines, moment, term)]
         if self.group is not None:
-            last = _last_event(self.entry)
-            at_us = next(link.at_us for link in self.entry.chain if link.event == last)
-            lines += ["", *group_screen(self.group, moment(at_us))]
+            lines += ["", *group_screen(self.group, moment(_end(self.entry).at_us))]
         return lines
 
     def as_dict(self) -> dict[str, Any]:
@@ -102,7 +101,7 @@ def explain(
         run=finished,
         entry=found,
         lines=tuple(explain_entry(found, finished.events)),
-        group=describe(found.group, finished.events, _last_event(found)),
+        group=describe(found.group, finished.events, _end(found).row),
     )
 
 
@@ -113,5 +112,6 @@ def _entry(finished: Run, name: str) -> Entry:
         raise RefusedError(f"seed {finished.seed}: {error.args[0]}") from None
 
 
-def _last_event(entry: Entry) -> int:
-    return max((link.event for link in entry.chain), default=0)
+def _end(entry: Entry) -> Instant:
+    """Return when the last event of an entry's chain happened."""
+    return max((link.instant for link in entry.chain), default=Instant(0, 0))

@@ -3,6 +3,11 @@
 An :class:`Event` is a time, the event that caused it, and what happened. A real Kafka's history
 written in these words gives a real ledger by the same code. Times are microseconds since the run
 began; offsets are record offsets of the topic; ranges are half open.
+
+There are two kinds. *Control events* are numbered and part of the digest of a run. *Data events*
+show the ordinary work of consumers: polls, processing, and commits that succeed. They have no
+number, are not part of the digest and never cause another event. They may be written later than
+they happened, but before the next control event of their consumer.
 """
 
 from __future__ import annotations
@@ -102,9 +107,11 @@ __all__ = [
     "ConsumerResumed",
     "ConsumerStarted",
     "ConsumerStopped",
+    "ControlEvent",
     "CoordinatorLoaded",
     "CoordinatorMoved",
     "CoordinatorUnloaded",
+    "DataEvent",
     "EpochClosed",
     "EpochOpened",
     "Event",
@@ -115,6 +122,7 @@ __all__ = [
     "GroupEmptied",
     "GroupEpochRaised",
     "GroupStabilised",
+    "Instant",
     "IsrChanged",
     "JoinPhaseEnded",
     "LagSampled",
@@ -148,11 +156,12 @@ __all__ = [
     "TopicCreated",
     "TopicDeleted",
     "What",
+    "is_data_event",
     "values_of",
 ]
 
 
-What = (
+ControlEvent = (
     RunStarted
     | RunEnded
     | TopicCreated
@@ -183,13 +192,9 @@ What = (
     | ListenerThrew
     | EpochOpened
     | ReadOn
-    | Processed
     | PartlyProcessed
     | NotProcessed
     | EpochClosed
-    | Polled
-    | CommitSent
-    | CommitAccepted
     | CommitRefused
     | CommitAnswered
     | OffsetsDropped
@@ -208,26 +213,54 @@ What = (
     | CoordinatorMoved
     | ClientDropped
     | MessageLost
-    | Appended
     | AppendFailed
     | SegmentRolled
     | LogCompacted
     | LagSampled
     | RequestsCounted
 )
+"""What a control event may contain; :class:`CommitAnswered` with an error only."""
+
+DataEvent = Appended | CommitAccepted | CommitAnswered | CommitSent | Polled | Processed
+"""What a data event may contain; :class:`CommitAnswered` without an error only."""
+
+What = ControlEvent | DataEvent
+
+_DATA_EVENTS = frozenset(get_args(DataEvent))
+
+
+def is_data_event(what: What) -> bool:
+    """Return whether an event with this content is a data event."""
+    if type(what) is CommitAnswered:
+        return what.error == "NONE"
+    return type(what) in _DATA_EVENTS
+
+
+class Instant(NamedTuple):
+    """The place of an event in a run; instants have the order in which the events happened."""
+
+    at_us: int
+    row: int
 
 
 class Event(NamedTuple):
     """One event of a run."""
 
-    id: int
-    """Counts from 0 in order of writing; times never decrease."""
+    id: int | None
+    """Counts the control events from 0; None: a data event."""
 
     at_us: int
     cause: int | None
-    """Id of the event that made this one happen, if one did."""
+    """Id of the control event that made this one happen, if one did."""
 
     what: What
+    row: int
+    """Counts all events from 0 in order of writing."""
+
+    @property
+    def instant(self) -> Instant:
+        """When it happened, also if it was written later."""
+        return Instant(self.at_us, self.row)
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {kind: recorded_fields(kind) for kind in get_args(What)}

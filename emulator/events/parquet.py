@@ -3,10 +3,11 @@
 ========== ================================================================================
 column     what it holds
 ========== ================================================================================
-id         counts the events of a run from 0; a poll has the id of the event after it
+row        counts all events of a run from 0
+id         counts the control events of a run from 0; null: a data event
 at_us      microseconds since the run began
 clock      the same as a time of day; only if the scenario has a ``start``
-cause      id of the event that made this one happen, if one did
+cause      id of the control event that made this one happen, if one did
 kind       the name of a class of :mod:`emulator.events`
 consumer   which process, if one is concerned
 group      which consumer group
@@ -40,6 +41,7 @@ ROWS = 16_384
 """Rows of one group of the file, and all that is held in memory."""
 
 COLUMNS = (
+    ("row", pa.int64()),
     ("id", pa.int64()),
     ("at_us", pa.int64()),
     ("clock", pa.timestamp("us", "UTC")),
@@ -131,6 +133,7 @@ def row_of(event: Event, start: datetime | None = None) -> Row:
         rest["first"], rest["next_offset"] = rest.pop("offset"), what.offset + 1
     clock = () if start is None else (start + timedelta(microseconds=event.at_us),)
     return (
+        event.row,
         event.id,
         event.at_us,
         *clock,

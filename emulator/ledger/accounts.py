@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from emulator.events import PartlyProcessed
+from emulator.events import Instant, PartlyProcessed
 from emulator.ledger.cluster import LogLayers
 from emulator.ledger.coverage import Attribution, Coverage, Epoch, Repeat
 from emulator.ledger.entries import Cause, Link, Owner, Root
@@ -95,7 +95,7 @@ class Account:
     @property
     def reader_gone(self) -> bool:
         """Whether it counts one member alone, and that member is gone: it has no next owner."""
-        gone = self.latest is not None and self.latest.closed_event is not None
+        gone = self.latest is not None and not self.latest.is_open
         return gone and bool(self.reader)
 
     def parts(self, epoch: Epoch, first: int, end: int) -> Iterator[tuple[Account, int, int]]:
@@ -303,8 +303,8 @@ class PartitionAccount:
             partition=self._partition,
             start=first,
             source="unknown",
-            opened_event=-1,
-            opened_us=at_us,
+            opened_event=None,
+            opened_at=Instant(at_us, self._numbers),
             cursor=first,
             position=first,
         )

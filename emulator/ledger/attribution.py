@@ -52,20 +52,22 @@ class Roots:
         root = None if event.cause is None else self.of(event.cause)
         if type(fact) is ConsumerStarted:
             root = self._on_started(event, fact, root)
-        if root is not None:
+        if root is not None and event.id is not None:
             self._remember(event.id, root)
 
     def of(self, event_id: int) -> Root | None:
         """Return the root of an event; None if it has none or is too old."""
         return self._root_of.get(event_id) or self._faults.get(event_id)
 
-    def find(self, events: Iterable[int], parties: Iterable[str]) -> Root | None:
-        """Return the root of *events*, the first of them first.
+    def find(self, links: Iterable[Link], parties: Iterable[str]) -> Root | None:
+        """Return the root of the events of *links*, the first of them first.
 
-        A fault takes precedence over the start of a process. If no event leads to a fault, return
+        A fault takes precedence over the start of a process. If no link leads to a fault, return
         the newest fault that names one of *parties*, or else the newest fault of all.
         """
-        linked = [root for root in map(self.of, events) if root is not None]
+        events = [link.cause if link.event is None else link.event for link in links]
+        roots = [None if event is None else self.of(event) for event in events]
+        linked = [root for root in roots if root is not None]
         named = [self._newest_of[party] for party in parties if party in self._newest_of]
         for root in linked:
             if root.verb != START:
@@ -74,7 +76,8 @@ class Roots:
         return _newest(likely) or _newest(named) or self._newest
 
     def _on_fault(self, event: Event, fact: FaultBegan) -> None:
-        root = Root(event.id, event.at_us, fact.fault, fact.verb, fact.target)
+        assert event.id is not None, "a fault is a control event"
+        root = Root(event.id, event.at_us, fact.fault, fact.verb, fact.target, event.row)
         self._newest = root
         for party in _NAMES.findall(fact.target):
             self._newest_of[party] = root
@@ -84,7 +87,8 @@ class Roots:
         """Treat a process start without a known cause as a root."""
         if root is None:
             name = fact.consumer
-            root = Root(event.id, event.at_us, f"start {name}", START, name)
+            assert event.id is not None, "the start of a process is a control event"
+            root = Root(event.id, event.at_us, f"start {name}", START, name, event.row)
             named = self._newest_of.get(name)
             if named is None or named.verb == START:
                 self._newest_of[name] = root
@@ -154,21 +158,23 @@ class Attributions:
         reason = Reason(Cause.TRUNCATED, "position not checked", (epoch.truncation, link))
         return self._attribute(reason, epoch, None)
 
-    def root_of(self, event_id: int, *parties: str) -> Root | None:
-        """Return the root of one event."""
-        return self._roots.find((event_id,), parties)
+    def root_of(self, link: Link, *parties: str) -> Root | None:
+        """Return the root of the event of one link."""
+        return self._roots.find((link,), parties)
 
     def _attribute(self, reason: Reason, before: Epoch | None, after: Epoch | None) -> Attribution:
         shown = [link for link in reason.evidence if link is not None]
         shown += self._ends(before, after)
-        root = self._roots.find([link.event for link in shown], _parties(before, after))
+        root = self._roots.find(shown, _parties(before, after))
         if root is not None and root.verb == START and not _joined_during(root, before):
             root = None
         if before is not None:
             shown.append(before.opened)
         if root is not None:
-            shown.append(Link(root.event, root.at_us, Step.ROOT, (root.verb, root.target)))
-        chain = tuple({link.event: link for link in sorted(shown)}.values())
+            values = (root.verb, root.target)
+            shown.append(Link(root.event, root.at_us, Step.ROOT, values, root.row))
+        ordered = sorted(shown, key=lambda link: (link.instant, link.step, link.values))
+        chain = tuple({link.row: link for link in ordered}.values())
         return Attribution(reason.cause, reason.detail, root, chain, before, after)
 
     def _ends(self, before: Epoch | None, after: Epoch | None) -> list[Link]:
@@ -176,7 +182,7 @@ class Attributions:
         links = []
         if before is not None:
             trouble = self._trouble_of(before.consumer)
-            if trouble is not None and trouble.event > before.opened_event:
+            if trouble is not None and trouble.instant > before.opened_at:
                 links.append(trouble)
             if before.closed is not None:
                 links.append(before.closed)
@@ -187,11 +193,11 @@ class Attributions:
 
 def _joined_during(start: Root, before: Epoch | None) -> bool:
     """Return whether a process started while the previous owner was processing."""
-    return before is not None and start.event > before.opened_event
+    return before is not None and start.instant > before.opened_at
 
 
 def _newest(roots: list[Root]) -> Root | None:
-    return max(roots, key=lambda root: root.event, default=None)
+    return max(roots, key=lambda root: root.instant, default=None)
 
 
 def _parties(before: Epoch | None, after: Epoch | None) -> tuple[str, ...]:

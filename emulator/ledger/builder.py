@@ -200,8 +200,8 @@ class Processing:
         else:
             topic_id, generation = holding[1].topic_id, holding[0].generation
             incarnation = _incarnation_at(holding, fact.offset)
-        root = self._attributions.root_of(event.id, fact.consumer, fact.group)
         link = link_to(event, Step.IN_FLIGHT, fact.consumer, fact.offset)
+        root = self._attributions.root_of(link, fact.consumer, fact.group)
         owner = Owner(fact.consumer, consumer.incarnation, generation, event.at_us)
         self.partials.append(PartialWork(fact, topic_id, owner, link, root, incarnation))
 
@@ -269,7 +269,7 @@ class Truncations:
         """Split one account; records that its owner had not read yet are not lost by it."""
         latest = account.latest
         tail = account.truncate(fact.first, fact.incarnation)
-        if latest is not None and latest.closed_event is None:
+        if latest is not None and latest.is_open:
             tail.coverage.clear_attributions(latest.cursor)
         attribution = self._ownership.attributions.for_truncation(link, latest, clean=fact.clean)
         tail.truncated = (fact.next_offset, attribution)

@@ -64,8 +64,10 @@ class Opening:
     @property
     def failed_over(self) -> bool:
         """Whether the coordinator changed after the newest commit was accepted."""
-        accepted = self.committed.event
-        return accepted is not None and self.failover is not None and self.failover.event > accepted
+        accepted, failover = self.committed.accepted, self.failover
+        if accepted is None or failover is None:
+            return False
+        return failover.instant > accepted.instant
 
     @property
     def previous(self) -> Epoch:
@@ -120,7 +122,8 @@ def _uncovered(opening: Opening, failed: FailedCommit | None) -> FailedCommit | 
     if failed is None or failed.offset <= opening.start:
         return None
     committed = opening.committed
-    later = committed.event is not None and committed.event > failed.link.event
+    accepted = committed.accepted
+    later = accepted is not None and accepted.instant > failed.link.instant
     return None if later and committed.offset >= failed.offset else failed
 
 
@@ -268,8 +271,8 @@ def _not_replicated(opening: Opening) -> Reason | None:
     committed, unclean = opening.committed, opening.coordinators.unclean
     if committed.offset <= opening.start or not opening.failed_over:
         return None
-    assert committed.event is not None, "a failover after a commit implies a known commit"
-    if unclean is not None and unclean.event > committed.event:
+    assert committed.accepted is not None, "a failover after a commit implies a known commit"
+    if unclean is not None and unclean.instant > committed.accepted.instant:
         return Reason(Cause.NOT_REPLICATED, UNCLEAN, (committed.link, unclean, opening.failover))
     evidence = (committed.link, opening.failover)
     return Reason(Cause.NOT_REPLICATED, NOT_ON_NEXT_LEADER, evidence)
@@ -290,7 +293,7 @@ def _refused_while_loading(opening: Opening) -> Reason | None:
     if refused is None or refused.error != LOADING:
         return None
     loaded = opening.coordinators.loaded
-    if loaded is None or loaded.event < refused.link.event:
+    if loaded is None or loaded.instant < refused.link.instant:
         return Reason(Cause.LOADING, "", (refused.link,))
     duration = f"{opening.coordinators.load_us / 1e6:.1f} s"
     return Reason(Cause.LOADING, f"the load took {duration}", (loaded, refused.link))
@@ -303,20 +306,20 @@ def _message_lost(opening: Opening) -> Reason | None:
     before = opening.previous
     lost = _uncovered(opening, before.lost)
     outage = opening.outage
-    if lost is None and before.closed_event is not None:
+    if lost is None and not before.is_open:
         lost = opening.undecided
         if before.why in ENDED and not _broker_failed_after(outage, lost):
             lost = None
     if lost is None:
         return None
-    if outage is not None and not before.opened_event < outage.event < lost.link.event:
+    if outage is not None and not before.opened_at < outage.instant < lost.link.instant:
         outage = outage if _broker_failed_after(outage, opening.undecided) else None
     return Reason(Cause.MESSAGE_LOST, lost.error, (outage, lost.link))
 
 
 def _broker_failed_after(outage: Link | None, sent: FailedCommit | None) -> bool:
     """Return whether a broker failed while an undecided commit was in flight."""
-    return outage is not None and sent is not None and outage.event > sent.link.event
+    return outage is not None and sent is not None and outage.instant > sent.link.instant
 
 
 def _refused(opening: Opening) -> Reason | None:
@@ -325,7 +328,7 @@ def _refused(opening: Opening) -> Reason | None:
 
 
 def _concurrent_owners(opening: Opening) -> Reason | None:
-    return two_owners(opening.coordinators) if opening.previous.closed_event is None else None
+    return two_owners(opening.coordinators) if opening.previous.is_open else None
 
 
 def _kept(opening: Opening) -> Reason | None:

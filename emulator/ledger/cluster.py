@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from assignors.types import TopicPartition
@@ -20,6 +21,7 @@ from emulator.events import (
     CoordinatorLoaded,
     CoordinatorUnloaded,
     Event,
+    Instant,
     LeaderChanged,
     PartitionsAdded,
     TopicCreated,
@@ -29,16 +31,19 @@ from emulator.ledger.entries import Link, Step
 OFFSETS_TOPIC = "__consumer_offsets"
 NO_BROKER = -1
 
-BEFORE_THE_RUN = -1
-"""Used instead of an event id for a partition that existed before the first event."""
+BEFORE_THE_RUN = Instant(-1, -1)
+"""Used for a partition that existed before the first event."""
 
 LogLayers = tuple[tuple[int, int], ...]
 """First offset and log incarnation of each layer of a log, ascending."""
 
 
+INSTANT = attrgetter("instant")
+
+
 def link_to(event: Event, step: Step, *values: str | int) -> Link:
     """Return the link of a chain that *event* shows."""
-    return Link(event.id, event.at_us, step, values)
+    return Link(event.id, event.at_us, step, values, event.row, event.cause)
 
 
 @dataclass(slots=True, eq=False)
@@ -47,8 +52,8 @@ class Topic:
 
     topic_id: str = ""
     log_starts: tuple[int, ...] = ()
-    sizes: list[tuple[int, int]] = field(default_factory=list)
-    """(number of partitions, id of the event that created them), ascending."""
+    sizes: list[tuple[int, Instant]] = field(default_factory=list)
+    """(number of partitions, when they were created), ascending."""
 
     log_layers: dict[int, LogLayers] = field(default_factory=dict)
     """Of the partitions whose logs were truncated."""
@@ -62,11 +67,11 @@ class Topic:
         """Return first offset and incarnation of each layer of a partition's log."""
         return self.log_layers.get(partition, ((0, 0),))
 
-    def created(self, partition: int) -> int:
-        """Return the id of the event that created *partition*."""
-        for size, event in self.sizes:
+    def created(self, partition: int) -> Instant:
+        """Return when *partition* was created."""
+        for size, instant in self.sizes:
             if partition < size:
-                return event
+                return instant
         return BEFORE_THE_RUN
 
     def log_start(self, partition: int) -> int:
@@ -91,12 +96,12 @@ class Topics:
 
     def on_created(self, event: Event, fact: TopicCreated) -> None:
         """Add a topic."""
-        sizes = [(len(fact.log_starts), event.id)]
+        sizes = [(len(fact.log_starts), event.instant)]
         self._topics[fact.topic] = Topic(fact.topic_id, fact.log_starts, sizes)
 
     def on_partitions_added(self, event: Event, fact: PartitionsAdded) -> None:
         """Add partitions to a topic."""
-        self.of(fact.topic).sizes.append((fact.partitions, event.id))
+        self.of(fact.topic).sizes.append((fact.partitions, event.instant))
 
     def delete(self, name: str) -> None:
         """Remove a topic; the next one of this name is another topic."""
@@ -135,7 +140,7 @@ class OffsetsPartition:
     @property
     def split(self) -> Link | None:
         """The newest election whose predecessor still acts as coordinator; None if none does."""
-        return max(self.stale.values(), default=None)
+        return max(self.stale.values(), key=INSTANT, default=None)
 
 
 UNKNOWN_COORDINATOR = OffsetsPartition()

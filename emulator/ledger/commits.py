@@ -38,10 +38,9 @@ class Committed:
     """The committed offset of one partition of one group."""
 
     offset: int = NONE_COMMITTED
-    event: int | None = None
-    """The event that accepted it; None if no event shows it."""
+    accepted: ev.Event | None = None
+    """The event that shows that it was accepted, if one does."""
 
-    at_us: int = 0
     consumer: str = ""
     commit: str = ""
     processed: int | None = None
@@ -71,9 +70,9 @@ class Committed:
     @property
     def link(self) -> Link | None:
         """The link that shows it."""
-        if self.event is None:
+        if self.accepted is None:
             return None
-        return Link(self.event, self.at_us, Step.COMMITTED, (self.consumer, self.offset))
+        return link_to(self.accepted, Step.COMMITTED, self.consumer, self.offset)
 
     def reset(self, offset: int) -> None:
         """Apply an administrator's reset to *offset*, which is not a rewind."""
@@ -111,7 +110,7 @@ class Committed:
 
     def correct(self, offset: int) -> None:
         """Set the offset that the coordinator holds, whatever was accepted before."""
-        self.offset, self.event, self.processed, self.commit = offset, None, None, ""
+        self.offset, self.accepted, self.processed, self.commit = offset, None, None, ""
         self.on_epoch_opened()
 
     def on_epoch_opened(self) -> None:
@@ -190,7 +189,7 @@ class CommittedOffsets:
                 answered = self.flight(committed.consumer, committed.commit) is None
                 own = lower and own_progress(partition, committed)
                 committed.accept(offset, own_progress=own, answered=answered)
-            committed.event, committed.at_us = event.id, event.at_us
+            committed.accepted = event
             committed.consumer, committed.commit = fact.consumer, fact.commit
             committed.processed = processed[index] if processed else None
 
@@ -264,10 +263,11 @@ class CommitOutcomes:
 
         def own_progress(partition: TopicPartition, committed: Committed) -> bool:
             """Return whether the sender's epoch knowingly began below the committed offset."""
-            epoch, since = self._committers.open_epoch(fact.consumer, partition), committed.event
+            epoch, since = self._committers.open_epoch(fact.consumer, partition), committed.accepted
             if epoch is None:
                 return False
-            return since is None or (epoch.start < committed.offset and epoch.opened_event > since)
+            began_below = epoch.start < committed.offset
+            return since is None or (began_below and epoch.opened_at > since.instant)
 
         self._offsets.accept(event, fact, own_progress)
         for epoch, offset in self._epochs_of(fact):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
+from emulator.events import Instant
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
 
 MAX_MARKS = 64
@@ -84,8 +85,10 @@ class Epoch:
     source: str
     """Where its start offset came from, as in ``EpochOpened``."""
 
-    opened_event: int
-    opened_us: int
+    opened_event: int | None
+    """Id of the control event that shows its opening, if one does."""
+
+    opened_at: Instant
     cursor: int
     """The end of what it has finished, in the log after its truncations."""
 
@@ -93,9 +96,11 @@ class Epoch:
     """The end of what poll returned, at the resolution of the events."""
 
     closed_event: int | None = None
+    """Id of the control event that shows its end, if one does."""
+
+    closed_at: Instant | None = None
     """None while it is open."""
 
-    closed_us: int = 0
     why: str = ""
     """Why it ended, as in ``EpochClosed``."""
 
@@ -118,6 +123,16 @@ class Epoch:
 
     concurrent: dict[int, Attribution] | None = None
     """By number of another epoch: the attribution of the records that both processed."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended yet."""
+        return self.closed_at is None
+
+    @property
+    def ended_us(self) -> int:
+        """When it ended; while it is open, when it began."""
+        return (self.closed_at or self.opened_at).at_us
 
     def advance(self, next_offset: int, at_us: int) -> None:
         """Move the cursor to *next_offset*, finished at *at_us*."""
@@ -166,7 +181,7 @@ class Epoch:
         for mark in self.marks:
             if mark.processed > offset:
                 return mark.at_us
-        return self.opened_us if self.closed_event is None else self.closed_us
+        return self.ended_us
 
     def pending_at(self, offset: int) -> PendingRepeat | None:
         """Return the pending repeat that contains *offset*, if there is one."""
@@ -194,15 +209,17 @@ class Epoch:
     def opened(self) -> Link:
         """The link that shows its opening."""
         values = (self.consumer, str(self.partition), self.start, self.source)
-        return Link(self.opened_event, self.opened_us, Step.OPENED, values)
+        at_us, row = self.opened_at
+        return Link(self.opened_event, at_us, Step.OPENED, values, row)
 
     @property
     def closed(self) -> Link | None:
         """The link that shows its end; None while it is open."""
-        if self.closed_event is None:
+        if self.closed_at is None:
             return None
         values = (self.consumer, str(self.partition), self.cursor, self.why)
-        return Link(self.closed_event, self.closed_us, Step.CLOSED, values)
+        at_us, row = self.closed_at
+        return Link(self.closed_event, at_us, Step.CLOSED, values, row)
 
 
 class Repeat(NamedTuple):

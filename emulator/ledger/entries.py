@@ -10,10 +10,10 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
+from emulator.events import Instant
 
 
 class Cause(enum.StrEnum):
@@ -108,16 +108,28 @@ class Step(enum.StrEnum):
     """verb, target"""
 
 
-class Link(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Link:
     """One step of the chain of events that shows an entry's cause."""
 
-    event: int
-    """Id of the event that shows it."""
+    event: int | None
+    """Id of the control event that shows it; None if a data event shows it."""
 
     at_us: int
     step: Step
     values: tuple[str | int, ...]
     """As documented at the step."""
+
+    row: int = field(compare=False, repr=False)
+    """The row of the event that shows it."""
+
+    cause: int | None = field(default=None, compare=False, repr=False)
+    """Id of the control event that made that event happen, if one did."""
+
+    @property
+    def instant(self) -> Instant:
+        """When it happened."""
+        return Instant(self.at_us, self.row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +143,13 @@ class Root:
 
     verb: str
     target: str
+    row: int = field(compare=False, repr=False)
+    """The row of that event."""
+
+    @property
+    def instant(self) -> Instant:
+        """When it happened."""
+        return Instant(self.at_us, self.row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from emulator import events as ev
 from emulator.ledger.accounts import Account, AccountKey, Consumer, Holding
 from emulator.ledger.attribution import Attributions, Roots
 from emulator.ledger.causes import NOT_IN_THE_LOG, RESETS, Opening
-from emulator.ledger.cluster import Coordinators, Topics, link_to
+from emulator.ledger.cluster import INSTANT, Coordinators, Topics, link_to
 from emulator.ledger.commits import NONE_COMMITTED, Committed, CommittedOffsets
 from emulator.ledger.coverage import Coverage, Epoch, FailedCommit, PendingRepeat
 from emulator.ledger.entries import Cause, Link, Step
@@ -52,8 +52,8 @@ class Ownership:
         self._sharing: set[str] = set()
         """Groups whose assignor intentionally assigns a partition to several members."""
 
-        self._stable: dict[str, int] = {}
-        """Group: the event by which it was first stable."""
+        self._stable: dict[str, ev.Instant] = {}
+        """Group: when it was first stable."""
 
     def consumer(self, name: str) -> Consumer:
         """Return the consumer with a name."""
@@ -134,7 +134,7 @@ class Ownership:
 
     def on_stable(self, event: ev.Event, fact: ev.GroupStabilised) -> None:
         """Note when a group was first stable."""
-        self._stable.setdefault(fact.group, event.id)
+        self._stable.setdefault(fact.group, event.instant)
 
     def on_broker_down(self, event: ev.Event, fact: ev.BrokerDown) -> None:
         """Note a failure that may lose appended commits."""
@@ -164,7 +164,7 @@ class Ownership:
             start=fact.offset,
             source=f"{fact.source}, {fact.why}" if fact.why else fact.source,
             opened_event=event.id,
-            opened_us=event.at_us,
+            opened_at=event.instant,
             cursor=fact.offset,
             position=fact.offset,
         )
@@ -204,7 +204,7 @@ class Ownership:
         A partition that existed when the group was first stable counts from the first start, a
         later one from its first offset.
         """
-        stable = self._stable.setdefault(epoch.group, epoch.opened_event)
+        stable = self._stable.setdefault(epoch.group, epoch.opened_at)
         key = self._key(epoch.group, epoch.consumer, epoch.partition)
         account = self.accounts.get(key)
         if account is None:
@@ -256,7 +256,7 @@ class Ownership:
     def _failover(self, group: str) -> Link | None:
         """Return the newest event after which appended commits could be gone."""
         links = [link for link in (self._broker_down, self._moved.get(group)) if link is not None]
-        return max(links, default=None)
+        return max(links, key=INSTANT, default=None)
 
     def _undecided(self, before: Epoch | None, start: int) -> FailedCommit | None:
         """Return a commit in flight of the previous owner that would cover more than *start*."""
@@ -264,7 +264,7 @@ class Ownership:
             return None
         for flight in self._offsets.undecided(before.consumer):
             offset = dict(flight.sent.offsets).get(before.partition, start)
-            if offset > start and flight.link.event > before.opened_event:
+            if offset > start and flight.link.instant > before.opened_at:
                 return FailedCommit(offset, flight.link)
         return None
 
@@ -273,7 +273,7 @@ class Ownership:
         epoch, account = holding
         account.open.remove(epoch)
         epoch.why = why
-        epoch.closed_event, epoch.closed_us = event.id, event.at_us
+        epoch.closed_event, epoch.closed_at = event.id, event.instant
 
 
 def _duplicates_avoided(opening: Opening) -> int:

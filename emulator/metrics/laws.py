@@ -109,7 +109,7 @@ class LawChecker:
             text = f"the run was undisturbed, but {counted} records are in the ledger"
             self._find(None, Law.QUIET_IS_EMPTY, Severity.ERROR, "", text)
         found = self._findings.values()
-        return tuple(sorted(found, key=lambda f: (f.severity, f.event or 0, f.law, f.message)))
+        return tuple(sorted(found, key=lambda f: (f.severity, f.at_us or 0, f.law, f.message)))
 
     def _table(self) -> dict[type, Handler]:
         return {

@@ -121,8 +121,8 @@ class Line:
 
     at_us: int
     text: str
-    event: int
-    """Id of the event; of the first event if the line represents several."""
+    event: int | None
+    """Id of the control event, the first if the line represents several; None: a data event."""
 
     shown: bool = False
     """Whether the entry's own chain contains it."""

@@ -52,7 +52,7 @@ def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
     """Return the sequence of events that shows how *entry* came about, in order."""
     story = _Story(entry, events)
     for event in events:
-        if event.id > story.until:
+        if event.row > story.until:
             break
         story.feed(event)
     return tuple(without_refrains(list(story.lines())))
@@ -75,13 +75,16 @@ def _instants(events: Iterable[ev.Event]) -> frozenset[str]:
 
 
 def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
-    """Return the first event of the chain, except the first owner's start (often much earlier)."""
-    chain = {link.event for link in entry.chain}
+    """Return the row of the first event of the chain, except the first owner's start.
+
+    The first owner often starts much earlier.
+    """
+    chain = {link.row for link in entry.chain}
     first = entry.first_owner.consumer if entry.first_owner else ""
     for event in events:
         what = event.what
-        if event.id in chain and not (isinstance(what, ev.EpochOpened) and what.consumer == first):
-            return event.id
+        if event.row in chain and not (isinstance(what, ev.EpochOpened) and what.consumer == first):
+            return event.row
     return min(chain, default=0)
 
 
@@ -90,11 +93,10 @@ class _Story:
 
     def __init__(self, entry: Entry, events: Sequence[ev.Event]) -> None:
         owners = [owner for owner in (entry.first_owner, entry.second_owner) if owner]
-        links = [link.event for link in entry.chain]
         self._entry = entry
         self._partition = entry.topic_partition
         self._names = {owner.consumer for owner in owners}
-        self._chain = frozenset(links)
+        self._chain = frozenset(link.row for link in entry.chain)
         self._coordination = Coordination(entry.group, events)
         self._instants = _instants(events)
         self._term = term_of(entry.group, events)
@@ -115,20 +117,20 @@ class _Story:
             self._faults[event.id] = event
         if isinstance(what, ev.CommitAccepted) and not self._covers(what):
             self._note_base(event, what)
-        elif self._shows(event) or (event.id >= self._since and self._belongs(what)):
+        elif self._shows(event) or (event.row >= self._since and self._belongs(what)):
             self._kept.append(event)
         elif isinstance(what, Commit) and self._covers(what):
             self._prelude.append(event)
         elif isinstance(what, ReplicaEvent) and self._leads_up(what):
             self._replicas.append(event)
-        if event.id >= max(self._chain, default=0) and self._is_last(event):
-            self.until = event.id
+        if event.row >= max(self._chain, default=0) and self._is_last(event):
+            self.until = event.row
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines; adjacent processing and polls of one owner are merged."""
         bases = [] if self._base is None else [self._base]
         told = (*self._prelude, *self._behind(), *bases, *self._kept)
-        kept = sorted(told, key=lambda event: event.id)
+        kept = sorted(told, key=lambda event: event.instant)
         at = 0
         while at < len(kept):
             run = at + 1
@@ -188,8 +190,8 @@ class _Story:
         return event_text(what, self._partition, self._term(event.at_us), successor)
 
     def _shows(self, event: ev.Event) -> bool:
-        """Return whether the chain contains an event; a poll has no id of its own."""
-        return event.id in self._chain and not isinstance(event.what, ev.Polled)
+        """Return whether the chain contains an event."""
+        return event.row in self._chain
 
     def _note_base(self, event: ev.Event, what: ev.CommitAccepted) -> None:
         """Keep the last commit from which the next owner could begin."""
@@ -317,7 +319,7 @@ class Coordination:
         self._partition: TopicPartition | None = None
         self._brokers: set[int] = set()
         self._successors: dict[int, int] = {}
-        """Commits that a broker appended after it was replaced, with the leader at that time."""
+        """Rows of commits that a broker appended after it was replaced, and its leader then."""
 
         coordinators = Coordinators()
         for event in events:
@@ -331,11 +333,11 @@ class Coordination:
             elif isinstance(what, ev.CommitAccepted) and what.group == group:
                 known = coordinators.of(group)
                 if known.successor_of(what) is not None:
-                    self._successors[event.id] = known.leader
+                    self._successors[event.row] = known.leader
 
     def successor(self, event: ev.Event) -> int | None:
         """Return the broker that had replaced the one that appends a commit, if any."""
-        return self._successors.get(event.id)
+        return self._successors.get(event.row)
 
     def concerns(self, what: ev.What) -> bool:
         """Return whether an event concerns the partition, or a broker that coordinated it."""

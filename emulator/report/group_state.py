@@ -134,10 +134,10 @@ class Describer:
 
 
 def describe(group: str, history: Iterable[ev.Event], until: int) -> DescribedGroup | None:
-    """Return a group after the event *until*; None if it is not of the consumer protocol."""
+    """Return a group after the row *until*; None if it is not of the consumer protocol."""
     describer = Describer()
     for event in history:
-        if event.id > until:
+        if event.row > until:
             break
         describer.feed(event)
     found = (one for one in describer.groups if one.group == group and one.protocol == CONSUMER)

@@ -2,9 +2,9 @@
 
 A part that needs another part gets it as an argument (:mod:`emulator.world.build`).
 
-The recorder numbers the events, links them to their causes and passes them to the sinks. Its digest
-covers every event except those of a detailed trace only; the same scenario and seed give the same
-digest on any machine, with any hash seed.
+The recorder numbers the control events, links them to their causes and passes all events to the
+sinks. Its digest covers every control event; the same scenario and seed give the same digest on any
+machine, with any hash seed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from emulator.events import Event, Polled, What, values_of
+from emulator.events import ControlEvent, DataEvent, Event, values_of
 from emulator.scenario.model import Scenario
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.handler import WorkTimes
@@ -36,28 +36,36 @@ class Recorder:
         self._sinks = sinks
         self._hash = hashlib.blake2b(digest_size=16)
         self._next = 0
+        self._rows = 0
         self.polls = polls
         """Whether each poll is written too."""
 
         self.by_record = by_record
         """Whether the processing of each record is written separately."""
 
-    def write(self, what: What, cause: int | None = None) -> int:
-        """Write an event at the present time; return its id."""
+    def write(self, what: ControlEvent, cause: int | None = None) -> int:
+        """Write a control event at the present time; return its id."""
         number = self._next
-        event = Event(number, self._kernel.now, cause, what)
-        if type(what) is not Polled:
-            self._next = number + 1
-            values = tuple(values_of(what).values())
-            text = f"{event.at_us}|{cause}|{type(what).__name__}|{values!r}\n"
-            self._hash.update(text.encode())
+        self._next = number + 1
+        event = Event(number, self._kernel.now, cause, what, self._rows)
+        values = tuple(values_of(what).values())
+        text = f"{event.at_us}|{cause}|{type(what).__name__}|{values!r}\n"
+        self._hash.update(text.encode())
+        self._pass_on(event)
+        return number
+
+    def write_data(self, what: DataEvent, cause: int | None = None) -> None:
+        """Write a data event at the present time."""
+        self._pass_on(Event(None, self._kernel.now, cause, what, self._rows))
+
+    def _pass_on(self, event: Event) -> None:
+        self._rows += 1
         for sink in self._sinks:
             sink(event)
-        return number
 
     @property
     def digest(self) -> str:
-        """The digest of all events so far, 32 hex digits."""
+        """The digest of all control events so far, 32 hex digits."""
         return self._hash.hexdigest()
 
 
@@ -96,7 +104,7 @@ class Causes:
     """Consumer: when it was last removed from the group."""
 
     commits: dict[str, int] = field(default_factory=dict)
-    """Commit in flight: the last event about it."""
+    """Commit in flight: the last control event about it, such as the loss of its request."""
 
     refused: dict[str, int] = field(default_factory=dict)
     """Consumer: the last refusal of one of its commits."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 
 from emulator.conformance.captured.capture import Action, Capture
 from emulator.conformance.captured.client_logs import positions
@@ -33,6 +34,7 @@ from emulator.events import (
     RunStarted,
     TopicCreated,
     What,
+    is_data_event,
 )
 
 KAFKA = "4.4.0"
@@ -81,7 +83,11 @@ def history(capture: Capture) -> tuple[Event, ...]:
         moments += _processed(life.work, cuts, capture.group)
     moments.sort(key=_place)
     moments.append((capture.end_us, _ended(capture, lives)))
-    return tuple(Event(n, max(at_us, 0), None, what) for n, (at_us, what) in enumerate(moments))
+    numbers = count()
+    return tuple(
+        Event(None if is_data_event(what) else next(numbers), max(at_us, 0), None, what, row)
+        for row, (at_us, what) in enumerate(moments)
+    )
 
 
 def _ended(capture: Capture, lives: Mapping[str, ConsumerHistory]) -> RunEnded:

@@ -172,7 +172,7 @@ class Appends:
                 log_size=amount.size,
                 log_records=amount.records,
             )
-            self._run.recorder.write(appended)
+            self._run.recorder.write_data(appended)
         for look in self._run.appended:
             look(records)
 

@@ -100,7 +100,7 @@ class CoordinatorEvents:
         if writer is not None:
             writer(host, fact)
 
-    def _write(self, what: events.What, cause: int | None = None) -> int:
+    def _write(self, what: events.ControlEvent, cause: int | None = None) -> int:
         return self._run.recorder.write(what, cause)
 
     def handled(self, envelope: Envelope, step: Step[Any]) -> None:
@@ -172,8 +172,9 @@ class CoordinatorEvents:
             broker=host.broker,
             log_partition=host.log_partition,
         )
-        event = self._write(accepted, self._causes.commits.get(name))
-        self._remember(fact.header.client, name, event)
+        self._run.recorder.write_data(accepted, self._causes.commits.get(name))
+        if not self._is_running(fact.header.client):
+            self._causes.commits.pop(name, None)
         self._run.triggers.reached_later(accepted.consumer, "commit appended")
 
     def _refused(self, _: Coordinator, fact: facts.OffsetsRefused) -> None:

@@ -41,7 +41,7 @@ class ClientEvents:
         if writer is not None:
             writer(process, fact)
 
-    def _write(self, what: events.What, cause: int | None = None) -> int:
+    def _write(self, what: events.ControlEvent, cause: int | None = None) -> int:
         return self._run.recorder.write(what, cause)
 
     def _position_set(self, process: ConsumerProcess, fact: facts.PositionSet) -> None:
@@ -68,7 +68,7 @@ class ClientEvents:
             offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
             processed=tuple(-1 if end is None else end for end in done),
         )
-        self._causes.commits[name] = self._write(sent)
+        self._run.recorder.write_data(sent)
 
     def _commit_ended(self, process: ConsumerProcess, fact: facts.CommitEnded) -> None:
         name = commit_name(process.name, fact.correlation_id)
@@ -90,7 +90,10 @@ class ClientEvents:
             answered = events.CommitAnswered(
                 consumer=consumer, group=group, commit=name, error=fact.error.name
             )
-            self._write(answered, cause)
+            if events.is_data_event(answered):
+                self._run.recorder.write_data(answered)
+            else:
+                self._write(answered, cause)
         self._run.triggers.reached(consumer, "commit answered")
         if fact.kind is facts.CommitKind.ASYNC and fact.error is not ErrorCode.NONE:
             process.application.commits.async_failed(fact.offsets)

@@ -365,7 +365,7 @@ class Process:
                 generation=self.client.state.generation.id,
                 ranges=tuple((p.partition, p.first, p.next_offset) for p in records),
             )
-            self.run.recorder.write(polled)
+            self.run.recorder.write_data(polled)
         self.application.polled(records)
 
 

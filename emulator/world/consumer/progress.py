@@ -204,7 +204,7 @@ class Progress:
             next_offset=epoch.done,
             began_us=epoch.began_us,
         )
-        self._recorder.write(finished)
+        self._recorder.write_data(finished)
         epoch.written = epoch.done
 
     def write_now(self, tp: TopicPartition) -> None:

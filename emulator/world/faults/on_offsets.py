@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from assignors.types import TopicPartition
-from emulator.events import ActRefused, CommitAnswered, CommitSent
+from emulator.events import ActRefused, CommitAnswered, CommitSent, is_data_event
 from emulator.scenario import model
 from emulator.scenario.resolution import ADMIN
 from emulator.world.administrator import Administrator, Call
@@ -203,7 +203,8 @@ class OffsetScripts:
                 offsets=offsets,
                 processed=tuple(goals[partition] for partition, _ in offsets),
             )
-            self._run.causes.commits[commit] = self._run.recorder.write(sent, began)
+            self._run.causes.commits[commit] = began
+            self._run.recorder.write_data(sent, began)
 
         answer = yield from tool.ask_coordinator(act.group, request, sending)
         errors = self._end(act, began, tool, answer) or ["NONE"]
@@ -211,7 +212,10 @@ class OffsetScripts:
             answered = CommitAnswered(
                 consumer=ADMIN, group=act.group, commit=commit, error=errors[0]
             )
-            self._run.recorder.write(answered, began)
+            if is_data_event(answered):
+                self._run.recorder.write_data(answered, began)
+            else:
+                self._run.recorder.write(answered, began)
 
     # -- refusals --------------------------------------------------------------------------------
 
