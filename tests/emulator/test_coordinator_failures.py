@@ -159,11 +159,11 @@ def test_an_unclean_election_drops_what_had_been_acknowledged():
     name = "unclean-election-drops-commits"
     run = played(name, "as written")
     (entry,) = run.ledger.entries
-    chain = {link.event for link in entry.chain}
+    chain = {link.row for link in entry.chain}
     (dropped,) = [
         event.what
         for event in run.events
-        if event.id in chain and isinstance(event.what, CommitAccepted)
+        if event.row in chain and isinstance(event.what, CommitAccepted)
     ]
     known = {each.commit for each in what(run, CommitAnswered) if each.error == "NONE"}
 

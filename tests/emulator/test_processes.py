@@ -139,6 +139,6 @@ def test_simulated_time_is_watched_through_the_events(monkeypatch, clock):
     with Progress("simulated seconds") as line:
         clock[0] = 5.0
         for number in range(output.EVENTS_BETWEEN_CHECKS):
-            line.watch(Event(number, 30_000_000, None, emptied), 60_000_000)
+            line.watch(Event(number, 30_000_000, None, emptied, number), 60_000_000)
 
     assert "simulated seconds: 30 of 60 (50%)" in terminal.getvalue()

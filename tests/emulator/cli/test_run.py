@@ -266,6 +266,7 @@ def test_events_go_to_a_parquet_file(tmp_path, clock):
     metadata = table.schema.metadata
     assert len(expected) == table.num_rows
     assert [event.id for event in expected] == table["id"].to_pylist()
+    assert list(range(len(expected))) == table["row"].to_pylist()
     assert clock == ("clock" in table.column_names)
     assert (b"5", b"4.4.0", b"1") == tuple(
         metadata[key] for key in (b"seed", b"kafka", b"schema_version")

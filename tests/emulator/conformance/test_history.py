@@ -30,6 +30,7 @@ from emulator.events import (
     RunEnded,
     RunStarted,
     TopicCreated,
+    is_data_event,
 )
 
 CRASH = "crash-range-auto/run-1"
@@ -62,11 +63,13 @@ def only(events, kind, **wanted):
 
 @pytest.mark.parametrize("name", KEPT)
 def test_events_are_numbered_in_order_of_time(capture, name):
-    """Ids count from 0, times never fall, the run's begin and end enclose the rest."""
+    """Ids and rows count from 0, times never fall, the run's begin and end enclose the rest."""
     run = capture(name)
     events = history(run)
 
-    assert list(range(len(events))) == [event.id for event in events]
+    controls = [event for event in events if not is_data_event(event.what)]
+    assert list(range(len(controls))) == [event.id for event in controls]
+    assert list(range(len(events))) == [event.row for event in events]
     assert sorted(event.at_us for event in events) == [event.at_us for event in events]
     assert isinstance(events[0].what, RunStarted)
     assert isinstance(events[-1].what, RunEnded)
@@ -145,11 +148,11 @@ def test_a_commit_is_sent_accepted_and_answered_in_this_order(capture, name):
 
     assert len(of(events, CommitSent)) == len(sent)
     for fate in of(events, CommitAccepted) + of(events, CommitRefused):
-        assert sent[fate.what.commit].id < fate.id
+        assert sent[fate.what.commit].row < fate.row
         assert sent[fate.what.commit].what.offsets == fate.what.offsets
-    accepted = {event.what.commit: event.id for event in of(events, CommitAccepted)}
+    accepted = {event.what.commit: event.row for event in of(events, CommitAccepted)}
     for answer in of(events, CommitAnswered):
-        assert accepted[answer.what.commit] < answer.id
+        assert accepted[answer.what.commit] < answer.row
 
 
 AHEAD = {"precommit-crash/run-2", "kip848-crash/run-1", "kip848-join/run-21"}

@@ -67,7 +67,9 @@ def processed(first, end, number=0, consumer="m1", began_us=0):
 
 
 def seen(*timed, view=VIEW):
-    events = (Event(number, at_us, None, what) for number, (at_us, what) in enumerate(timed))
+    events = (
+        Event(number, at_us, None, what, number) for number, (at_us, what) in enumerate(timed)
+    )
     return observe(events, view)
 
 

@@ -51,7 +51,7 @@ def ended(at_s, *ends):
 def seen(*moments):
     pace = Pace(FAULT_US)
     for number, (at_us, what) in enumerate(moments):
-        pace.see(Event(number, at_us, None, what))
+        pace.see(Event(number, at_us, None, what, number))
     return pace
 
 

@@ -32,11 +32,15 @@ WORK = Processed(
     began_us=400,
 )
 EVENTS = [
-    Event(0, 0, None, RunStarted(scenario="s", seed=1, kafka="4.4.0")),
-    Event(1, 5, None, TopicCreated(topic="orders", topic_id="x", log_starts=(0, 0))),
-    Event(2, 500, 1, WORK),
+    Event(0, 0, None, RunStarted(scenario="s", seed=1, kafka="4.4.0"), 0),
+    Event(1, 5, None, TopicCreated(topic="orders", topic_id="x", log_starts=(0, 0)), 1),
+    Event(None, 500, None, WORK, 2),
     Event(
-        3, 600, None, PartlyProcessed(consumer="m1", group="g", partition=TP, offset=15, began_us=5)
+        2,
+        600,
+        None,
+        PartlyProcessed(consumer="m1", group="g", partition=TP, offset=15, began_us=5),
+        3,
     ),
 ]
 
@@ -58,9 +62,10 @@ def test_ranges_and_partitions_have_columns_of_their_own(tmp_path):
 
     rest = json.loads(worked.pop("rest"))
     assert {
-        "id": 2,
+        "row": 2,
+        "id": None,
         "at_us": 500,
-        "cause": 1,
+        "cause": None,
         "kind": "Processed",
         "consumer": "m1",
         "group": "g",
@@ -98,7 +103,7 @@ def test_other_fields_of_an_event_keep_their_names(tmp_path):
         processed=(9,),
     )
     one, other = rows(
-        write(tmp_path / "e.parquet", [Event(0, 1, None, opened), Event(1, 2, 0, sent)])
+        write(tmp_path / "e.parquet", [Event(0, 1, None, opened, 0), Event(None, 2, 0, sent, 1)])
     )
 
     assert {"offset": 7, "source": "committed", "why": ""} == json.loads(one["rest"])
@@ -117,12 +122,12 @@ def test_a_run_with_a_start_has_clock_times(tmp_path):
 def test_rows_are_written_in_groups(tmp_path, monkeypatch):
     """No more than one group of them is held in memory."""
     monkeypatch.setattr(tables, "ROWS", 10)
-    events = [Event(number, number, None, WORK) for number in range(25)]
+    events = [Event(None, number, None, WORK, number) for number in range(25)]
 
     path = write(tmp_path / "e.parquet", events)
 
     assert 3 == pq.ParquetFile(path).metadata.num_row_groups
-    assert list(range(25)) == [row["id"] for row in rows(path)]
+    assert list(range(25)) == [row["row"] for row in rows(path)]
 
 
 def test_a_file_without_events_can_be_read(tmp_path):

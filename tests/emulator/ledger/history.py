@@ -23,13 +23,19 @@ class History:
     events: list[ev.Event] = field(default_factory=list)
     now_us: int = 0
     cause: int | None = None
+    controls: int = 0
+    """The number of control events so far."""
+
     _commits: int = 0
 
     def say(self, what: ev.What, cause: int | None = None) -> int:
         self.now_us += TICK_US
         cause = self.cause if cause is None else cause
-        self.events.append(ev.Event(len(self.events), self.now_us, cause, what))
-        return len(self.events) - 1
+        number = -1 if ev.is_data_event(what) else self.controls
+        self.controls += number >= 0
+        event_id = None if number < 0 else number
+        self.events.append(ev.Event(event_id, self.now_us, cause, what, len(self.events)))
+        return number
 
     def wait(self, seconds: float) -> None:
         self.now_us += round(seconds * 1_000_000)

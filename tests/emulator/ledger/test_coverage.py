@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
+from emulator.events import Instant
 from emulator.ledger.coverage import MAX_SEGMENTS, Attribution, Coverage, Epoch
 from emulator.ledger.entries import Cause
 
@@ -20,7 +21,7 @@ def epoch(number, start=0):
         start=start,
         source="committed",
         opened_event=number,
-        opened_us=number,
+        opened_at=Instant(number, number),
         cursor=start,
         position=start,
     )

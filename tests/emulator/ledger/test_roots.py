@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.events import BrokerUp, ConsumerStarted, Event, FaultBegan
 from emulator.ledger import attribution
 from emulator.ledger.attribution import START, Roots
+from emulator.ledger.entries import Link, Step
 
 CRASH = FaultBegan(fault="f1", verb="crash", target="a and b")
 
@@ -13,12 +14,16 @@ def started(name):
     return ConsumerStarted(consumer=name, group="g", incarnation=1, instance_id=None)
 
 
+def shown_by(event):
+    return Link(event, event, Step.OPENED, (), event)
+
+
 def test_an_event_inherits_the_root_of_its_cause():
     """However long the chain, its root is the fault."""
     known = Roots()
-    known.follow(Event(0, 0, None, CRASH))
+    known.follow(Event(0, 0, None, CRASH, 0))
     for number in range(1, 50):
-        known.follow(Event(number, number, number - 1, BrokerUp(broker=1)))
+        known.follow(Event(number, number, number - 1, BrokerUp(broker=1), number))
 
     assert "f1" == known.of(49).id
 
@@ -26,7 +31,7 @@ def test_an_event_inherits_the_root_of_its_cause():
 def test_an_event_without_a_cause_has_no_root():
     """Not everything comes from a fault."""
     known = Roots()
-    known.follow(Event(0, 0, None, BrokerUp(broker=1)))
+    known.follow(Event(0, 0, None, BrokerUp(broker=1), 0))
 
     assert known.of(0) is None
 
@@ -34,8 +39,8 @@ def test_an_event_without_a_cause_has_no_root():
 def test_a_fault_is_its_own_root_even_if_another_led_to_it():
     """A fault that waits for another one begins a chain of its own."""
     known = Roots()
-    known.follow(Event(0, 0, None, CRASH))
-    known.follow(Event(1, 1, 0, FaultBegan(fault="f2", verb="pause", target="c")))
+    known.follow(Event(0, 0, None, CRASH, 0))
+    known.follow(Event(1, 1, 0, FaultBegan(fault="f2", verb="pause", target="c"), 1))
 
     assert "f2" == known.of(1).id
 
@@ -43,8 +48,8 @@ def test_a_fault_is_its_own_root_even_if_another_led_to_it():
 def test_the_start_of_a_process_is_an_act_if_nothing_led_to_it():
     """A member that is simply there to join is the root of what its join does."""
     known = Roots()
-    known.follow(Event(0, 0, None, started("c")))
-    known.follow(Event(1, 1, 0, BrokerUp(broker=1)))
+    known.follow(Event(0, 0, None, started("c"), 0))
+    known.follow(Event(1, 1, 0, BrokerUp(broker=1), 1))
 
     assert START == known.of(1).verb
 
@@ -52,17 +57,17 @@ def test_the_start_of_a_process_is_an_act_if_nothing_led_to_it():
 def test_a_fault_wins_over_a_start():
     """Of several events the first that leads to a fault decides."""
     known = Roots()
-    known.follow(Event(0, 0, None, started("a")))
-    known.follow(Event(1, 1, None, CRASH))
+    known.follow(Event(0, 0, None, started("a"), 0))
+    known.follow(Event(1, 1, None, CRASH, 1))
 
-    assert "f1" == known.find([0, 1], []).id
+    assert "f1" == known.find([shown_by(0), shown_by(1)], []).id
 
 
 def test_without_links_names_decide_and_at_last_time():
     """The newest fault that names a party, else the newest of all."""
     known = Roots()
-    known.follow(Event(0, 0, None, CRASH))
-    known.follow(Event(1, 1, None, FaultBegan(fault="f2", verb="pause", target="c")))
+    known.follow(Event(0, 0, None, CRASH, 0))
+    known.follow(Event(1, 1, None, FaultBegan(fault="f2", verb="pause", target="c"), 1))
 
     assert "f1" == known.find([], ["b"]).id
     assert "f2" == known.find([], ["z"]).id
@@ -73,9 +78,9 @@ def test_only_recent_events_are_remembered(monkeypatch):
     """The memory of roots is bounded; the newest are kept, and faults for good."""
     monkeypatch.setattr(attribution, "REMEMBERED", 10)
     known = Roots()
-    known.follow(Event(0, 0, None, CRASH))
+    known.follow(Event(0, 0, None, CRASH, 0))
     for number in range(1, 100):
-        known.follow(Event(number, number, number - 1, BrokerUp(broker=1)))
+        known.follow(Event(number, number, number - 1, BrokerUp(broker=1), number))
 
     assert "f1" == known.of(0).id == known.of(99).id
     assert known.of(1) is None

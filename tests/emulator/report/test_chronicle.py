@@ -13,7 +13,7 @@ def told(*events):
     """Return the texts of what happened, a second after the other."""
     chronicle = Chronicle()
     for number, what in enumerate(events):
-        chronicle.feed(ev.Event(number, number * 1_000_000, None, what))
+        chronicle.feed(ev.Event(number, number * 1_000_000, None, what, number))
     return [happening.text for happening in chronicle.happenings]
 
 

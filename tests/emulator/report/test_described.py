@@ -137,6 +137,6 @@ def test_it_agrees_with_the_coordinator(tmp_path):
 
     assert stable
     for event in stable:
-        group = describe("billing", events, event.id)
+        group = describe("billing", events, event.row)
         assert ("Stable", event.what.generation) == (group.state, group.epoch)
         assert dict(event.what.assignment) == {m.consumer: m.assigned for m in group.members}

@@ -65,6 +65,10 @@ class Seen:
             and all(getattr(event.what, name) == value for name, value in fields.items())
         ]
 
+    def control(self, event_id: int) -> Event:
+        """Return the control event with an id."""
+        return next(event for event in self.run.events if event.id == event_id)
+
     def only(self, kind: type, /, **fields: Any) -> Event:
         """Return the one event of a kind with these fields."""
         (event,) = self.all(kind, **fields)

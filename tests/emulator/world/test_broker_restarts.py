@@ -172,7 +172,7 @@ def test_every_restart_leads_back_to_the_act(clean):
     for event in [*seen.all(BrokerDown), *seen.all(BrokerUp), *seen.all(CoordinatorMoved)]:
         chain = [event.cause]
         while chain[-1] is not None:
-            chain.append(seen.events[chain[-1]].cause)
+            chain.append(seen.control(chain[-1]).cause)
 
         assert root in chain
 

@@ -213,7 +213,7 @@ def test_in_the_revoke_listener_what_is_done_is_committed(strategy):
             if event.cause == call.id
         }
         sent = seen.all(CommitSent, consumer=call.what.consumer)
-        last = [event for event in sent if event.id < call.id][-1].what
+        last = [event for event in sent if event.row < call.row][-1].what
         assert ends.keys() == closed.keys()
         assert closed == {tp: offset for tp, offset in last.offsets if tp in closed}
     assert 0 == seen.run.ledger.reprocessed

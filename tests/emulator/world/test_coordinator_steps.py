@@ -39,8 +39,8 @@ def killed(step, member="late"):
 
 def before_the_kill(run, kind):
     """Return what had happened between the start of the newcomer and the kill."""
-    died = run.only(BrokerDown).id
-    return [event for event in run.after(8 * SECOND, kind) if event.id < died]
+    died = run.only(BrokerDown).row
+    return [event for event in run.after(8 * SECOND, kind) if event.row < died]
 
 
 def test_a_join_group_is_parked_while_others_have_not_joined():

@@ -172,7 +172,7 @@ def test_aimed_at_a_step(done):
     hold_done(seen, done)
     if not done.startswith(MESSAGES):
         assert aim.at_us == seen.began_us("x")
-        assert aim.id < seen.only(FaultBegan, fault="x").id
+        assert aim.row < seen.only(FaultBegan, fault="x").row
 
 
 @every_verb
@@ -194,7 +194,7 @@ def test_everything_that_follows_leads_back_to_it(done):
     began = seen.only(FaultBegan, fault="x").id
     chain = [seen.first(kind, **fields).cause]
     while chain[-1] is not None:
-        chain.append(seen.events[chain[-1]].cause)
+        chain.append(seen.control(chain[-1]).cause)
 
     assert began in chain
 

@@ -7,6 +7,7 @@ from emulator.events import (
     CommitAccepted,
     CommitSent,
     CoordinatorMoved,
+    FaultBegan,
     FaultEnded,
     MessageLost,
     OffsetsDropped,
@@ -142,5 +143,5 @@ def test_commits_of_an_administrator_carry_no_generation():
     accepted = seen.only(CommitAccepted, consumer="admin")
 
     assert ("admin", -1) == (sent.what.kind, sent.what.generation)
-    assert sent.id == accepted.cause
+    assert seen.only(FaultBegan, verb="reset_offsets").id == sent.cause == accepted.cause
     assert {30} == {offset for _, offset in accepted.what.offsets}

@@ -69,7 +69,7 @@ def crashed(step, **options):
 
 def seen_of(run, member="g-1"):
     """Return the events of one member with their distance from the fault, in events."""
-    began = run.all(ConsumerStopped, consumer=member)[0].id
+    began = run.all(ConsumerStopped, consumer=member)[0].row
     return [e for e in run.events if getattr(e.what, "consumer", "") == member], began
 
 
@@ -78,7 +78,7 @@ def test_a_process_that_dies_at_a_step_does_nothing_after_it(step):
     """What it had sent arrives, what it would have sent does not; it is called by its name."""
     run = crashed(step)
     mine, died = seen_of(run)
-    later = [event for event in mine if event.id > died]
+    later = [event for event in mine if event.row > died]
     own = (ListenerCalled, CommitSent, CommitAnswered, Processed, Polled)
 
     assert not [event for event in later if isinstance(event.what, own)]
@@ -95,7 +95,7 @@ def test_a_process_that_is_paused_at_a_step_goes_on_there(step):
     during = [
         event
         for event in run.all(own, consumer="g-1")
-        if began <= event.at_us < ended and event.id > run.only(ConsumerPaused).id
+        if began <= event.at_us < ended and event.row > run.only(ConsumerPaused).row
     ]
 
     assert began + 1_500_000 == ended

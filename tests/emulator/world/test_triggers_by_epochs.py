@@ -71,7 +71,7 @@ def test_a_process_that_dies_at_a_step_does_nothing_after_it(step):
     run = aimed('crash = "g-0"', at(step))
     died = run.only(ConsumerStopped, consumer="g-0")
     own = (ListenerCalled, CommitSent, Processed, Polled)
-    later = [event for event in run.all(own, consumer="g-0") if event.id > died.id]
+    later = [event for event in run.all(own, consumer="g-0") if event.row > died.row]
 
     assert [] == later
     assert [] == run.all(FaultMissed)
