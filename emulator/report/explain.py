@@ -119,6 +119,8 @@ class _Story:
             self._note_base(event, what)
         elif self._shows(event) or (event.row >= self._since and self._belongs(what)):
             self._kept.append(event)
+        elif isinstance(what, ev.Polled) and self._hands_out(what):
+            self._kept.append(event)
         elif isinstance(what, Commit) and self._covers(what):
             self._prelude.append(event)
         elif isinstance(what, ReplicaEvent) and self._leads_up(what):
@@ -223,6 +225,14 @@ class _Story:
         if isinstance(what, ev.Processed):
             return self._concerns(what.group, what.partition) and what.consumer in self._names
         return self._belongs_elsewhere(what)
+
+    def _hands_out(self, what: ev.Polled) -> bool:
+        """Return whether a poll returned records of the entry to one of its owners."""
+        entry = self._entry
+        return what.consumer in self._names and any(
+            each == self._partition and first <= entry.last and end > entry.first
+            for each, first, end in what.ranges
+        )
 
     def _belongs_elsewhere(self, what: ev.What) -> bool:
         if isinstance(what, GROUP_EVENTS):
