@@ -117,9 +117,7 @@ class _Story:
             self._faults[event.id] = event
         if isinstance(what, ev.CommitAccepted) and not self._covers(what):
             self._note_base(event, what)
-        elif self._shows(event) or (event.row >= self._since and self._belongs(what)):
-            self._kept.append(event)
-        elif isinstance(what, ev.Polled) and self._hands_out(what):
+        elif self._keeps(event):
             self._kept.append(event)
         elif isinstance(what, Commit) and self._covers(what):
             self._prelude.append(event)
@@ -127,6 +125,13 @@ class _Story:
             self._replicas.append(event)
         if event.row >= max(self._chain, default=0) and self._is_last(event):
             self.until = event.row
+
+    def _keeps(self, event: ev.Event) -> bool:
+        """Return whether the story shows an event at its own place."""
+        what = event.what
+        if self._shows(event) or (isinstance(what, ev.Polled) and self._hands_out(what)):
+            return True
+        return event.row >= self._since and self._belongs(what)
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines; adjacent processing and polls of one owner are merged."""
