@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from emulator.events import Instant, PartlyProcessed
+from emulator.events import PartlyProcessed
 from emulator.ledger.cluster import LogLayers
 from emulator.ledger.coverage import Attribution, Coverage, Epoch, Repeat
-from emulator.ledger.entries import Cause, Link, Owner, Root
+from emulator.ledger.entries import Cause, Link, Owner, Root, Step
 
 MAX_ALTERNATIONS = 16
 """Entries kept for each pair of concurrent owners; later ones are merged regardless of order."""
@@ -95,7 +95,7 @@ class Account:
     @property
     def reader_gone(self) -> bool:
         """Whether it counts one member alone, and that member is gone: it has no next owner."""
-        gone = self.latest is not None and not self.latest.is_open
+        gone = self.latest is not None and self.latest.closed_by is not None
         return gone and bool(self.reader)
 
     def parts(self, epoch: Epoch, first: int, end: int) -> Iterator[tuple[Account, int, int]]:
@@ -303,8 +303,7 @@ class PartitionAccount:
             partition=self._partition,
             start=first,
             source="unknown",
-            opened_event=None,
-            opened_at=Instant(at_us, self._numbers),
+            opened=Link(None, at_us, Step.OPENED, (), self._numbers),
             cursor=first,
             position=first,
         )

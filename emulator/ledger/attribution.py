@@ -182,7 +182,7 @@ class Attributions:
         links = []
         if before is not None:
             trouble = self._trouble_of(before.consumer)
-            if trouble is not None and trouble.instant > before.opened_at:
+            if trouble is not None and trouble.instant > before.opened.instant:
                 links.append(trouble)
             if before.closed is not None:
                 links.append(before.closed)
@@ -193,7 +193,7 @@ class Attributions:
 
 def _joined_during(start: Root, before: Epoch | None) -> bool:
     """Return whether a process started while the previous owner was processing."""
-    return before is not None and start.instant > before.opened_at
+    return before is not None and start.instant > before.opened.instant
 
 
 def _newest(roots: list[Root]) -> Root | None:

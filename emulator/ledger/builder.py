@@ -269,7 +269,7 @@ class Truncations:
         """Split one account; records that its owner had not read yet are not lost by it."""
         latest = account.latest
         tail = account.truncate(fact.first, fact.incarnation)
-        if latest is not None and latest.is_open:
+        if latest is not None and latest.closed_by is None:
             tail.coverage.clear_attributions(latest.cursor)
         attribution = self._ownership.attributions.for_truncation(link, latest, clean=fact.clean)
         tail.truncated = (fact.next_offset, attribution)

@@ -306,13 +306,13 @@ def _message_lost(opening: Opening) -> Reason | None:
     before = opening.previous
     lost = _uncovered(opening, before.lost)
     outage = opening.outage
-    if lost is None and not before.is_open:
+    if lost is None and before.closed_by is not None:
         lost = opening.undecided
         if before.why in ENDED and not _broker_failed_after(outage, lost):
             lost = None
     if lost is None:
         return None
-    if outage is not None and not before.opened_at < outage.instant < lost.link.instant:
+    if outage is not None and not before.opened.instant < outage.instant < lost.link.instant:
         outage = outage if _broker_failed_after(outage, opening.undecided) else None
     return Reason(Cause.MESSAGE_LOST, lost.error, (outage, lost.link))
 
@@ -328,7 +328,7 @@ def _refused(opening: Opening) -> Reason | None:
 
 
 def _concurrent_owners(opening: Opening) -> Reason | None:
-    return two_owners(opening.coordinators) if opening.previous.is_open else None
+    return two_owners(opening.coordinators) if opening.previous.closed_by is None else None
 
 
 def _kept(opening: Opening) -> Reason | None:

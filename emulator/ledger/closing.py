@@ -95,7 +95,7 @@ def _add_next_owner(account: Account, offsets: CommittedOffsets, ownership: Owne
     assert before is not None, "an account begins with an epoch"
     committed = offsets.of(account.group, account.partition)
     start, coverage = committed.offset, account.coverage
-    if before.is_open or start == NONE_COMMITTED or account.reader_gone:
+    if before.closed_by is None or start == NONE_COMMITTED or account.reader_gone:
         return
     if committed.truncation is not None:
         return
@@ -117,7 +117,7 @@ def _close_account(account: Account, log_end: int, unread: Unread) -> Iterator[T
     """Yield the losses of one account; add unread records to *unread*."""
     coverage = account.coverage
     latest = account.latest
-    reading = latest.cursor if latest is not None and latest.is_open else None
+    reading = latest.cursor if latest is not None and latest.closed_by is None else None
     hands = [(epoch.cursor, epoch.position) for epoch in account.open]
     gaps = [replace(g, end=min(g.end, log_end)) for g in coverage.gaps() if g.start < log_end]
     if log_end > coverage.frontier and not account.reader_gone:
@@ -197,7 +197,7 @@ def _reprocessed(account: Account, draft: Draft) -> Iterator[Timed]:
 def _lost(account: Account, start: int, end: int, attribution: Attribution) -> Iterator[Timed]:
     before, after = attribution.before, attribution.after
     first = before.owner_at(_last_finished_us(before)) if before is not None else None
-    second = after.owner_at(after.opened_at.at_us) if after is not None else None
+    second = after.owner_at(after.opened.at_us) if after is not None else None
     for part in account.split_by_incarnation(start, end):
         entry = _entry(account, EntryKind.LOST, part, attribution, first, second)
         yield attribution.chain[-1].at_us, entry

@@ -267,7 +267,7 @@ class CommitOutcomes:
             if epoch is None:
                 return False
             began_below = epoch.start < committed.offset
-            return since is None or (began_below and epoch.opened_at > since.instant)
+            return since is None or (began_below and epoch.opened.instant > since.instant)
 
         self._offsets.accept(event, fact, own_progress)
         for epoch, offset in self._epochs_of(fact):

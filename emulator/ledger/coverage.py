@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from emulator.events import Instant
+from emulator.events import Event
+from emulator.ledger.cluster import link_to
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
 
 MAX_MARKS = 64
@@ -85,21 +86,15 @@ class Epoch:
     source: str
     """Where its start offset came from, as in ``EpochOpened``."""
 
-    opened_event: int | None
-    """Id of the control event that shows its opening, if one does."""
-
-    opened_at: Instant
+    opened: Link
     cursor: int
     """The end of what it has finished, in the log after its truncations."""
 
     position: int
     """The end of what poll returned, at the resolution of the events."""
 
-    closed_event: int | None = None
-    """Id of the control event that shows its end, if one does."""
-
-    closed_at: Instant | None = None
-    """None while it is open."""
+    closed_by: Event | None = None
+    """The event that shows its end; None while it is open."""
 
     why: str = ""
     """Why it ended, as in ``EpochClosed``."""
@@ -125,14 +120,9 @@ class Epoch:
     """By number of another epoch: the attribution of the records that both processed."""
 
     @property
-    def is_open(self) -> bool:
-        """Whether it has not ended yet."""
-        return self.closed_at is None
-
-    @property
     def ended_us(self) -> int:
         """When it ended; while it is open, when it began."""
-        return (self.closed_at or self.opened_at).at_us
+        return (self.closed_by or self.opened).at_us
 
     def advance(self, next_offset: int, at_us: int) -> None:
         """Move the cursor to *next_offset*, finished at *at_us*."""
@@ -206,20 +196,12 @@ class Epoch:
         return Owner(self.consumer, self.incarnation, self.generation, at_us)
 
     @property
-    def opened(self) -> Link:
-        """The link that shows its opening."""
-        values = (self.consumer, str(self.partition), self.start, self.source)
-        at_us, row = self.opened_at
-        return Link(self.opened_event, at_us, Step.OPENED, values, row)
-
-    @property
     def closed(self) -> Link | None:
         """The link that shows its end; None while it is open."""
-        if self.closed_at is None:
+        if self.closed_by is None:
             return None
         values = (self.consumer, str(self.partition), self.cursor, self.why)
-        at_us, row = self.closed_at
-        return Link(self.closed_event, at_us, Step.CLOSED, values, row)
+        return link_to(self.closed_by, Step.CLOSED, *values)
 
 
 class Repeat(NamedTuple):

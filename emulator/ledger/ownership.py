@@ -154,6 +154,8 @@ class Ownership:
         if held is not None:
             self.close(event, held, "reopened")
         self._epochs += 1
+        source = f"{fact.source}, {fact.why}" if fact.why else fact.source
+        values = (fact.consumer, str(fact.partition), fact.offset, source)
         epoch = Epoch(
             number=self._epochs,
             group=fact.group,
@@ -162,9 +164,8 @@ class Ownership:
             generation=fact.generation,
             partition=fact.partition,
             start=fact.offset,
-            source=f"{fact.source}, {fact.why}" if fact.why else fact.source,
-            opened_event=event.id,
-            opened_at=event.instant,
+            source=source,
+            opened=link_to(event, Step.OPENED, *values),
             cursor=fact.offset,
             position=fact.offset,
         )
@@ -204,7 +205,7 @@ class Ownership:
         A partition that existed when the group was first stable counts from the first start, a
         later one from its first offset.
         """
-        stable = self._stable.setdefault(epoch.group, epoch.opened_at)
+        stable = self._stable.setdefault(epoch.group, epoch.opened.instant)
         key = self._key(epoch.group, epoch.consumer, epoch.partition)
         account = self.accounts.get(key)
         if account is None:
@@ -264,7 +265,7 @@ class Ownership:
             return None
         for flight in self._offsets.undecided(before.consumer):
             offset = dict(flight.sent.offsets).get(before.partition, start)
-            if offset > start and flight.link.instant > before.opened_at:
+            if offset > start and flight.link.instant > before.opened.instant:
                 return FailedCommit(offset, flight.link)
         return None
 
@@ -273,7 +274,7 @@ class Ownership:
         epoch, account = holding
         account.open.remove(epoch)
         epoch.why = why
-        epoch.closed_event, epoch.closed_at = event.id, event.instant
+        epoch.closed_by = event
 
 
 def _duplicates_avoided(opening: Opening) -> int:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
-from emulator.events import Instant
 from emulator.ledger.coverage import MAX_SEGMENTS, Attribution, Coverage, Epoch
-from emulator.ledger.entries import Cause
+from emulator.ledger.entries import Cause, Link, Step
 
 
 def epoch(number, start=0):
@@ -20,8 +19,7 @@ def epoch(number, start=0):
         partition=TopicPartition("t", 0),
         start=start,
         source="committed",
-        opened_event=number,
-        opened_at=Instant(number, number),
+        opened=Link(number, number, Step.OPENED, (), number),
         cursor=start,
         position=start,
     )
