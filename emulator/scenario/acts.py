@@ -181,8 +181,8 @@ Partitions = tuple[Annotated[int, Field(ge=0)], ...]
 TOOL_TIMEOUT_US = 5_000_000
 """The default ``--timeout`` of ``kafka-consumer-groups``."""
 
-WAYS = ("to", "shift_by", "by_duration", "to_datetime")
-"""The keys that say where offsets are reset to."""
+TARGETS = ("to", "shift_by", "by_duration", "to_datetime")
+"""The keys that give the target of a reset."""
 
 
 class DeleteOffsets(Timed):
@@ -201,7 +201,7 @@ class DeleteOffsets(Timed):
     """Timeout of each request of the tool."""
 
 
-def _kind_of_place(value: object) -> str:
+def _kind_of_target(value: object) -> str:
     return "=word" if isinstance(value, str) else "=offset"
 
 
@@ -223,7 +223,7 @@ class ResetOffsets(Timed):
         Annotated[
             Annotated[Literal["earliest", "latest"], Tag("=word")]
             | Annotated[int, Field(ge=0), Tag("=offset")],
-            Discriminator(_kind_of_place),
+            Discriminator(_kind_of_target),
         ]
         | None
     ) = None
@@ -242,13 +242,13 @@ class ResetOffsets(Timed):
     """Timeout of each request of the tool."""
 
     @model_validator(mode="after")
-    def _resets_once(self) -> Self:
-        given = [way for way in WAYS if getattr(self, way) is not None]
+    def _has_one_target(self) -> Self:
+        given = [way for way in TARGETS if getattr(self, way) is not None]
         if len(given) != 1:
-            found = f"both {listed(given[:2])}" if given else "no place"
-            raise ValueError(f"{found}; say where to by exactly one of {listed(WAYS)}")
+            found = f"both {listed(given[:2])}" if given else "no target"
+            raise ValueError(f"{found}; set exactly one of {listed(TARGETS)}")
         if self.partitions and self.topic is None:
-            raise ValueError('"partitions" without "topic"; say of which topic')
+            raise ValueError('"partitions" needs "topic"')
         return self
 
 

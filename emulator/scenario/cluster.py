@@ -97,7 +97,7 @@ class BurstShape(Part):
     @model_validator(mode="after")
     def _bursts_end(self) -> Self:
         if self.lasting > self.every:
-            raise ValueError('a burst ("for") lasts longer than the time between two ("every")')
+            raise ValueError('a burst ("for") is longer than its period ("every")')
         return self
 
 

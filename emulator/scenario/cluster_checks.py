@@ -43,7 +43,7 @@ def _backlog_problems(cluster: Cluster) -> Iterator[Problem]:
         ("offsets_backlog_records", "load_records"),
     ):
         if getattr(cluster, key) and getattr(cluster, speed) is None:
-            reason = f"costs nothing to load; say how fast a load is by {speed}"
+            reason = f"loads in no time; set {speed}, the speed of a load"
             yield Problem(f"cluster.{key}", reason, getattr(cluster, key))
 
 
@@ -74,9 +74,9 @@ def _link_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from unknown(f"{path}.to", link.receiver, parties, "party")
         known = link.sender in parties and link.receiver in parties
         if known and names.same_side(link.sender, link.receiver):
-            yield Problem(path, "nothing passes between these two; a link has a consumer's end")
+            yield Problem(path, "these two exchange no messages; one of them must be a client")
         if link.latency is None and link.loss is None:
-            yield Problem(path, 'says neither "latency" nor "loss"')
+            yield Problem(path, 'has neither "latency" nor "loss"')
 
 
 INTERNAL = "__consumer_offsets"

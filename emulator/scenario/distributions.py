@@ -1,7 +1,7 @@
 """The types of values: times, rates and sizes with units, and distributions of times.
 
 A file writes quantities with their unit, and a bare number is refused. In Python a bare number has
-the inner unit: microseconds, records a second, bytes.
+the internal unit: microseconds, records a second, bytes.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ line, relative to the scenario) for a trace."""
 
 
 def mean_us(distribution: Distribution) -> float:
-    """Return the approximate mean of a distribution; a large time if it has no mean."""
+    """Return the approximate mean of a distribution in us; a large time if it has no mean."""
     match distribution:
         case Constant(constant=us) | Exponential(exponential=us):
             return us
@@ -275,10 +275,10 @@ Duration = Annotated[
 """Microseconds; a file writes ``"45s"``, ``"250ms"``, ``"300us"``, ``"10min"``, ``"2h"``, ``"7d"``."""
 
 PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
-"""Like a duration, but longer than nothing."""
+"""A duration above 0."""
 
 PollTime = Annotated[Duration, AfterValidator(_at_least_1ms)]
-"""Like a duration, but at least 1 ms: a poll that never waits would stop virtual time."""
+"""A duration of at least 1 ms: a poll that never waits would stop virtual time."""
 
 StartTime = Annotated[
     int | Literal["by act"],
@@ -286,7 +286,7 @@ StartTime = Annotated[
     PlainSerializer(_as_text, return_type=str, when_used="json"),
     _text(TIME_PATTERN + "|^by act$", 'A time with its unit, or "by act".', "45s", "by act"),
 ]
-"""Microseconds, or ``"by act"``: when an act of the scenario says so."""
+"""Microseconds, or ``"by act"``: at the time of an act of the scenario."""
 
 Rate = Annotated[
     float,
@@ -305,7 +305,7 @@ Size = Annotated[
 """Bytes; a file writes ``"100B"``, ``"1KiB"``, ``"5MB"``."""
 
 RecordSize = Annotated[Size, AfterValidator(_one_record)]
-"""Like a size, but one that a record can have."""
+"""The size of a record: 1 B to 1 GiB."""
 
 ByteRate = Annotated[
     int,

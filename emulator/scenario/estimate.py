@@ -1,7 +1,7 @@
-"""About how many events a run will have, before it is begun.
+"""Estimate the number of events of a run before it begins.
 
-Simple arithmetic from rates, members, work and ``run_for``; right to a factor of a few, which
-is enough to distinguish a minute from a month.
+The estimate follows from rates, members, work and ``run_for``. It is accurate within a small factor,
+which is enough to distinguish a minute from a month.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ EVENTS_PER_COMMIT = 4
 
 COMMITTED_TOGETHER = 10
 SAMPLED_TOGETHER = 10
-"""So many offsets in a commit, or partitions in a sample of lag, take as long as an event."""
+"""The number of offsets in a commit, or of partitions in a lag sample, that cost one event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Events of a run, by what brings them about."""
+    """The events of a run, by source."""
 
     polls: int
     heartbeats: int

@@ -86,12 +86,12 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
 
 
 def _cut_problems(path: str, parties: tuple[str, str], names: Names) -> Iterator[Problem]:
-    strangers = [party for party in parties if party not in names.party]
-    for party in strangers:
+    unknown_parties = [party for party in parties if party not in names.party]
+    for party in unknown_parties:
         yield from unknown(path, party, names.party, "party")
-    if not strangers and not names.exchange_messages(*parties):
+    if not unknown_parties and not names.exchange_messages(*parties):
         reason = (
-            "nothing passes between these two; cut a consumer from a broker, a broker from "
+            "these two exchange no messages; cut a consumer from a broker, a broker from "
             "another one or from the controller"
         )
         yield Problem(path, reason, parties)
@@ -197,12 +197,12 @@ def _start_problems(fault: Start, group: Group, scenario: Scenario) -> Iterator[
         or group.id == getattr(other, "group", None)
         for other in scenario.fault
     )
-    if member.start != "by act" and not ended and not _may_die(group, member):
+    if member.start != "by act" and not ended and not _may_exit(group, member):
         reason = 'runs from the start; write start = "by act" in its [[group.member]]'
         yield Problem(_path(fault), reason, fault.member)
 
 
-def _may_die(group: Group, member: Member) -> bool:
+def _may_exit(group: Group, member: Member) -> bool:
     """Return whether a process can end by itself: fenced, or by an error of its own."""
     policy = member.commit or group.commit
     return (

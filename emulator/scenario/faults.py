@@ -65,7 +65,7 @@ class Timed(Part):
         ways = [key for key in ("at", "between", "when") if getattr(self, key) is not None]
         if len(ways) != 1:
             found = f"both {listed(ways[:2])}" if ways else "no time"
-            raise ValueError(f'{found}; say when by exactly one of "at", "between", "when"')
+            raise ValueError(f'{found}; set exactly one of "at", "between", "when"')
         if self.between is not None and self.between[0] > self.between[1]:
             raise ValueError('"between" is reversed: the earlier time comes first')
         return self
@@ -176,7 +176,7 @@ class DelayMessage(Timed):
     @model_validator(mode="after")
     def _delayed_once(self) -> Self:
         if (self.by is None) == (self.until is None):
-            raise ValueError('say how late by exactly one of "by" and "until"')
+            raise ValueError('set exactly one of "by" and "until"')
         return self
 
 

@@ -96,7 +96,7 @@ def _subscription_problems(group: Group, scenario: Scenario) -> Iterator[Problem
             wanted = subscription_of(group, member)
             yield from _wanted(_path(group, member), wanted, group, scenario)
         elif not group.topics and group.pattern is None:
-            reason = 'subscribes to nothing; say "topics" or "pattern", here or for the group'
+            reason = 'has no subscription; set "topics" or "pattern", here or for the group'
             yield Problem(_path(group, member), reason)
 
 
@@ -106,7 +106,7 @@ def _wanted(
     topics, pattern = wanted
     known = [topic.name for topic in scenario.topic]
     if topics and pattern is not None:
-        yield Problem(path, 'says both "topics" and "pattern"; a consumer has one of them')
+        yield Problem(path, 'has both "topics" and "pattern"; use one of them')
     for topic in topics:
         yield from unknown(f"{path}.topics", topic, known, "topic")
     yield from named_twice(((f"{path}.topics", topic) for topic in topics), "topic")
@@ -130,10 +130,10 @@ def _name_problems(group: Group, member: Member) -> Iterator[Problem]:
     name = member.name
     reserved = name in (CLIENTS, BROKERS, CONTROLLER, ADMIN) or name.startswith(COORDINATOR_OF)
     if reserved or broker_number(name) is not None:
-        yield Problem(_path(group, member), "the name of another party; take another", name)
+        yield Problem(_path(group, member), "reserved for another party; use another name", name)
     elif group.static and INSTANCE_ID not in member.settings and not re.fullmatch(LEGAL_NAME, name):
         reason = (
-            "no instance id: a static member's name has letters, digits, dots, underscores "
+            "not valid as an instance id: a static member's name has letters, digits, dots, underscores "
             "and hyphens"
         )
         yield Problem(_path(group, member), reason, name)
@@ -177,13 +177,13 @@ INSTEAD = {
     "heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms in [cluster] settings",
     "partition.assignment.strategy": f'"{REMOTE_ASSIGNOR}" here',
 }
-"""Where the consumer protocol has what it refuses of a consumer."""
+"""Replacements, with the consumer protocol, for settings that Kafka rejects there."""
 
 REFUSED = {"consumer": ONLY_CLASSIC, "classic": ONLY_CONSUMER}
 """Settings that Kafka refuses, by protocol."""
 
 BOUNDED = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
-"""Settings of brokers for groups of the consumer protocol that have a least and a most."""
+"""Settings of brokers for groups of the consumer protocol that have a minimum and a maximum."""
 
 
 def protocol_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -246,8 +246,8 @@ def _bounds(cluster: Cluster, brokers: BrokerSettings) -> Iterator[Problem]:
         value = getattr(brokers, f"group_consumer_{field}")
         if not least <= value <= most:
             reason = (
-                f"brokers start only with {least} to {most} (milliseconds), which is what "
-                f"group.consumer.min.{name} and group.consumer.max.{name} say; change one of them"
+                f"brokers do not start: allowed are {least} to {most} (milliseconds), the limits in "
+                f"group.consumer.min.{name} and group.consumer.max.{name}"
             )
             yield Problem(f"cluster.settings[{full}]", reason, value)
     session = brokers.group_consumer_session_timeout_ms

@@ -18,7 +18,7 @@ from emulator.scenario.part import NotEmpty, Part
 
 
 class CommitPolicy(Part):
-    """What the members commit, and when."""
+    """The commit calls of the members, and their times."""
 
     call: Literal["auto", "sync", "async", "none"] = "auto"
     """``auto``: poll() itself; ``sync``, ``async``: the application; ``none``: no commits."""
@@ -64,7 +64,7 @@ class CommitPolicy(Part):
         if self.when != "every" and spaced:
             raise ValueError('"every" and "records" need when = "every"')
         if self.retry_older is not None and self.call != "async":
-            raise ValueError('"retry_older" is a mistake made with call = "async"')
+            raise ValueError('"retry_older" needs call = "async"')
         if self.leader_epoch and not (self.on_revoke or self._has_offsets):
             raise ValueError(
                 '"leader_epoch" needs a commit with offsets: call = "sync" or "async", or on_revoke'
@@ -89,7 +89,7 @@ class Poison(Part):
     partition: int = Field(ge=0)
     offset: int = Field(ge=0)
     work: Duration | None = None
-    """How long its processing takes."""
+    """Duration of its processing."""
 
     error: Literal["retry", "skip", "stop"] | None = None
     """Its processing fails: retry after ``backoff``, skip the record, or exit the process."""
@@ -102,7 +102,7 @@ class Poison(Part):
     @model_validator(mode="after")
     def _is_poison(self) -> Self:
         if self.work is None and self.error is None:
-            raise ValueError('says neither "work" (how long it takes) nor "error" (how it fails)')
+            raise ValueError('has neither "work" (its duration) nor "error" (its failure)')
         return self
 
 
@@ -136,12 +136,12 @@ class Group(Part):
     """A regular expression for topic names, instead of ``topics``."""
 
     pattern_by: Literal["client", "broker"] = "client"
-    """What matches the pattern of the group: each consumer, against the topics of its metadata, or
-    the coordinator (``SubscriptionPattern``, in the syntax of RE2J; only with ``group.protocol =
+    """Where the pattern of the group is matched: in each consumer, with the topics of its metadata, or
+    in the coordinator (``SubscriptionPattern``, in the syntax of RE2J; only with ``group.protocol =
     "consumer"``)."""
 
     members: NotEmpty[Member]
-    """A file may give a number: then they are called ``<id>-0``, ``<id>-1``, …"""
+    """A file may give a number; the names are then ``<id>-0``, ``<id>-1``, …"""
 
     static: bool = False
     """Give each member its name as ``group.instance.id``."""
@@ -159,22 +159,21 @@ class Group(Part):
     """Records that take long to process, or that fail."""
 
     poll_timeout: PollTime = 100_000
-    """How long one poll waits for records."""
+    """Timeout of one poll."""
 
     listener: Distribution = always(0)
-    """How long a call of the rebalance listener takes, without the commits in it."""
+    """Duration of a call of the rebalance listener, without its commits."""
 
     lateness: Distribution = always(0)
-    """How late the threads of a consumer wake up when a timer expires."""
+    """Delay with which the threads of a consumer wake up when a timer expires."""
 
     wake_up: PositiveDuration = 1_400
-    """How long a thread of a consumer needs to run when the other has something for it: the median.
-    Only with ``group.protocol = "consumer"``, whose consumer has two threads: what an automatic
-    commit covers depends on which of them is faster. Measured 1.4 ms on a busy machine, about
-    0.5 ms on a quiet one."""
+    """Median time until a thread of a consumer runs after the other thread has signalled it. Only with
+    ``group.protocol = "consumer"``, whose consumer has two threads: the faster one determines the
+    offsets of an automatic commit. Measured: 1.4 ms on a busy machine, about 0.5 ms on an idle one."""
 
     close_timeout: Duration = 30_000_000
-    """How long close() may take."""
+    """Timeout of close()."""
 
     close_operation: Literal["DEFAULT", "LEAVE_GROUP", "REMAIN_IN_GROUP"] = "DEFAULT"
     """Whether close() leaves the group (``CloseOptions``): with ``DEFAULT`` dynamic members leave,

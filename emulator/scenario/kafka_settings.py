@@ -1,7 +1,7 @@
 """Kafka's settings as a scenario writes them: checked, and in Kafka's own units.
 
 A table may be nested (``session.timeout.ms = 6000``) or quoted (``"session.timeout.ms" = "6s"``);
-here it becomes one level of full names. Problems are reported for each setting.
+here it becomes one table with full names. Problems are reported for each setting.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _instance_id(_: Setting, value: object) -> str:
 
 def _assignors(_: Setting, value: object) -> tuple[str, ...]:
     """Return names of assignors, from names, Java classes, a list, or a text with commas."""
-    names = tuple(_assignor(name) for name in _listed(value))
+    names = tuple(_assignor(name) for name in _as_list(value))
     if not names:
         raise ValueError("empty; a consumer without an assignor cannot subscribe")
     return _each_once(names)
@@ -168,7 +168,7 @@ def _assignors(_: Setting, value: object) -> tuple[str, ...]:
 
 def _server_assignors(_: Setting, value: object) -> tuple[str, ...]:
     """Return names of the coordinator's own assignors, from any of the same forms."""
-    names = tuple(_server_assignor(name) for name in _listed(value))
+    names = tuple(_server_assignor(name) for name in _as_list(value))
     if not names:
         raise ValueError("empty; a coordinator needs one assignor at least")
     return _each_once(names)
@@ -184,7 +184,7 @@ def _server_assignor(name: object) -> str:
     raise ValueError(f"unknown assignor; allowed are {listed(known)}{hint(name, known)}")
 
 
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     match value:
         case str():
             return [word.strip() for word in value.split(",") if word.strip()]
@@ -246,7 +246,7 @@ def _read(known: dict[str, Setting], elsewhere: str, table: Any) -> Any:
     wrong: list[tuple[tuple[str | int, ...], object, str]] = []
     for name, value in flattened(table):
         try:
-            _learn(settings, known, elsewhere, (name, value))
+            _read_setting(settings, known, elsewhere, (name, value))
         except ValueError as error:
             wrong.append(((name,), value, str(error)))
     if wrong:
@@ -254,7 +254,7 @@ def _read(known: dict[str, Setting], elsewhere: str, table: Any) -> Any:
     return settings
 
 
-def _learn(
+def _read_setting(
     settings: dict[str, object],
     known: dict[str, Setting],
     elsewhere: str,
@@ -270,11 +270,11 @@ def _learn(
 
 def _unknown(name: str, known: dict[str, Setting], elsewhere: str) -> str:
     if name == "group.id":
-        return "the group's own id says this; leave it out"
+        return "set by the id of the group; leave it out"
     if name in CONSUMER or name in BROKER:
         return elsewhere
     if name in LEFT_OUT or name.startswith(("ssl.", "sasl.")):
-        return "a setting of Kafka that this model has no part for; leave it out"
+        return "a Kafka setting that the emulator does not model; leave it out"
     return f"unknown setting{hint(name, known)}"
 
 

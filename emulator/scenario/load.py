@@ -1,4 +1,8 @@
-"""Turn a file into a scenario: read, override, validate, check; report all problems at once."""
+"""Load a scenario from TOML: parse, apply overrides, validate, check; report all problems at once.
+
+After :func:`tidy`, a document has one list of faults, each with its id; settings and bounds in one
+level under their full names; and tuples for lists. The short forms are still in it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError
 
 DEEPEST = 12
-"""How deep tables can lie in each other; no key of ours lies deeper."""
+"""The maximum depth of nested tables; no key of a scenario is deeper."""
 
 _FAULT_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(fault|act)[ \t]*\]\]", re.MULTILINE)
 _ESSENTIALS = "a scenario has at least a title, run_for, a [[topic]] and a [[group]]"
@@ -108,7 +112,7 @@ def decoded(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        reason = f"not a text: byte {error.start} is no UTF-8"
+        reason = f"not UTF-8 at byte {error.start}"
         raise ScenarioError(name, [Problem("", reason)]) from None
 
 

@@ -166,11 +166,11 @@ Fault = Annotated[
 
 
 class Bound(Part):
-    """What a scenario expects of one metric: ``"<= 200"``, ``0``, or ``">= 1"``."""
+    """A bound on one metric: ``"<= 200"``, ``0``, or ``">= 1"``."""
 
     relation: Literal["<", "<=", "==", ">=", ">"]
     value: float
-    """In the unit of the metric; a time with its unit is turned into seconds."""
+    """In the unit of the metric; times are converted to seconds."""
 
     @model_serializer(when_used="json")
     def _spelled(self) -> str:
@@ -186,7 +186,7 @@ def _numbered(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
     )
 
 
-def _read_moment(start: object) -> object:
+def _parse_moment(start: object) -> object:
     """Parse a quoted time, as JSON and ``--set`` have it; return any other value unchanged."""
     try:
         return datetime.fromisoformat(start) if isinstance(start, str) else start
@@ -194,7 +194,7 @@ def _read_moment(start: object) -> object:
         return start
 
 
-def _on_the_clock(start: datetime) -> datetime:
+def _with_zone(start: datetime) -> datetime:
     """Read a time without a zone as UTC, so that the result is the same on every machine."""
     if not 1970 <= start.year <= 9000:
         raise ValueError("out of range; allowed are the years 1970 to 9000")
@@ -213,7 +213,7 @@ class Variant(Part):
 
 
 class Scenario(Part):
-    """What is run: a cluster, topics, groups, and what is done to them."""
+    """A cluster, topics and groups, with the faults and acts of a run."""
 
     title: str = Field(min_length=1)
     description: str = ""
@@ -222,7 +222,7 @@ class Scenario(Part):
 
     seed: int = Field(0, ge=0, lt=2**64)
     start: (
-        Annotated[datetime, BeforeValidator(_read_moment), AfterValidator(_on_the_clock)] | None
+        Annotated[datetime, BeforeValidator(_parse_moment), AfterValidator(_with_zone)] | None
     ) = None
     """Clock time of the start of the run, shown in output; without a zone, UTC."""
 
@@ -237,7 +237,7 @@ class Scenario(Part):
     """Faults and acts, in the order of the file."""
 
     variant: tuple[Variant, ...] = ()
-    """What ``rebalance compare`` compares by default."""
+    """The settings that ``rebalance compare`` compares by default."""
 
     expect: dict[str, Annotated[Bound, BeforeValidator(short_forms.bound)]] = Field(
         default_factory=dict

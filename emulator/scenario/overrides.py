@@ -1,10 +1,10 @@
-"""``--set path=value``: one key of a scenario file, given another value.
+"""Change keys of a scenario file: ``path=value`` each, as for ``--set``.
 
-A value is read as TOML where it can be, else as text, so that ``10s``, ``5`` and ``true`` need
-no quotes. A path that leads nowhere is an error that offers the nearest ones.
+A value is parsed as TOML if possible, otherwise as text, so that ``10s``, ``5`` and ``true`` need no
+quotes. If a path does not exist, the error names the closest ones.
 
-``settings[group.protocol]`` takes what only the other protocol has out of the same settings, so
-that one word replays a scenario under the other protocol.
+A change of ``settings[group.protocol]`` removes the settings of the other protocol from the same
+table, so that one override replays a scenario under the other protocol.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _override(document: Document, text: str) -> Document:
         raise LookupError("no path; write it like group[billing].settings[session.timeout.ms]=10s")
     changed: Document | None = _changed(Scenario, document, segments, value)
     if changed is None:
-        raise LookupError(f"no such key{_offer(document, path, segments)}")
+        raise LookupError(f"no such key{_closest(document, path, segments)}")
     return changed
 
 
@@ -182,7 +182,7 @@ def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
     return "member", group
 
 
-def _offer(document: Document, path: str, segments: Sequence[str]) -> str:
+def _closest(document: Document, path: str, segments: Sequence[str]) -> str:
     """Return ``; nearest: …`` with the paths closest to one that does not exist."""
     known = list(all_paths(document))
     last = segments[-1].removeprefix("[")

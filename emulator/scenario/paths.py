@@ -1,4 +1,4 @@
-"""Paths of keys: how a place in a scenario file is written, and which keys a table can have.
+"""Paths of keys in a scenario file, and the keys that each table may have.
 
 Keys are separated by dots; names of objects and Kafka's settings are in brackets:
 ``group[billing].settings[session.timeout.ms]``, ``topic[orders].rate``, ``fault[crash-1].at``.
@@ -27,7 +27,7 @@ NAMED_BY = {
     "member": "name",
     "variant": "name",
 }
-"""Which key names the tables of a list."""
+"""The key that identifies the tables of a list."""
 
 FREE_TABLES = ("settings", "expect", "assignor_config")
 """Tables with free keys, which are written in brackets."""

@@ -14,7 +14,7 @@ from emulator.errors import EmulatorError
 
 
 class Missing(enum.Enum):
-    """Stands for the value of a key that is not there; the same after a way between processes."""
+    """Marks a missing value; an enum, so that it is the same object after pickling."""
 
     NOT_GIVEN = "not given"
 
@@ -27,13 +27,13 @@ _FEW = 5
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong."""
+    """One problem of a scenario."""
 
     path: str
-    """Of the key, as ``--set`` would take it; empty: the file as a whole."""
+    """The path of the key, as in an override; empty: the whole file."""
 
     reason: str
-    """What is wrong, what is allowed, and the nearest right spelling."""
+    """The problem, the allowed values, and the closest match."""
 
     given: object = NOT_GIVEN
 
@@ -44,7 +44,7 @@ class Problem:
 
 
 class ScenarioError(EmulatorError):
-    """A scenario that cannot be run as it is written; says all that is wrong with it."""
+    """An invalid scenario; the message lists all of its problems."""
 
     def __init__(self, name: str, problems: Sequence[Problem]) -> None:
         super().__init__(name, tuple(problems))

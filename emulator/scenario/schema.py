@@ -1,7 +1,7 @@
-"""The JSON Schema of scenario files, for editors: what a user may write, short forms included.
+"""The JSON Schema of scenario files, for editors, with all short forms.
 
-Pydantic draws the schema of the model; here it becomes that of the file: verbs as keys, short
-spellings beside tables, Kafka's settings by name, defaults spelled with their units.
+Pydantic generates the schema of the model; this module changes it to that of the file: verbs as
+keys, short forms beside tables, Kafka's settings by name, defaults with their units.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SHORT_FORMS: dict[Callable[..., object], Document] = {
         "description": "A text file with one time a line, beside the scenario.",
     },
 }
-"""What a file may write instead of a table, by the function that reads it."""
+"""The short forms of tables in a file, by the function that expands them."""
 
 _BOUND: Document = {
     "anyOf": [
@@ -56,9 +56,9 @@ def file_schema() -> Document:
     definitions: Document = schema.pop("$defs")
     definitions.pop(Bound.__name__)
     for table in _all_tables(Part):
-        drawn = schema if table is Scenario else definitions.get(table.__name__)
-        if drawn is not None:
-            _refine(drawn, table)
+        entry = schema if table is Scenario else definitions.get(table.__name__)
+        if entry is not None:
+            _refine(entry, table)
     _spell_groups(definitions[Group.__name__])
     _spell_faults(definitions)
     _spell_scenario(schema)
@@ -82,15 +82,15 @@ def _all_tables(table: type[Part]) -> Iterator[type[Part]]:
 # -- one table -------------------------------------------------------------------------------
 
 
-def _refine(drawn: Document, table: type[Part]) -> None:
+def _refine(entry: Document, table: type[Part]) -> None:
     """Add descriptions, short forms and defaults to a table's keys."""
-    drawn.pop("title", None)
-    drawn["description"] = _one_line(table.__doc__ or "")
+    entry.pop("title", None)
+    entry["description"] = _one_line(table.__doc__ or "")
     notes, defaults = _notes(table), _defaults(table)
     for name, field in table.model_fields.items():
         key = field.alias or name
-        shape = _with_short_form(_without_null(drawn["properties"][key]), field)
-        drawn["properties"][key] = shape
+        shape = _with_short_form(_without_null(entry["properties"][key]), field)
+        entry["properties"][key] = shape
         if name in notes:
             shape["description"] = notes[name]
         if key in defaults:
@@ -170,36 +170,36 @@ def _readers(annotations: tuple[Any, ...]) -> Iterator[Any]:
 # -- members, faults, expectations -----------------------------------------------------------
 
 
-def _spell_groups(drawn: Document) -> None:
+def _spell_groups(entry: Document) -> None:
     member = {"$ref": f"#/$defs/{Member.__name__}"}
-    drawn["properties"]["members"] = {
+    entry["properties"]["members"] = {
         "anyOf": [
             {"type": "integer", "minimum": 1, "maximum": short_forms.MOST_MEMBERS},
             {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, member]}},
         ],
         "description": "A number (then they are called <id>-0, <id>-1, …) or a list of names.",
     }
-    drawn["properties"]["member"] = {
+    entry["properties"]["member"] = {
         "type": "array",
         "items": member,
         "description": "More about members that are counted or named, or further ones.",
     }
-    drawn["required"].remove("members")
-    drawn["anyOf"] = [{"required": ["members"]}, {"required": ["member"]}]
+    entry["required"].remove("members")
+    entry["anyOf"] = [{"required": ["members"]}, {"required": ["member"]}]
 
 
 def _spell_faults(definitions: Document) -> None:
     """Replace the field that gets the verb's value by the verb as key."""
     for kind in Timed.__subclasses__():
-        drawn = definitions[kind.__name__]
+        entry = definitions[kind.__name__]
         verb = kind.model_fields["verb"].default
         target = short_forms.TARGETS[verb]
-        properties = drawn["properties"]
+        properties = entry["properties"]
         del properties["verb"]
-        drawn["properties"] = {verb: properties.pop(target), **properties}
-        drawn["required"] = [verb, *(key for key in drawn["required"] if key != target)]
+        entry["properties"] = {verb: properties.pop(target), **properties}
+        entry["required"] = [verb, *(key for key in entry["required"] if key != target)]
         if target != "message":
-            drawn["oneOf"] = [{"required": [way]} for way in ("at", "between", "when")]
+            entry["oneOf"] = [{"required": [way]} for way in ("at", "between", "when")]
 
 
 def _spell_scenario(schema: Document) -> None:
@@ -222,25 +222,25 @@ def _settings(known: dict[str, Setting], defaults: dict[str, Any]) -> Document:
     properties: Document = {}
     nested: Document = {}
     for name, setting in known.items():
-        drawn = {**_setting(setting), "description": setting.meaning}
+        entry = {**_setting(setting), "description": setting.meaning}
         default = defaults[name]
         if default not in (None, ""):
-            drawn["default"] = list(default) if isinstance(default, tuple) else default
-        properties[name] = drawn
+            entry["default"] = list(default) if isinstance(default, tuple) else default
+        properties[name] = entry
         *above, last = name.split(".")
         table = nested
         for part in above:
             table = table.setdefault(part, {"properties": {}})["properties"]
-        table[last] = drawn
+        table[last] = entry
     _close(nested)
     return {"type": "object", "additionalProperties": False, "properties": properties | nested}
 
 
 def _close(tables: Document) -> None:
-    for drawn in tables.values():
-        if "properties" in drawn:
-            drawn |= {"type": "object", "additionalProperties": False}
-            _close(drawn["properties"])
+    for entry in tables.values():
+        if "properties" in entry:
+            entry |= {"type": "object", "additionalProperties": False}
+            _close(entry["properties"])
 
 
 def _setting(setting: Setting) -> Document:

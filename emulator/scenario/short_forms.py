@@ -1,8 +1,7 @@
 """Expand the short forms of scenario files into full tables.
 
-Every function takes what a file (or a caller) wrote and returns the full form of it; what it
-does not know it leaves alone, for the model to refuse. The model names these functions as its
-before-validators; nothing else in the project knows the short forms.
+Each function takes a value of a file (or a caller) and returns its full form. Unknown values are
+returned unchanged; the model then rejects them. The functions are before-validators of the model.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LEGAL_NAME = r"^[A-Za-z0-9._-]{1,249}$"
 """Kafka's alphabet for topics and instance ids."""
 
 PARTY_NAME = r"^[^\s\[\]\x00-\x1f]([^\[\]\x00-\x1f]{0,247}[^\s\[\]\x00-\x1f])?$"
-"""Names of members and faults: anything that a path in brackets can carry."""
+"""Names of members and faults: any text that can be in the brackets of a path."""
 
 GROUP_ID = PARTY_NAME
 
@@ -38,7 +37,7 @@ COMMITS: dict[str, dict[str, str]] = {
     "sync before": {"call": "sync", "when": "before"},
     "async before": {"call": "async", "when": "before"},
 }
-"""Commit policies in a word or three; everything else needs a table."""
+"""Short forms of commit policies; all others need a table."""
 
 TARGETS = {
     "crash": "member",
@@ -95,14 +94,15 @@ StepName = Literal[
     "closing",
 ]
 STEPS: tuple[StepName, ...] = get_args(StepName)
-"""What a member can be seen to do, or the coordinator for it; a fault may be aimed at it.
+"""Steps of a member, or of the coordinator for it, at which a fault can begin.
 
-Of the coordinator's: it lets a ``JoinGroup`` or ``SyncGroup`` wait (``parked``), its join phase
-has ended with the member in it, it has the assignment (``group stable``), it has written a
-commit to its own log (``commit appended``). Answers it gives then are under way already.
+Steps of the coordinator: it holds a ``JoinGroup`` or ``SyncGroup`` in purgatory (``parked``), the
+join phase ended with the member in it, it received the assignment (``group stable``), it appended a
+commit to its own log (``commit appended``). Its responses have been sent by then.
 
-Those of the consumer protocol: the coordinator has a target that changes what the member shall have
-(``target computed``), it answers the member that it shall give something up (``asked to revoke``).
+Steps of the consumer protocol: the coordinator computed a target assignment that changes the
+member's partitions (``target computed``); its response asks the member to revoke partitions
+(``asked to revoke``).
 """
 
 

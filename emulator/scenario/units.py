@@ -1,9 +1,9 @@
-"""The one place where text becomes numbers, and numbers text again.
+"""Convert times, rates and sizes from text to numbers and back.
 
-Inside, a time is int microseconds, a rate is records a second, a size is bytes. A file writes
-all three with their unit (``"45s"``, ``"20/s"``, ``"1KiB"``); a bare number is refused there,
-and means the inner unit in Python. Kafka's own settings keep Kafka's units: an integer has
-Kafka's, a text its own.
+Internally, a time is int microseconds, a rate is records per second, a size is bytes. A file writes
+all three with their unit (``"45s"``, ``"20/s"``, ``"1KiB"``) and may not write a bare number, which
+in Python has the internal unit. Kafka's own settings keep Kafka's units: an integer is in Kafka's
+unit, a text has a unit of its own.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ MEANT_UNITS = {
     **dict.fromkeys(("M", "mb", "mib"), "MiB"),
     **dict.fromkeys(("G", "gb", "gib"), "GiB"),
 }
-"""Units people write and we do not take, with the one that is probably meant."""
+"""Units that are not allowed, with the unit that is probably meant."""
 
 LONGEST_US = 36_500 * US_PER_D
-"""A hundred years; a longer time is a slip of the pen, and sums must fit 64 bits."""
+"""A hundred years: a longer time is probably a mistake, and sums must fit into 64 bits."""
 
 FASTEST = 1_000_000_000.0
 """Records a second."""

@@ -70,7 +70,7 @@ def _reason(details: Mapping[str, Any], place: Sequence[str | int], given: objec
 def _list_wanted(place: Sequence[str | int], given: object) -> str:
     match given:
         case dict():
-            return f"one table where a list of them belongs; write [[{place[-1]}]]"
+            return f"a table, but a list of tables is needed; write [[{place[-1]}]]"
         case str():
             return f"wrong type; allowed is a list such as [{shown(given)}]"
     return "wrong type; allowed is a list"

@@ -1,4 +1,4 @@
-"""Write a scenario: as a document, as TOML, and as the manifest that every result carries."""
+"""Convert a scenario to a document, to its hash, and to the manifest of every result."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_each_setting_reaches_the_log(given, field, value):
         ('"log.cleaner.min.cleanable.ratio" = "half"', "a number from 0 to 1"),
         ('"log.cleaner.max.compaction.lag.ms" = 0', "a whole number from 1 to"),
         ('"log.cleaner.enable" = "on"', "true or false"),
-        ('"log.cleaner.threads" = 2', "this model has no part for"),
+        ('"log.cleaner.threads" = 2', "the emulator does not model"),
         (
             '"log.cleaner.min.compaction.lag.ms" = 7\n"log.cleaner.max.compaction.lag.ms" = 5',
             "above log.cleaner.max.compaction.lag.ms, which is 5",

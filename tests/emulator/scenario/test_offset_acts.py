@@ -48,11 +48,11 @@ def test_the_value_of_a_verb_is_the_group():
         ('delete_offsets = "biling"\ntopic = "orders"', 'did you mean "billing"?'),
         ('delete_offsets = "billing"\ntopic = "order"', 'did you mean "orders"?'),
         ('delete_offsets = "billing"\ntopic = "orders"\npartitions = [2]', "orders has 2"),
-        ('reset_offsets = "billing"', 'no place; say where to by exactly one of "to", "shift_by"'),
+        ('reset_offsets = "billing"', 'no target; set exactly one of "to", "shift_by"'),
         ('reset_offsets = "billing"\nto = 1\nshift_by = 1', 'both "to", "shift_by"'),
         ('reset_offsets = "billing"\nto = "earlyest"', "earliest"),
         ('reset_offsets = "billing"\nto = -1', "to = -1"),
-        ('reset_offsets = "billing"\nto = 1\npartitions = [0]', 'without "topic"'),
+        ('reset_offsets = "billing"\nto = 1\npartitions = [0]', 'needs "topic"'),
         ('reset_offsets = "billing"\nby_duration = 5', "a unit is missing"),
         ('delete_group = "billng"', 'did you mean "billing"?'),
         ('delete_groups = "billing"', 'did you mean "delete_group"?'),
@@ -71,5 +71,5 @@ def test_the_administrator_can_be_cut_off_and_is_nobody_else():
     cut = act('cut = ["admin", "broker-1"]\nfor = "1s"')
 
     assert ("admin", "broker-1") == cut.parties
-    with pytest.raises(ScenarioError, match="the name of another party"):
+    with pytest.raises(ScenarioError, match="reserved for another party"):
         loads(TEXT.format('delete_group = "billing"').replace("members = 2", 'members = ["admin"]'))
