@@ -51,7 +51,7 @@ _JAVA_EXCEPTIONS = {
 _DESCRIPTIONS = {
     Defect.ENDLESS_REASSIGNMENT: (
         "Kafka's sticky assignor never ends here: the moves of one pass undo those of the pass "
-        "before, so the group leader hangs until its poll interval runs out"
+        "before, so the group leader hangs until its poll interval expires"
     ),
     Defect.SIZE_OF_FIXED_MEMBER: (
         "Kafka's sticky assignor raises NullPointerException here: it asks for the size of a "

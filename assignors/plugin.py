@@ -106,7 +106,7 @@ def user_code(name: str, doing: str) -> Iterator[None]:
     except (AssignorDefectError, AssignorError, KeyboardInterrupt, GeneratorExit):
         raise
     except SystemExit as error:
-        reason = f"it ends the process (status {error.code}) instead"
+        reason = f"it called sys.exit({error.code})"
         raise PluginError(f"The assignor {name!r} failed to {doing}: {reason}") from error
     except BaseException as error:
         raise PluginError(
@@ -168,8 +168,8 @@ def check_cooperative(subscriptions: Subscriptions, assignment: Assignment) -> N
     if moved := sorted(added & revoked):
         raise CooperativeViolationError(
             f"A cooperative assignor must not move a partition in one step: {_listed(moved)} "
-            "would go to a new member while another one still has it. Leave such partitions "
-            "out; the next rebalance hands them out."
+            "would be assigned to a new member while another one still owns it. Omit such "
+            "partitions; the next rebalance assigns them."
         )
 
 
@@ -205,12 +205,12 @@ def _is_pair(value: object) -> bool:
 
 def _no_member(given: object, members: Iterable[str]) -> str:
     hint = did_you_mean(str(given), members)
-    return f"The assignment names {given!r}, which is no member of the group.{hint}"
+    return f"The assignment contains {given!r}, which is not a member of the group.{hint}"
 
 
 def _no_partition(member: str, given: TopicPartition, counts: Mapping[str, int]) -> str:
     count = counts.get(given.topic, 0)
-    text = f"It gives {given} to member {member!r}, and there is no such partition: "
+    text = f"It assigns {given} to member {member!r}, but there is no such partition: "
     if not count:
         known = ", ".join(sorted(topic for topic, number in counts.items() if number)) or "none"
         hint = did_you_mean(given.topic, counts)

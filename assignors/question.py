@@ -99,9 +99,11 @@ class Input(_Model):
     def _check_sizes(self) -> Self:
         member, times = (Counter(one.id for one in self.members).most_common(1) or [("", 0)])[0]
         if times > 1:
-            raise ValueError(f"member {member!r} is there {times} times; ids are unique")
+            raise ValueError(f"member {member!r} occurs {times} times; ids must be unique")
         if (total := sum(self.partitions_per_topic.values())) > PARTITIONS_MAXIMUM:
-            raise ValueError(f"{total} partitions are too many; at most {PARTITIONS_MAXIMUM}")
+            raise ValueError(
+                f"{total} partitions are too many; the maximum is {PARTITIONS_MAXIMUM}"
+            )
         return self
 
     def topics(self) -> Topics:
@@ -136,7 +138,7 @@ def _id_bytes(topic: str, text: str) -> bytes:
         return base64.b64decode(text + "==", altchars=b"-_", validate=True)
     except ValueError as error:
         raise QuestionError(
-            f"input.topicIds.{topic}: {text!r} is no topic id; 22 characters of base64url"
+            f"input.topicIds.{topic}: {text!r} is not a topic id; expected 22 characters of base64url"
         ) from error
 
 

@@ -108,8 +108,8 @@ def _unknown(spec: str, names: list[str]) -> str:
 def _import_module(spec: str, name: str, folders: Iterable[str | Path]) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
         raise AssignorNotFoundError(
-            f"The assignor {spec!r} cannot be imported: {name!r} is no module's name. "
-            "Give it with dots, without slashes and .py."
+            f"The assignor {spec!r} cannot be imported: {name!r} is not a module name. "
+            "Write it with dots, without slashes and without .py."
         )
     with user_code(spec, "be imported"), _searched_first(folders):
         try:
@@ -118,7 +118,7 @@ def _import_module(spec: str, name: str, folders: Iterable[str | Path]) -> Modul
             where = ", ".join(str(Path(folder).resolve()) for folder in folders)
             raise AssignorNotFoundError(
                 f"The assignor {spec!r} cannot be imported: there is no module {error.name!r}, "
-                f"neither in {where} nor where Python looks. "
+                f"neither in {where} nor on Python's path. "
                 "Check the spelling, or run from the folder it is in."
             ) from error
 
@@ -162,7 +162,7 @@ def _checked(spec: str, made: object) -> Assignor:
         lacking.append("rebalance_protocols (a tuple of RebalanceProtocol)")
     if lacking or not isinstance(made, Assignor):
         raise AssignorNotFoundError(
-            f"What {spec!r} returned ({type(made).__name__}) is no assignor: it lacks "
+            f"The object from {spec!r} ({type(made).__name__}) is not an assignor: it lacks "
             f"{', '.join(lacking)}. See assignors.types.Assignor for what it needs."
         )
     return made

@@ -112,7 +112,7 @@ def _fill(
         for _ in range(min(left, len(unassigned))):
             targets[member].add(*unassigned.popleft())
     if unassigned:
-        raise AssignorDefectError(Defect.PARTITIONS_LEFT, f"nobody takes {unassigned[0]}")
+        raise AssignorDefectError(Defect.PARTITIONS_LEFT, f"no member can take {unassigned[0]}")
 
 
 _ROUNDS_MAXIMUM = 16

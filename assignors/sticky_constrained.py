@@ -205,7 +205,7 @@ def _deal_in_turn(
 
     for partition in left[dealt:]:
         if not quotas.exact:
-            raise AssignorDefectError(Defect.QUOTA_NOT_MET, f"nobody is left to take {partition}")
+            raise AssignorDefectError(Defect.QUOTA_NOT_MET, f"no member is left for {partition}")
         assigned[quotas.exact.popleft()].append(partition)
     if quotas.under:
         raise AssignorDefectError(

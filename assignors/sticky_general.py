@@ -185,7 +185,7 @@ def _reassign(bench: Workbench, candidates: list[TopicPartition], stale: StaleOw
         state = [bench.owner[one] for one in candidates], bench.movements.snapshot()
         if state == remembered:
             raise AssignorDefectError(
-                Defect.ENDLESS_REASSIGNMENT, f"the state after pass {passes} was there before"
+                Defect.ENDLESS_REASSIGNMENT, f"the state after pass {passes} has occurred before"
             )
         if passes == renew_at:
             remembered, renew_at = state, 2 * renew_at

@@ -1,4 +1,4 @@
-"""``rebalance assign``: ask an assignor for assignments; one JSON question a line, one answer a line.
+"""``rebalance assign``: compute assignments; one JSON question per line, one answer per line.
 
 The format is that of the golden steps of Kafka's own classes (:mod:`assignors.question`).
 """
@@ -23,7 +23,8 @@ from emulator.errors import RefusedError, reason_of
 
 def assign(
     file: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="Questions, one a line; - is standard input.")
+        str,
+        typer.Argument(metavar="[FILE|-]", help="Questions, one per line; - is standard input."),
     ] = "-",
     table: Annotated[
         bool, typer.Option("--table", help="Print a table of assignments, moves and balance.")
@@ -32,8 +33,8 @@ def assign(
     """Ask an assignor which member gets which partition.
 
     A question is one line of JSON: assignor and input. input has partitionsPerTopic, and members,
-    each with id and topics, and optionally ownedPartitions, generation, rack, groupInstanceId;
-    optional are topicIds and partitionRacks, too. The assignors are range, roundrobin, sticky,
+    each with id and topics, and optionally ownedPartitions, generation, rack, groupInstanceId.
+    topicIds and partitionRacks are optional. The assignors are range, roundrobin, sticky,
     cooperative-sticky, server-range, server-uniform, or "module:function" for your own.
 
     An answer is one line of JSON, in the order of the questions: {"assignment": …} or {"error": …}.

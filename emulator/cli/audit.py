@@ -20,7 +20,7 @@ EXPECTATION_FAILED = 1
 
 
 class FormatName(StrEnum):
-    """The format of a log, whatever its file name."""
+    """The format of a log."""
 
     PARQUET = "parquet"
     JSON = "json"
@@ -29,7 +29,7 @@ class FormatName(StrEnum):
 
 
 class UnitName(StrEnum):
-    """Of times that are numbers."""
+    """The unit of times that are numbers."""
 
     S = "s"
     MS = "ms"
@@ -50,26 +50,29 @@ ColumnsOption = Annotated[
     typer.Option(
         "--column",
         metavar="NAME=COLUMN",
-        help="A column of the log by its content, such as offset=msg_offset; repeatable.",
+        help="The log's name of a column, such as offset=msg_offset; repeatable.",
     ),
 ]
 TimeUnitOption = Annotated[
     UnitName | None,
-    typer.Option("--time-unit", help="Of epoch numbers; by default decided by their size."),
+    typer.Option("--time-unit", help="Unit of epoch numbers; by default inferred from their size."),
 ]
 FormatOption = Annotated[
-    FormatName | None, typer.Option("--format", help="By default decided by the files' names.")
+    FormatName | None,
+    typer.Option("--format", help="Format of the logs; by default from the file names."),
 ]
 EndsOption = Annotated[
     Path | None,
-    typer.Option("--ends", metavar="FILE", help="Where each partition's log ended at the cut."),
+    typer.Option(
+        "--ends", metavar="FILE", help="File with the end offset of each partition at the cut."
+    ),
 ]
 BeginsOption = Annotated[
     Path | None,
     typer.Option(
         "--begins",
         metavar="FILE",
-        help="Where each began; by default at its lowest processed offset.",
+        help="File with the begin offsets; by default the lowest processed offset of each partition.",
     ),
 ]
 CutOption = Annotated[
@@ -139,7 +142,7 @@ def audit(
 ) -> None:
     """Audit processing logs of real consumers: which records were reprocessed or lost, and why.
 
-    A row says that a consumer finished a record, or a range of records, of a partition. Columns
+    Each row is a record, or a range of records, of a partition that a consumer processed. Columns
     are topic, partition, consumer, end (when it finished), start (when it began, optional), and
     offset, or lo and hi (exclusive), or first and last; --column names others. If a consumer keeps
     its name over a restart, a column incarnation (or --column incarnation=pid) distinguishes its
@@ -155,8 +158,8 @@ def audit(
     Without --commits most causes are unknown. Aborted transactions are known from a folder of
     rebalance import, not from segments.
 
-    -o writes entries.parquet, partitions.parquet, audit.json (the same as --json prints) and
-    manifest.json, when all is complete; only an earlier audit in DIR is replaced.
+    -o writes entries.parquet, partitions.parquet, audit.json (the output of --json) and
+    manifest.json after all is complete. It replaces an earlier audit in DIR, and nothing else.
 
     --json prints one line, one JSON object: audit (the options), group, rows, late, processed,
     distinct, reprocessed, lost, unread, by_cause, by_owners, ledger, partitions, expectations.

@@ -39,7 +39,7 @@ WithOption = Annotated[
         "--with",
         metavar="SETTING",
         help="A variant: eager, cooperative, static, kip848, as-written, or 'name: path=value, …', "
-        "which may contain these names, too. Repeatable.",
+        "where these names may be mixed with settings. Repeatable.",
     ),
 ]
 SeedsOption = Annotated[int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="How many seeds.")]
@@ -47,7 +47,7 @@ RowsOption = Annotated[
     bool | None,
     typer.Option(
         "--rows/--columns",
-        help="A row or a column for each variant; by default rows for a scenario's variants.",
+        help="Show each variant as a row or as a column; by default rows for a scenario's variants.",
     ),
 ]
 MarkdownOption = Annotated[
@@ -103,11 +103,10 @@ def compare(
     """Compare settings or protocols: the same scenario and seeds under each of them.
 
     eager is the range assignor, cooperative is cooperative-sticky alone, static is eager with
-    instance ids, kip848 is group.protocol=consumer, whose times are settings of brokers. Without
+    instance ids, kip848 is group.protocol=consumer, whose timeouts are broker settings. Without
     --with: the [[variant]] tables of the scenario, a row each; without those, the first three.
-    One alone is compared with the scenario as it is written. Differences are to the first column,
-    seed by seed; with several seeds, their mean, and the interval that holds the true mean with
-    95 % confidence.
+    A single variant is compared with the scenario as written. Differences are to the first variant,
+    seed by seed; with several seeds, their mean and its 95 % confidence interval are shown.
 
     --markdown prints one table of every metric in which runs differ; significant differences are
     bold.
@@ -116,8 +115,8 @@ def compare(
     settings; values, seed by seed; summary, with quantiles; differences; by_cause; expectations;
     missed, the faults that did not fire.
 
-    Exit status: 0 success; 2 bad input. Expectations, which were written for one setting, do not
-    change it.
+    Exit status: 0 success; 2 bad input. Failed expectations do not change it, because they were
+    written for one setting.
     """
     loaded = load_variants(
         read_text(scenario), variants or (), overrides or (), allow_large=yes, seeds=seeds

@@ -40,7 +40,7 @@ EXAMPLES: Examples = (
 def explain(
     scenario: ScenarioArgument,
     entry: Annotated[
-        str, typer.Argument(metavar="ENTRY", help="An entry of the ledger, as D3 or L1.")
+        str, typer.Argument(metavar="ENTRY", help="An entry of the ledger, such as D3 or L1.")
     ],
     seed: SeedOption = None,
     overrides: SetOption = None,
@@ -49,9 +49,9 @@ def explain(
 ) -> None:
     """Explain one entry of a ledger: owners, polls, and the commit that was lost, with times.
 
-    D entries were reprocessed, L lost, P in flight at the kill; rebalance run names the entries.
-    The run is played again, so seed and settings must be the same. An unknown entry is refused
-    with a list of those that exist.
+    D entries were reprocessed, L lost, P in flight at the kill; rebalance run lists the entries.
+    The run is played again, so seed and settings must be the same. For an unknown entry, the
+    existing ones are listed.
 
     Commits and changes of the coordinator are shown with their position in the offsets log: log
     offset, high watermark (records below it are replicated), leader epoch, broker.

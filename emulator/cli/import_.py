@@ -32,14 +32,14 @@ SourcesArgument = Annotated[
     typer.Argument(
         metavar="SOURCE",
         help="Segments (.log, also gzipped), folders of segments, a broker's data folder; "
-        "a path, a pattern, or a URI: s3:// and gs:// as they are, hdfs://, s3a://, abfss:// and "
+        "a path, a pattern, or a URI: s3:// and gs:// directly, hdfs://, s3a://, abfss:// and "
         "others through Spark.",
         show_default=False,
     ),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("-o", "--output", metavar="DIR", help="Folder for the tables; a new one."),
+    typer.Option("-o", "--output", metavar="DIR", help="A new folder for the tables."),
 ]
 BootstrapOption = Annotated[
     str | None,
@@ -88,7 +88,7 @@ GenerationOption = Annotated[
     typer.Option(
         "--generation",
         min=0,
-        help="With --scenario: the generation to use; by default the newest that lasted.",
+        help="With --scenario: the generation to use; by default the newest long-lived one.",
     ),
 ]
 RetentionOption = Annotated[
@@ -115,11 +115,11 @@ EXAMPLES: Examples = (
         "rebalance import examples/__consumer_offsets-4 -o imported",
     ),
     (
-        "one group's part of it",
+        "one group only",
         "rebalance import examples/__consumer_offsets-4 --group 'kip848-*' -o one-group",
     ),
     (
-        "one group of it as a scenario, to replay and to vary",
+        "one group as a scenario, to replay and to vary",
         "rebalance import examples/__consumer_offsets-4 --scenario kip848-crash-1-cad7p",
     ),
 )
@@ -148,8 +148,8 @@ def import_(
     groups (each other record about a group: its members, subscriptions, assignments, epochs) and
     gaps (bytes and records that could not be read, with the reason), and manifest.json. findings/
     has an analysis of each group: how often it commits and rebalances, and why; offsets that went
-    backwards or expire soon; flapping and idle members. report.html has the pictures. The folder
-    is complete or not there; repeating the command resumes an interrupted import.
+    backwards or expire soon; flapping and idle members. report.html has charts. The folder is
+    complete or absent; repeating the command resumes an interrupted import.
 
     Commits of a transaction are marked committed, aborted or pending; only committed ones count.
     In an import from a live cluster, undecided means that an earlier transaction was still open.
@@ -158,9 +158,9 @@ def import_(
     librdkafka's (security.protocol, sasl.mechanism, sasl.username, ssl.ca.location, ...), from a
     properties file or --set. The user needs Read on the topic __consumer_offsets.
 
-    A TIME is one such as 2026-05-04 or 2026-05-04T09:00:00+02:00; without an offset it is UTC.
+    TIME has a form such as 2026-05-04 or 2026-05-04T09:00:00+02:00; without an offset it is UTC.
 
-    --json prints one line, one JSON object: folder, engine, and what manifest.json says.
+    --json prints one line, one JSON object: folder, engine, and the content of manifest.json.
 
     Exit status: 0 success; 1 something could not be read, see gaps; 2 bad input, or a full disk.
     """
@@ -182,7 +182,7 @@ def import_(
     )
     if scenario is not None:
         if request.groups:
-            raise RefusedError("--scenario reads one group: leave --group out")
+            raise RefusedError("--scenario reads one group: omit --group")
         complete = _scenario(request, scenario, generation, as_json=as_json)
     elif generation is not None:
         raise RefusedError("--generation needs --scenario GROUP")

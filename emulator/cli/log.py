@@ -1,4 +1,4 @@
-"""``rebalance log``: what real segments of the offsets topic say, record by record or group by group."""
+"""``rebalance log``: show real segments of the offsets topic, record by record or group by group."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def register(app: typer.Typer) -> None:
 
 EXAMPLES: Examples = (
     (
-        "every record of a partition, in the words of Kafka's dump tool",
+        "every record of a partition, as Kafka's dump tool names it",
         "rebalance log examples/__consumer_offsets-4",
     ),
     (
-        "what became of one group, record by record",
+        "the history of one group, record by record",
         "rebalance log examples/__consumer_offsets-4 --group kip848-crash-1-cad7p --follow-state",
     ),
-    ("which groups there are in the end", "rebalance log examples/__consumer_offsets-4 --table"),
+    ("the groups at the end of the log", "rebalance log examples/__consumer_offsets-4 --table"),
     (
         "all commits as a table for pandas, DuckDB or Spark",
         "rebalance log examples/__consumer_offsets-4 --columns commits.parquet",
@@ -47,7 +47,7 @@ FilesArgument = Annotated[
     typer.Argument(
         metavar="FILE...",
         help="Segments (.log, also gzipped), folders of segments, a broker's data folder, "
-        "or - for the input.",
+        "or - for standard input.",
     ),
 ]
 GroupsOption = Annotated[
@@ -56,19 +56,15 @@ GroupsOption = Annotated[
 ]
 FollowStateOption = Annotated[
     bool,
-    typer.Option(
-        "--follow-state", help="Show with each record what its group looked like after it."
-    ),
+    typer.Option("--follow-state", help="Show with each record the state of its group after it."),
 ]
 StateOnlyOption = Annotated[
     bool,
-    typer.Option("--state-only", help="Show no records but each group, as it is in the end."),
+    typer.Option("--state-only", help="Show each group at the end of the log instead of records."),
 ]
-TableOption = Annotated[
-    bool, typer.Option("--table", help="The same as --state-only, as a table for people.")
-]
+TableOption = Annotated[bool, typer.Option("--table", help="As --state-only, as a table.")]
 BatchesOption = Annotated[
-    bool, typer.Option("--batches", help="Show the headers of record batches, too.")
+    bool, typer.Option("--batches", help="Also show the headers of record batches.")
 ]
 ColumnsOption = Annotated[
     Path | None,
@@ -87,32 +83,34 @@ def log(
     batches: BatchesOption = False,
     columns: ColumnsOption = None,
 ) -> None:
-    """Show what segments of __consumer_offsets hold, as JSON lines, one a record.
+    """Show the content of segments of __consumer_offsets, one JSON line per record.
 
-    Segments of one partition are one log and are read in order of their base offsets, whatever
-    their order here. Names, order and values are those of kafka-dump-log.sh --offsets-decoder;
-    payload is "<DELETE>" for a tombstone. With several logs, log says which one a line is of.
+    Segments of one partition are one log and are read in the order of their base offsets. Names,
+    order and values are those of kafka-dump-log.sh --offsets-decoder; payload is "<DELETE>" for a
+    tombstone. With several logs, the field log names the log of a line.
 
-    What a Kafka 4.4.0 does not know is shown as hexadecimal digits under raw, and unknown says
-    what it is; key or value that cannot be decoded likewise, and error says why. Bytes that are
-    no batch of records have a line with gap, position, size and reason, and the rest is read:
-    nothing is left out. What was wrong is told on stderr at the end.
+    Keys and values that Kafka 4.4.0 does not know or that cannot be decoded are shown as
+    hexadecimal digits under raw, with the reason under unknown or error. Bytes that are not a
+    record batch have a line with gap, position, size and reason, and reading continues after
+    them. A summary of all problems is printed on stderr at the end.
 
-    --follow-state adds after, by group id: what a coordinator that loads the log up to here knows
-    of the group (type, state, epochs or generation, members with what they have and shall have,
-    committed and pending offsets); loadFails says why it could not load it. --state-only prints
-    a line a group: group, and the same.
+    --follow-state adds after, by group id: the state of the group in a coordinator that has loaded
+    the log up to this record (type, state, epochs or generation, members with their current and
+    target partitions, committed and pending offsets); loadFails is the reason if the load would
+    fail. --state-only prints one line per group: group, and the same fields.
 
-    --columns prints no records: it writes a row a committed offset or tombstone, in the order of
-    the logs, with the types of docs/offsets-log.md, and says what was left out.
+    --columns prints no records: it writes a row for each committed offset or tombstone, in log
+    order, with the types of docs/offsets-log.md, and reports the number of omitted records.
 
-    Exit status: 0 fine; 1 not all could be read: gaps, records that cannot be decoded or that
-    4.4.0 does not know, a log that no coordinator could load; 2 bad input: a file that is
+    Exit status: 0 success; 1 not everything could be read: gaps, records that cannot be decoded or
+    that 4.4.0 does not know, a log that no coordinator could load; 2 bad input: a file that is
     missing, no log, or a log of another topic. An empty segment is fine.
     """
     if columns is not None:
         if groups or follow_state or state_only or table or batches:
-            raise RefusedError("--columns writes all commits and prints nothing: give it alone")
+            raise RefusedError(
+                "--columns cannot be combined with other options: it writes all commits and prints none"
+            )
         _write(files, columns)
     else:
         _print(files, _wanted(groups, follow_state, state_only or table, batches), table)
@@ -121,13 +119,11 @@ def log(
 def _wanted(
     groups: list[str] | None, follow_state: bool, only_groups: bool, batches: bool
 ) -> Wanted:
-    """Return what is to be shown of the logs."""
+    """Return the requested parts of the logs."""
     from emulator.logs.offsets_log.dumping import Wanted
 
     if only_groups and batches:
-        raise RefusedError(
-            "--batches shows batches, where --state-only and --table show groups only"
-        )
+        raise RefusedError("--batches shows batches, but --state-only and --table show groups only")
     return Wanted(
         group_ids=frozenset(groups or ()),
         batches=batches,

@@ -1,4 +1,4 @@
-"""``rebalance log --columns``: commits to a Parquet file, and what of the segments is not in it."""
+"""``rebalance log --columns``: write commits to a Parquet file, and report the omitted records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from protocols.offsets_topic.segments.reader import Gap
 
 
 def write_columns(files: Iterable[Path], target: Path) -> bool:
-    """Write the commits of all logs that the files make up; return whether all could be read.
+    """Write the commits of all logs in the files; return whether everything could be read.
 
     Raise RefusedError for files that cannot be used, before anything is written, and for a target
     that cannot be written.
@@ -39,9 +39,9 @@ def write_columns(files: Iterable[Path], target: Path) -> bool:
 
 
 def _is_empty(segment: Segment) -> bool:
-    """Say whether a segment has no parts; raise LogFileError for what is none."""
+    """Return whether a segment is empty; raise LogFileError if it is not a segment."""
     if not segment.path.is_file():
-        raise LogFileError(str(segment.path), "is no file; --columns reads files, and twice")
+        raise LogFileError(str(segment.path), "not a file; --columns reads each file twice")
     return next(read_segment(segment.path), None) is None
 
 
@@ -52,7 +52,7 @@ def _written(logs: list[Log], target: Path) -> list[tuple[Path, Written]]:
             with Progress("bytes read") as progress, ColumnsFile(target) as file:
                 reading = Reading(logs, progress)
                 return [
-                    (each.path, file.add(log.name, each.path, reading.tell))
+                    (each.path, file.add(log.name, each.path, reading.add))
                     for log in logs
                     for each in log.segments
                 ]
@@ -62,7 +62,7 @@ def _written(logs: list[Log], target: Path) -> list[tuple[Path, Written]]:
 
 
 def _faults(path: Path, written: Written) -> Iterator[str]:
-    """Yield a sentence about each kind of what could not be read of a segment."""
+    """Yield a sentence about each kind of unreadable part of a segment."""
     left = written.left_out
     gap = next((each for each in left.faults if isinstance(each, Gap)), None)
     if left.gaps:
@@ -75,18 +75,18 @@ def _faults(path: Path, written: Written) -> Iterator[str]:
         yield f"{path}: {counted(left.unreadable, 'record')} could not be decoded{first}"
     if left.unknown_parts:
         rows = counted(left.unknown_parts, "row")
-        yield f"{path}: {rows} leave out what Kafka 4.4.0 does not know, or headers"
+        yield f"{path}: {rows} without fields that Kafka 4.4.0 does not know, or without headers"
     if written.fault is not None:
         yield f"{path}: {written.fault}"
 
 
 def _summary(target: Path, written: list[Written]) -> str:
-    """Return what is in the file, and what there was beside it."""
+    """Return the numbers of rows and of omitted records."""
     rows = sum(each.rows for each in written)
     others = sum(each.left_out.other_types.total() for each in written)
     markers = sum(each.left_out.markers for each in written)
     return printable(
-        f"{target}: {counted(rows, 'row')}; left out: {counted(others, 'record')} of other types, "
+        f"{target}: {counted(rows, 'row')}; omitted: {counted(others, 'record')} of other types, "
         f"{counted(markers, 'marker')} of transactions"
     )
 

@@ -1,4 +1,4 @@
-"""What ``rebalance log`` prints: lines as they come, groups at the end, faults on stderr."""
+"""Print the output of ``rebalance log``: records while they are read, groups at the end."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from protocols.offsets_topic import partition_for
 from protocols.offsets_topic.replay import Loaded
 
 PRINTED_AT_ONCE = 2**16
-"""Characters that are gathered before they are written."""
+"""Number of characters that are collected before they are written."""
 
 EMPTY = (
-    "empty; such is the newest segment of a log to which nothing was written since it began: "
-    "there is nothing to show"
+    "empty: there is nothing to show. The newest segment of a log is empty if nothing was written "
+    "since it was rolled"
 )
-BEGINS_LATE = "begins at offset {}: what older segments say of the groups is not known here"
+BEGINS_LATE = "begins at offset {}: the state of groups from older segments is missing"
 
 
 class Lines:
-    """Lines on their way out, written many at a time."""
+    """Buffers lines of output."""
 
     def __init__(self) -> None:
         self._held = list[str]()
@@ -43,7 +43,7 @@ class Lines:
         self.has_reader = True
 
     def add(self, words: Words) -> None:
-        """Print a line of JSON, now or soon."""
+        """Add a line of JSON to the output."""
         line = json.dumps(words)
         self._held.append(line)
         self._held_size += len(line)
@@ -51,14 +51,14 @@ class Lines:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is held."""
+        """Write the buffered lines."""
         if self._held:
             self.has_reader = say(*self._held)
             self._held, self._held_size = [], 0
 
 
 class Reading:
-    """The bytes of all files, as progress on stderr where nothing else is shown."""
+    """Counts the bytes read, as progress on stderr if nothing else is shown."""
 
     def __init__(self, logs: Iterable[Log], progress: Progress) -> None:
         self._progress = progress
@@ -66,19 +66,19 @@ class Reading:
         self._total = sum(path.stat().st_size for path in paths if path.is_file())
         self._done = 0
 
-    def tell(self, size: int) -> None:
-        """Take note of bytes that were read."""
+    def add(self, size: int) -> None:
+        """Count bytes that were read."""
         self._done += size
         if self._total and not sys.stdout.isatty():
             self._progress.show(self._done, self._total)
 
 
 class LogPrinter:
-    """Prints logs one after the other, and knows at the end how well they could be read."""
+    """Prints logs one after the other, and counts the parts that could not be read."""
 
     def __init__(self, wanted: Wanted, *, as_table: bool, names_logs: bool) -> None:
         self.has_bad_files = False
-        """Whether a file was no segment of the offsets topic."""
+        """Whether a file was not a segment of the offsets topic."""
 
         self.has_faults = False
         """Whether something in a segment could not be read."""
@@ -90,7 +90,7 @@ class LogPrinter:
         self._lines = Lines()
 
     def print(self, log: Log, on_read: OnRead) -> bool:
-        """Print one log; return whether somebody still reads."""
+        """Print one log; return whether the reader is still connected."""
         front = {"log": log.name} if self._names_logs else {}
         dump, tally = LogDump(self._wanted), Tally()
         segments = [self._print_segment(each, dump, tally, front, on_read) for each in log.segments]
@@ -106,15 +106,17 @@ class LogPrinter:
         return self._lines.has_reader
 
     def end(self) -> None:
-        """Say which of the groups asked for were nowhere, if all files could be looked at."""
+        """Warn about requested groups that were not found, if all files could be read."""
         for group_id in () if self.has_bad_files else sorted(self._missing):
             partition = partition_for(group_id)
-            _warn(f"no record is about {group_id!r}; its place is partition {partition} of 50")
+            _warn(
+                f"no record of group {group_id!r}; with 50 partitions its records are in partition {partition}"
+            )
 
     def _print_segment(
         self, segment: Segment, dump: LogDump, tally: Tally, front: Words, on_read: OnRead
     ) -> bool:
-        """Print what a segment holds; return whether it is one."""
+        """Print the content of a segment; return whether it is one."""
         dump.begin(segment.base_offset)
         is_empty = True
         try:
@@ -136,7 +138,7 @@ class LogPrinter:
         return True
 
     def _print_groups(self, log: Log, loaded: Loaded, front: Words) -> None:
-        """Print what the groups came to, those that were asked for even if they are gone."""
+        """Print the final state of the groups; requested ones even if they no longer exist."""
         group_ids = sorted(self._wanted.group_ids) or groups_of(loaded)
         groups = {group_id: group_words(loaded, group_id) for group_id in group_ids}
         if self._as_table:
@@ -147,7 +149,7 @@ class LogPrinter:
 
 
 def print_logs(files: Iterable[Path], wanted: Wanted, *, as_table: bool) -> LogPrinter:
-    """Print all logs that the files make up; return how that went.
+    """Print all logs in the files; return the exit status.
 
     Raise RefusedError for files that cannot be used, before anything is printed.
     """
@@ -159,7 +161,7 @@ def print_logs(files: Iterable[Path], wanted: Wanted, *, as_table: bool) -> LogP
     with Progress("bytes read") as progress:
         reading = Reading(logs, progress)
         for log in logs:
-            if not printer.print(log, reading.tell):
+            if not printer.print(log, reading.add):
                 return printer
     printer.end()
     return printer

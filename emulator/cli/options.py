@@ -46,14 +46,12 @@ SetOption = Annotated[
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option(
-        "--jobs", min=1, max=1_024, help="Processes for several runs; by default one a core."
-    ),
+    typer.Option("--jobs", min=1, max=1_024, help="Number of processes; by default one per core."),
 ]
 YesOption = Annotated[
     bool, typer.Option("--yes", help="Run it even if it has more than one billion events.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 MasterOption = Annotated[
     str | None, typer.Option("--master", help="Spark's master; by default this machine.")
 ]

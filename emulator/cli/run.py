@@ -157,7 +157,7 @@ def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json:
     """Play one seed and print it; return whether the scenario's expectations hold."""
     chronicle, describer = Chronicle(), Describer()
     finished = _play(loaded, seed, files, (chronicle.feed, describer.feed))
-    told = FinishedRun(
+    report = FinishedRun(
         subject=subject_of(loaded),
         seed=finished.seed,
         digest=finished.digest,
@@ -172,11 +172,11 @@ def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json:
         from emulator.report.run_document import run_document
         from emulator.scenario.writing import manifest
 
-        say_json(run_document(manifest(loaded.scenario), told, clock_of(loaded.scenario)))
+        say_json(run_document(manifest(loaded.scenario), report, clock_of(loaded.scenario)))
     else:
         from emulator.report.run_screen import run_screen
 
-        say_all(run_screen(told))
+        say_all(run_screen(report))
     return finished.ok
 
 

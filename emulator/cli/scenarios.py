@@ -38,7 +38,7 @@ EXAMPLES: Examples = (
     ("one of them", "rebalance scenarios show member-crashes"),
     ("copy one, to change and run it", "rebalance scenarios copy member-crashes my-crash.toml"),
 )
-AsLines = Annotated[bool, typer.Option("--json", help="One JSON line a scenario.")]
+AsLines = Annotated[bool, typer.Option("--json", help="Print one JSON line per scenario.")]
 
 
 def list_all(

@@ -33,15 +33,16 @@ OutputOption = Annotated[
         "-o",
         "--output",
         metavar="DIR",
-        help="Folder for all rows and pictures, or its URI, such as s3a://bucket/study, for Spark.",
+        help="Folder for all rows and charts, or its URI, such as s3a://bucket/study, for Spark.",
     ),
 ]
 EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="What plays the runs; auto: by their number.")
+    EngineName,
+    typer.Option("--engine", help="Processes (pool) or Spark; auto: by the number of runs."),
 ]
 SeedsOption = Annotated[
     int | None,
-    typer.Option("--seeds", min=1, help="Seeds of each cell, instead of the file's."),
+    typer.Option("--seeds", min=1, help="Number of seeds per cell; overrides the study file."),
 ]
 
 

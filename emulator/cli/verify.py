@@ -47,7 +47,7 @@ def verify(
             "--seeds",
             min=0,
             max=MOST_SEEDS,
-            help="Seeds that are played to find the range of a race.",
+            help="Number of seeds played for figures that the deterministic prediction misses.",
         ),
     ] = 200,
     jobs: JobsOption = None,

@@ -65,8 +65,8 @@ def test_an_exception_is_the_users_not_kafkas() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (("t", 2), "gives t-2 to member 'billing-1'.*topic 't' has 0 to 1"),
-        (("one", 1), "gives one-1 to member 'billing-1'.*topic 'one' has only 0"),
+        (("t", 2), "assigns t-2 to member 'billing-1'.*topic 't' has 0 to 1"),
+        (("one", 1), "assigns one-1 to member 'billing-1'.*topic 'one' has only 0"),
         (("tt", 0), "no topic 'tt' \\(it reads: one, t\\). Did you mean 't'"),
         (("gone", 0), "no topic 'gone' \\(it reads: one, t\\)"),
     ],
@@ -118,7 +118,7 @@ def test_a_defect_of_kafkas_passes_through() -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"billing-3": [T0]}, "'billing-3', which is no member of the group. Did you mean"),
+        ({"billing-3": [T0]}, "'billing-3', which is not a member of the group. Did you mean"),
         (None, "maps members to partitions; this one is a NoneType"),
         ([("billing-1", [T0])], "is a list"),
         ({"billing-1": 3}, "must be .topic, number. pairs"),
@@ -127,7 +127,7 @@ def test_a_defect_of_kafkas_passes_through() -> None:
         ({"billing-1": [("t", "0")]}, "must be .topic, number. pairs"),
         ({"billing-1": [("t", -1)]}, "must be .topic, number. pairs"),
         ({"billing-1": [("t", True)]}, "must be .topic, number. pairs"),
-        ({7: [T0]}, "names 7, which is no member"),
+        ({7: [T0]}, "contains 7, which is not a member"),
     ],
 )
 def test_an_answer_that_cannot_be_sent_is_an_error(answer: object, message: str) -> None:
@@ -164,7 +164,7 @@ def test_a_cooperative_assignor_must_not_move_in_one_step() -> None:
     check_cooperative(members, {"billing-1": (T0,), "billing-2": ()})
     check_cooperative(members, {"billing-1": (T0, T1), "billing-2": (T1,)})
 
-    with pytest.raises(CooperativeViolationError, match="t-1 would go to a new member"):
+    with pytest.raises(CooperativeViolationError, match="t-1 would be assigned to a new member"):
         check_cooperative(members, {"billing-1": (T0,), "billing-2": (T1,)})
 
 

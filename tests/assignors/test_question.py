@@ -73,7 +73,7 @@ def test_an_assignor_of_ones_own_gets_what_each_member_sends(
         (question(partitionPerTopic={}), "Did you mean 'partitionsPerTopic'"),
         (question(partitionsPerTopic={"t": -1}), "partitionsPerTopic.t.*greater than or equal"),
         (question(partitionsPerTopic={"t": 2**31}), "less than or equal"),
-        (question(partitionsPerTopic={"t": 2**31 - 1}), "too many; at most 10000000"),
+        (question(partitionsPerTopic={"t": 2**31 - 1}), "too many; the maximum is 10000000"),
         (question(partitionsPerTopic={"t": "4"}), "valid integer; got '4'"),
         (question(partitionsPerTopic={"t": True}), "valid integer; got True"),
         (question(members=[{"id": "A"}]), r"input.members\[0\].topics: Field required"),
@@ -81,9 +81,9 @@ def test_an_assignor_of_ones_own_gets_what_each_member_sends(
         (question(members=[{"id": "A", "topics": "t"}]), r"members\[0\].topics"),
         (question(members=[{"id": "A", "topics": [], "generaton": 1}]), "mean 'generation'"),
         (question(members=[{"id": "A", "topics": [], "generation": -2}]), "greater than or equal"),
-        (question(members=[{"id": "A", "topics": []}] * 2), "member 'A' is there 2 times"),
+        (question(members=[{"id": "A", "topics": []}] * 2), "member 'A' occurs 2 times"),
         (question(topicIds={"t": "short"}), "topicIds.t: String should have at least 22"),
-        (question(topicIds={"t": "!" * 22}), "is no topic id"),
+        (question(topicIds={"t": "!" * 22}), "is not a topic id"),
     ],
 )
 def test_what_cannot_be_read_says_where_and_why(line: str, message: str) -> None:

@@ -193,7 +193,7 @@ def test_claims_beyond_a_topic_can_end_in_a_named_defect(counts) -> None:
     """What stands behind such a partition is dealt again, and nobody has room for it."""
     members = {"A": member("t u", "t-0,5", 1), "B": member("t u", "u-0,1", 1)}
 
-    with pytest.raises(AssignorDefectError, match="nobody is left") as caught:
+    with pytest.raises(AssignorDefectError, match="no member is left") as caught:
         assign_sticky(counts(t=2, u=2), members)
 
     assert caught.value.defect is Defect.QUOTA_NOT_MET

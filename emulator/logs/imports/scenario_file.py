@@ -167,9 +167,9 @@ def _member(sketch: Sketch, name: str, member: Member) -> Iterator[str]:
 
 
 _COMMIT_WORDS: Final = {
-    "auto": "measured: by the clock; who does it, poll() or the application, is not in the log",
-    "sync": "measured: as often as batches come; sync or async is not in the log",
-    "sync per record": "measured: about one record a commit; sync or async is not in the log",
+    "auto": "measured: periodic; whether by poll() or by the application is not in the log",
+    "sync": "measured: once per batch; sync or async is not in the log",
+    "sync per record": "measured: about one record per commit; sync or async is not in the log",
     "none": "measured: no commits",
 }
 

@@ -132,7 +132,7 @@ def test_an_assignor_that_ends_the_process_is_an_error_of_its_line(app: typer.Ty
 
     assert result.exit_code == 2
     ended, answered = map(json.loads, result.stdout.splitlines())
-    assert "it ends the process" in ended["error"]
+    assert "it called sys.exit" in ended["error"]
     assert "assignment" in answered
 
 

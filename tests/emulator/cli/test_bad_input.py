@@ -147,13 +147,13 @@ def test_a_scenario_that_is_too_large_is_refused_with_the_estimate(tmp_path):
     ("name", "said"),
     [
         ("no_such_module:create", "there is no module 'no_such_module'"),
-        ("no_assignor", "is no assignor"),
+        ("no_assignor", "is not an assignor"),
         ("never_made", "no licence"),
         ("absent", "does not exist"),
         ("raising", "The assignor 'raising' failed to assign: RuntimeError: out of ideas"),
         ("raising_later", "The assignor 'raising-later' failed to assign: RuntimeError: alone"),
         ("junk", "The assignor 'junk' is wrong: An assignment maps members to partitions"),
-        ("stranger", "The assignor 'stranger' is wrong: The assignment names 'nobody'"),
+        ("stranger", "The assignor 'stranger' is wrong: The assignment contains 'nobody'"),
     ],
 )
 def test_an_assignor_that_is_wrong_is_refused_by_name(plugin, tmp_path, name, said):
@@ -173,12 +173,12 @@ def test_an_assignor_that_is_wrong_is_refused_by_name(plugin, tmp_path, name, sa
     [
         ("1 / 0", "failed to be imported: ZeroDivisionError"),
         ("raise ValueError('not today')", "failed to be imported: ValueError: not today"),
-        ("raise SystemExit(3)", "failed to be imported: it ends the process (status 3)"),
-        ("import sys; sys.exit()", "it ends the process (status None)"),
+        ("raise SystemExit(3)", "failed to be imported: it called sys.exit(3)"),
+        ("import sys; sys.exit()", "it called sys.exit(None)"),
         ("class Halt(BaseException): ...\nraise Halt('now')", "Halt: now"),
         ("def broken(:", "SyntaxError"),
         ("import no_such_library", "there is no module 'no_such_library'"),
-        ("def create(): raise SystemExit('made nothing')", "it ends the process (status made"),
+        ("def create(): raise SystemExit('made nothing')", "it called sys.exit(made"),
         ("import signal\ndef create(): raise RecursionError", "RecursionError"),
         ("create = 7", "is no function"),
     ],
@@ -201,7 +201,7 @@ def test_an_assignor_that_ends_the_process_in_a_run_is_refused(plugin, tmp_path)
 
     for jobs in (1, 2):
         err = refused("run", path, "--seeds", 2, "--jobs", jobs)
-        assert "'ending' failed to assign: it ends the process (status 5) instead" in err
+        assert "'ending' failed to assign: it called sys.exit(5)" in err
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -93,7 +93,7 @@ def test_a_file_that_is_there_is_not_written_over(imported, tmp_path):
     [
         (("--scenario", "rolling-static-1"), f"no such group; there are {GROUP}"),
         (("--scenario", GROUP, "--generation", "9"), "no generation 9 with members; there are 1"),
-        (("--scenario", GROUP, "--group", "x*"), "leave --group out"),
+        (("--scenario", GROUP, "--group", "x*"), "omit --group"),
         (("--generation", "1"), "--generation needs --scenario"),
         (("--offsets-retention", "soon"), "--offsets-retention soon:"),
         (("--offsets-retention", "1s"), "must be at least a minute"),

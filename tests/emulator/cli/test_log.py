@@ -100,7 +100,7 @@ def test_a_group_that_is_nowhere_is_told_of():
     status, out, err = rebalance("log", CONSUMER, "--group", "nobody")
 
     assert (0, "") == (status, out)
-    assert "no record is about 'nobody'; its place is partition 45 of 50\n" == err
+    assert "no record of group 'nobody'; with 50 partitions its records are in partition 45\n" == err
 
 
 def test_headers_of_batches_come_before_their_records():
@@ -166,7 +166,7 @@ def test_states_of_a_log_whose_beginning_is_missing_are_said_to_be(tmp_path):
     for option in ("--state-only", "--follow-state"):
         status, _, err = rebalance("log", tmp_path, option)
         assert 0 == status
-        assert "begins at offset 100: what older segments say" in err
+        assert "begins at offset 100: the state of groups from older segments" in err
     assert "" == rebalance("log", tmp_path).err
 
 

@@ -85,7 +85,7 @@ def test_an_empty_segment_is_fine(tmp_path):
         status, out, err = rebalance("log", written(tmp_path, data))
 
         assert (0, "") == (status, out)
-        assert err.startswith(f"{tmp_path}/{FIRST}: empty; such is the newest segment of a log")
+        assert err.startswith(f"{tmp_path}/{FIRST}: empty: there is nothing to show")
 
 
 def test_one_bad_file_among_others_does_not_hide_them(tmp_path):

@@ -39,7 +39,7 @@ def test_commits_of_all_logs_are_rows(tmp_path):
     ]
 
     assert (0, "") == (status, err)
-    assert f"{target}: {len(expected)} rows; left out: " in out
+    assert f"{target}: {len(expected)} rows; omitted: " in out
     assert expected == rows(target)
     assert [target] == list(tmp_path.iterdir())
 
@@ -99,7 +99,7 @@ def test_what_is_no_log_is_refused_before_anything_is_written(tmp_path):
     target = tmp_path / "commits.parquet"
 
     assert "not a log" in refused(target, STATIC, bad)
-    assert "is no file" in refused(target, "-")
+    assert "not a file" in refused(target, "-")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_what_is_no_log_is_refused_before_anything_is_written(tmp_path):
 )
 def test_the_option_stands_alone(tmp_path, other):
     """It prints no records of which others could say how."""
-    assert "give it alone" in refused(tmp_path / "commits.parquet", STATIC, *other)
+    assert "cannot be combined with other options" in refused(tmp_path / "commits.parquet", STATIC, *other)
 
 
 def test_a_full_disk_leaves_the_file_that_was_there(tmp_path, monkeypatch):
