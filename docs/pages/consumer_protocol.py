@@ -46,17 +46,18 @@ commits in the middle of a rebalance are accepted.
 
 {kip848-commit-in-rebalance}
 
-**close() commits the same.** Both consumers commit what `poll()` returned, processed or not.
+**close() commits the same offsets.** Both consumers commit all records that `poll()` returned,
+processed or not.
 
 {kip848-close-in-mid-batch}
 
 ## Leaving, and listeners
 
 **The group waits for a member that closes without leaving.** `CloseOptions` (KIP-1092) define whether
-close() leaves the group; here `DEFAULT`, and for *remain* `REMAIN_IN_GROUP`. A dynamic member that stays is dead to
-its group until its session is over: a classic group waits for it with all its partitions as soon as
-anybody joins, one of the consumer protocol with those of the member. A static member that stays is
-what static members are for; `LEAVE_GROUP` undoes that.
+close() leaves the group; here `DEFAULT`, and for *remain* `REMAIN_IN_GROUP`. A dynamic member that
+remains blocks its group until its session expires: in a classic group all partitions wait as soon
+as another member joins, in a group of the consumer protocol only those of the member. For a static
+member, remaining is the default; `LEAVE_GROUP` overrides it.
 
 {kip848-close-options}
 
@@ -68,23 +69,23 @@ with every `poll()`, does not read the partitions meanwhile, and is removed from
 {kip848-revoke-listener-throws}
 
 **An assignment that throws is owned and not read**, under both protocols, for as long as
-`onPartitionsAssigned` throws; the coordinator sees a stable group. A process that dies of the
-exception costs a session instead.
+`onPartitionsAssigned` throws; the coordinator sees a stable group. If the process exits because of
+the exception, its partitions wait until its session expires.
 
 {kip848-assign-listener-throws}
 
 ## Polls
 
 **Two batches may count as one.** A `poll()` that finds further buffered fetches sends the
-background thread no event, and the timer of `max.poll.interval.ms` continues. With a backlog, allow
-for twice the longest batch.
+background thread no event, and the timer of `max.poll.interval.ms` continues. With a backlog, set it
+to at least twice the longest batch.
 
 {kip848-poll-without-event}
 
-**A revocation takes several polls.** That a reconciliation begins, the call of `onPartitionsRevoked` and
-that of `onPartitionsAssigned` each wait for a `poll()`, and with records buffered there is a batch
-between any two. The coordinator waits for `max.poll.interval.ms` in all, and then removes the
-member. Allow for four of the longest batch.
+**A revocation takes several polls.** The begin of a reconciliation, the call of `onPartitionsRevoked`
+and that of `onPartitionsAssigned` each wait for a `poll()`, and with buffered records there is a
+batch between any two. The coordinator waits for `max.poll.interval.ms` in total, and then removes
+the member. Set it to at least four times the longest batch.
 
 {kip848-slow-handover}
 
@@ -96,14 +97,14 @@ commit are reprocessed, by the next owner or, with a `group.instance.id`, by the
 ## Sessions and ids
 
 **The brokers set the session timeout**, for all groups without a group config:
-`group.consumer.session.timeout.ms`, 45 s, in place of a consumer's `session.timeout.ms`. A group that
-had 10 s keeps members that pause, and waits longer for members that crashed.
+`group.consumer.session.timeout.ms`, 45 s, instead of a consumer's `session.timeout.ms`. A group that
+had 10 s no longer loses members that pause, but waits longer for members that crashed.
 
 {kip848-session-by-broker}
 
-**A zombie notices its eviction sooner.** A process that continues after its session sends the overdue
-heartbeat first, and usually gets the response before the current batch is done. The classic consumer
-processes one more batch, of the records written meanwhile.
+**A zombie notices its eviction sooner.** A process that continues after its session has expired sends
+the overdue heartbeat first, and usually gets the response before the current batch is done. The
+classic consumer processes one more batch, of the records written meanwhile.
 
 {kip848-zombie}
 
@@ -119,14 +120,15 @@ The same happens to a static member that retries its join because the response w
 
 ## Topics
 
-**subscribe() on a running consumer** is a rebalance for each member that calls it, and for a
-cooperative one a second. A member of the consumer protocol sends the change with its next heartbeat.
+**subscribe() on a running consumer** causes a rebalance for each member that calls it, and a second
+one in a cooperative group. A member of the consumer protocol sends the change with its next
+heartbeat.
 
 {kip848-topics-change}
 
-**The broker can match the pattern.** It knows of a new topic at once and looks at most every 10 s; a
-consumer that matches by itself waits for its metadata (here a minute, by default five). With `latest`
-the records of this difference are lost.
+**The broker can match the pattern.** It knows a new topic at once and matches at most every 10 s; a
+consumer that matches patterns itself waits for its next metadata refresh (here one minute, by
+default five). With `latest`, the records written in this time are lost.
 
 {kip848-pattern-by-broker}
 """

@@ -15,16 +15,16 @@ _PAGE = """\
 Printed by `python -m docs.pages`, which runs every table; change the scenarios or the
 sentences in `docs/pages/coordinator_failures.py`, not this page. Each table is that of
 `rebalance compare NAME` without options: a row for each `[[variant]]` of the scenario. *Reprocessed*
-counts records processed more than once, *avoided* records that were not, because a commit counted
-that its member considered failed, *dropped out* consumers that had to rejoin, *removed* members
-that a coordinator removed, *refused* the refused commits. *Downtime* is the longest time in which
+counts records processed more than once, *avoided* records that were not reprocessed because a commit
+took effect that its member considered failed, *dropped out* consumers that had to rejoin, *removed*
+members that a coordinator removed, *refused* the rejected commits. *Downtime* is the longest time in which
 one partition had no active owner, *unreadable* the longest time in which brokers had no new records
 for its owner, *no commits* the longest time in which no coordinator could accept commits; *peak
-lag* is the maximum of unprocessed records. Columns with the same value in every row are left out,
+lag* is the maximum of unprocessed records. Columns with the same value in every row are omitted,
 and so are columns that do not fit; `--json` has all.
 
 A commit is *appended* when the coordinator has it in its own log, and *acknowledged* when all
-replicas in sync have it, that is, when the high watermark has passed it. `rebalance explain` prints
+in-sync replicas have it, that is, when the high watermark has passed it. `rebalance explain` prints
 both for every commit, with log offset, high watermark, leader epoch and broker.
 
 ## Killed at a step of a join, a sync or a commit
@@ -36,17 +36,17 @@ other processes continue.
 
 - No record is reprocessed and no member is evicted at any step: the members commit their work when
   there is a coordinator again, and the new coordinator restarts every session.
-- The next coordinator knows the last record of the group that it has in its log. Up to the moment
-  at which the leader's assignment is replicated, that is the group before the rebalance: the
-  newcomer is unknown, drops out and joins anew, and with it the rebalance begins anew. From then
-  on it is the new generation, though followers that were not answered may start one rebalance more.
-- The step decides which members own partitions meanwhile. Before the join phase has ended the old
-  owners keep their partitions; from its end until positions have been fetched no member owns any,
-  for the nine seconds of `broker.session.timeout.ms` and the time of the new join.
-- Peak lag is nine seconds' worth at least, in every row: while the dead broker is in sync, no high
-  watermark moves, of the offsets or of any topic that it has a copy of. Nothing new is read for
-  nine seconds and nothing committed for a little longer, until the log is loaded
-  (`unreadable_max_s`, `commits_unavailable_max_s`): the rows do not differ in that.
+- The next coordinator restores the group from the last record of it in its log. Until the leader's
+  assignment is replicated, that is the group before the rebalance: the new member is unknown, joins
+  again, and the rebalance begins again. After that it is the new generation, though followers
+  without a response may cause one more rebalance.
+- The step decides which members own partitions in the meantime. Until the join phase ends, the old
+  owners keep their partitions; from then until positions have been fetched no member owns any, for
+  the nine seconds of `broker.session.timeout.ms` and the time of the new join.
+- Peak lag is at least the production of nine seconds in every row: while the dead broker counts as in
+  sync, the high watermark of each partition with a replica on it does not advance, that of the
+  offsets topic included. No new record is read for nine seconds, and no commit accepted for a little
+  longer, until the log is loaded (`unreadable_max_s`, `commits_unavailable_max_s`).
 
 ## Killed in a commit, with the member that sent it
 
@@ -54,35 +54,34 @@ other processes continue.
 
 {coordinator-dies-in-commit}
 
-A commit counts from when the next leader has it, half a replication after it was appended: before,
-it is lost with the log of the dead broker (*commit accepted but not replicated*); after, it counts
-although no member got a response.
+A commit survives once the next leader has it, half the replication time after it was appended. Before
+that, it is lost with the log of the dead broker (*commit accepted but not replicated*); after that, it
+takes effect although no member got a response.
 
 ## Two coordinators at once
 
-`h6-stale-coordinator`: the coordinator's broker loses touch with the controller and is replaced,
-while members, who reach it as before, go on with it.
+`h6-stale-coordinator`: the coordinator's broker loses its connection to the controller and is
+replaced, while members can still reach it and continue to use it.
 
 {h6-stale-coordinator}
 
 The old coordinator answers heartbeats, and parks commits until they time out: its high watermark
-does not move, since its followers follow another. The new coordinator waits one session for the
-members it has loaded. A member that finds it in time stays a member and commits its work; any other
-member loses its partitions, and its work since the last commit before the election.
+does not advance, since its followers follow the new leader. The new coordinator waits one session
+timeout for the loaded members. A member that finds it in time remains a member and commits its work;
+any other member loses its partitions, and its work since the last commit before the election.
 
-`coordinator-goes-on-alone`: the same after the coordinator had lost its only follower. It is then
-all that is in sync, it considers its commits safe and acknowledges them, and an
-unclean election throws them away.
+`coordinator-goes-on-alone`: the same after the coordinator has lost its only follower. Then it is the
+only replica in sync, so it acknowledges commits alone, and an unclean election discards them.
 
 {coordinator-goes-on-alone}
 
-Eligible leader replicas (KIP-966, on in new clusters since Kafka 4.1) are not modelled: with
-`min.insync.replicas=2` nothing was acknowledged without broker 2, which would therefore be elected
-cleanly, whatever `unclean.leader.election.enable` says.
+Eligible leader replicas (KIP-966, enabled in new clusters since Kafka 4.1) are not modelled. With
+them and `min.insync.replicas=2`, nothing is acknowledged without broker 2, which would therefore be
+elected cleanly, whatever the value of `unclean.leader.election.enable`.
 
-`unclean-election-drops-commits`: the controller knows the coordinator all the time, but it dies
-after it had been alone in sync, and a member with it. Before it is alone nothing is committed: its
-follower counts as in sync until it has lagged for `replica.lag.time.max.ms`.
+`unclean-election-drops-commits`: the coordinator keeps its connection to the controller, but crashes
+together with a member after it has been the only replica in sync. Before it is alone, no commit is
+acknowledged: its follower counts as in sync until it has lagged for `replica.lag.time.max.ms`.
 
 {unclean-election-drops-commits}
 
@@ -92,9 +91,9 @@ follower counts as in sync until it has lagged for `replica.lag.time.max.ms`.
 
 {h7-rolling-broker-restart}
 
-Commits fail while a coordinator moves and are sent again. In order, leaders move before their
-broker stops; killed, all wait for its session. Nothing is reprocessed as long as no member
-dies or restarts in the same moments.
+Commits fail while a coordinator moves and are retried. In a controlled shutdown (*in order*), leaders
+move before their broker stops; after a kill, all wait for its session to expire. Nothing is
+reprocessed as long as no member crashes or restarts at the same time.
 
 ## A load that takes too long
 
@@ -103,18 +102,17 @@ crashes meanwhile.
 
 {slow-load-after-a-year}
 
-A load evicts no member, however much longer than `session.timeout.ms` it takes: heartbeats are
-answered during it, and sessions begin anew after it. It refuses every commit and every join,
-however. Records processed meanwhile are committed only after it; if a member crashes or restarts
-before that, all of them are reprocessed: *coordinator still loading*, with the time that the
-load took.
+A load evicts no member, even if it takes longer than `session.timeout.ms`: heartbeats are answered
+during the load, and sessions restart after it. But every commit and every join is rejected. Records
+processed in this time are committed only after the load; if a member crashes or restarts before
+that, all of them are reprocessed: *coordinator still loading*, with the duration of the load.
 
-## A commit that timed out, and counts
+## A commit that timed out, but takes effect
 
 `coordinator-commit-times-out`: a follower stops for eight seconds; after `offsets.commit.timeout.ms`
 members get `COORDINATOR_NOT_AVAILABLE`, and one of them crashes. Its commit is in the log anyway
-and counts as soon as the follower is back. The duplicates it avoids are not in the ledger but in
-the metric `duplicates_avoided`.
+and takes effect as soon as the follower is back. The avoided duplicates are not in the ledger but
+in the metric `duplicates_avoided`.
 """
 
 
