@@ -100,7 +100,9 @@ def test_a_group_that_is_nowhere_is_told_of():
     status, out, err = rebalance("log", CONSUMER, "--group", "nobody")
 
     assert (0, "") == (status, out)
-    assert "no record of group 'nobody'; with 50 partitions its records are in partition 45\n" == err
+    assert (
+        "no record of group 'nobody'; with 50 partitions its records are in partition 45\n" == err
+    )
 
 
 def test_headers_of_batches_come_before_their_records():

@@ -108,7 +108,9 @@ def test_what_is_no_log_is_refused_before_anything_is_written(tmp_path):
 )
 def test_the_option_stands_alone(tmp_path, other):
     """It prints no records of which others could say how."""
-    assert "cannot be combined with other options" in refused(tmp_path / "commits.parquet", STATIC, *other)
+    assert "cannot be combined with other options" in refused(
+        tmp_path / "commits.parquet", STATIC, *other
+    )
 
 
 def test_a_full_disk_leaves_the_file_that_was_there(tmp_path, monkeypatch):
