@@ -13,6 +13,7 @@ from emulator import events
 from emulator.events import LagSampled
 from emulator.scenario.model import Group, Scenario, Topic
 from emulator.scenario.resolution import broker_settings
+from emulator.versions import KAFKA
 from emulator.world import faults
 from emulator.world.cluster.broker_threads import Loaders
 from emulator.world.cluster.brokers import Brokers
@@ -36,8 +37,6 @@ from emulator.world.run import NOTHING_REPLAYED, Recorder, Replay, Run, Sink
 from emulator.world.triggers import Triggers
 from emulator.world.world import World
 from protocols.offsets_topic import partition_for
-
-KAFKA = "4.4.0"
 
 
 @dataclass(frozen=True, slots=True)

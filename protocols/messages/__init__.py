@@ -18,21 +18,19 @@ from protocols.messages.errors import (
     UNKNOWN_OFFSET,
 )
 from protocols.messages.groups import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    TEMPORARY_LEAVE_EPOCH,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DescribedConsumer,
     DescribedMember,
     DescribeGroupRequest,
     DescribeGroupResponse,
-)
-from protocols.messages.membership import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    TEMPORARY_LEAVE_EPOCH,
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     HeartbeatRequest,

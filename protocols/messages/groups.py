@@ -1,4 +1,8 @@
-"""Requests of administrators: describe and delete groups."""
+"""Requests about groups and their members, in both protocols.
+
+Members find the coordinator, join, sync, send heartbeats and leave; the consumer protocol has one
+request for these, ConsumerGroupHeartbeat (KIP-848). Administrators describe and delete groups.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,198 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import Subscription, TopicPartition
-from protocols.messages.errors import ErrorCode
-from protocols.messages.membership import TopicPartitions
+from protocols.messages.errors import (
+    CONSUMER_PROTOCOL_TYPE,
+    UNKNOWN_GENERATION,
+    UNKNOWN_MEMBER_ID,
+    ErrorCode,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindCoordinatorRequest:
+    """Request the coordinator of a group from any broker (API 10)."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindCoordinatorResponse:
+    error: ErrorCode = ErrorCode.NONE
+    node_id: int = -1
+
+
+class Protocol(NamedTuple):
+    """One assignor that a member supports, with its subscription for the leader."""
+
+    name: str
+    metadata: Subscription
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinGroupRequest:
+    """Join a classic group, or its next generation (API 11)."""
+
+    group_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    member_id: str = UNKNOWN_MEMBER_ID
+    group_instance_id: str | None = None
+    """Set for a static member, which may restart without a rebalance (KIP-345)."""
+
+    protocol_type: str = CONSUMER_PROTOCOL_TYPE
+    protocols: tuple[Protocol, ...] = ()
+    """In order of preference."""
+
+    reason: str = ""
+    """Only logged (KIP-800)."""
+
+    version: int = 9
+
+
+class JoinGroupMember(NamedTuple):
+    """One member as the leader sees it."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: Subscription
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinGroupResponse:
+    error: ErrorCode = ErrorCode.NONE
+    generation_id: int = UNKNOWN_GENERATION
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    """True for a restarted static leader, which keeps the assignment (KIP-814)."""
+
+    member_id: str = ""
+    members: tuple[JoinGroupMember, ...] = ()
+    """For the leader only, in the order of the coordinator's member map."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncGroupRequest:
+    """Send the leader's assignment, or request the member's part of it (API 14)."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None = None
+    protocol_type: str | None = CONSUMER_PROTOCOL_TYPE
+    protocol_name: str | None = None
+    assignments: tuple[tuple[str, tuple[TopicPartition, ...]], ...] = ()
+    """Leader only: member id and its partitions."""
+
+    version: int = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncGroupResponse:
+    error: ErrorCode = ErrorCode.NONE
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatRequest:
+    """Keep the session of a member alive (API 12)."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatResponse:
+    error: ErrorCode = ErrorCode.NONE
+
+
+class LeavingMember(NamedTuple):
+    """One entry of a LeaveGroup request."""
+
+    member_id: str
+    group_instance_id: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveGroupRequest:
+    """Remove members from a group (API 13)."""
+
+    group_id: str
+    members: tuple[LeavingMember, ...]
+    version: int = 5
+
+
+class LeftMember(NamedTuple):
+    """The answer to one entry of a LeaveGroup request."""
+
+    member_id: str
+    group_instance_id: str | None
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveGroupResponse:
+    error: ErrorCode = ErrorCode.NONE
+    members: tuple[LeftMember, ...] = ()
+
+
+JOIN_EPOCH = 0
+"""The member epoch of a member that joins, or joins again."""
+
+LEAVE_EPOCH = -1
+"""The member epoch of a member that leaves for good."""
+
+TEMPORARY_LEAVE_EPOCH = -2
+"""The member epoch of a static member that leaves temporarily."""
+
+
+class TopicPartitions(NamedTuple):
+    """Partitions of one topic, by its id."""
+
+    topic_id: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupHeartbeatRequest:
+    """Join, stay in, or leave a group of the consumer protocol (API 68).
+
+    None (and -1 for the timeout) means "unchanged", never "nothing".
+    """
+
+    group_id: str
+    member_id: str = UNKNOWN_MEMBER_ID
+    member_epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    subscribed_topic_names: tuple[str, ...] | None = None
+    subscribed_topic_regex: str | None = None
+    """In the broker's syntax (RE2J); an empty one removes the pattern."""
+
+    server_assignor: str | None = None
+    topic_partitions: tuple[TopicPartitions, ...] | None = None
+    """The partitions that the member owns; sent when they changed."""
+
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupHeartbeatResponse:
+    error: ErrorCode = ErrorCode.NONE
+    error_message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: tuple[TopicPartitions, ...] | None = None
+    """The target of the member; None: unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,7 @@
-"""Faults and acts of a run, imported with the first scenario that has one."""
+"""Faults and acts of a run, imported with the first scenario that has one.
+
+Acts on committed offsets need an admin client and are imported with the first of them.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from typing import TYPE_CHECKING
 from assignors.lazy_imports import lazy_modules
 
 if TYPE_CHECKING:
-    from emulator.world.faults import acts
+    from emulator.world.faults import acts, on_offsets
 
-__all__ = ["acts"]
+__all__ = ["acts", "on_offsets"]
 
 __getattr__ = lazy_modules(__name__, __all__)

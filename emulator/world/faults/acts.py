@@ -23,15 +23,17 @@ from emulator.scenario.resolution import (
     COORDINATOR_OF,
     broker_number,
 )
+from emulator.world import faults
 from emulator.world.draws import draw, stream_key
 from emulator.world.faults.on_brokers import broker_scripts
 from emulator.world.faults.on_members import member_scripts
-from emulator.world.faults.on_offsets import offset_scripts
 from emulator.world.faults.targets import broker_of, target_of, why_ineffective, why_not_reached
 from emulator.world.kernel import Script
 from emulator.world.network import broker_name
 from emulator.world.triggers import Chosen, Interference
 from emulator.world.world import World
+
+_ON_OFFSETS = (model.DeleteOffsets, model.ResetOffsets, model.DeleteGroup)
 
 
 class Faults:
@@ -54,8 +56,9 @@ class Faults:
             model.DeleteTopic: self._delete_topic,
             **member_scripts(world),
             **broker_scripts(world),
-            **offset_scripts(world),
         }
+        if any(isinstance(fault, _ON_OFFSETS) for fault in self._faults):
+            self._scripts |= faults.on_offsets.offset_scripts(world)
         self._chosen: dict[str, Chosen] = {}
         """Messages that faults have chosen, by the fault's id."""
 

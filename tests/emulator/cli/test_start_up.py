@@ -14,6 +14,9 @@ from protocols.groups.kip848.replay import RULES
 MOST_MODULES = 190
 """Of ours, at a run of a classic group: each takes about a millisecond to import."""
 
+MOST_MODULES_OF_FAULTS = 6
+"""Of ours, in addition, with the first fault."""
+
 PROGRAM = """
 import json, sys
 import emulator.cli.main, emulator.cli.run
@@ -31,20 +34,24 @@ topics = ["orders"]
 members = 1
 settings = {{ "group.protocol" = "{}" }}
 '''
-for protocol in ("classic", "consumer"):
-    emulator.run(emulator.loads(SCENARIO.format(protocol)), keep_events=False)
+FAULT = '''
+[[fault]]
+crash = "billing-0"
+at = "5s"
+'''
+for protocol, fault in (("classic", ""), ("classic", FAULT), ("consumer", "")):
+    emulator.run(emulator.loads(SCENARIO.format(protocol) + fault), keep_events=False)
     print(json.dumps(sorted(sys.modules)))
 """
 
 
 @pytest.fixture(scope="module")
 def loaded():
-    """Return which modules there are after a classic group, and then after one of KIP-848."""
-    told = subprocess.run(
+    """Return the modules after a classic group, then after a fault, then after KIP-848."""
+    result = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
     )
-    classic, consumer = map(json.loads, told.stdout.splitlines())
-    return frozenset(classic), frozenset(consumer)
+    return tuple(frozenset(json.loads(line)) for line in result.stdout.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -63,22 +70,50 @@ def loaded():
 )
 def test_the_consumer_protocol_is_read_with_the_first_group_that_uses_it(loaded, room):
     """A run of classic groups loads no rule of KIP-848; a run of a group of that protocol does."""
-    after_classic, after_consumer = loaded
+    _, after_fault, after_consumer = loaded
+
+    assert room not in after_fault
+    assert room in after_consumer
+
+
+@pytest.mark.parametrize("room", ["emulator.world.faults.acts", "emulator.world.faults.targets"])
+def test_faults_are_read_with_the_first_scenario_that_has_one(loaded, room):
+    """A run without faults loads no script of a fault or act."""
+    after_classic, after_fault, _ = loaded
 
     assert room not in after_classic
-    assert room in after_consumer
+    assert room in after_fault
+
+
+@pytest.mark.parametrize(
+    "room",
+    [
+        "emulator.world.administrator",
+        "emulator.world.cluster.compaction",
+        "protocols.consumer.administration",
+        "protocols.groups.classic.invariants",
+        "protocols.offsets_topic.records.markers",
+        "protocols.offsets_topic.segments.batch",
+    ],
+)
+def test_a_plain_run_does_not_read_what_it_does_not_use(loaded, room):
+    """The admin client, compaction, the bytes of batches, and the checks of invariants."""
+    for modules in loaded:
+        assert room not in modules
 
 
 def test_a_run_of_a_classic_group_loads_so_many_modules_and_no_more(loaded):
     """What is added to every start is noticed: count modules, as times differ by machine."""
-    after_classic, _ = loaded
-    ours = {
-        name
-        for name in after_classic
-        if name.split(".")[0] in {"assignors", "emulator", "protocols"}
-    }
+    classic, fault = map(_ours, loaded[:2])
 
-    assert len(ours) <= MOST_MODULES
+    assert len(classic) <= MOST_MODULES
+    assert len(fault - classic) <= MOST_MODULES_OF_FAULTS
+
+
+def _ours(modules):
+    return {
+        name for name in modules if name.split(".")[0] in {"assignors", "emulator", "protocols"}
+    }
 
 
 def test_records_of_consumer_groups_are_known_by_number_without_their_rules():
