@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
 from emulator.loading import LoadedScenario
-from emulator.report.subject import TOLD_BY_BROKERS, GroupFacts, Subject
+from emulator.report.subject import SET_BY_BROKERS, Commits, GroupFacts, Subject
 from emulator.report.wording import duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import CommitPolicy, Group, Scenario
@@ -93,8 +93,8 @@ def _facts(group: Group, brokers: BrokerSettings) -> GroupFacts:
         mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
-        commits=_in_words(policy, settings.auto_commit_interval_ms),
-        habits=frozenset(_habits(policy)),
+        commits=_describe_commits(policy, settings.auto_commit_interval_ms),
+        commit_kinds=frozenset(_commit_kinds(policy)),
         settings=_in_force(settings, brokers),
     )
 
@@ -105,7 +105,7 @@ def _in_force(settings: ConsumerSettings, brokers: BrokerSettings) -> dict[str, 
     if settings.group_protocol != "consumer":
         return own
     theirs = settings_in_force(brokers)
-    times = {f"group.consumer.{name}": theirs[f"group.consumer.{name}"] for name in TOLD_BY_BROKERS}
+    times = {f"group.consumer.{name}": theirs[f"group.consumer.{name}"] for name in SET_BY_BROKERS}
     return {**{name: value for name, value in own.items() if name not in ONLY_CLASSIC}, **times}
 
 
@@ -114,18 +114,18 @@ def _of_coordinator(settings: ConsumerSettings, brokers: BrokerSettings) -> tupl
     return (settings.group_remote_assignor or brokers.group_consumer_assignors[0],)
 
 
-def _habits(policy: CommitPolicy) -> list[str]:
-    found: list[str] = [policy.call]
+def _commit_kinds(policy: CommitPolicy) -> list[Commits]:
+    found: list[Commits] = [Commits(policy.call)]
     if policy.call in ("sync", "async"):
-        found += ["before work"] if policy.when == "before" else []
-        found += ["each record"] if policy.when == "record" else []
-        found += [] if policy.arguments else ["no offsets"]
+        found += [Commits.BEFORE_WORK] if policy.when == "before" else []
+        found += [Commits.EACH_RECORD] if policy.when == "record" else []
+        found += [] if policy.arguments else [Commits.NO_OFFSETS]
     named = policy.on_revoke or (policy.call in ("sync", "async") and policy.arguments)
-    found += ["no epoch"] if named and not policy.leader_epoch else []
-    return found + (["in listener"] if policy.on_revoke else [])
+    found += [Commits.NO_EPOCH] if named and not policy.leader_epoch else []
+    return found + ([Commits.IN_LISTENER] if policy.on_revoke else [])
 
 
-def _in_words(policy: CommitPolicy, interval_ms: int) -> str:
+def _describe_commits(policy: CommitPolicy, interval_ms: int) -> str:
     """Return a description of how a member commits."""
     if policy.call == "auto":
         words = f"auto commit every {format_duration(interval_ms * US_PER_MS)}"

@@ -2,9 +2,47 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 from assignors.types import TopicPartition
+
+
+class PositionSource(enum.StrEnum):
+    """The source of a position, as in ``EpochOpened.source``."""
+
+    COMMITTED = "committed"
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    BY_DURATION = "by_duration"
+    SEEK = "seek"
+    TRUNCATED = "truncated"
+    """The leader moved it back (OffsetsForLeaderEpoch)."""
+
+    UNKNOWN = "unknown"
+    """The history shows only what was processed."""
+
+
+class ResetReason(enum.StrEnum):
+    """Why a position was reset, as in ``EpochOpened.why``."""
+
+    NO_OFFSET = "no offset"
+    EXPIRED = "expired"
+    DELETED = "deleted"
+    OUT_OF_RANGE = "out of range"
+    TRUNCATED = "truncated"
+
+
+class End(enum.StrEnum):
+    """Why an epoch or a process ended, as in ``EpochClosed.why`` and ``ConsumerStopped.how``."""
+
+    REVOKED = "revoked"
+    LOST = "lost"
+    CRASHED = "crashed"
+    CLOSED = "closed"
+    FAILED = "failed"
+    REOPENED = "reopened"
+    KILLED = "killed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +57,7 @@ class ConsumerStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerStopped:
-    """A process ended; ``how``: ``crashed``, ``killed``, ``closed`` or ``failed``."""
+    """A process ended; ``how`` is an :class:`End`: crashed, killed, closed or failed."""
 
     consumer: str
     group: str
@@ -76,8 +114,7 @@ class ListenerThrew:
 class EpochOpened:
     """A consumer (re)initialised its position: an ownership epoch begins.
 
-    ``source``: ``committed``, ``earliest``, ``latest``, ``by_duration``, ``seek`` or ``truncated``.
-    ``why``: for a reset ``no offset``, ``expired``, ``deleted``, ``out of range`` or ``truncated``.
+    ``source`` is a :class:`PositionSource`; ``why``, for a reset, a :class:`ResetReason`.
     """
 
     consumer: str
@@ -148,7 +185,7 @@ class EpochClosed:
     """A consumer stopped processing a partition for good.
 
     ``processed`` is the end of what it finished, ``position`` the end of what poll handed
-    out. ``why``: ``revoked``, ``lost``, ``crashed``, ``closed``, ``failed`` or ``reopened``.
+    out; ``why`` is an :class:`End`.
     """
 
     consumer: str

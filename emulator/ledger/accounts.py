@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from emulator.events import PartlyProcessed
+from emulator.events import PartlyProcessed, PositionSource
 from emulator.ledger.cluster import LogLayers
 from emulator.ledger.coverage import Attribution, Coverage, Epoch, Repeat
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
@@ -302,7 +302,7 @@ class PartitionAccount:
             generation=-1,
             partition=self._partition,
             start=first,
-            source="unknown",
+            source=PositionSource.UNKNOWN.value,
             opened=Link(None, at_us, Step.OPENED, (), self._numbers),
             cursor=first,
             position=first,

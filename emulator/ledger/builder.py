@@ -152,7 +152,7 @@ class Processing:
             generation=fact.generation,
             partition=fact.partition,
             offset=fact.first,
-            source="unknown",
+            source=ev.PositionSource.UNKNOWN.value,
         )
         self._ownership.on_epoch_opened(event, opened)
 

@@ -14,16 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from emulator.events import End, PositionSource, ResetReason
 from emulator.ledger.cluster import UNKNOWN_COORDINATOR, OffsetsPartition
 from emulator.ledger.commits import NONE_COMMITTED, Committed
 from emulator.ledger.coverage import Epoch, FailedCommit
 from emulator.ledger.entries import Cause, Link
 
-RESETS = ("earliest", "latest", "by_duration")
-ENDED = ("crashed", "failed")
+RESETS = (PositionSource.EARLIEST, PositionSource.LATEST, PositionSource.BY_DURATION)
+ENDED = (End.CRASHED, End.FAILED)
 """Why an epoch closes when its process ends without closing its consumer."""
 
-NOT_IN_THE_LOG = ("out of range", "truncated")
+NOT_IN_THE_LOG = (ResetReason.OUT_OF_RANGE, ResetReason.TRUNCATED)
 """Why a position is reset when the log does not contain it."""
 
 BY_AN_ADMINISTRATOR = "by an administrator"
@@ -131,7 +132,7 @@ def _uncovered(opening: Opening, failed: FailedCommit | None) -> FailedCommit | 
 
 
 def _seek(opening: Opening) -> Reason | None:
-    return Reason(Cause.SOUGHT) if opening.source == "seek" else None
+    return Reason(Cause.SOUGHT) if opening.source == PositionSource.SEEK else None
 
 
 def _reset_back_by_admin(opening: Opening) -> Reason | None:
@@ -185,8 +186,12 @@ def _reset(opening: Opening) -> Reason | None:
     if opening.source not in RESETS:
         return None
     committed = opening.committed
-    dropped = opening.why if opening.why in ("expired", "deleted") else committed.dropped_why
-    if dropped == "expired":
+    dropped = (
+        opening.why
+        if opening.why in (ResetReason.EXPIRED, ResetReason.DELETED)
+        else committed.dropped_why
+    )
+    if dropped == ResetReason.EXPIRED:
         detail = f"reset to {opening.source}{_without_subscriber(committed)}"
         return Reason(Cause.EXPIRED, detail, (committed.dropped,))
     if dropped:
@@ -201,21 +206,21 @@ def _reset(opening: Opening) -> Reason | None:
 
 def _without_subscriber(committed: Committed) -> str:
     """Return the detail of an offset that expired although its group had members."""
-    expired = committed.dropped_why == "expired"
+    expired = committed.dropped_why == ResetReason.EXPIRED
     return "; no member subscribed to it" if expired and committed.dropped_members > 0 else ""
 
 
 def _reset_beyond(opening: Opening) -> Reason | None:
-    if opening.source == "latest":
+    if opening.source == PositionSource.LATEST:
         detail = f"{opening.why}{_without_subscriber(opening.committed)}"
         return Reason(Cause.RESET_TO_LATEST, detail, (opening.committed.dropped,))
-    if opening.source == "by_duration":
+    if opening.source == PositionSource.BY_DURATION:
         return Reason(Cause.RESET_BY_DURATION, opening.why, (opening.committed.dropped,))
     return None
 
 
 def _retention(opening: Opening) -> Reason | None:
-    if opening.source != "earliest":
+    if opening.source != PositionSource.EARLIEST:
         return None
     return Reason(Cause.RETENTION, opening.why, (opening.committed.link,))
 
@@ -233,7 +238,7 @@ def _truncation(opening: Opening) -> Link | None:
 
 def _position_truncated(opening: Opening) -> Reason | None:
     """Return the truncation if the leader moved the position back (OffsetsForLeaderEpoch)."""
-    if opening.source != "truncated":
+    if opening.source != PositionSource.TRUNCATED:
         return None
     return Reason(Cause.TRUNCATED, "position moved back", (_truncation(opening),))
 
@@ -241,7 +246,7 @@ def _position_truncated(opening: Opening) -> Reason | None:
 def _position_not_checked(opening: Opening) -> Reason | None:
     """Return the truncation if an offset was used that was committed for truncated records."""
     committed = opening.committed
-    if committed.truncation is None or opening.source != "committed":
+    if committed.truncation is None or opening.source != PositionSource.COMMITTED:
         return None
     return Reason(Cause.TRUNCATED, "position not checked", (committed.link, committed.truncation))
 
@@ -281,7 +286,7 @@ def _not_replicated(opening: Opening) -> Reason | None:
 def _fetched_from_stale_leader(opening: Opening) -> Reason | None:
     """Return the older offset of a replaced leader that does not know it was replaced."""
     committed, split = opening.committed, opening.coordinators.split
-    fetched = opening.source not in RESETS or opening.why == "no offset"
+    fetched = opening.source not in RESETS or opening.why == ResetReason.NO_OFFSET
     if split is None or not fetched or committed.offset <= opening.start:
         return None
     return Reason(Cause.STALE_COORDINATOR, OLDER_OFFSET, (split, committed.link))
@@ -341,13 +346,13 @@ def _crashed(opening: Opening) -> Reason | None:
     why = opening.previous.why
     if why not in ENDED:
         return None
-    return Reason(Cause.CRASHED, "" if why == "crashed" else "failed")
+    return Reason(Cause.CRASHED, "" if why == End.CRASHED else End.FAILED.value)
 
 
 def _revoked(opening: Opening) -> Reason:
     """Return the remaining reason: revoked, lost, or closed without committing enough."""
     why = opening.previous.why
-    return Reason(Cause.REVOKED, "" if why == "revoked" else why)
+    return Reason(Cause.REVOKED, "" if why == End.REVOKED else why)
 
 
 REPEAT_RULES: tuple[Rule, ...] = (

@@ -282,7 +282,7 @@ class CommitOutcomes:
 
     def on_stopped(self, fact: ev.ConsumerStopped) -> None:
         """Note that a process that was not closed gets no more answers to its commits."""
-        if fact.how != "closed":
+        if fact.how != ev.End.CLOSED:
             self._dead.add(fact.consumer)
             self._leave_unacknowledged(fact.consumer)
 

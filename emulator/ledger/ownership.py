@@ -17,9 +17,10 @@ from emulator.ledger.commits import NONE_COMMITTED, Committed, CommittedOffsets
 from emulator.ledger.coverage import Coverage, Epoch, FailedCommit, PendingRepeat
 from emulator.ledger.entries import Cause, Link, Step
 
-SKIPPING_RESETS = ("latest", "by_duration")
+SKIPPING_RESETS = (ev.PositionSource.LATEST, ev.PositionSource.BY_DURATION)
 
-ENDS = {"killed": "crashed"}
+SET_EXPLICITLY = (ev.PositionSource.SEEK, ev.PositionSource.TRUNCATED)
+ENDS = {ev.End.KILLED.value: ev.End.CRASHED.value}
 """Why the epochs of a process ended, if that differs from how the process ended."""
 
 
@@ -100,7 +101,7 @@ class Ownership:
     def on_consumer_started(self, event: ev.Event, fact: ev.ConsumerStarted) -> None:
         """Begin a new incarnation of a consumer."""
         consumer = self.consumer(fact.consumer)
-        self._close_all(event, consumer, "crashed")
+        self._close_all(event, consumer, ev.End.CRASHED.value)
         consumer.incarnation, consumer.trouble = fact.incarnation, None
 
     def on_consumer_stopped(self, event: ev.Event, fact: ev.ConsumerStopped) -> None:
@@ -118,7 +119,7 @@ class Ownership:
 
     def on_member_removed(self, event: ev.Event, fact: ev.MemberRemoved) -> None:
         """Note that the process of a removed member may be a zombie, unless it left."""
-        if fact.why != "left":
+        if fact.why != ev.Departure.LEFT:
             link = link_to(event, Step.REMOVED, fact.consumer, fact.group, fact.why)
             self.consumer(fact.consumer).trouble = link
 
@@ -152,7 +153,7 @@ class Ownership:
         consumer = self.consumer(fact.consumer)
         held = consumer.holdings.get(fact.partition)
         if held is not None:
-            self.close(event, held, "reopened")
+            self.close(event, held, ev.End.REOPENED.value)
         self._epochs += 1
         source = f"{fact.source}, {fact.why}" if fact.why else fact.source
         values = (fact.consumer, str(fact.partition), fact.offset, source)
@@ -290,10 +291,10 @@ def _duplicates_avoided(opening: Opening) -> int:
 def _correct_committed(opening: Opening) -> None:
     """Correct the committed offset to the one that the new owner fetched."""
     committed = opening.committed
-    fetched = opening.source not in RESETS and opening.source not in ("seek", "truncated")
+    fetched = opening.source not in RESETS and opening.source not in SET_EXPLICITLY
     if fetched and committed.offset > opening.start and opening.failed_over:
         committed.correct(opening.start)
-    elif opening.why == "no offset" and opening.failed_over:
+    elif opening.why == ev.ResetReason.NO_OFFSET and opening.failed_over:
         committed.correct(NONE_COMMITTED)
     else:
         committed.on_epoch_opened()

@@ -17,7 +17,7 @@ from emulator.ledger.cluster import Coordinators
 from emulator.ledger.entries import EntryKind, Ledger
 from emulator.metrics.readings import Handler, Key
 
-RETENTION_RESET = "out of range"
+RETENTION_RESET = ev.ResetReason.OUT_OF_RANGE
 """The reason of a position reset after retention removed the records, without any fault."""
 
 BEFORE_RESTART = -1

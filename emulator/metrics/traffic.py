@@ -11,12 +11,12 @@ from emulator.ledger.commits import BY_ADMIN
 from emulator.metrics.readings import Handler, Key, Reading, Row, seconds
 
 EVICTIONS = (
-    "session expired",
-    "did not rejoin in time",
-    "did not sync in time",
-    "did not give partitions up in time",
+    ev.Departure.EXPIRED,
+    ev.Departure.DID_NOT_REJOIN,
+    ev.Departure.DID_NOT_SYNC,
+    ev.Departure.DID_NOT_REVOKE,
 )
-"""Removals of a member by the coordinator's decision, as in ``MemberRemoved.why``."""
+"""Removals of a member by the coordinator after a timeout, as in ``MemberRemoved.why``."""
 
 HOUR_S = 3_600
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.ledger.entries import Cause
-from emulator.report.subject import GroupFacts, Subject
+from emulator.report.subject import Commits, GroupFacts, Subject
 
 RESTARTS = frozenset({"restart", "rolling_restart", "close"})
 SILENCES = frozenset({"pause", "cut", "pause_broker", "lose_message", "delay_message"})
@@ -33,9 +33,9 @@ class Case:
     given_twice: bool
     """Whether a custom assignor assigned a partition to several members."""
 
-    def commits(self, *habits: str) -> bool:
+    def commits(self, *kinds: Commits) -> bool:
         """Return whether members commit in one of these ways."""
-        return not self.group.habits.isdisjoint(habits)
+        return not self.group.commit_kinds.isdisjoint(kinds)
 
     def setting(self, name: str) -> Any:
         """Return the value in force of a broker setting."""
@@ -59,17 +59,17 @@ class Hint:
 
 def auto(case: Case) -> bool:
     """Return whether members commit automatically."""
-    return case.commits("auto")
+    return case.commits(Commits.AUTO)
 
 
 def handler(case: Case) -> bool:
     """Return whether the application commits."""
-    return case.commits("sync", "async")
+    return case.commits(Commits.SYNC, Commits.ASYNC)
 
 
 def never_commits(case: Case) -> bool:
     """Return whether no member commits."""
-    return case.commits("none")
+    return case.commits(Commits.NONE)
 
 
 def raced(case: Case) -> bool:
@@ -102,7 +102,7 @@ def too_slow(case: Case) -> bool:
 
 
 def _may_commit_on_revoke(case: Case) -> bool:
-    return handler(case) and not case.commits("in listener")
+    return handler(case) and not case.commits(Commits.IN_LISTENER)
 
 
 COMMIT_AT_ALL = Hint(
@@ -118,7 +118,7 @@ COMMIT_MORE_OFTEN = (
     Hint(
         "Commit more often: after smaller batches, with a smaller {max.poll.records}, or after "
         "every few records.",
-        lambda case: handler(case) and not case.commits("each record", "before work"),
+        lambda case: handler(case) and not case.commits(Commits.EACH_RECORD, Commits.BEFORE_WORK),
     ),
 )
 IDEMPOTENT = Hint(

@@ -81,7 +81,7 @@ REFUSED = {
 }
 """Explanations of errors that end a consumer."""
 
-EXPECTED_ENDS = {"crashed", "closed", "killed"}
+EXPECTED_ENDS = {ev.End.CRASHED, ev.End.CLOSED, ev.End.KILLED}
 """Ends of processes that their fault shows already, or that are expected."""
 
 
@@ -163,7 +163,7 @@ def _named(target: str) -> str:
 
 
 def _stopped(what: ev.ConsumerStopped) -> str:
-    if what.how == "killed":
+    if what.how == ev.End.KILLED:
         return f"{what.consumer} is killed: it did not close in time"
     if what.how in EXPECTED_ENDS:
         return ""
@@ -197,4 +197,6 @@ def _converted(what: ev.GroupConverted) -> str:
 
 
 def _removed(what: ev.MemberRemoved) -> str:
-    return "" if what.why == "left" else f"{what.group} removes {what.consumer}: {what.why}"
+    return (
+        "" if what.why == ev.Departure.LEFT else f"{what.group} removes {what.consumer}: {what.why}"
+    )

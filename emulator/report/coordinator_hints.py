@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.report.cases import COMMIT_MORE_OFTEN, IDEMPOTENT, Case, Hint
+from emulator.report.subject import Commits
 
 BROKER_STOPS = frozenset({"crash_broker", "stop_broker"})
 
@@ -25,7 +26,7 @@ def _evicts_early(case: Case) -> bool:
     """Return whether a member may be removed before its commit times out."""
     settings = case.group.settings
     timeout_ms = int(case.setting("offsets.commit.timeout.ms"))
-    if case.commits("auto"):
+    if case.commits(Commits.AUTO):
         timeout_ms += int(settings["auto.commit.interval.ms"])
     return (
         "session expired" in case.evictions
@@ -107,7 +108,7 @@ COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "Commit less often: the next load reads every commit. Use a larger "
             "{auto.commit.interval.ms}, or commit once per batch instead of once per record.",
-            lambda case: case.commits("each record"),
+            lambda case: case.commits(Commits.EACH_RECORD),
         ),
         Hint(
             "Stop brokers by controlled shutdown, one at a time, and do not restart members "

@@ -102,7 +102,7 @@ def _opened(what: ev.EpochOpened, _: TopicPartition) -> str:
 
 
 def _closed(what: ev.EpochClosed, _: TopicPartition) -> str:
-    why = REOPENED if what.why == "reopened" else what.why
+    why = REOPENED if what.why == ev.End.REOPENED else what.why
     text = f"{what.consumer} stops {what.partition} at offset {what.processed} ({why})"
     in_hand = what.position - what.processed
     return f"{text}, {in_hand} polled records not processed" if in_hand > 0 else text

@@ -8,14 +8,10 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from emulator.report.group_state import (
-    CLASSIC,
-    COMPLETING_REBALANCE,
-    CONSUMER,
-    EMPTY,
-    PREPARING_REBALANCE,
-    STABLE,
     DescribedGroup,
     DescribedMember,
+    Phase,
+    Protocol,
 )
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import counted, paragraph
@@ -28,8 +24,8 @@ SHORTEST_RANGE = 3
 """The smallest number of consecutive partitions shown as a range."""
 
 WAITS_FOR = {
-    PREPARING_REBALANCE: "waits until all its members have joined again",
-    COMPLETING_REBALANCE: "waits for its leader's assignment",
+    Phase.PREPARING_REBALANCE: "waits until all its members have joined again",
+    Phase.COMPLETING_REBALANCE: "waits for its leader's assignment",
 }
 
 
@@ -43,14 +39,14 @@ def group_screen(group: DescribedGroup, when: str) -> Iterator[str]:
 def _epochs(group: DescribedGroup) -> str:
     assignor = f" ({group.assignor})" if group.assignor else ""
     members = counted(len(group.members), "member")
-    if group.protocol == CLASSIC:
+    if group.protocol == Protocol.CLASSIC:
         return f"generation {group.epoch}{assignor}, {members}"
     return f"epoch {group.epoch}, target of epoch {group.target_epoch}{assignor}, {members}"
 
 
 def _member(member: DescribedMember) -> str:
     state = member.state.lower().replace("_", " ")
-    protocol = " (classic protocol)" if member.protocol == CLASSIC else ""
+    protocol = " (classic protocol)" if member.protocol == Protocol.CLASSIC else ""
     parts = [f"epoch {member.epoch}{protocol}, {state}, has {in_short(member.assigned)}"]
     if member.revoking:
         parts.append(f"revokes {in_short(member.revoking)}")
@@ -89,7 +85,7 @@ def _names(run: list[TopicPartition]) -> list[str]:
 
 def groups_at_the_end(run: FinishedRun) -> Iterator[str]:
     """Yield the state of groups that are not stable at the end of a run; often nothing."""
-    unsettled = [group for group in run.groups if group.state != STABLE]
+    unsettled = [group for group in run.groups if group.state != Phase.STABLE]
     if unsettled:
         yield from ("", "Groups at the end")
     for group in unsettled:
@@ -98,11 +94,11 @@ def groups_at_the_end(run: FinishedRun) -> Iterator[str]:
 
 def _unsettled(group: DescribedGroup, run: FinishedRun) -> Iterator[str]:
     since = f"{group.state} since {run.subject.moment(group.since_us)}"
-    if group.state == EMPTY:
+    if group.state == Phase.EMPTY:
         yield from paragraph(f"{group.group}: {since}", "  ", "    ")
         return
     parts = [f"{group.group}: {since}", _epochs(group)]
-    if group.protocol == CONSUMER:
+    if group.protocol == Protocol.CONSUMER:
         parts += [group.reason] if group.reason else []
     elif group.state in WAITS_FOR:
         parts.append(WAITS_FOR[group.state])
@@ -112,7 +108,7 @@ def _unsettled(group: DescribedGroup, run: FinishedRun) -> Iterator[str]:
     late = group.late
     for member in late[:MOST_MEMBERS]:
         yield from paragraph(_member(member), f"    {member.consumer}: ")
-    if group.protocol == CONSUMER:
+    if group.protocol == Protocol.CONSUMER:
         yield from _others(group, len(late))
 
 
@@ -127,14 +123,16 @@ def _others(group: DescribedGroup, late: int) -> Iterator[str]:
 
 def stable_groups(groups: Sequence[DescribedGroup]) -> str:
     """Return the stable groups of the consumer protocol in one line; empty if there are none."""
-    stable = [one for one in groups if one.protocol == CONSUMER and one.state == STABLE]
+    stable = [
+        one for one in groups if one.protocol == Protocol.CONSUMER and one.state == Phase.STABLE
+    ]
     named = [_in_one_line(group, alone=len(groups) == 1) for group in stable]
     return "; ".join(named[:MOST_MEMBERS])
 
 
 def _in_one_line(group: DescribedGroup, *, alone: bool) -> str:
     members = counted(len(group.members), "member")
-    classic = sum(member.protocol == CLASSIC for member in group.members)
+    classic = sum(member.protocol == Protocol.CLASSIC for member in group.members)
     if classic:
         of_them = "all" if classic == len(group.members) else f"{classic} of them"
         members += f", {of_them} of the classic protocol"

@@ -5,6 +5,7 @@ A :class:`Describer` follows the events of the coordinator; a :class:`DescribedG
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,12 +18,23 @@ Partitions = tuple[TopicPartition, ...]
 ARRIVED = "STABLE"
 """Kafka's state of a member that owns its target assignment."""
 
-CLASSIC, CONSUMER = "classic", "consumer"
 
-EMPTY, STABLE = "Empty", "Stable"
-ASSIGNING, RECONCILING = "Assigning", "Reconciling"
-PREPARING_REBALANCE, COMPLETING_REBALANCE = "PreparingRebalance", "CompletingRebalance"
-"""Kafka's states of groups."""
+class Protocol(enum.StrEnum):
+    """The protocol of a group or member, as in ``group.protocol``."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+
+
+class Phase(enum.StrEnum):
+    """The state of a group, by Kafka's name."""
+
+    EMPTY = "Empty"
+    STABLE = "Stable"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +45,7 @@ class DescribedMember:
     """
 
     consumer: str
-    protocol: str = CONSUMER
+    protocol: str = Protocol.CONSUMER
     """Its protocol: a group of the consumer protocol may have classic members."""
 
     epoch: int = 0
@@ -54,7 +66,7 @@ class DescribedGroup:
 
     group: str
     protocol: str
-    phase: str
+    phase: Phase
     """The state of a classic group."""
 
     epoch: int
@@ -77,27 +89,27 @@ class DescribedGroup:
     heartbeats do not compute one."""
 
     @property
-    def state(self) -> str:
+    def state(self) -> Phase:
         """The state of the group, by Kafka's name."""
-        if self.protocol == CLASSIC:
+        if self.protocol == Protocol.CLASSIC:
             return self.phase
         return state_of(self.epoch, self.target_epoch, self.members)
 
     @property
     def late(self) -> tuple[DescribedMember, ...]:
         """Members that have not reached the target assignment; none in a classic group."""
-        if self.protocol == CLASSIC:
+        if self.protocol == Protocol.CLASSIC:
             return ()
         return tuple(one for one in self.members if not arrived(one, self.target_epoch))
 
 
-def state_of(epoch: int, target_epoch: int, members: Collection[DescribedMember]) -> str:
+def state_of(epoch: int, target_epoch: int, members: Collection[DescribedMember]) -> Phase:
     """Return the state of a group of the consumer protocol, by Kafka's name."""
     if not members:
-        return EMPTY
+        return Phase.EMPTY
     if epoch > target_epoch:
-        return ASSIGNING
-    return STABLE if all(arrived(one, target_epoch) for one in members) else RECONCILING
+        return Phase.ASSIGNING
+    return Phase.STABLE if all(arrived(one, target_epoch) for one in members) else Phase.RECONCILING
 
 
 def arrived(member: DescribedMember, target_epoch: int) -> bool:
@@ -140,7 +152,9 @@ def describe(group: str, history: Iterable[ev.Event], until: int) -> DescribedGr
         if event.row > until:
             break
         describer.feed(event)
-    found = (one for one in describer.groups if one.group == group and one.protocol == CONSUMER)
+    found = (
+        one for one in describer.groups if one.group == group and one.protocol == Protocol.CONSUMER
+    )
     return next(found, None)
 
 
@@ -149,8 +163,8 @@ class GroupState:
     """The state of one group."""
 
     group: str
-    protocol: str = CLASSIC
-    phase: str = EMPTY
+    protocol: str = Protocol.CLASSIC
+    phase: Phase = Phase.EMPTY
     """The state of a classic group; that of a KIP-848 group follows from its epochs."""
 
     epoch: int = 0
@@ -171,7 +185,7 @@ class GroupState:
 
     since_us: int = 0
     unserved_us: int = 0
-    _last: str = EMPTY
+    _last: Phase = Phase.EMPTY
     _unserved: bool = False
     """Whether a new target is due and no member's heartbeat computes it."""
 
@@ -201,10 +215,12 @@ class GroupState:
         if state != self._last:
             self._last, self.since_us = state, now
         members = self.members.values()
-        self._unserved = state == ASSIGNING and all(one.protocol == CLASSIC for one in members)
+        self._unserved = state == Phase.ASSIGNING and all(
+            one.protocol == Protocol.CLASSIC for one in members
+        )
 
-    def _state(self) -> str:
-        if self.protocol == CLASSIC:
+    def _state(self) -> Phase:
+        if self.protocol == Protocol.CLASSIC:
             return self.phase
         return state_of(self.epoch, self.target_epoch, self.members.values())
 
@@ -241,7 +257,7 @@ def _removed(group: GroupState, what: ev.MemberRemoved) -> None:
 
 
 def _raised(group: GroupState, what: ev.GroupEpochRaised) -> None:
-    group.protocol, group.epoch, group.reason = CONSUMER, what.epoch, what.reason
+    group.protocol, group.epoch, group.reason = Protocol.CONSUMER, what.epoch, what.reason
 
 
 def _computed(group: GroupState, what: ev.TargetComputed) -> None:
@@ -262,46 +278,52 @@ def _moved(group: GroupState, what: ev.MemberMoved) -> None:
 
 
 def _started(group: GroupState, _: ev.RebalanceStarted) -> None:
-    group.phase = PREPARING_REBALANCE
+    group.phase = Phase.PREPARING_REBALANCE
 
 
 def _joined(group: GroupState, what: ev.JoinPhaseEnded) -> None:
     """Begin a classic generation with the members of the event."""
-    group.phase, group.epoch, group.assignor = COMPLETING_REBALANCE, what.generation, what.protocol
+    group.phase, group.epoch, group.assignor = (
+        Phase.COMPLETING_REBALANCE,
+        what.generation,
+        what.protocol,
+    )
     group.members.clear()
     for consumer in what.consumers:
-        group.change(consumer, epoch=what.generation, protocol=CLASSIC)
+        group.change(consumer, epoch=what.generation, protocol=Protocol.CLASSIC)
 
 
 def _stable(group: GroupState, what: ev.GroupStabilised) -> None:
     group.stable = dict(what.assignment)
-    if group.protocol == CLASSIC:
-        group.phase, group.epoch = STABLE, what.generation
+    if group.protocol == Protocol.CLASSIC:
+        group.phase, group.epoch = Phase.STABLE, what.generation
         for consumer, had in what.assignment:
-            group.change(consumer, epoch=what.generation, assigned=had, protocol=CLASSIC)
+            group.change(consumer, epoch=what.generation, assigned=had, protocol=Protocol.CLASSIC)
 
 
 def _emptied(group: GroupState, what: ev.GroupEmptied) -> None:
     """Apply the leave of the last member, which is also a target assignment."""
-    group.phase = EMPTY
+    group.phase = Phase.EMPTY
     group.epoch = group.target_epoch = what.generation
     group.members.clear()
 
 
 def _loaded(group: GroupState, _: ev.CoordinatorMoved) -> None:
     """Apply a load: a loaded classic group is in the generation of its record."""
-    group.phase = STABLE if group.members else EMPTY
+    group.phase = Phase.STABLE if group.members else Phase.EMPTY
 
 
 def _converted(group: GroupState, what: ev.GroupConverted) -> None:
     """Apply a conversion: members of a classic group keep their partitions."""
     group.protocol = what.protocol
-    group.phase = STABLE
+    group.phase = Phase.STABLE
     group.epoch = group.target_epoch = what.generation
     group.members.clear()
     for consumer in what.members:
         had = group.stable.get(consumer, ())
-        group.change(consumer, epoch=what.generation, assigned=had, target=had, protocol=CLASSIC)
+        group.change(
+            consumer, epoch=what.generation, assigned=had, target=had, protocol=Protocol.CLASSIC
+        )
     group.aimed = frozenset(tp for one in group.members.values() for tp in one.target)
 
 

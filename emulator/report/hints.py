@@ -29,6 +29,7 @@ from emulator.report.cases import (
     too_slow,
 )
 from emulator.report.coordinator_hints import COORDINATOR_HINTS, THREE_REPLICAS, TWO_IN_SYNC
+from emulator.report.subject import Commits
 
 
 def _unclean(case: Case) -> bool:
@@ -42,7 +43,7 @@ def _may_be_alone(case: Case) -> bool:
 
 def _without_epoch(case: Case) -> bool:
     """Return whether members commit explicit offsets without the leader epoch."""
-    return case.commits("no epoch")
+    return case.commits(Commits.NO_EPOCH)
 
 
 CLEAN = Hint(
@@ -179,7 +180,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "commitAsync() is not retried; commitSync() is, for {default.api.timeout.ms}: use it in "
             "onPartitionsRevoked() and before close().",
-            lambda case: case.commits("async"),
+            lambda case: case.commits(Commits.ASYNC),
         ),
         STAY_A_MEMBER[0],
         IDEMPOTENT,
@@ -277,11 +278,11 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         ),
         Hint(
             "Commit after processing: committing first turns every crash into a loss.",
-            lambda case: case.commits("before work"),
+            lambda case: case.commits(Commits.BEFORE_WORK),
         ),
         Hint(
             "Pass offsets to commitSync(): without them it commits the end of the whole batch.",
-            lambda case: case.commits("no offsets"),
+            lambda case: case.commits(Commits.NO_OFFSETS),
         ),
         Hint(
             "Finish the batch before close(): with enable.auto.commit=true, close() commits "

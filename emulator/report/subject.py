@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,27 @@ from emulator.report.chronicle import Chronicle
 from emulator.report.group_state import DescribedGroup
 from emulator.report.wording import paragraph
 
-TOLD_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
+SET_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
 """Consumer settings for which the consumer protocol uses the brokers' settings instead."""
+
+
+class Commits(enum.StrEnum):
+    """How members commit: a call, and more about it."""
+
+    AUTO = "auto"
+    NONE = "none"
+    SYNC = "sync"
+    ASYNC = "async"
+    BEFORE_WORK = "before work"
+    EACH_RECORD = "each record"
+    NO_OFFSETS = "no offsets"
+    """The call has no offsets: it commits everything that poll() returned."""
+
+    NO_EPOCH = "no epoch"
+    """The offsets have no leader epoch."""
+
+    IN_LISTENER = "in listener"
+    """Also in the rebalance listener."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +63,8 @@ class GroupFacts:
     commits: str
     """When its members commit, in words: ``auto commit every 5s``."""
 
-    habits: frozenset[str]
-    """How its members commit: ``auto``, ``none``, or ``sync`` or ``async`` with any of
-    ``before work``, ``each record``, ``no offsets``, ``in listener``."""
+    commit_kinds: frozenset[Commits]
+    """How its members commit."""
 
     settings: Mapping[str, Any]
     """Kafka's consumer settings of its first member, by name; with the consumer protocol, the
@@ -54,8 +73,8 @@ class GroupFacts:
 
     def name_of(self, setting: str) -> str:
         """Return the name of a consumer setting where it is configured for this group."""
-        told = self.by_coordinator and setting in TOLD_BY_BROKERS
-        return f"group.consumer.{setting}" if told else setting
+        by_brokers = self.by_coordinator and setting in SET_BY_BROKERS
+        return f"group.consumer.{setting}" if by_brokers else setting
 
     def value(self, setting: str) -> Any:
         """Return the value in force of a consumer setting."""

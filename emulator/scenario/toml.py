@@ -21,12 +21,18 @@ def to_toml(scenario: Scenario) -> str:
 
 
 def toml_value(value: object) -> str:
-    """Return a text, a number, or a list of these as TOML.
+    """Return a text, a number, a list or a table as TOML in one line.
 
-    >>> toml_value(["a", 1.5])
-    '["a", 1.5]'
+    >>> toml_value({"lognormal": {"median": "5ms"}}), toml_value(("a", True, 1.5))
+    ('{lognormal = {median = "5ms"}}', '["a", true, 1.5]')
     """
-    return str(_item(value).as_string())
+    match value:
+        case dict():
+            pairs = (f"{toml_key(key)} = {toml_value(below)}" for key, below in value.items())
+            return f"{{{', '.join(pairs)}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(toml_value, value))}]"
+    return str(tomlkit.item(value).as_string())
 
 
 def toml_key(name: str) -> str:

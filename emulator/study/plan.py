@@ -14,8 +14,8 @@ axes, and an interrupted study must find the same points again.
 
 from __future__ import annotations
 
+import enum
 import itertools
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ from emulator.metrics.checks import split_name
 from emulator.scenario.estimate import estimate
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError
+from emulator.scenario.toml import toml_value
 from emulator.scenario.units import (
     US_PER_MS,
     US_PER_S,
@@ -77,21 +78,32 @@ class Choice:
     """Whether the axis is given, that is, not chosen by the operator."""
 
 
+class Unit(enum.StrEnum):
+    """The unit of the values of a range."""
+
+    TIME = "time"
+    """Microseconds."""
+
+    RATE = "rate"
+    """Per second."""
+
+    WHOLE = "whole"
+    NUMBER = "number"
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """A range of values with one unit."""
 
     low: float
     high: float
-    unit: str
-    """``time`` (microseconds), ``rate`` (per second), ``whole`` or ``number``."""
-
+    unit: Unit
     scale: str
 
     def at(self, share: float) -> float | int:
         """Return the value at *share* (0 to 1) of the range, rounded to three digits.
 
-        >>> Range(5_000_000, 120_000_000, "time", "log").at(0.5)
+        >>> Range(5_000_000, 120_000_000, Unit.TIME, "log").at(0.5)
         24500000
         """
         if share <= 0 or share >= 1:
@@ -124,8 +136,8 @@ def choice_at(axis: Vary, share: float) -> Choice:
 def range_of(axis: Vary) -> Range:
     """Return the range of an axis; raise ValueError if its ends are not in order or have two units."""
     (low, unit), (high, other) = _measured(axis.from_), _measured(axis.to)
-    if {unit, other} == {"whole", "number"}:
-        unit = other = "number"
+    if {unit, other} == {Unit.WHOLE, Unit.NUMBER}:
+        unit = other = Unit.NUMBER
     if unit != other:
         raise ValueError(f"from is a {unit}, to is a {other}; both need the same unit")
     if low >= high:
@@ -135,35 +147,35 @@ def range_of(axis: Vary) -> Range:
     return Range(low, high, unit, axis.scale)
 
 
-def _measured(end: Any) -> tuple[float, str]:
+def _measured(end: Any) -> tuple[float, Unit]:
     match end:
         case bool():
             pass
         case int():
-            return end, "whole"
+            return end, Unit.WHOLE
         case float():
-            return end, "number"
+            return end, Unit.NUMBER
         case str() if "/" in end:
-            return parse_rate(end), "rate"
+            return parse_rate(end), Unit.RATE
         case str():
-            return parse_duration(end), "time"
+            return parse_duration(end), Unit.TIME
     raise ValueError('a range goes from number to number, from "5s" to "2min", or "1/s" to "9/s"')
 
 
-def _rounded(exact: float, unit: str) -> float | int:
+def _rounded(exact: float, unit: Unit) -> float | int:
     digits = 2 - math.floor(math.log10(abs(exact))) if exact else 0
-    if unit == "whole":
+    if unit is Unit.WHOLE:
         return round(exact)
-    if unit != "time":
+    if unit is not Unit.TIME:
         return round(exact, digits)
     coarse = round(round(exact, digits))
     return coarse - coarse % US_PER_MS if coarse > US_PER_MS else coarse
 
 
-def _choice_in_unit(axis: Vary, value: float | int, unit: str) -> Choice:
-    if unit == "time":
+def _choice_in_unit(axis: Vary, value: float | int, unit: Unit) -> Choice:
+    if unit is Unit.TIME:
         return _choice(axis, format_duration(int(value)))
-    if unit == "rate":
+    if unit is Unit.RATE:
         return _choice(axis, f"{format_number(value)}/s")
     return _choice(axis, value)
 
@@ -171,8 +183,8 @@ def _choice_in_unit(axis: Vary, value: float | int, unit: str) -> Choice:
 def _choice(axis: Vary, value: Any) -> Choice:
     if isinstance(value, Level):
         return Choice(axis.name, value.name, value.set, _number(value.name), axis.given)
-    overrides = tuple(f"{path}={toml(value)}" for path in axis.set)
-    label = value if isinstance(value, str) else toml(value)
+    overrides = tuple(f"{path}={toml_value(value)}" for path in axis.set)
+    label = value if isinstance(value, str) else toml_value(value)
     return Choice(axis.name, label, overrides, _number(value), axis.given)
 
 
@@ -195,23 +207,6 @@ def _number_in(text: str) -> float | None:
         return parse_rate(text) if "/" in text else parse_duration(text) / US_PER_S
     except ValueError:
         return None
-
-
-def toml(value: Any) -> str:
-    """Return a value as TOML in one line.
-
-    >>> toml({"lognormal": {"median": "5ms"}}), toml(("a", True, 2))
-    ('{"lognormal" = {"median" = "5ms"}}', '["a", true, 2]')
-    """
-    match value:
-        case dict():
-            pairs = ", ".join(f"{json.dumps(key)} = {toml(below)}" for key, below in value.items())
-            return f"{{{pairs}}}"
-        case list() | tuple():
-            return f"[{', '.join(map(toml, value))}]"
-        case bool() | str():
-            return json.dumps(value, ensure_ascii=False)
-    return str(value)
 
 
 # -- cells and chunks --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from emulator.ledger.causes import UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.report.advice import hints_for
 from emulator.report.cases import Case
-from emulator.report.subject import GroupFacts, Subject
+from emulator.report.subject import Commits, GroupFacts, Subject
 
 SPLIT_BRAIN = Path(__file__).parents[1] / "split_brain.toml"
 
@@ -117,7 +117,7 @@ def test_enough_copies_of_which_one_acknowledges_alone_ask_for_two_in_sync():
             static=False,
             shared=False,
             commits="",
-            habits=frozenset({"auto"}),
+            commit_kinds=frozenset({Commits.AUTO}),
             settings={},
         ),
         details=frozenset({UNCLEAN}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator import events as ev
-from emulator.report.group_state import CLASSIC, CONSUMER, Describer
+from emulator.report.group_state import Describer, Protocol
 
 from ..ledger.history import GROUP, P0, P1, History
 
@@ -11,7 +11,7 @@ from ..ledger.history import GROUP, P0, P1, History
 class FinishedRun(History):
     """What coordinators of both protocols tell."""
 
-    def added(self, name, member_id="", replaced="", protocol=CONSUMER):
+    def added(self, name, member_id="", replaced="", protocol=Protocol.CONSUMER):
         added = ev.MemberAdded(
             group=GROUP,
             consumer=name,
@@ -53,7 +53,7 @@ class FinishedRun(History):
         return group
 
 
-def one_of(a=CONSUMER, b=CONSUMER):
+def one_of(a=Protocol.CONSUMER, b=Protocol.CONSUMER):
     """A group of the consumer protocol in epoch 2, whose members have what they shall have."""
     told = FinishedRun()
     told.added("a", protocol=a)
@@ -113,7 +113,7 @@ def test_a_static_member_that_is_replaced_is_one_member():
 
 def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
     """Nobody computes it for them; with a member of the consumer protocol somebody does."""
-    told, with_other = one_of(CLASSIC), one_of(CLASSIC)
+    told, with_other = one_of(Protocol.CLASSIC), one_of(Protocol.CLASSIC)
     told.removed("b")
     for one in (told, with_other):
         one.raised(3)
@@ -122,13 +122,15 @@ def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
 
     assert 60_001_000 == told.described().unserved_us
     assert 0 == with_other.described().unserved_us
-    assert [CLASSIC, CONSUMER] == [one.protocol for one in with_other.described().members]
+    assert [Protocol.CLASSIC, Protocol.CONSUMER] == [
+        one.protocol for one in with_other.described().members
+    ]
 
 
 def test_a_classic_group_goes_through_the_phases_of_its_rebalance():
     """From the join phase over the leader's work to a generation, and out of it."""
     told = FinishedRun()
-    told.added("a", protocol=CLASSIC)
+    told.added("a", protocol=Protocol.CLASSIC)
     reason = {"reason": "joined", "consumer": "a"}
     told.say(ev.RebalanceStarted(group=GROUP, generation=0, **reason))
     seen = [told.described()]
